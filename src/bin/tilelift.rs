@@ -1,0 +1,3 @@
+//! The `tilelift` command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! A PTX emulator: runs PTX text on the CPU.

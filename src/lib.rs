@@ -1,0 +1,11 @@
+//! Tilelift: block programs in, PTX out.
+
+pub mod num;
+
+pub mod linear;
+
+pub mod emu;
+
+#[cfg(feature = "cuda")]
+#[expect(unsafe_code, reason = "the driver is reached through C calls; the only module where this is allowed")]
+pub mod driver;
