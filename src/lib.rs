@@ -7,5 +7,8 @@ pub mod linear;
 pub mod emu;
 
 #[cfg(feature = "cuda")]
-#[expect(unsafe_code, reason = "the driver is reached through C calls; the only module where this is allowed")]
+#[expect(
+    unsafe_code,
+    reason = "the driver is reached through C calls; the only module where this is allowed"
+)]
 pub mod driver;

@@ -1,1 +1,3 @@
 //! Linear layouts over GF(2).
+
+pub mod shape;
