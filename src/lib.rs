@@ -1,10 +1,13 @@
 //! Tilelift: block programs in, PTX out.
 
 pub mod num;
+pub mod settings;
 
 pub mod linear;
 
 pub mod ir;
+
+pub mod compile;
 
 pub mod emu;
 
