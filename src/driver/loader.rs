@@ -453,10 +453,6 @@ mod dynamic {
         ) -> c_int;
 
         /// Writes down its arguments.
-        #[expect(
-            clippy::too_many_arguments,
-            reason = "all argument registers are the point"
-        )]
         extern "C" fn probe(
             out: &mut [f64; 16],
             a: i64,
