@@ -9,6 +9,8 @@ pub mod ir;
 
 pub mod text;
 
+pub mod passes;
+
 pub mod compile;
 
 pub mod emu;
