@@ -7,6 +7,8 @@ pub mod linear;
 
 pub mod ir;
 
+pub mod text;
+
 pub mod passes;
 
 pub mod compile;

@@ -76,4 +76,5 @@ pub mod builder;
 pub mod dfg;
 pub mod function;
 pub mod level;
+pub mod literal;
 pub mod order;
