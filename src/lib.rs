@@ -7,6 +7,8 @@ pub mod linear;
 
 pub mod ir;
 
+pub mod interp;
+
 pub mod compile;
 
 pub mod emu;
