@@ -4,6 +4,8 @@ pub mod num;
 
 pub mod linear;
 
+pub mod layout;
+
 pub mod emu;
 
 #[cfg(feature = "cuda")]
