@@ -49,6 +49,8 @@ pub mod ir;
 
 pub mod text;
 
+pub mod layout;
+
 pub mod passes;
 
 pub mod compile;

@@ -1,0 +1,3 @@
+//! Where blocks live and how they move: conversions between layouts.
+
+pub mod convert;
