@@ -9,6 +9,10 @@ pub mod ir;
 
 pub mod text;
 
+pub mod analysis;
+
+pub mod verify;
+
 pub mod passes;
 
 pub mod compile;
