@@ -51,7 +51,9 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
             for &inst in func.order.insts(block) {
                 step(func, inst, &mut pending);
             }
-            let Some(last) = func.order.last(block) else { continue };
+            let Some(last) = func.order.last(block) else {
+                continue;
+            };
             for call in &func.dfg.insts[last].blocks {
                 changed |= entry[call.block].join(&pending);
             }
@@ -76,7 +78,8 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
 
 fn make_barrier(func: &mut ThreadFunction) -> Inst {
     let mut data: InstData<Thread> = InstData::new(ThreadOp::Barrier, &[]);
-    data.attrs.extend([make::id(0), make::threads(func.num_threads())]);
+    data.attrs
+        .extend([make::id(0), make::threads(func.num_threads())]);
     func.dfg.make_inst(data, &[])
 }
 
@@ -87,9 +90,17 @@ fn step(func: &ThreadFunction, inst: Inst, pending: &mut Pending) -> bool {
         *pending = Pending::default();
         return false;
     }
-    let Some(&slot) = data.slot() else { return false };
+    let Some(&slot) = data.slot() else {
+        return false;
+    };
     let clash = |set: &BTreeSet<Slot>, same: bool| {
-        set.iter().any(|&other| if other == slot { same } else { overlap(func, slot, other) })
+        set.iter().any(|&other| {
+            if other == slot {
+                same
+            } else {
+                overlap(func, slot, other)
+            }
+        })
     };
     let hazard = match data.op {
         ThreadOp::Ld => clash(&pending.written, true),
@@ -124,7 +135,11 @@ mod tests {
     use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 
     fn slot_at(b: &mut ThreadBuilder, offset: u32) -> (Slot, Value) {
-        let slot = b.func_mut().slots.push(SlotData { bytes: 64, align: 16, offset: Some(offset) });
+        let slot = b.func_mut().slots.push(SlotData {
+            bytes: 64,
+            align: 16,
+            offset: Some(offset),
+        });
         let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
         (slot, b.slot_addr(slot, ty))
     }

@@ -47,7 +47,11 @@ pub fn place_shared(func: &mut ThreadFunction) -> u32 {
         let mut taken: Vec<(u32, u32)> = ranges[..i]
             .iter()
             .filter(|r| r.first <= here.last && here.first <= r.last)
-            .filter_map(|r| func.slots[r.slot].offset.map(|o| (o, o + padded(func, r.slot))))
+            .filter_map(|r| {
+                func.slots[r.slot]
+                    .offset
+                    .map(|o| (o, o + padded(func, r.slot)))
+            })
             .collect();
         taken.sort_unstable();
         let (size, align) = (padded(func, here.slot), func.slots[here.slot].align.max(1));
@@ -82,7 +86,11 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
             if let (ThreadOp::Ld | ThreadOp::St, Some(&slot)) = (data.op, data.slot()) {
                 match ranges.iter_mut().find(|r| r.slot == slot) {
                     Some(range) => range.last = position,
-                    None => ranges.push(LiveRange { slot, first: position, last: position }),
+                    None => ranges.push(LiveRange {
+                        slot,
+                        first: position,
+                        last: position,
+                    }),
                 }
             }
             position += 1;
@@ -104,7 +112,9 @@ fn loops(func: &ThreadFunction, bounds: &[(Block, u32, u32)]) -> Vec<(u32, u32)>
     let start = |block: Block| bounds.iter().find(|b| b.0 == block).map(|b| b.1);
     let mut loops = Vec::new();
     for &(block, from, to) in bounds {
-        let Some(last) = func.order.last(block) else { continue };
+        let Some(last) = func.order.last(block) else {
+            continue;
+        };
         for call in &func.dfg.insts[last].blocks {
             if let Some(head) = start(call.block).filter(|&head| head <= from) {
                 loops.push((head, to));
@@ -144,7 +154,11 @@ mod tests {
         let mut b = ThreadBuilder::new("k", 4);
         let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
         for &bytes in sizes {
-            let slot = b.func_mut().slots.push(SlotData { bytes, align: 16, offset: None });
+            let slot = b.func_mut().slots.push(SlotData {
+                bytes,
+                align: 16,
+                offset: None,
+            });
             let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
             let address = b.slot_addr(slot, ty);
             let mut store = InstData::new(ThreadOp::St, &[address, number]);

@@ -23,7 +23,10 @@ enum Form {
     /// One value, with this many low bits zero.
     Uniform { zeros: u32 },
     /// Bases, with this many low bits zero each, and fixed constants.
-    Parts { parts: Parts, zeros: SmallVec<[u32; 4]> },
+    Parts {
+        parts: Parts,
+        zeros: SmallVec<[u32; 4]>,
+    },
     /// A pack with one element per register.
     Pack { count: usize },
 }
@@ -32,14 +35,18 @@ impl Expander<'_> {
     /// The values that travel for `expanded` in this form, or none if it has another structure.
     fn travelling(&mut self, form: &Form, expanded: &Expanded) -> Result<Option<ValueList>> {
         Ok(match (form, expanded) {
-            (Form::Uniform { .. }, Expanded::Uniform(value)) => Some(ValueList::from_slice(&[*value])),
+            (Form::Uniform { .. }, Expanded::Uniform(value)) => {
+                Some(ValueList::from_slice(&[*value]))
+            }
             (Form::Uniform { .. }, Expanded::Pack(value)) if self.ty(*value).count == 1 => {
                 Some(ValueList::from_slice(&[*value]))
             }
             (Form::Parts { parts, .. }, Expanded::Parts(found)) if parts.same_structure(found) => {
                 Some(found.bases.iter().copied().collect())
             }
-            (Form::Pack { count }, _) => Some(ValueList::from_slice(&[self.to_pack(expanded, *count)?])),
+            (Form::Pack { count }, _) => {
+                Some(ValueList::from_slice(&[self.to_pack(expanded, *count)?]))
+            }
             _ => None,
         })
     }
@@ -48,21 +55,32 @@ impl Expander<'_> {
     fn first_form(&self, ty: TileType, init: &Expanded) -> Result<Form> {
         let indexes = ty.elem.is_ptr() || ty.elem.is_int() && ty.elem.bits() > 1;
         Ok(match init {
-            Expanded::Uniform(value) if ty.is_scalar() || indexes => {
-                Form::Uniform { zeros: self.bits.trailing_zeros(*value) }
-            }
+            Expanded::Uniform(value) if ty.is_scalar() || indexes => Form::Uniform {
+                zeros: self.bits.trailing_zeros(*value),
+            },
             Expanded::Parts(parts) if indexes => {
-                let zeros = parts.bases.iter().map(|&b| self.bits.trailing_zeros(b)).collect();
-                Form::Parts { parts: parts.clone(), zeros }
+                let zeros = parts
+                    .bases
+                    .iter()
+                    .map(|&b| self.bits.trailing_zeros(b))
+                    .collect();
+                Form::Parts {
+                    parts: parts.clone(),
+                    zeros,
+                }
             }
-            _ => Form::Pack { count: self.registers(ty)? },
+            _ => Form::Pack {
+                count: self.registers(ty)?,
+            },
         })
     }
 
     /// Weakens a form by what the value at the end of an iteration shows; gives whether anything changed.
     fn weaken(&mut self, form: &mut Form, ty: TileType, next: &Expanded) -> Result<bool> {
         let Some(values) = self.travelling(form, next)? else {
-            *form = Form::Pack { count: self.registers(ty)? };
+            *form = Form::Pack {
+                count: self.registers(ty)?,
+            };
             return Ok(true);
         };
         let mut changed = false;
@@ -89,15 +107,23 @@ impl Expander<'_> {
     fn form_types(&self, form: &Form, ty: TileType) -> SmallVec<[ThreadType; 4]> {
         match form {
             Form::Uniform { .. } => [ThreadType::scalar(ty.elem)].into_iter().collect(),
-            Form::Parts { parts, .. } => parts.bases.iter().map(|_| ThreadType::scalar(ty.elem)).collect(),
-            Form::Pack { count } => [ThreadType::pack(ty.elem, *count as u16)].into_iter().collect(),
+            Form::Parts { parts, .. } => parts
+                .bases
+                .iter()
+                .map(|_| ThreadType::scalar(ty.elem))
+                .collect(),
+            Form::Pack { count } => [ThreadType::pack(ty.elem, *count as u16)]
+                .into_iter()
+                .collect(),
         }
     }
 
     /// The tile value that parameters stand for; takes them off the front of `params`.
     fn from_params(&mut self, form: &Form, params: &mut &[Value]) -> Expanded {
         let mut take = |bits: &mut super::known::PossibleBits, zeros: u32| {
-            let (&first, rest) = params.split_first().expect("one parameter per travelling value was made");
+            let (&first, rest) = params
+                .split_first()
+                .expect("one parameter per travelling value was made");
             *params = rest;
             bits.set(first, u64::MAX.checked_shl(zeros).unwrap_or(0));
             first
@@ -106,7 +132,10 @@ impl Expander<'_> {
             Form::Uniform { zeros } => Expanded::Uniform(take(&mut self.bits, *zeros)),
             Form::Parts { parts, zeros } => {
                 let bases = zeros.iter().map(|&z| take(&mut self.bits, z)).collect();
-                Expanded::Parts(Parts { bases, regs: parts.regs.clone() })
+                Expanded::Parts(Parts {
+                    bases,
+                    regs: parts.regs.clone(),
+                })
             }
             Form::Pack { .. } => Expanded::Pack(take(&mut self.bits, 0)),
         }
@@ -124,7 +153,12 @@ impl Expander<'_> {
     }
 
     /// A new block whose parameters carry tile values in the given forms, after `extra` ones.
-    fn block_for(&mut self, extra: &[ThreadType], forms: &[Form], types: &[TileType]) -> (Block, ValueList) {
+    fn block_for(
+        &mut self,
+        extra: &[ThreadType],
+        forms: &[Form],
+        types: &[TileType],
+    ) -> (Block, ValueList) {
         let mut params: Vec<ThreadType> = extra.to_vec();
         for (form, &ty) in forms.iter().zip(types) {
             params.extend(self.form_types(form, ty));
@@ -144,7 +178,12 @@ impl Expander<'_> {
     /// What a region hands on at its end.
     fn terminator_args(&self, block: Block, skip: usize) -> Result<Vec<Expanded>> {
         match self.tile.order.last(block) {
-            Some(last) => self.tile.dfg.insts[last].args.iter().skip(skip).map(|&v| self.expanded(v)).collect(),
+            Some(last) => self.tile.dfg.insts[last]
+                .args
+                .iter()
+                .skip(skip)
+                .map(|&v| self.expanded(v))
+                .collect(),
             None => bug("an empty region"),
         }
     }
@@ -159,9 +198,15 @@ impl Expander<'_> {
             .map(|i| self.arg(inst, i).and_then(|e| self.to_pack(&e, 1)))
             .collect::<Result<_>>()?;
         let types: Vec<TileType> = data.args[3..].iter().map(|&v| tile.dfg.ty(v)).collect();
-        let inits: Vec<Expanded> = data.args[3..].iter().map(|&v| self.expanded(v)).collect::<Result<_>>()?;
-        let mut forms: Vec<Form> =
-            types.iter().zip(&inits).map(|(&ty, init)| self.first_form(ty, init)).collect::<Result<_>>()?;
+        let inits: Vec<Expanded> = data.args[3..]
+            .iter()
+            .map(|&v| self.expanded(v))
+            .collect::<Result<_>>()?;
+        let mut forms: Vec<Form> = types
+            .iter()
+            .zip(&inits)
+            .map(|(&ty, init)| self.first_form(ty, init))
+            .collect::<Result<_>>()?;
         let may_retry = forms.iter().any(|f| !matches!(f, Form::Pack { .. }));
         loop {
             let saved = may_retry.then(|| self.snapshot());
@@ -183,7 +228,9 @@ impl Expander<'_> {
         forms: &mut [Form],
         results: &[Value],
     ) -> Result<bool> {
-        let &[lo, hi, step] = bounds else { return bug("a loop without bounds") };
+        let &[lo, hi, step] = bounds else {
+            return bug("a loop without bounds");
+        };
         let counter = self.ty(lo);
         let (body, params) = self.block_for(&[counter], forms, types);
         let (exit, exit_params) = self.block_for(&[], forms, types);
@@ -200,9 +247,13 @@ impl Expander<'_> {
         }
         self.b.append_block(body);
         self.b.switch_to(body);
-        let zeros = self.bits.trailing_zeros(lo).min(self.bits.trailing_zeros(step));
+        let zeros = self
+            .bits
+            .trailing_zeros(lo)
+            .min(self.bits.trailing_zeros(step));
         let counted = params[0];
-        self.bits.set(counted, u64::MAX.checked_shl(zeros).unwrap_or(0));
+        self.bits
+            .set(counted, u64::MAX.checked_shl(zeros).unwrap_or(0));
         let region_params = &self.tile.dfg.blocks[region].params;
         self.values[region_params[0]] = Some(Expanded::Uniform(counted));
         self.bind(forms, &params[1..], &region_params[1..]);
@@ -219,7 +270,11 @@ impl Expander<'_> {
         let leaving = self.travelling_all(forms, &yielded)?;
         let next = self.binary(ThreadOp::Iadd, counted, step)?;
         let fits = |h: i64, s: i64| {
-            let max = if counter.elem.bits() == 64 { i64::MAX } else { i64::from(i32::MAX) };
+            let max = if counter.elem.bits() == 64 {
+                i64::MAX
+            } else {
+                i64::from(i32::MAX)
+            };
             s > 0 && h <= max - s
         };
         let again = match (constants.1, constants.2) {
@@ -249,7 +304,11 @@ impl Expander<'_> {
         let passed_types: Vec<TileType> = data.results.iter().map(|&v| tile.dfg.ty(v)).collect();
         let forms = self.plain_forms(&types)?;
         let passed_forms = self.plain_forms(&passed_types)?;
-        let inits: Vec<Expanded> = data.args.iter().map(|&v| self.expanded(v)).collect::<Result<_>>()?;
+        let inits: Vec<Expanded> = data
+            .args
+            .iter()
+            .map(|&v| self.expanded(v))
+            .collect::<Result<_>>()?;
 
         let (head, head_params) = self.block_for(&[], &forms, &types);
         let (body, body_params) = self.block_for(&[], &passed_forms, &passed_types);
@@ -314,7 +373,13 @@ impl Expander<'_> {
     /// Forms that any value fits: scalars as they are, blocks as packs.
     fn plain_forms(&self, types: &[TileType]) -> Result<Vec<Form>> {
         let form = |ty: &TileType| {
-            Ok(if ty.is_scalar() { Form::Uniform { zeros: 0 } } else { Form::Pack { count: self.registers(*ty)? } })
+            Ok(if ty.is_scalar() {
+                Form::Uniform { zeros: 0 }
+            } else {
+                Form::Pack {
+                    count: self.registers(*ty)?,
+                }
+            })
         };
         types.iter().map(form).collect()
     }

@@ -31,24 +31,43 @@ impl Expander<'_> {
         let Some(op) = data.op.on_threads() else {
             return bug(format!("{} has no form for threads", data.op));
         };
-        let args: Vec<Expanded> = data.args.iter().map(|&v| self.expanded(v)).collect::<Result<_>>()?;
+        let args: Vec<Expanded> = data
+            .args
+            .iter()
+            .map(|&v| self.expanded(v))
+            .collect::<Result<_>>()?;
         let elem = self.result_type(inst)?.elem;
         if args.iter().all(|a| matches!(a, Expanded::Uniform(_))) {
-            let singles: Vec<Value> = args.iter().map(|a| self.to_pack(a, 1)).collect::<Result<_>>()?;
+            let singles: Vec<Value> = args
+                .iter()
+                .map(|a| self.to_pack(a, 1))
+                .collect::<Result<_>>()?;
             return Ok(Expanded::Uniform(self.apply(op, data, elem, &singles)?));
         }
         let is_index = elem.is_int() || elem.is_ptr();
         let has_pack = args.iter().any(|a| matches!(a, Expanded::Pack(_)));
         if is_index && !has_pack {
-            let parts: Vec<Parts> = args.iter().map(|a| self.to_parts(a, count)).collect::<Result<_>>()?;
+            let parts: Vec<Parts> = args
+                .iter()
+                .map(|a| self.to_parts(a, count))
+                .collect::<Result<_>>()?;
             return Ok(Expanded::Parts(self.part_by_part(op, data, elem, &parts)?));
         }
-        let packs: Vec<Value> = args.iter().map(|a| self.to_pack(a, count)).collect::<Result<_>>()?;
+        let packs: Vec<Value> = args
+            .iter()
+            .map(|a| self.to_pack(a, count))
+            .collect::<Result<_>>()?;
         Ok(Expanded::Pack(self.apply(op, data, elem, &packs)?))
     }
 
     /// The op on single values or packs.
-    fn apply(&mut self, op: ThreadOp, data: &InstData<Tile>, elem: Elem, args: &[Value]) -> Result<Value> {
+    fn apply(
+        &mut self,
+        op: ThreadOp,
+        data: &InstData<Tile>,
+        elem: Elem,
+        args: &[Value],
+    ) -> Result<Value> {
         if let Some(folded) = self.fold(op, elem, args) {
             return folded;
         }
@@ -69,7 +88,9 @@ impl Expander<'_> {
             (ThreadOp::Iadd, Some(x), Some(y)) => Some(Ok(self.int(elem, x.wrapping_add(y)))),
             (ThreadOp::Imul, Some(x), Some(y)) => Some(Ok(self.int(elem, x.wrapping_mul(y)))),
             (ThreadOp::Iadd, Some(0), _) | (ThreadOp::Imul, Some(1), _) => Some(Ok(b)),
-            (ThreadOp::Iadd | ThreadOp::Isub, _, Some(0)) | (ThreadOp::Imul, _, Some(1)) => Some(Ok(a)),
+            (ThreadOp::Iadd | ThreadOp::Isub, _, Some(0)) | (ThreadOp::Imul, _, Some(1)) => {
+                Some(Ok(a))
+            }
             _ => None,
         }
     }
@@ -93,7 +114,8 @@ impl Expander<'_> {
             let (base, offset) = match seen.get(&key) {
                 Some(&known) => known,
                 None => {
-                    let operands: SmallVec<[(Value, i64); 3]> = args.iter().map(|a| a.at(reg)).collect();
+                    let operands: SmallVec<[(Value, i64); 3]> =
+                        args.iter().map(|a| a.at(reg)).collect();
                     let combination = self.combine(op, data, elem, operands);
                     let base = match made.get(&combination.operands) {
                         Some(&value) => value,
@@ -124,7 +146,10 @@ impl Expander<'_> {
         elem: Elem,
         operands: SmallVec<[(Value, i64); 3]>,
     ) -> Combination {
-        let stay = |operands: SmallVec<[(Value, i64); 3]>| Combination { operands, offset: 0 };
+        let stay = |operands: SmallVec<[(Value, i64); 3]>| Combination {
+            operands,
+            offset: 0,
+        };
         match (op, &operands[..]) {
             (ThreadOp::Iadd, &[(a, x), (b, y)]) => Combination {
                 operands: [(a, 0), (b, 0)].into_iter().collect(),
@@ -135,8 +160,11 @@ impl Expander<'_> {
                 offset: Self::wrap(elem, x.wrapping_sub(y)),
             },
             // (a + x) * c = a * c + x * c, modulo the width.
-            (ThreadOp::Imul, &[(a, x), (b, y)]) if self.known(b).is_some() || self.known(a).is_some() => {
-                let factor = |this: &Self, v: Value, o: i64| this.known(v).map(|k| k.wrapping_add(o));
+            (ThreadOp::Imul, &[(a, x), (b, y)])
+                if self.known(b).is_some() || self.known(a).is_some() =>
+            {
+                let factor =
+                    |this: &Self, v: Value, o: i64| this.known(v).map(|k| k.wrapping_add(o));
                 match (factor(self, a, x), factor(self, b, y)) {
                     (_, Some(c)) => {
                         let c_value = self.int(elem, c);
@@ -165,20 +193,28 @@ impl Expander<'_> {
             (ThreadOp::Sext | ThreadOp::Zext, &[(a, x)]) => {
                 let bits = self.ty(a).elem.bits();
                 if self.bits.is_disjoint(a, x, bits) {
-                    Combination { operands: [(a, 0)].into_iter().collect(), offset: x }
+                    Combination {
+                        operands: [(a, 0)].into_iter().collect(),
+                        offset: x,
+                    }
                 } else {
                     stay(operands)
                 }
             }
-            (ThreadOp::Itrunc, &[(a, x)]) => {
-                Combination { operands: [(a, 0)].into_iter().collect(), offset: Self::wrap(elem, x) }
-            }
+            (ThreadOp::Itrunc, &[(a, x)]) => Combination {
+                operands: [(a, 0)].into_iter().collect(),
+                offset: Self::wrap(elem, x),
+            },
             (ThreadOp::Addptr, &[(p, x), (i, y)]) => {
                 let size = i64::from(elem.pointee().map_or(1, |s| s.bytes()));
                 let index_bits = self.ty(i).elem.bits();
                 // A narrow index is sign-extended, which a constant passes only if it cannot carry.
                 let passes = index_bits == 64 || self.bits.is_disjoint(i, y, index_bits);
-                let (kept, bytes) = if passes { (0, y.wrapping_mul(size)) } else { (y, 0) };
+                let (kept, bytes) = if passes {
+                    (0, y.wrapping_mul(size))
+                } else {
+                    (y, 0)
+                };
                 Combination {
                     operands: [(p, 0), (i, kept)].into_iter().collect(),
                     offset: x.wrapping_add(bytes),
@@ -200,7 +236,8 @@ impl Expander<'_> {
         right: (Value, i64),
     ) -> SmallVec<[(Value, i64); 3]> {
         use IntPred::{Sge, Sgt, Sle, Slt, Uge, Ugt, Ule, Ult};
-        let zeros = |(base, offset): (Value, i64)| (self.bits.get(base) | offset as u64).trailing_zeros();
+        let zeros =
+            |(base, offset): (Value, i64)| (self.bits.get(base) | offset as u64).trailing_zeros();
         let round = |(base, offset): (Value, i64), limit: (Value, i64)| {
             let k = zeros(limit).min(self.bits.trailing_zeros(base)).min(31);
             (base, offset & (-1i64 << k))

@@ -15,7 +15,9 @@ impl Expander<'_> {
     pub(super) fn expand_const(&mut self, inst: Inst) -> Result<Expanded> {
         let raw = self.tile.dfg.insts[inst].value().copied().unwrap_or(0);
         let elem = self.result_type(inst)?.elem;
-        Ok(Expanded::Uniform(self.constant(ThreadType::scalar(elem), raw)))
+        Ok(Expanded::Uniform(
+            self.constant(ThreadType::scalar(elem), raw),
+        ))
     }
 
     pub(super) fn expand_program(&mut self, inst: Inst) -> Expanded {
@@ -74,7 +76,13 @@ impl Expander<'_> {
             let tid = self.special(SpecialReg::Tid);
             let at_top = end == columns.len();
             let term = if first.is_power_of_two() {
-                self.moved_bits(tid, bit as u32, (end - bit) as u32, first.trailing_zeros(), at_top)?
+                self.moved_bits(
+                    tid,
+                    bit as u32,
+                    (end - bit) as u32,
+                    first.trailing_zeros(),
+                    at_top,
+                )?
             } else {
                 // A swizzle: the bit switches several index bits.
                 let on = self.moved_bits(tid, bit as u32, 1, 0, at_top)?;
@@ -95,7 +103,14 @@ impl Expander<'_> {
     }
 
     /// `count` bits of `x` from bit `from` on, moved to bit `to`; no bits stand above them if `at_top`.
-    fn moved_bits(&mut self, x: Value, from: u32, count: u32, to: u32, at_top: bool) -> Result<Value> {
+    fn moved_bits(
+        &mut self,
+        x: Value,
+        from: u32,
+        count: u32,
+        to: u32,
+        at_top: bool,
+    ) -> Result<Value> {
         let mut value = x;
         if from > to {
             let by = self.int(Elem::I32, i64::from(from - to));
@@ -124,7 +139,9 @@ impl Expander<'_> {
         let start = i64::from(self.tile.dfg.insts[inst].start().copied().unwrap_or(0));
         let base = self.thread_part(&Self::thread_columns(layout))?;
         let registers = layout.columns(HwDim::Register);
-        let thread_bits = Self::thread_columns(layout).iter().fold(0, |all, c| all | c);
+        let thread_bits = Self::thread_columns(layout)
+            .iter()
+            .fold(0, |all, c| all | c);
         let register_bits = registers.iter().fold(0, |all, c| all | c);
         let mut parts = PartsBuilder::default();
         for register in 0..layout.num_registers() {
@@ -175,8 +192,13 @@ impl Expander<'_> {
     pub(super) fn expand_assume_multiple(&mut self, inst: Inst) -> Result<Expanded> {
         let source = self.arg(inst, 0)?;
         let is_scalar = self.result_type(inst)?.is_scalar();
-        let multiple = self.tile.dfg.insts[inst].values().and_then(|v| v.first().copied()).unwrap_or(1);
-        let Expanded::Uniform(value) = source else { return Ok(source) };
+        let multiple = self.tile.dfg.insts[inst]
+            .values()
+            .and_then(|v| v.first().copied())
+            .unwrap_or(1);
+        let Expanded::Uniform(value) = source else {
+            return Ok(source);
+        };
         if !is_scalar || self.known(value).is_some() {
             return Ok(source);
         }
@@ -196,7 +218,9 @@ impl Expander<'_> {
 pub(super) fn shrink(flat: u32, big: Shape, small: Shape) -> u32 {
     let dims = 0..big.rank();
     let kept = dims.filter(|&d| small.extent(d) == big.extent(d));
-    kept.fold(0, |sum, d| sum | big.coordinate(flat, d) << small.bit_offset(d))
+    kept.fold(0, |sum, d| {
+        sum | big.coordinate(flat, d) << small.bit_offset(d)
+    })
 }
 
 /// For each register of `to`, a register of `from` in the same thread that holds the element `element`
@@ -214,7 +238,11 @@ pub(super) fn source_registers(
     }
     let mut holders = rustc_hash::FxHashMap::default();
     for register in 0..from.num_registers() {
-        holders.entry(from.apply(register, 0, 0, 0)).or_insert(register as u16);
+        holders
+            .entry(from.apply(register, 0, 0, 0))
+            .or_insert(register as u16);
     }
-    (0..to.num_registers()).map(|r| holders.get(&element(to.apply(r, 0, 0, 0))).copied()).collect()
+    (0..to.num_registers())
+        .map(|r| holders.get(&element(to.apply(r, 0, 0, 0))).copied())
+        .collect()
 }

@@ -46,7 +46,11 @@ fn product(a: u64, b: u64) -> u64 {
 
 /// The mask of a width of `bits`.
 fn width(bits: u32) -> u64 {
-    if bits >= 64 { u64::MAX } else { (1 << bits) - 1 }
+    if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    }
 }
 
 impl PossibleBits {
@@ -73,7 +77,9 @@ impl PossibleBits {
     /// Derives the mask of a value that an instruction just made.
     pub(super) fn derive(&mut self, func: &ThreadFunction, value: Value, num_threads: u32) {
         let dfg = &func.dfg;
-        let Some(inst) = dfg.def_inst(value) else { return };
+        let Some(inst) = dfg.def_inst(value) else {
+            return;
+        };
         let data = &dfg.insts[inst];
         let ty = dfg.ty(value);
         if ty.count != 1 || !(ty.elem.is_int() || ty.elem.is_ptr()) {
@@ -121,7 +127,11 @@ impl PossibleBits {
 /// Bits of a number of `bits` bits after sign extension.
 fn sign_extended(mask: u64, bits: u32) -> u64 {
     let mask = mask & width(bits);
-    if bits < 64 && mask >> (bits - 1) & 1 == 1 { mask | !width(bits) } else { mask }
+    if bits < 64 && mask >> (bits - 1) & 1 == 1 {
+        mask | !width(bits)
+    } else {
+        mask
+    }
 }
 
 /// The number a value is, if it is constant; sign-extended from its width.

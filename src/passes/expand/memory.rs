@@ -50,11 +50,18 @@ impl Expander<'_> {
                 Some(other) if place.2.is_some() => Some(self.slice(other, count, reg, width)?),
                 _ => None,
             };
-            let result = self.load_one(place, other, ThreadType::pack(ty.elem, width as u16), &attrs)?;
+            let result = self.load_one(
+                place,
+                other,
+                ThreadType::pack(ty.elem, width as u16),
+                &attrs,
+            )?;
             for i in 0..width {
                 let (base, offset, pred) = place;
                 let bytes = i as i64 * i64::from(ty.elem.bytes());
-                loaded.entry((base, offset + bytes, pred)).or_insert(elements);
+                loaded
+                    .entry((base, offset + bytes, pred))
+                    .or_insert(elements);
                 map.push(elements);
                 elements += 1;
             }
@@ -62,7 +69,11 @@ impl Expander<'_> {
             reg += width;
         }
         let pack = self.rearrange(&sources, &map)?;
-        Ok(if ty.is_scalar() { Expanded::Uniform(pack) } else { Expanded::Pack(pack) })
+        Ok(if ty.is_scalar() {
+            Expanded::Uniform(pack)
+        } else {
+            Expanded::Pack(pack)
+        })
     }
 
     pub(super) fn expand_store(&mut self, inst: Inst) -> Result<()> {
@@ -140,7 +151,11 @@ impl Expander<'_> {
     fn access_attrs(&self, inst: Inst) -> Vec<Attr> {
         let kept = [AttrKind::Cache, AttrKind::Evict, AttrKind::Volatile];
         let attrs = self.tile.dfg.insts[inst].attrs();
-        attrs.iter().filter(|a| kept.contains(&a.kind())).cloned().collect()
+        attrs
+            .iter()
+            .filter(|a| kept.contains(&a.kind()))
+            .cloned()
+            .collect()
     }
 
     /// The mask operand register by register; none where it is absent or always true.
@@ -161,7 +176,11 @@ impl Expander<'_> {
             return Ok(None);
         }
         let other = self.arg(inst, index)?;
-        Ok(if self.uniform_constant(&other) == Some(0) { None } else { Some(other) })
+        Ok(if self.uniform_constant(&other) == Some(0) {
+            None
+        } else {
+            Some(other)
+        })
     }
 
     fn place(&self, pointers: &Parts, mask: Option<&Parts>, reg: usize) -> Place {
@@ -170,7 +189,13 @@ impl Expander<'_> {
     }
 
     /// How many registers from `reg` on one access can serve.
-    fn access_width(&self, pointers: &Parts, mask: Option<&Parts>, reg: usize, bytes: u32) -> usize {
+    fn access_width(
+        &self,
+        pointers: &Parts,
+        mask: Option<&Parts>,
+        reg: usize,
+        bytes: u32,
+    ) -> usize {
         let first = self.place(pointers, mask, reg);
         let aligned = (self.bits.get(first.0) | first.1 as u64).trailing_zeros();
         let mut width = (MAX_ACCESS_BYTES / bytes) as usize;

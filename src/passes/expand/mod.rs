@@ -52,7 +52,10 @@ type Result<T, E = CompileError> = std::result::Result<T, E>;
 
 /// A mismatch that verification should have found.
 fn bug<T>(message: impl Into<String>) -> Result<T> {
-    Err(CompileError::Internal { pass: "expand", message: message.into() })
+    Err(CompileError::Internal {
+        pass: "expand",
+        message: message.into(),
+    })
 }
 
 /// State of an expansion.
@@ -174,6 +177,11 @@ impl<'a> Expander<'a> {
                 self.b.ret();
                 return Ok(());
             }
+            TileOp::Barrier => {
+                let threads = self.tile.num_threads();
+                self.b.barrier(0, threads);
+                return Ok(());
+            }
             TileOp::Const => self.expand_const(inst)?,
             TileOp::ProgramId | TileOp::NumPrograms => self.expand_program(inst),
             TileOp::Arange => self.expand_arange(inst)?,
@@ -203,7 +211,10 @@ impl<'a> Expander<'a> {
     fn result_type(&self, inst: Inst) -> Result<TileType> {
         match self.tile.dfg.single_result(inst) {
             Some(value) => Ok(self.tile.dfg.ty(value)),
-            None => bug(format!("{} has no single result", self.tile.dfg.insts[inst].op)),
+            None => bug(format!(
+                "{} has no single result",
+                self.tile.dfg.insts[inst].op
+            )),
         }
     }
 
@@ -247,7 +258,11 @@ impl<'a> Expander<'a> {
 
     /// Registers of each thread that hold a value of the type.
     fn registers(&self, ty: TileType) -> Result<usize> {
-        if ty.is_scalar() { Ok(1) } else { Ok(self.layout(ty)?.num_registers() as usize) }
+        if ty.is_scalar() {
+            Ok(1)
+        } else {
+            Ok(self.layout(ty)?.num_registers() as usize)
+        }
     }
 
     // Thread-side construction.
@@ -286,7 +301,11 @@ impl<'a> Expander<'a> {
 
     /// A constant, made once.
     fn constant(&mut self, ty: ThreadType, raw: u64) -> Value {
-        let raw = if ty.elem.bits() < 64 { raw & ((1 << ty.elem.bits()) - 1) } else { raw };
+        let raw = if ty.elem.bits() < 64 {
+            raw & ((1 << ty.elem.bits()) - 1)
+        } else {
+            raw
+        };
         if let Some(&value) = self.constants.get(&(ty, raw)) {
             return value;
         }
@@ -368,7 +387,11 @@ impl<'a> Expander<'a> {
                     };
                     map.push(number);
                 }
-                if count == 1 { Ok(singles[0]) } else { self.rearrange(&singles, &map) }
+                if count == 1 {
+                    Ok(singles[0])
+                } else {
+                    self.rearrange(&singles, &map)
+                }
             }
         }
     }
@@ -395,7 +418,9 @@ impl<'a> Expander<'a> {
         Ok(match expanded {
             Expanded::Uniform(value) => Expanded::Uniform(*value),
             Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
-            Expanded::Pack(value) if self.ty(*value).count == 1 && map.len() == 1 => Expanded::Pack(*value),
+            Expanded::Pack(value) if self.ty(*value).count == 1 && map.len() == 1 => {
+                Expanded::Pack(*value)
+            }
             Expanded::Pack(value) => {
                 let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
                 Expanded::Pack(self.rearrange(&[*value], &map)?)

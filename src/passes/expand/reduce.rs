@@ -46,7 +46,11 @@ impl Plan {
             let columns = layout.columns(dim).iter().enumerate();
             let used = columns.filter(move |&(bit, _)| free >> bit & 1 == 0);
             let (folded, kept): (Vec<_>, Vec<_>) = used.partition(|&(_, &c)| c & axis_mask != 0);
-            let bits = |list: Vec<(usize, &u32)>| list.into_iter().map(|(bit, _)| bit as u32).collect::<Vec<_>>();
+            let bits = |list: Vec<(usize, &u32)>| {
+                list.into_iter()
+                    .map(|(bit, _)| bit as u32)
+                    .collect::<Vec<_>>()
+            };
             (bits(folded), bits(kept))
         };
         let (lanes, kept_lanes) = split(HwDim::Lane);
@@ -55,7 +59,14 @@ impl Plan {
         let all = (layout.size(HwDim::Lane) * layout.size(HwDim::Warp)) - 1;
         let kept = kept_lanes.iter().fold(0, |m, b| m | 1 << b)
             | kept_warps.iter().fold(0, |m, b| m | 1 << (b + lane_bits));
-        Plan { axis_mask, lanes, warps, kept_lanes, kept_warps, silent_threads: all & !kept }
+        Plan {
+            axis_mask,
+            lanes,
+            warps,
+            kept_lanes,
+            kept_warps,
+            silent_threads: all & !kept,
+        }
     }
 }
 
@@ -73,7 +84,9 @@ impl Expander<'_> {
 
         // Registers that hold no copies, then one fold per register bit.
         let free = layout.free_mask(HwDim::Register);
-        let all: Vec<u32> = (0..layout.num_registers()).filter(|r| r & free == 0).collect();
+        let all: Vec<u32> = (0..layout.num_registers())
+            .filter(|r| r & free == 0)
+            .collect();
         let mut held = all.clone();
         let map: Vec<u16> = all.iter().map(|&r| r as u16).collect();
         let mut values = Vec::new();
@@ -115,8 +128,10 @@ impl Expander<'_> {
     ) -> Result<(Vec<u32>, Vec<Value>)> {
         let place = |r: u32| held.iter().position(|&h| h == r).map(|p| p as u32);
         let low: Vec<u32> = held.iter().copied().filter(|r| r >> bit & 1 == 0).collect();
-        let halves: Option<(Vec<u32>, Vec<u32>)> =
-            low.iter().map(|&r| Some((place(r)?, place(r | 1 << bit)?))).collect();
+        let halves: Option<(Vec<u32>, Vec<u32>)> = low
+            .iter()
+            .map(|&r| Some((place(r)?, place(r | 1 << bit)?)))
+            .collect();
         let Some((left, right)) = halves else {
             return bug("registers of a reduction do not pair up");
         };
@@ -148,7 +163,10 @@ impl Expander<'_> {
     }
 
     fn fold_lane_bit(&mut self, region: Block, mask: u32, values: &mut Vec<Value>) -> Result<()> {
-        let others: Vec<Value> = values.iter().map(|&v| self.shuffled(v, mask)).collect::<Result<_>>()?;
+        let others: Vec<Value> = values
+            .iter()
+            .map(|&v| self.shuffled(v, mask))
+            .collect::<Result<_>>()?;
         *values = self.combine_region(region, values, &others)?;
         Ok(())
     }
@@ -167,8 +185,14 @@ impl Expander<'_> {
     pub(super) fn to_carrier(&mut self, value: Value) -> Result<Value> {
         let ty = self.ty(value);
         match ty.elem {
-            Elem::I1 => self.op(InstData::new(ThreadOp::Zext, &[value]), &[ty.with_elem(Elem::I32)]),
-            Elem::Ptr(..) => self.op(InstData::new(ThreadOp::PtrCast, &[value]), &[ty.with_elem(Elem::I64)]),
+            Elem::I1 => self.op(
+                InstData::new(ThreadOp::Zext, &[value]),
+                &[ty.with_elem(Elem::I32)],
+            ),
+            Elem::Ptr(..) => self.op(
+                InstData::new(ThreadOp::PtrCast, &[value]),
+                &[ty.with_elem(Elem::I64)],
+            ),
             Elem::Num(_) | Elem::Token => Ok(value),
         }
     }
@@ -203,7 +227,11 @@ impl Expander<'_> {
             writer[(bit + lane_bits) as usize] = 1 << k;
         }
         let mut reader = vec![0u32; thread_bits];
-        let kept = plan.kept_lanes.iter().copied().chain(plan.kept_warps.iter().map(|b| b + lane_bits));
+        let kept = plan
+            .kept_lanes
+            .iter()
+            .copied()
+            .chain(plan.kept_warps.iter().map(|b| b + lane_bits));
         let mut next = fold_bits;
         for bit in kept {
             writer[bit as usize] = 1 << next;
@@ -212,7 +240,11 @@ impl Expander<'_> {
         }
         let by_lane = fold_bits > MAX_VECTOR_FOLD_BITS && plan.kept_lanes.is_empty();
         if by_lane {
-            for (k, column) in reader.iter_mut().take(fold_bits.min(lane_bits as usize)).enumerate() {
+            for (k, column) in reader
+                .iter_mut()
+                .take(fold_bits.min(lane_bits as usize))
+                .enumerate()
+            {
                 *column = 1 << k;
             }
         }
@@ -229,7 +261,11 @@ impl Expander<'_> {
             let ty = self.ty(*value);
             let size = ty.elem.bytes();
             let bytes = (u32::from(ty.count) << next) * size;
-            let slot = self.b.func_mut().slots.push(SlotData { bytes, align: 16, offset: None });
+            let slot = self.b.func_mut().slots.push(SlotData {
+                bytes,
+                align: 16,
+                offset: None,
+            });
             let address = self.slot_address(slot, ty.elem)?;
             let place = self.binary(ThreadOp::Addptr, address, write_at)?;
             for reg in 0..ty.count {
@@ -237,7 +273,8 @@ impl Expander<'_> {
                 let mut data = InstData::new(ThreadOp::St, &[place, single]);
                 data.args.extend(leader);
                 data.attrs.push(make::slot(slot));
-                data.attrs.push(make::offset(((u32::from(reg) << next) * size) as i32));
+                data.attrs
+                    .push(make::offset(((u32::from(reg) << next) * size) as i32));
                 self.b.inst(data, &[]);
             }
             slots.push((slot, address));
@@ -287,13 +324,22 @@ impl Expander<'_> {
     }
 
     /// Runs the combining region on packs, element by element.
-    fn combine_region(&mut self, region: Block, left: &[Value], right: &[Value]) -> Result<Vec<Value>> {
+    fn combine_region(
+        &mut self,
+        region: Block,
+        left: &[Value],
+        right: &[Value],
+    ) -> Result<Vec<Value>> {
         let tile = self.tile;
         let params = &tile.dfg.blocks[region].params;
         if params.len() != left.len() + right.len() {
             return bug("a reduction's region has the wrong number of parameters");
         }
-        let count = left.iter().map(|&v| usize::from(self.ty(v).count)).max().unwrap_or(1);
+        let count = left
+            .iter()
+            .map(|&v| usize::from(self.ty(v).count))
+            .max()
+            .unwrap_or(1);
         for (&param, &value) in params.iter().zip(left.iter().chain(right)) {
             self.values[param] = Some(Expanded::Pack(value));
         }
@@ -324,8 +370,12 @@ impl Expander<'_> {
         let data = &self.tile.dfg.insts[only];
         let params: SmallVec<[Value; 4]> = self.tile.dfg.blocks[region].params.clone();
         let reversed: SmallVec<[Value; 4]> = params.iter().rev().copied().collect();
-        let yielded = self.tile.order.last(region).map(|y| &self.tile.dfg.insts[y].args);
-        if (data.args != params && data.args != reversed) || yielded? [..] != data.results[..] {
+        let yielded = self
+            .tile
+            .order
+            .last(region)
+            .map(|y| &self.tile.dfg.insts[y].args);
+        if (data.args != params && data.args != reversed) || yielded?[..] != data.results[..] {
             return None;
         }
         Some(match data.op {
@@ -355,9 +405,14 @@ impl Expander<'_> {
         let width = from.log2()[axis];
         let drop = |flat: u32| (flat >> (low + u32::from(width))) << low | flat & ((1 << low) - 1);
         for dim in [HwDim::Lane, HwDim::Warp] {
-            let dropped = operand.columns(dim).iter().map(|&c| drop(c & !from.bit_mask(axis)));
+            let dropped = operand
+                .columns(dim)
+                .iter()
+                .map(|&c| drop(c & !from.bit_mask(axis)));
             if !dropped.eq(result.columns(dim).iter().copied()) {
-                return bug(format!("the layout of a reduction's result [{shape}] does not follow from its operand's"));
+                return bug(format!(
+                    "the layout of a reduction's result [{shape}] does not follow from its operand's"
+                ));
             }
         }
         let mut places = rustc_hash::FxHashMap::default();
@@ -365,7 +420,8 @@ impl Expander<'_> {
             let flat = operand.apply(register, 0, 0, 0) & !from.bit_mask(axis);
             places.entry(drop(flat)).or_insert(place as u16);
         }
-        let found = (0..result.num_registers()).map(|r| places.get(&result.apply(r, 0, 0, 0)).copied());
+        let found =
+            (0..result.num_registers()).map(|r| places.get(&result.apply(r, 0, 0, 0)).copied());
         match found.collect::<Option<Vec<u16>>>() {
             Some(map) => Ok(map),
             None => bug("a reduction's result has registers that no thread computes"),

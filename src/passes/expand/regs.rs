@@ -74,11 +74,17 @@ impl PartsBuilder {
         if number == next {
             self.bases.push(base);
         }
-        self.parts.push(Part { base: number, offset });
+        self.parts.push(Part {
+            base: number,
+            offset,
+        });
     }
 
     /// The registers collected.
     pub(super) fn finish(self) -> Parts {
-        Parts { bases: self.bases, regs: self.parts }
+        Parts {
+            bases: self.bases,
+            regs: self.parts,
+        }
     }
 }
