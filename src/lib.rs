@@ -49,6 +49,10 @@ pub mod ir;
 
 pub mod text;
 
+pub mod analysis;
+
+pub mod verify;
+
 pub mod layout;
 
 pub mod passes;
