@@ -379,6 +379,8 @@ impl<'a> Machine<'a> {
                 self.store(data)?;
                 return Ok(None);
             }
+            // Programs run one after another here, and each in order.
+            TileOp::Barrier => return Ok(None),
             TileOp::Reduce => return self.finish(inst, |m| m.reduce(data)),
 
             TileOp::For => return self.finish(inst, |m| m.for_loop(data)),
