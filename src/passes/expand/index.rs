@@ -161,18 +161,16 @@ impl Expander<'_> {
         Ok(Expanded::Parts(parts.finish()))
     }
 
-    /// A new dimension of extent 1 moves no element.
+    /// A new dimension of extent 1 moves no element; registers may be numbered anew.
     pub(super) fn expand_expand_dims(&mut self, inst: Inst) -> Result<Expanded> {
         let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
         let source = self.arg(inst, 0)?;
         if from.is_scalar() {
             return Ok(source);
         }
-        let (from, to) = (self.layout(from)?, self.layout(to)?);
-        if HwDim::ALL.iter().all(|&d| from.columns(d) == to.columns(d)) {
-            Ok(source)
-        } else {
-            bug("expand_dims changes the layout")
+        match source_registers(self.layout(to)?, self.layout(from)?, |flat| flat) {
+            Some(map) => self.pick(&source, &map),
+            None => bug("the layout of expand_dims does not follow from its operand's"),
         }
     }
 

@@ -413,6 +413,15 @@ impl<'a> Expander<'a> {
         Ok(builder.finish())
     }
 
+    /// Number of registers that a value which is not uniform holds.
+    fn held(&self, expanded: &Expanded) -> usize {
+        match expanded {
+            Expanded::Uniform(_) => 1,
+            Expanded::Parts(parts) => parts.regs.len(),
+            Expanded::Pack(value) => usize::from(self.ty(*value).count),
+        }
+    }
+
     /// Registers `map[i]` of a value.
     fn pick(&mut self, expanded: &Expanded, map: &[u16]) -> Result<Expanded> {
         Ok(match expanded {
@@ -421,6 +430,7 @@ impl<'a> Expander<'a> {
             Expanded::Pack(value) if self.ty(*value).count == 1 && map.len() == 1 => {
                 Expanded::Pack(*value)
             }
+            Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
             Expanded::Pack(value) => {
                 let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
                 Expanded::Pack(self.rearrange(&[*value], &map)?)
