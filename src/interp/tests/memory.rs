@@ -13,7 +13,7 @@ use crate::ir::types::Scalar::{self, F32, I1, I8, I32, I64};
 use crate::ir::types::{Elem, TileType};
 use crate::linear::shape::Shape;
 
-pub(super) const OPS: &[TileOp] = &[TileOp::Load, TileOp::Store];
+pub(super) const OPS: &[TileOp] = &[TileOp::Load, TileOp::Store, TileOp::Barrier];
 
 #[test]
 fn masked_off_elements_touch_nothing() {
@@ -250,4 +250,35 @@ fn a_scalar_access_outside_of_memory_names_the_buffer_below() {
             nearest: Some((p, 4))
         })
     );
+}
+
+#[test]
+fn a_program_orders_its_accesses_by_barriers() {
+    // One byte is read, then written, then accessed once more.
+    let kernel = |barrier: bool, writes: bool| {
+        let mut b = TileBuilder::new("k", 1);
+        let p = b.param("p", pointer(I8));
+        let x = b.load(p, None, None);
+        b.store(p, x, None);
+        if barrier {
+            b.barrier();
+        }
+        if writes {
+            b.store(p, x, None);
+        } else {
+            b.load(p, None, None);
+        }
+        finish(b)
+    };
+    for writes in [false, true] {
+        let mut memory = Memory::new();
+        let p = memory.alloc_bytes(&[9]);
+        let args = [Arg::Ptr(p)];
+        assert!(launch(&kernel(true, writes), &args, &mut memory).is_ok());
+        let error = launch(&kernel(false, writes), &args, &mut memory);
+        assert_eq!(
+            error.expect_err("no barrier").kind,
+            InterpErrorKind::Unordered { address: p, writes }
+        );
+    }
 }
