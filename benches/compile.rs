@@ -17,10 +17,17 @@ mod kernels;
 use kernels::Config;
 
 /// What users run: no verification between passes.
-const OPTIONS: Options = Options { verify_passes: false, ..Options::DEFAULT };
+const OPTIONS: Options = Options {
+    verify_passes: false,
+    ..Options::DEFAULT
+};
 
 fn compile_time(c: &mut Criterion) {
-    let config = |block, warps| Config { scalar: Scalar::F32, block, warps };
+    let config = |block, warps| Config {
+        scalar: Scalar::F32,
+        block,
+        warps,
+    };
     let cases: Vec<(&str, TileFunction)> = vec![
         ("vector_add", kernels::vector_add(config(1024, 4))),
         ("softmax", kernels::softmax(config(1024, 4))),
@@ -30,7 +37,9 @@ fn compile_time(c: &mut Criterion) {
     let mut group = c.benchmark_group("tile_to_ptx");
     for (name, func) in &cases {
         group.bench_function(*name, |b| {
-            b.iter(|| compile(black_box(func), Target::SM_80, &OPTIONS).expect("the kernel compiles"));
+            b.iter(|| {
+                compile(black_box(func), Target::SM_80, &OPTIONS).expect("the kernel compiles")
+            });
         });
     }
     group.finish();

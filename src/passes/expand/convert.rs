@@ -43,7 +43,9 @@ impl Expander<'_> {
 
     /// Single elements of a pack.
     fn singles(&mut self, pack: Value) -> Result<Vec<Value>> {
-        (0..u32::from(self.ty(pack).count)).map(|i| self.rearrange(&[pack], &[i])).collect()
+        (0..u32::from(self.ty(pack).count))
+            .map(|i| self.rearrange(&[pack], &[i]))
+            .collect()
     }
 
     fn joined(&mut self, singles: &[Value]) -> Result<Value> {
@@ -53,11 +55,18 @@ impl Expander<'_> {
 
     fn convert_by_shuffles(&mut self, pack: Value, plan: &ShufflePlan) -> Result<Value> {
         let mut values = self.singles(pack)?;
-        let conditions: Vec<Value> =
-            plan.predicates.iter().map(|p| self.thread_parity(p)).collect::<Result<_>>()?;
+        let conditions: Vec<Value> = plan
+            .predicates
+            .iter()
+            .map(|p| self.thread_parity(p))
+            .collect::<Result<_>>()?;
         for step in &plan.steps {
             match step {
-                Step::Select { predicate, set, clear } => {
+                Step::Select {
+                    predicate,
+                    set,
+                    clear,
+                } => {
                     let operands = [
                         conditions[usize::from(*predicate)],
                         values[usize::from(*set)],
@@ -73,7 +82,11 @@ impl Expander<'_> {
                 }
             }
         }
-        let results: Vec<Value> = plan.results.iter().map(|&v| values[usize::from(v)]).collect();
+        let results: Vec<Value> = plan
+            .results
+            .iter()
+            .map(|&v| values[usize::from(v)])
+            .collect();
         self.joined(&results)
     }
 
@@ -86,7 +99,12 @@ impl Expander<'_> {
                 self.op(data, &[])
             }
             Some(map) => {
-                let columns: Vec<u32> = map.lanes.iter().chain(&map.warps).map(|&c| u32::from(c)).collect();
+                let columns: Vec<u32> = map
+                    .lanes
+                    .iter()
+                    .chain(&map.warps)
+                    .map(|&c| u32::from(c))
+                    .collect();
                 let base = self.thread_part(&columns)?;
                 let lane = if xor == 0 {
                     base
@@ -103,7 +121,9 @@ impl Expander<'_> {
     fn thread_parity(&mut self, predicate: &Predicate) -> Result<Value> {
         let lanes = (0..5).map(|bit| predicate.lane_mask >> bit & 1);
         let warps = self.tile.num_warps().ilog2();
-        let columns: Vec<u32> = lanes.chain((0..warps).map(|bit| predicate.warp_mask >> bit & 1)).collect();
+        let columns: Vec<u32> = lanes
+            .chain((0..warps).map(|bit| predicate.warp_mask >> bit & 1))
+            .collect();
         let odd = self.thread_part(&columns)?;
         let zero = self.int(Elem::I32, 0);
         let mut data = InstData::new(ThreadOp::Icmp, &[odd, zero]);
@@ -111,12 +131,20 @@ impl Expander<'_> {
         self.op(data, &[])
     }
 
-    fn convert_through_memory(&mut self, pack: Value, elem: Elem, plan: &SharedPlan) -> Result<Value> {
+    fn convert_through_memory(
+        &mut self,
+        pack: Value,
+        elem: Elem,
+        plan: &SharedPlan,
+    ) -> Result<Value> {
         if plan.repetitions != 1 {
             return bug("a conversion in several trips");
         }
-        let slot =
-            self.b.func_mut().slots.push(SlotData { bytes: plan.bytes.max(16), align: 16, offset: None });
+        let slot = self.b.func_mut().slots.push(SlotData {
+            bytes: plan.bytes.max(16),
+            align: 16,
+            offset: None,
+        });
         let lane_bits = 5;
         let idle = plan.store.idle_lanes | plan.store.idle_warps << lane_bits;
         let writes = self.leader(idle)?;

@@ -325,7 +325,11 @@ impl Expander<'_> {
 
     /// `pointer` moved by `index` elements.
     pub(super) fn moved_pointer(&mut self, pointer: Value, index: Value) -> Result<Value> {
-        if self.known(index) == Some(0) { Ok(pointer) } else { self.binary(ThreadOp::Addptr, pointer, index) }
+        if self.known(index) == Some(0) {
+            Ok(pointer)
+        } else {
+            self.binary(ThreadOp::Addptr, pointer, index)
+        }
     }
 
     /// Runs the combining region on packs, element by element.
