@@ -1,0 +1,323 @@
+//! Attributes: what an instruction says beside its operands.
+//!
+//! One table gives the variants of [`Attr`], their keys in the text form, and typed access.
+
+use smallvec::SmallVec;
+
+use super::entities::Slot;
+use super::literal::{Literal, Payload};
+
+/// Declares an enum whose variants have a text name.
+macro_rules! named_enum {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $text:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$vdoc])* $variant,)* }
+
+        impl $name {
+            /// Every variant, in the order of the declaration.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            /// The name in the text form.
+            pub fn name(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+
+            /// The variant with this name.
+            pub fn from_name(name: &str) -> Option<$name> {
+                match name { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+
+        impl Payload for $name {
+            fn to_literal(&self) -> Literal {
+                Literal::Name(self.name().to_owned())
+            }
+
+            fn from_literal(literal: &Literal) -> Result<$name, String> {
+                let found = match literal {
+                    Literal::Name(name) => $name::from_name(name),
+                    _ => None,
+                };
+                found.ok_or_else(|| format!("must be one of {}", [$($text),*].join(", ")))
+            }
+        }
+    };
+}
+
+named_enum! {
+    /// How two integers are compared.
+    IntPred {
+        /// Equal.
+        Eq = "eq",
+        /// Not equal.
+        Ne = "ne",
+        /// Signed below.
+        Slt = "slt",
+        /// Signed below or equal.
+        Sle = "sle",
+        /// Signed above.
+        Sgt = "sgt",
+        /// Signed above or equal.
+        Sge = "sge",
+        /// Unsigned below.
+        Ult = "ult",
+        /// Unsigned below or equal.
+        Ule = "ule",
+        /// Unsigned above.
+        Ugt = "ugt",
+        /// Unsigned above or equal.
+        Uge = "uge",
+    }
+}
+
+named_enum! {
+    /// How two floating-point numbers are compared: ordered forms (`o`) are false and unordered forms
+    /// (`u`) true when either is NaN.
+    FloatPred {
+        /// Ordered and equal.
+        Oeq = "oeq",
+        /// Ordered and different.
+        One = "one",
+        /// Ordered and below.
+        Olt = "olt",
+        /// Ordered and below or equal.
+        Ole = "ole",
+        /// Ordered and above.
+        Ogt = "ogt",
+        /// Ordered and above or equal.
+        Oge = "oge",
+        /// Unordered or equal.
+        Ueq = "ueq",
+        /// Unordered or different.
+        Une = "une",
+        /// Unordered or below.
+        Ult = "ult",
+        /// Unordered or below or equal.
+        Ule = "ule",
+        /// Unordered or above.
+        Ugt = "ugt",
+        /// Unordered or above or equal.
+        Uge = "uge",
+        /// Neither is NaN.
+        Ord = "ord",
+        /// Either is NaN.
+        Uno = "uno",
+    }
+}
+
+named_enum! {
+    /// What a minimum or maximum does with one NaN operand.
+    NanRule {
+        /// The other operand is the result.
+        Ignore = "ignore",
+        /// NaN is the result.
+        Propagate = "propagate",
+    }
+}
+
+named_enum! {
+    /// Rounding of a narrowing conversion.
+    Rounding {
+        /// To nearest, ties to even.
+        Nearest = "rn",
+        /// To zero.
+        Zero = "rz",
+    }
+}
+
+named_enum! {
+    /// Where an access may be cached.
+    Cache {
+        /// All levels (loads).
+        All = "ca",
+        /// L2 and below.
+        Global = "cg",
+        /// Streaming: likely used once.
+        Streaming = "cs",
+        /// Not at all: fetched anew (loads).
+        Volatile = "cv",
+        /// Write back (stores).
+        WriteBack = "wb",
+        /// Write through (stores).
+        WriteThrough = "wt",
+    }
+}
+
+named_enum! {
+    /// Which lines of the cache go first.
+    Evict {
+        /// This one early.
+        First = "first",
+        /// This one late.
+        Last = "last",
+    }
+}
+
+named_enum! {
+    /// A special register.
+    SpecialReg {
+        /// Thread index in the CTA.
+        Tid = "tid",
+        /// Lane index in the warp.
+        Lane = "lane",
+        /// Program index along axis 0.
+        ProgramX = "program_x",
+        /// Program index along axis 1.
+        ProgramY = "program_y",
+        /// Program index along axis 2.
+        ProgramZ = "program_z",
+        /// Number of programs along axis 0.
+        ProgramsX = "programs_x",
+        /// Number of programs along axis 1.
+        ProgramsY = "programs_y",
+        /// Number of programs along axis 2.
+        ProgramsZ = "programs_z",
+    }
+}
+
+named_enum! {
+    /// How `redux` combines.
+    RedOp {
+        /// Sum.
+        Add = "add",
+        /// Signed minimum.
+        Smin = "smin",
+        /// Signed maximum.
+        Smax = "smax",
+        /// Unsigned minimum.
+        Umin = "umin",
+        /// Unsigned maximum.
+        Umax = "umax",
+        /// Bitwise and.
+        And = "and",
+        /// Bitwise or.
+        Or = "or",
+        /// Bitwise exclusive or.
+        Xor = "xor",
+    }
+}
+
+/// Presence is the information.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flag;
+
+/// A list of numbers.
+pub type List = SmallVec<[u32; 4]>;
+
+macro_rules! attrs {
+    ($($(#[$doc:meta])* $variant:ident $key:ident : $ty:ty;)*) => {
+        /// One attribute.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Attr { $($(#[$doc])* $variant($ty),)* }
+
+        /// Which attribute.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum AttrKind { $($(#[$doc])* $variant,)* }
+
+        impl Attr {
+            /// Which attribute this is.
+            pub fn kind(&self) -> AttrKind {
+                match self { $(Attr::$variant(_) => AttrKind::$variant,)* }
+            }
+
+            /// What stands after the key in the text form.
+            pub fn to_literal(&self) -> Literal {
+                match self { $(Attr::$variant(payload) => payload.to_literal(),)* }
+            }
+        }
+
+        impl AttrKind {
+            /// Every kind, in the order of the declaration.
+            pub const ALL: &'static [AttrKind] = &[$(AttrKind::$variant),*];
+
+            /// The key in the text form.
+            pub fn key(self) -> &'static str {
+                match self { $(AttrKind::$variant => stringify!($key),)* }
+            }
+
+            /// The kind with this key.
+            pub fn from_key(key: &str) -> Option<AttrKind> {
+                $(if key == stringify!($key) { return Some(AttrKind::$variant); })*
+                None
+            }
+
+            /// The attribute of this kind that the text form states as `literal`, or what would be right there.
+            pub fn attr(self, literal: &Literal) -> Result<Attr, String> {
+                match self {
+                    $(AttrKind::$variant => <$ty as Payload>::from_literal(literal).map(Attr::$variant),)*
+                }
+            }
+        }
+
+        /// Constructors named by key, for the builder.
+        pub mod make {
+            #[allow(clippy::wildcard_imports, reason = "the payload types are all of the parent's")]
+            use super::*;
+            $(
+                #[doc = concat!("The attribute `", stringify!($key), "`.")]
+                pub fn $key(payload: $ty) -> Attr { Attr::$variant(payload) }
+            )*
+        }
+
+        /// Typed access to a list of attributes.
+        pub trait Attrs {
+            /// The attributes.
+            fn attrs(&self) -> &[Attr];
+            $(
+                #[doc = concat!("The attribute `", stringify!($key), "`, if present.")]
+                fn $key(&self) -> Option<&$ty> {
+                    self.attrs().iter().find_map(|a| match a {
+                        Attr::$variant(payload) => Some(payload),
+                        _ => None,
+                    })
+                }
+            )*
+        }
+    };
+}
+
+attrs! {
+    /// Bits of a constant.
+    Value value: u64;
+    /// Dimension, first is 0.
+    Axis axis: u8;
+    /// First number of a range.
+    Start start: i32;
+    /// Comparison of integers.
+    IntPred ipred: IntPred;
+    /// Comparison of floats.
+    FloatPred fpred: FloatPred;
+    /// NaN rule.
+    Nan nan: NanRule;
+    /// Rounding.
+    Round round: Rounding;
+    /// Cache modifier.
+    Cache cache: Cache;
+    /// Eviction priority.
+    Evict evict: Evict;
+    /// The access must happen as written.
+    Volatile volatile: Flag;
+    /// One number per dimension.
+    Values values: List;
+    /// Sequence of index bits in which a reduction folds.
+    Order order: List;
+    /// Stages of a software pipeline.
+    Stages stages: u8;
+    /// Special register.
+    Reg reg: SpecialReg;
+    /// Where each element comes from.
+    Map map: List;
+    /// Shared-memory buffer; on an access: the buffer it stays within.
+    Slot slot: Slot;
+    /// Distance in bytes.
+    Offset offset: i32;
+    /// Bits of the lane index.
+    Mask mask: u32;
+    /// How lanes are combined.
+    RedOp redop: RedOp;
+    /// Barrier number.
+    Id id: u8;
+    /// Number of threads.
+    Threads threads: u32;
+}

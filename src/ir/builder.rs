@@ -1,0 +1,439 @@
+//! Builds functions: one method per op, generated from the table.
+//!
+//! A method appends an instruction to the current block and gives its result. An operand that does not
+//! fit is remembered, and a value of a plausible type is given back so that building goes on;
+//! [`TileBuilder::finish`] then returns every such error. So no call needs a `?` and none panics.
+
+use smallvec::SmallVec;
+
+use super::attrs::{Attr, FloatPred, IntPred, List, NanRule, RedOp, Rounding, SpecialReg, make};
+use super::dfg::{BlockCall, InstData, SourceLoc, ValueList};
+use super::entities::{Block, Inst, Slot, Value};
+use super::function::{Function, ParamHints};
+use super::level::{Level, Thread, Tile};
+use super::ops::{Opcode, OperandArg, ThreadOp, TileOp, rules};
+use super::types::{Elem, TileType, ValueType};
+use crate::linear::shape::Shape;
+
+/// A use of the builder that makes no valid instruction.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{op}: {problem}")]
+pub struct BuildError {
+    /// The op that was asked for.
+    pub op: &'static str,
+    /// Why it cannot be made.
+    pub problem: rules::TypeError,
+}
+
+/// Appends instructions to a function.
+#[derive(Clone, Debug)]
+pub struct Builder<L: Level> {
+    func: Function<L>,
+    block: Block,
+    loc: SourceLoc,
+    errors: Vec<BuildError>,
+}
+
+/// Builds block programs.
+pub type TileBuilder = Builder<Tile>;
+
+/// Builds what one thread does.
+pub type ThreadBuilder = Builder<Thread>;
+
+impl<L: Level> Builder<L> {
+    /// Starts a kernel with `num_warps` warps (a power of two, 1 to 32).
+    pub fn new(name: impl Into<String>, num_warps: u32) -> Builder<L> {
+        Builder::on(Function::new(name, num_warps))
+    }
+
+    /// Goes on at the entry of an existing function.
+    pub fn on(func: Function<L>) -> Builder<L> {
+        let block = func.entry;
+        Builder {
+            func,
+            block,
+            loc: SourceLoc::default(),
+            errors: Vec::new(),
+        }
+    }
+
+    /// The function so far.
+    pub fn func(&self) -> &Function<L> {
+        &self.func
+    }
+
+    /// The function so far, to be changed.
+    pub fn func_mut(&mut self) -> &mut Function<L> {
+        &mut self.func
+    }
+
+    /// The block that instructions are appended to.
+    pub fn block(&self) -> Block {
+        self.block
+    }
+
+    /// Goes on at the end of `block`.
+    pub fn switch_to(&mut self, block: Block) {
+        self.block = block;
+    }
+
+    /// Source line of the instructions that follow.
+    pub fn set_loc(&mut self, loc: SourceLoc) {
+        self.loc = loc;
+    }
+
+    /// Adds a kernel parameter.
+    pub fn param(&mut self, name: &str, ty: L::Type) -> Value {
+        self.func.append_param(name, ty, ParamHints::default())
+    }
+
+    /// Adds a kernel parameter of which the caller promises that it is a multiple of `divisible` (bytes for a pointer).
+    pub fn param_divisible(&mut self, name: &str, ty: L::Type, divisible: u32) -> Value {
+        self.func.append_param(name, ty, ParamHints { divisible })
+    }
+
+    /// Type of a value.
+    pub fn ty(&self, value: Value) -> L::Type {
+        self.func.dfg.ty(value)
+    }
+
+    /// Appends an instruction; `given` states result types where the op's rule asks for them.
+    pub fn inst(&mut self, mut data: InstData<L>, given: &[L::Type]) -> Inst {
+        data.loc = self.loc;
+        let args: SmallVec<[L::Type; 4]> = data.args.iter().map(|&v| self.func.dfg.ty(v)).collect();
+        let operands = rules::Operands {
+            args: &args,
+            attrs: &data.attrs,
+            given,
+        };
+        let types = L::result_types(data.op, &operands).unwrap_or_else(|problem| {
+            self.errors.push(BuildError {
+                op: data.op.info().name,
+                problem,
+            });
+            // Something of roughly the right type, so that one mistake does not cause a hundred messages.
+            if given.is_empty() {
+                args.first().copied().into_iter().collect()
+            } else {
+                given.into()
+            }
+        });
+        let inst = self.func.dfg.make_inst(data, &types);
+        self.func.order.append(self.block, inst);
+        inst
+    }
+
+    /// The first result of an instruction, or after an error a value that stands for it.
+    fn first_result(&mut self, inst: Inst) -> Value {
+        match self.func.dfg.insts[inst].results.first() {
+            Some(&value) => value,
+            // Reached only after an error was recorded; the function is never handed out.
+            None => self.func.dfg.append_param(self.block, L::Type::stand_in()),
+        }
+    }
+
+    /// Adds an attribute to the instruction appended last.
+    pub fn with(&mut self, attr: Attr) {
+        if let Some(inst) = self.func.order.last(self.block) {
+            self.func.dfg.insts[inst].attrs.push(attr);
+        }
+    }
+
+    /// The function, or everything that went wrong.
+    pub fn finish(self) -> Result<Function<L>, Vec<BuildError>> {
+        if self.errors.is_empty() {
+            Ok(self.func)
+        } else {
+            Err(self.errors)
+        }
+    }
+}
+
+macro_rules! builder_methods {
+    ($enum:ident, $level:ty;
+     $($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        impl Builder<$level> {
+            $(builder_method! {
+                $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*)
+                {$($req : $rty),*} [$($given)?] $rule $effect
+            })*
+        }
+    };
+}
+
+/// One method: ops with regions or targets have hand-written ones, ops without result give nothing.
+macro_rules! builder_method {
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [$($given:ident)?] $rule:ident Region) => {};
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ Jump $($rest:tt)*) => {};
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ Brif $($rest:tt)*) => {};
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] NoResult $effect:ident) => {
+        $(#[doc = $doc])+
+        pub fn $method(&mut self $(, $operand: $oty)* $(, $req: $rty)*) {
+            #[allow(unused_mut, reason = "ops without operands and attributes have nothing to add")]
+            let mut data = InstData::new($enum::$variant, &[]);
+            $($operand.push_to(&mut data.args);)*
+            $(data.attrs.push(make::$req($req));)*
+            self.inst(data, &[]);
+        }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] Store $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] St $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [$($given:ident)?] $rule:ident $effect:ident) => {
+        $(#[doc = $doc])+
+        pub fn $method(&mut self $(, $operand: $oty)* $(, $req: $rty)* $(, $given: <$level as Level>::Type)?) -> Value {
+            #[allow(unused_mut, reason = "ops without operands and attributes have nothing to add")]
+            let mut data = InstData::new($enum::$variant, &[]);
+            $($operand.push_to(&mut data.args);)*
+            $(data.attrs.push(make::$req($req));)*
+            let given: &[<$level as Level>::Type] = &[$($given)?];
+            let inst = self.inst(data, given);
+            self.first_result(inst)
+        }
+    };
+}
+
+macro_rules! define_builders {
+    (both {$($both:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
+        builder_methods! { TileOp, Tile; $($both)* $($tile)* }
+        builder_methods! { ThreadOp, Thread; $($both)* $($thread)* }
+    };
+}
+for_each_op!(define_builders);
+
+impl<L: Level> Builder<L> {
+    /// A new block with parameters, to be switched to.
+    pub fn new_block(&mut self, params: &[L::Type]) -> (Block, ValueList) {
+        let block = self.func.dfg.make_block();
+        let values = params
+            .iter()
+            .map(|&ty| self.func.dfg.append_param(block, ty))
+            .collect();
+        (block, values)
+    }
+}
+
+impl Builder<Tile> {
+    /// An f32 constant of the given shape (a scalar for the empty shape).
+    pub fn f32(&mut self, number: f32, shape: Shape) -> Value {
+        self.const_bits(
+            u64::from(number.to_bits()),
+            TileType::block(Elem::F32, shape),
+        )
+    }
+
+    /// An i32 constant of the given shape.
+    pub fn i32(&mut self, number: i32, shape: Shape) -> Value {
+        self.const_bits(u64::from(number as u32), TileType::block(Elem::I32, shape))
+    }
+
+    /// `x`, a scalar or a block of the shape, as a block of the shape.
+    pub fn to_shape(&mut self, x: Value, shape: Shape) -> Value {
+        let ty = self.ty(x);
+        match ty.shape {
+            s if s == shape => x,
+            s if s.is_scalar() => self.splat(x, ty.with_shape(shape)),
+            _ => self.broadcast(x, ty.with_shape(shape)),
+        }
+    }
+
+    /// Runs `body` in a new region with parameters of the given types and comes back.
+    fn region<R>(
+        &mut self,
+        params: &[TileType],
+        body: impl FnOnce(&mut Builder<Tile>, &[Value]) -> R,
+    ) -> (Block, R) {
+        let outer = self.block;
+        let (block, values) = self.new_block(params);
+        self.block = block;
+        let result = body(self, &values);
+        self.block = outer;
+        (block, result)
+    }
+
+    fn region_inst(
+        &mut self,
+        op: TileOp,
+        args: &[Value],
+        attrs: &[Attr],
+        regions: &[Block],
+        given: &[TileType],
+    ) -> ValueList {
+        let mut data = InstData::new(op, args);
+        data.attrs.extend(attrs.iter().cloned());
+        data.blocks
+            .extend(regions.iter().map(|&b| BlockCall::region(b)));
+        let inst = self.inst(data, given);
+        self.func.dfg.insts[inst].results.iter().copied().collect()
+    }
+
+    /// Combines the elements of `xs` along `axis`: `combine` gets the scalars (a.., b..) and returns the combined ones.
+    pub fn reduce(
+        &mut self,
+        xs: &[Value],
+        axis: u8,
+        combine: impl FnOnce(&mut Builder<Tile>, &[Value], &[Value]) -> ValueList,
+    ) -> ValueList {
+        let elems: Vec<TileType> = xs
+            .iter()
+            .map(|&x| TileType::scalar(self.ty(x).elem()))
+            .collect();
+        let params = [&elems[..], &elems[..]].concat();
+        let (block, ()) = self.region(&params, |b, values| {
+            let (left, right) = values.split_at(elems.len());
+            let combined = combine(b, left, right);
+            b.yield_values(&combined);
+        });
+        self.region_inst(TileOp::Reduce, xs, &[make::axis(axis)], &[block], &[])
+    }
+
+    /// Combines one block along `axis` with a function of two scalars.
+    pub fn reduce_one(
+        &mut self,
+        x: Value,
+        axis: u8,
+        combine: impl FnOnce(&mut Builder<Tile>, Value, Value) -> Value,
+    ) -> Value {
+        let results = self.reduce(&[x], axis, |b, left, right| {
+            ValueList::from_slice(&[combine(b, left[0], right[0])])
+        });
+        results.first().copied().unwrap_or(x)
+    }
+
+    /// A counted loop: `body` gets the counter and the carried values and returns their next values.
+    pub fn for_loop(
+        &mut self,
+        lo: Value,
+        hi: Value,
+        step: Value,
+        inits: &[Value],
+        body: impl FnOnce(&mut Builder<Tile>, Value, &[Value]) -> ValueList,
+    ) -> ValueList {
+        let params: Vec<TileType> = [lo].iter().chain(inits).map(|&v| self.ty(v)).collect();
+        let (block, ()) = self.region(&params, |b, values| {
+            let next = body(b, values[0], &values[1..]);
+            b.yield_values(&next);
+        });
+        let args = [&[lo, hi, step], inits].concat();
+        self.region_inst(TileOp::For, &args, &[], &[block], &[])
+    }
+
+    /// A loop: `before` gets the carried values and returns the condition and the values passed on; `after` turns those
+    /// into the next carried values. The results are what was passed on when the condition failed.
+    pub fn while_loop(
+        &mut self,
+        inits: &[Value],
+        before: impl FnOnce(&mut Builder<Tile>, &[Value]) -> (Value, ValueList),
+        after: impl FnOnce(&mut Builder<Tile>, &[Value]) -> ValueList,
+    ) -> ValueList {
+        let params: Vec<TileType> = inits.iter().map(|&v| self.ty(v)).collect();
+        let (first, passed) = self.region(&params, |b, values| {
+            let (cond, passed) = before(b, values);
+            b.condition(cond, &passed);
+            passed.iter().map(|&v| b.ty(v)).collect::<Vec<TileType>>()
+        });
+        let (second, ()) = self.region(&passed, |b, values| {
+            let next = after(b, values);
+            b.yield_values(&next);
+        });
+        self.region_inst(TileOp::While, inits, &[], &[first, second], &passed)
+    }
+
+    /// Runs one of two regions; the results are what it returns.
+    pub fn if_else(
+        &mut self,
+        cond: Value,
+        then: impl FnOnce(&mut Builder<Tile>) -> ValueList,
+        otherwise: impl FnOnce(&mut Builder<Tile>) -> ValueList,
+    ) -> ValueList {
+        let (first, types) = self.region(&[], |b, _| {
+            let values = then(b);
+            b.yield_values(&values);
+            values.iter().map(|&v| b.ty(v)).collect::<Vec<TileType>>()
+        });
+        let (second, ()) = self.region(&[], |b, _| {
+            let values = otherwise(b);
+            b.yield_values(&values);
+        });
+        self.region_inst(TileOp::If, &[cond], &[], &[first, second], &types)
+    }
+}
+
+impl Builder<Thread> {
+    /// Goes to `target` with arguments.
+    pub fn jump(&mut self, target: Block, args: &[Value]) {
+        let mut data = InstData::new(ThreadOp::Jump, &[]);
+        data.blocks.push(BlockCall {
+            block: target,
+            args: ValueList::from_slice(args),
+        });
+        self.inst(data, &[]);
+    }
+
+    /// Goes to the first target if `cond` is true, else to the second.
+    pub fn brif(&mut self, cond: Value, then: (Block, &[Value]), otherwise: (Block, &[Value])) {
+        let mut data = InstData::new(ThreadOp::Brif, &[cond]);
+        for (block, args) in [then, otherwise] {
+            data.blocks.push(BlockCall {
+                block,
+                args: ValueList::from_slice(args),
+            });
+        }
+        self.inst(data, &[]);
+    }
+
+    /// Adds a block to the body, after those it has.
+    pub fn append_block(&mut self, block: Block) {
+        self.func.order.blocks.push(block);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::types::Scalar;
+
+    #[test]
+    fn mistakes_are_collected_and_building_goes_on() {
+        let mut b = TileBuilder::new("k", 4);
+        let shape = Shape::new(&[16]).expect("a power of two");
+        let x = b.param("x", TileType::scalar(Elem::global(Scalar::F32)));
+        let number = b.f32(1.0, shape);
+        let bad = b.iadd(number, x);
+        b.fadd(bad, number);
+        b.program_id(7);
+        let errors = b.finish().expect_err("two mistakes were made");
+        let ops: Vec<&str> = errors.iter().map(|e| e.op).collect();
+        assert_eq!(ops, ["iadd", "program_id"]);
+        assert_eq!(
+            errors[0].to_string(),
+            "iadd: operand 1 must be an integer of 8 bits or more, found f32[16]"
+        );
+    }
+
+    #[test]
+    fn regions_have_parameters_and_results() {
+        let mut b = TileBuilder::new("k", 4);
+        let (lo, hi, one) = (
+            b.i32(0, Shape::SCALAR),
+            b.i32(10, Shape::SCALAR),
+            b.i32(1, Shape::SCALAR),
+        );
+        let sum = b.for_loop(lo, hi, one, &[lo], |b, i, carried| {
+            ValueList::from_slice(&[b.iadd(i, carried[0])])
+        });
+        assert_eq!(b.ty(sum[0]), TileType::scalar(Elem::I32));
+        b.ret();
+        let func = b.finish().expect("everything fits");
+        assert_eq!(func.all_blocks().len(), 2);
+    }
+}

@@ -1,0 +1,170 @@
+//! Functions, their parameters and what belongs to a function as a whole.
+
+use cranelift_entity::PrimaryMap;
+
+use super::dfg::Dfg;
+use super::entities::{Block, Inst, Partition, Slot, Value};
+use super::level::{Level, Thread, Tile};
+use super::ops::Opcode;
+use super::order::Order;
+use crate::linear::pool::LayoutPool;
+
+/// What the caller promises of an argument.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ParamHints {
+    /// The number, or for a pointer the address in bytes, is a multiple of this power of two; 0 and 1 say nothing.
+    pub divisible: u32,
+}
+
+/// A buffer in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SlotData {
+    /// Size in bytes.
+    pub bytes: u32,
+    /// Alignment in bytes, a power of two.
+    pub align: u32,
+    /// Distance from the start of the kernel's shared memory in bytes, once placed.
+    pub offset: Option<u32>,
+}
+
+/// A range of warps that executes code of its own. Until kernels are specialised by warp there is one,
+/// which is all of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PartitionData {
+    /// First warp of the range.
+    pub first_warp: u32,
+    /// Number of warps, a power of two.
+    pub num_warps: u32,
+    /// Registers each thread may use, if the range has a budget of its own.
+    pub max_registers: Option<u16>,
+}
+
+/// A kernel at one of the two levels.
+#[derive(Clone, Debug)]
+pub struct Function<L: Level> {
+    /// Name of the kernel.
+    pub name: String,
+    /// Hints, one per parameter of the entry block.
+    pub param_hints: Vec<ParamHints>,
+    /// Names of the parameters for messages and metadata, one per parameter of the entry block.
+    pub param_names: Vec<String>,
+    /// Data flow.
+    pub dfg: Dfg<L>,
+    /// Program order.
+    pub order: Order,
+    /// First block; its parameters are the kernel's.
+    pub entry: Block,
+    /// Layouts that types refer to.
+    pub layouts: LayoutPool,
+    /// Shared-memory buffers.
+    pub slots: PrimaryMap<Slot, SlotData>,
+    /// Warp ranges; the first covers the whole CTA.
+    pub partitions: PrimaryMap<Partition, PartitionData>,
+}
+
+/// A kernel of the tile IR.
+pub type TileFunction = Function<Tile>;
+
+/// A kernel of the thread IR.
+pub type ThreadFunction = Function<Thread>;
+
+/// Warps of a CTA where nothing else is said.
+pub const DEFAULT_NUM_WARPS: u32 = 4;
+
+impl<L: Level> Function<L> {
+    /// An empty kernel without parameters.
+    pub fn new(name: impl Into<String>, num_warps: u32) -> Function<L> {
+        let mut dfg = Dfg::default();
+        let entry = dfg.make_block();
+        let mut order = Order::default();
+        order.blocks.push(entry);
+        let mut partitions = PrimaryMap::new();
+        partitions.push(PartitionData {
+            first_warp: 0,
+            num_warps,
+            max_registers: None,
+        });
+        Function {
+            name: name.into(),
+            param_hints: Vec::new(),
+            param_names: Vec::new(),
+            dfg,
+            order,
+            entry,
+            layouts: LayoutPool::default(),
+            slots: PrimaryMap::new(),
+            partitions,
+        }
+    }
+
+    /// Adds a parameter to the kernel.
+    pub fn append_param(
+        &mut self,
+        name: impl Into<String>,
+        ty: L::Type,
+        hints: ParamHints,
+    ) -> Value {
+        self.param_names.push(name.into());
+        self.param_hints.push(hints);
+        self.dfg.append_param(self.entry, ty)
+    }
+
+    /// The kernel's parameters.
+    pub fn params(&self) -> &[Value] {
+        &self.dfg.blocks[self.entry].params
+    }
+
+    /// Warps of a CTA.
+    pub fn num_warps(&self) -> u32 {
+        self.partitions
+            .values()
+            .map(|p| p.first_warp + p.num_warps)
+            .max()
+            .unwrap_or(1)
+    }
+
+    /// Sets the number of warps of a kernel with a single partition.
+    pub fn set_num_warps(&mut self, num_warps: u32) {
+        if let Some(whole) = self.partitions.values_mut().next() {
+            whole.num_warps = num_warps;
+        }
+    }
+
+    /// Threads of a CTA.
+    pub fn num_threads(&self) -> u32 {
+        32 * self.num_warps()
+    }
+
+    /// Every block in use in an order in which definitions come before uses: the blocks of the body,
+    /// each followed by the regions its instructions own.
+    pub fn all_blocks(&self) -> Vec<Block> {
+        let mut out = Vec::new();
+        for &block in &self.order.blocks {
+            self.push_nested(block, &mut out);
+        }
+        out
+    }
+
+    fn push_nested(&self, root: Block, out: &mut Vec<Block>) {
+        // An explicit stack: nesting depth is the input's to choose.
+        let mut stack = vec![root];
+        while let Some(block) = stack.pop() {
+            out.push(block);
+            let from = stack.len();
+            for &inst in self.order.insts(block) {
+                stack.extend(self.regions(inst));
+            }
+            stack[from..].reverse();
+        }
+    }
+
+    /// The regions an instruction owns.
+    pub fn regions(&self, inst: Inst) -> impl Iterator<Item = Block> + '_ {
+        let data = &self.dfg.insts[inst];
+        let owns = data.op.info().effect == super::ops::Effect::Region;
+        data.blocks
+            .iter()
+            .filter(move |_| owns)
+            .map(|call| call.block)
+    }
+}

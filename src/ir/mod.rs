@@ -1,0 +1,83 @@
+//! The intermediate representation: block programs ([`level::Tile`]) and what one thread of them does
+//! ([`level::Thread`]).
+//!
+//! This page and the doc comments of the op table ([`ops`]) are the semantics. The reference interpreter
+//! is the same in executable form; where the two differ, one of them has a bug.
+//!
+//! # Programs
+//! A kernel is run by a grid of *programs*; the kernel's code is what one program does. A value is a scalar
+//! or a *block*: an array whose extents are powers of two. An op on blocks works element by element unless
+//! it says otherwise. A program runs its instructions in order; between programs there is no order at all.
+//!
+//! # Integers
+//! Integers have no sign; the op has one where it matters. Sums, differences, products and shifts keep the
+//! low bits. A shift by the width or more gives 0 (`shl`, `ushr`) or the sign in every bit (`sshr`), as in PTX.
+//! Division by zero and the quotient that overflows give an unspecified number, the same one for all uses of
+//! the result; they do not trap.
+//!
+//! # Floating point
+//! Numbers are IEEE 754. `fadd fsub fmul fma fdiv_rn` and conversions round once, to nearest even unless they
+//! say otherwise; subnormal numbers are kept. The other functions state an error bound in ulp of the result,
+//! or relative to it, and may take subnormal arguments and results for zero where they say so. A NaN result
+//! may have any sign and payload; the interpreter gives the canonical one of the target (all fraction bits set).
+//! `fmin` and `fmax` order -0 below +0, and ignore one NaN or propagate it as their attribute says.
+//! `fneg`, `fabs` and `select` are not arithmetic: they keep a NaN's payload.
+//!
+//! **Contraction**: unless it is switched off, one pass turns a product used only by a sum into `fma`. Before
+//! that pass nothing is fused and after it nothing else is, on any level and any target.
+//!
+//! # Conversions
+//! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, for 64-bit results the number whose top bit alone
+//! is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
+//!
+//! # Memory
+//! Memory is bytes, little-endian; a truth value is a byte, 0 or 1 when stored and non-zero for true when loaded.
+//! An address must be a multiple of its element's size.
+//! - A masked-off element of a `load` accesses nothing: its address may be anything. It gives `other`, or zero.
+//! - Within one `store`, elements with equal addresses leave one of their values, unspecified which; the interpreter
+//!   reports it unless the values are equal.
+//! - The elements of a block are read and written by many threads. Two accesses of one program to the same byte, one of
+//!   them a store, are ordered by a `barrier` between them, or when the store's value at that element depends on the load
+//!   (an update in place). Otherwise their order is unspecified, as in Triton.
+//! - Between programs of a grid, two accesses to the same byte of which one is a store are a race unless atomics
+//!   order them: the result is undefined, and interpreter and emulator report it where they see it.
+//! - Reading bytes that nobody wrote, or an address outside of every buffer, is undefined and reported likewise.
+//!
+//! # Reductions
+//! `reduce` combines all elements along an axis with a region that must be associative and commutative. The tree is
+//! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the
+//! bits of the index along the axis in the sequence in which halves are folded, and repeats the sum exactly:
+//! folding bit `b` combines every pair of elements whose indices differ in `b` alone, the one with the bit clear first.
+//!
+//! # Control flow
+//! At tile level it is structured: `for`, `while` and `if` own blocks with parameters that end in `yield`
+//! (the first region of `while` in `condition`), and a region sees the values defined outside of it. Conditions are
+//! scalars, so all threads of a program go the same way. At thread level blocks form a graph with block parameters.
+//! An endless loop is allowed; executors bound their steps.
+//!
+//! # Promises
+//! `assume_*` ops and parameter hints (`divisible`) are promises of the kernel's author or of the caller. A broken one is
+//! undefined; the interpreter reports it.
+//!
+//! # Scheduled work
+//! Asynchronous ops (copies, matrix products, bulk transfers) are made by passes, never by front ends. Each yields
+//! a [`types::Elem::Token`] and writes a [`entities::Slot`], a ring buffer in shared memory; waits consume tokens. How many
+//! groups may be in flight and which barrier phase is meant are derived from the distance between tokens. Code that
+//! belongs to a range of warps stands under a [`entities::Partition`] with its own register budget; layouts, reductions and
+//! hazards are relative to the partition that executes them. Today a kernel has one partition and no asynchronous op.
+//!
+//! # Packs
+//! A value of the thread IR holds `count` elements of one thread ([`types::ThreadType`]). Ops on packs work element by
+//! element, so passes cost time per op and not per element. Splitting happens when text is written.
+
+pub mod attrs;
+pub mod entities;
+pub mod types;
+#[macro_use]
+pub mod ops;
+pub mod builder;
+pub mod dfg;
+pub mod function;
+pub mod level;
+pub mod literal;
+pub mod order;

@@ -1,0 +1,335 @@
+//! Type rules: which operands an op takes and what its results are.
+//!
+//! A rule is a function from operand types, attributes and, where they are given, result types to
+//! result types. The builder and the parser call it to find result types, the verifier to compare them;
+//! so what can be built is what is valid.
+
+use smallvec::{SmallVec, smallvec};
+
+use super::{Opcode, TypeRule};
+use crate::ir::attrs::{Attr, AttrKind, Attrs};
+use crate::ir::level::Level;
+use crate::ir::types::{Elem, Scalar, ValueType};
+
+pub(crate) mod thread;
+pub(crate) mod tile;
+
+/// Result types of an instruction.
+pub type Types<L> = SmallVec<[<L as Level>::Type; 2]>;
+
+/// What a rule looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Operands<'a, L: Level> {
+    /// Types of the operands.
+    pub args: &'a [L::Type],
+    /// Attributes.
+    pub attrs: &'a [Attr],
+    /// Types that are stated for the results; empty where they are to be derived.
+    pub given: &'a [L::Type],
+}
+
+impl<L: Level> Attrs for Operands<'_, L> {
+    fn attrs(&self) -> &[Attr] {
+        self.attrs
+    }
+}
+
+/// Why operands do not fit an op.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TypeError {
+    /// Too few or too many operands.
+    #[error("takes {expected} operands, found {found}")]
+    OperandCount {
+        /// How many there may be.
+        expected: String,
+        /// How many there are.
+        found: usize,
+    },
+    /// An operand has the wrong type.
+    #[error("operand {index} must be {expected}, found {found}")]
+    Operand {
+        /// Position of the operand, first is 1.
+        index: usize,
+        /// What fits.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+    /// The result type does not follow from the operands.
+    #[error("the result must be {expected}, found {found}")]
+    Result {
+        /// What fits.
+        expected: String,
+        /// What is stated.
+        found: String,
+    },
+    /// An attribute is missing.
+    #[error("needs the attribute `{0}`")]
+    MissingAttribute(&'static str),
+    /// An attribute that the op does not have.
+    #[error("has no attribute `{0}`")]
+    UnknownAttribute(&'static str),
+    /// An attribute has a value out of its range.
+    #[error("attribute `{key}` {problem}")]
+    BadAttribute {
+        /// Its key.
+        key: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// Checks what holds for every op, before its own rule: the number of operands and the set of attributes.
+pub(crate) fn check_shape<L: Level>(
+    op: L::Op,
+    operands: &Operands<'_, L>,
+) -> Result<(), TypeError> {
+    let info = op.info();
+    let found = operands.args.len();
+    let min = info.min_operands();
+    let fits = found >= min && info.max_operands().is_none_or(|max| found <= max);
+    if !fits {
+        let expected = match info.max_operands() {
+            None => format!("{min} or more"),
+            Some(max) if max == min => min.to_string(),
+            Some(max) => format!("{min} to {max}"),
+        };
+        return Err(TypeError::OperandCount { expected, found });
+    }
+    for &key in info.required {
+        if !operands.attrs.iter().any(|a| a.kind().key() == key) {
+            return Err(TypeError::MissingAttribute(key));
+        }
+    }
+    for (i, attr) in operands.attrs.iter().enumerate() {
+        if !info.allows(attr.kind()) {
+            return Err(TypeError::UnknownAttribute(attr.kind().key()));
+        }
+        if operands.attrs[..i].iter().any(|a| a.kind() == attr.kind()) {
+            return Err(bad_attribute(attr.kind(), "stands twice"));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn bad_attribute(kind: AttrKind, problem: impl Into<String>) -> TypeError {
+    TypeError::BadAttribute {
+        key: kind.key(),
+        problem: problem.into(),
+    }
+}
+
+/// The operand at `index` (first is 0) does not fit.
+pub(crate) fn bad_operand<L: Level>(
+    operands: &Operands<'_, L>,
+    index: usize,
+    expected: impl Into<String>,
+) -> TypeError {
+    let found = operands
+        .args
+        .get(index)
+        .map_or("nothing".to_owned(), ToString::to_string);
+    TypeError::Operand {
+        index: index + 1,
+        expected: expected.into(),
+        found,
+    }
+}
+
+/// The stated result does not fit.
+pub(crate) fn bad_result<L: Level>(
+    operands: &Operands<'_, L>,
+    expected: impl Into<String>,
+) -> TypeError {
+    let found: Vec<String> = operands.given.iter().map(ToString::to_string).collect();
+    let found = if found.is_empty() {
+        "nothing".to_owned()
+    } else {
+        found.join(", ")
+    };
+    TypeError::Result {
+        expected: expected.into(),
+        found,
+    }
+}
+
+/// The one result type that is stated.
+pub(crate) fn given_one<L: Level>(operands: &Operands<'_, L>) -> Result<L::Type, TypeError> {
+    match operands.given {
+        [ty] => Ok(*ty),
+        _ => Err(bad_result(operands, "one stated type")),
+    }
+}
+
+/// All operands have the type of the first, whose elements satisfy `fits`; so has the result.
+fn same<L: Level>(
+    operands: &Operands<'_, L>,
+    expected: &str,
+    fits: impl Fn(Elem) -> bool,
+) -> Result<Types<L>, TypeError> {
+    let first = operands.args[0];
+    if !fits(first.elem()) {
+        return Err(bad_operand(operands, 0, expected));
+    }
+    all_like_first(operands, 0)?;
+    Ok(smallvec![first])
+}
+
+/// The operands after number `first` have its type.
+fn all_like_first<L: Level>(operands: &Operands<'_, L>, first: usize) -> Result<(), TypeError> {
+    let ty = operands.args[first];
+    match operands.args.iter().skip(first).position(|&t| t != ty) {
+        Some(i) => Err(bad_operand(operands, first + i, ty.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// A conversion element by element, from and to what the predicate allows.
+fn cast<L: Level>(
+    operands: &Operands<'_, L>,
+    expected: &str,
+    fits: impl Fn(Scalar, Scalar) -> bool,
+) -> Result<Types<L>, TypeError> {
+    let (from, to) = (operands.args[0], given_one(operands)?);
+    if !from.same_extent(&to) {
+        return Err(bad_result(
+            operands,
+            format!("{expected} of the operand's extent ({from})"),
+        ));
+    }
+    match (from.elem().scalar(), to.elem().scalar()) {
+        (Some(a), Some(b)) if fits(a, b) => Ok(smallvec![to]),
+        _ => Err(bad_result(
+            operands,
+            format!("{expected} than the operand's {}", from.elem()),
+        )),
+    }
+}
+
+fn is_wide_int(s: Scalar) -> bool {
+    s.is_int() && s != Scalar::I1
+}
+
+/// The rules that hold at both levels; none for a rule of one level alone.
+pub(crate) fn shared<L: Level>(
+    rule: TypeRule,
+    operands: &Operands<'_, L>,
+) -> Option<Result<Types<L>, TypeError>> {
+    let args = operands.args;
+    Some(match rule {
+        // The stated type is anything but a token.
+        TypeRule::Const => given_one(operands).and_then(|ty| match ty.elem() {
+            Elem::Token => Err(bad_result(operands, "numbers or pointers")),
+            Elem::Num(_) | Elem::Ptr(..) => Ok(smallvec![ty]),
+        }),
+        // A single element to any extent of the same element.
+        TypeRule::Splat => given_one(operands).and_then(|ty| {
+            if !args[0].is_single() {
+                Err(bad_operand(operands, 0, "a single element"))
+            } else if ty.elem() != args[0].elem() {
+                Err(bad_result(operands, format!("of {}", args[0].elem())))
+            } else {
+                Ok(smallvec![ty])
+            }
+        }),
+        // Integers of more than one bit, all alike.
+        TypeRule::SameInt => same(operands, "an integer of 8 bits or more", |e| {
+            e.scalar().is_some_and(is_wide_int)
+        }),
+        // Integers, truth values included, all alike.
+        TypeRule::SameBits => same(operands, "an integer", Elem::is_int),
+        // f16, bf16, f32 or f64, all alike.
+        TypeRule::SameFloat => same(operands, "f16, bf16, f32 or f64", |e| {
+            e.is_float() && e.bits() > 8
+        }),
+        // f32, all alike.
+        TypeRule::SameF32 => same(operands, "f32", |e| e == Elem::F32),
+        // f32 or f64, all alike.
+        TypeRule::SameWideFloat => {
+            same(operands, "f32 or f64", |e| e == Elem::F32 || e == Elem::F64)
+        }
+        // Two integers or pointers of one type; truth values result.
+        TypeRule::IntCompare => same(operands, "an integer or a pointer", |e| {
+            e.is_int() || e.is_ptr()
+        })
+        .map(|t| smallvec![t[0].with_elem(Elem::I1)]),
+        // Two floats of one type; truth values result.
+        TypeRule::FloatCompare => same(operands, "f16, bf16, f32 or f64", |e| {
+            e.is_float() && e.bits() > 8
+        })
+        .map(|t| smallvec![t[0].with_elem(Elem::I1)]),
+        // Truth values of the extent of two values of one type.
+        TypeRule::Select => {
+            if args[0] != args[1].with_elem(Elem::I1) {
+                Err(bad_operand(
+                    operands,
+                    0,
+                    args[1].with_elem(Elem::I1).to_string(),
+                ))
+            } else if args[1].elem() == Elem::Token {
+                Err(bad_operand(operands, 1, "a number or a pointer"))
+            } else {
+                all_like_first(operands, 1).map(|()| smallvec![args[1]])
+            }
+        }
+        TypeRule::IntWiden => cast(operands, "a wider integer", |a, b| {
+            a.is_int() && b.is_int() && b.bits() > a.bits()
+        }),
+        TypeRule::IntNarrow => cast(operands, "a narrower integer", |a, b| {
+            a.is_int() && b.is_int() && b.bits() < a.bits()
+        }),
+        TypeRule::IntToFloat => cast(operands, "a float from an integer", |a, b| {
+            a.is_int() && b.is_float() && b.bits() > 8
+        }),
+        TypeRule::FloatToInt => cast(operands, "an integer from a float", |a, b| {
+            a.is_float() && is_wide_int(b) && a.bits() > 8
+        }),
+        TypeRule::FloatWiden => cast(operands, "a wider float", |a, b| {
+            a.is_float() && b.is_float() && b.bits() > a.bits()
+        }),
+        TypeRule::FloatNarrow => cast(operands, "a narrower float", |a, b| {
+            a.is_float() && b.is_float() && b.bits() < a.bits()
+        }),
+        // Numbers of equal width and different kind.
+        TypeRule::Bitcast => cast(operands, "another type of the width", |a, b| {
+            a.bits() == b.bits() && a != b
+        }),
+        // Between a pointer and i64, or between pointers, of one space.
+        TypeRule::PtrCast => given_one(operands).and_then(|to| {
+            let from = args[0];
+            let fits = match (from.elem(), to.elem()) {
+                (Elem::Ptr(_, a), Elem::Ptr(_, b)) => a == b && from != to,
+                (Elem::Ptr(..), Elem::I64) | (Elem::I64, Elem::Ptr(..)) => {
+                    from.elem().bits() == to.elem().bits()
+                }
+                _ => false,
+            };
+            if fits && from.same_extent(&to) {
+                Ok(smallvec![to])
+            } else {
+                Err(bad_result(
+                    operands,
+                    format!("a pointer or i64 of the extent of {from}"),
+                ))
+            }
+        }),
+        // A pointer and an i32 or i64 of the same extent.
+        TypeRule::AddPtr => {
+            if !args[0].elem().is_ptr() {
+                Err(bad_operand(operands, 0, "a pointer"))
+            } else if !matches!(args[1].elem(), Elem::I32 | Elem::I64)
+                || !args[0].same_extent(&args[1])
+            {
+                Err(bad_operand(
+                    operands,
+                    1,
+                    format!("i32 or i64 of the extent of {}", args[0]),
+                ))
+            } else {
+                Ok(smallvec![args[0]])
+            }
+        }
+        TypeRule::NoResult => Ok(smallvec![]),
+        _ => return None,
+    })
+}

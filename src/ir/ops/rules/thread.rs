@@ -1,0 +1,119 @@
+//! Type rules of the thread level.
+
+use smallvec::smallvec;
+
+use super::{
+    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, given_one, shared,
+};
+use crate::ir::attrs::{AttrKind, Attrs};
+use crate::ir::level::Thread;
+use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
+use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
+
+/// The result types of a thread op, or why its operands do not fit.
+pub(crate) fn result_types(
+    op: ThreadOp,
+    operands: &Operands<'_, Thread>,
+) -> Result<Types<Thread>, TypeError> {
+    super::check_shape(op, operands)?;
+    let rule = op.info().rule;
+    if let Some(result) = shared(rule, operands) {
+        return result;
+    }
+    let args = operands.args;
+    match rule {
+        TypeRule::I32Scalar => Ok(smallvec![ThreadType::scalar(Elem::I32)]),
+        // Operands of one element type; the map has one source per element of the stated result.
+        TypeRule::Rearrange => {
+            let ty = given_one(operands)?;
+            if let Some(i) = args.iter().position(|t| t.elem != ty.elem) {
+                return Err(bad_operand(operands, i, format!("of {}", ty.elem)));
+            }
+            let map = operands.map().map_or(&[][..], |m| m);
+            let sources: u32 = args.iter().map(|t| u32::from(t.count)).sum();
+            if map.len() != usize::from(ty.count) {
+                return Err(bad_attribute(
+                    AttrKind::Map,
+                    "must have one number per element of the result",
+                ));
+            }
+            match map.iter().find(|&&m| m >= sources) {
+                Some(m) => Err(bad_attribute(
+                    AttrKind::Map,
+                    format!("names element {m} of {sources}"),
+                )),
+                None => Ok(smallvec![ty]),
+            }
+        }
+        // A stated pointer to shared memory.
+        TypeRule::SlotAddr => {
+            let ty = given_one(operands)?;
+            match ty.elem {
+                Elem::Ptr(_, AddressSpace::Shared) if ty.count == 1 => Ok(smallvec![ty]),
+                _ => Err(bad_result(operands, "a pointer to shared memory")),
+            }
+        }
+        // One pointer, a truth value, and a fallback of the stated type; 1 to 16 bytes.
+        TypeRule::Ld => {
+            let ty = given_one(operands)?;
+            access(operands, 1, ty)?;
+            match args.get(2) {
+                Some(&other) if other != ty => Err(bad_operand(operands, 2, ty.to_string())),
+                _ => Ok(smallvec![ty]),
+            }
+        }
+        // One pointer, what is written, and a truth value; 1 to 16 bytes.
+        TypeRule::St => access(operands, 2, args[1]).map(|()| smallvec![]),
+        // A number (not a truth value) of any count, and for the indexed form the lane.
+        TypeRule::Shuffle => {
+            if args[0].elem == Elem::I1 || args[0].elem.scalar().is_none() {
+                return Err(bad_operand(operands, 0, "numbers of 8 bits or more"));
+            }
+            if operands.mask().is_some_and(|&m| m == 0 || m > 31) {
+                return Err(bad_attribute(AttrKind::Mask, "must be 1 to 31"));
+            }
+            match args.get(1) {
+                Some(&lane) if lane != ThreadType::scalar(Elem::I32) => {
+                    Err(bad_operand(operands, 1, "i32"))
+                }
+                _ => Ok(smallvec![args[0]]),
+            }
+        }
+        TypeRule::Redux => {
+            if args[0].elem == Elem::I32 {
+                Ok(smallvec![args[0]])
+            } else {
+                Err(bad_operand(operands, 0, "i32"))
+            }
+        }
+        _ => Err(bad_result(operands, "of an op of this level")),
+    }
+}
+
+/// An access through operand 1 of `value`, with a predicate at `pred` if it is there.
+fn access(
+    operands: &Operands<'_, Thread>,
+    pred: usize,
+    value: ThreadType,
+) -> Result<(), TypeError> {
+    let ptr = operands.args[0];
+    let Elem::Ptr(pointee, _) = ptr.elem else {
+        return Err(bad_operand(operands, 0, "a pointer"));
+    };
+    if !ptr.is_single() {
+        return Err(bad_operand(operands, 0, "a single pointer"));
+    }
+    let bytes = u32::from(value.count) * value.elem.bytes();
+    if value.elem.bytes() != pointee.bytes() || !bytes.is_power_of_two() || bytes > 16 {
+        let expected = format!("1, 2, 4, 8 or 16 bytes of {pointee}");
+        return Err(TypeError::Operand {
+            index: 1,
+            expected,
+            found: value.to_string(),
+        });
+    }
+    match operands.args.get(pred) {
+        Some(&p) if p != ThreadType::scalar(Elem::I1) => Err(bad_operand(operands, pred, "i1")),
+        _ => Ok(()),
+    }
+}

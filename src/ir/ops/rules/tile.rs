@@ -1,0 +1,223 @@
+//! Type rules of the tile level.
+
+use smallvec::smallvec;
+
+use super::{
+    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, given_one, shared,
+};
+use crate::ir::attrs::{AttrKind, Attrs};
+use crate::ir::level::Tile;
+use crate::ir::ops::{Opcode, TileOp, TypeRule};
+use crate::ir::types::{AddressSpace, Elem, TileType, ValueType};
+use crate::linear::shape::Shape;
+
+/// The result types of a tile op, or why its operands do not fit.
+pub(crate) fn result_types(
+    op: TileOp,
+    operands: &Operands<'_, Tile>,
+) -> Result<Types<Tile>, TypeError> {
+    super::check_shape(op, operands)?;
+    let rule = op.info().rule;
+    if let Some(result) = shared(rule, operands) {
+        return result;
+    }
+    let args = operands.args;
+    match rule {
+        // Grid axes are 0 to 2.
+        TypeRule::I32Scalar => match operands.axis() {
+            Some(0..=2) | None => Ok(smallvec![TileType::scalar(Elem::I32)]),
+            Some(_) => Err(bad_attribute(AttrKind::Axis, "must be 0, 1 or 2")),
+        },
+        // A stated block of rank 1 of i32, whose last number fits.
+        TypeRule::Arange => {
+            let ty = given_one(operands)?;
+            if ty.elem != Elem::I32 || ty.shape.rank() != 1 {
+                return Err(bad_result(operands, "an i32 block of rank 1"));
+            }
+            let start = operands.start().copied().unwrap_or(0);
+            match start.checked_add(ty.shape.elements() as i32 - 1) {
+                Some(_) => Ok(smallvec![ty]),
+                None => Err(bad_attribute(
+                    AttrKind::Start,
+                    "makes the last number exceed i32",
+                )),
+            }
+        }
+        // Each extent stays or goes from 1 to any.
+        TypeRule::Broadcast => {
+            let (from, to) = (args[0], given_one(operands)?);
+            let grows = |(a, b): (u64, u64)| a == b || a == 1;
+            let fits = from.elem == to.elem
+                && from.shape.rank() == to.shape.rank()
+                && from.shape.extents().zip(to.shape.extents()).all(grows);
+            if fits {
+                Ok(smallvec![to])
+            } else {
+                Err(bad_result(
+                    operands,
+                    format!("{from} with extents of 1 grown"),
+                ))
+            }
+        }
+        // A dimension of extent 1 more; a scalar becomes a block of rank 1. The layout may be stated.
+        TypeRule::ExpandDims => {
+            let from = args[0];
+            let axis = usize::from(operands.axis().copied().unwrap_or(0));
+            if axis > from.shape.rank() {
+                return Err(bad_attribute(
+                    AttrKind::Axis,
+                    format!("must be at most the rank, {}", from.shape.rank()),
+                ));
+            }
+            let shape = from
+                .shape
+                .with_unit_dim(axis)
+                .map_err(|e| bad_operand(operands, 0, e.to_string()))?;
+            Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+        }
+        // The type with another layout.
+        TypeRule::ConvertLayout => {
+            let (from, to) = (args[0], given_one(operands)?);
+            if from.without_layout() == to.without_layout()
+                && from.layout.is_some()
+                && to.layout.is_some()
+            {
+                Ok(smallvec![to])
+            } else {
+                Err(bad_result(operands, format!("{from} with another layout")))
+            }
+        }
+        // An integer or pointer with one power of two per dimension (a scalar has one number).
+        TypeRule::Hint => {
+            let ty = args[0];
+            if !ty.elem.is_int() && !ty.elem.is_ptr() {
+                return Err(bad_operand(operands, 0, "an integer or a pointer"));
+            }
+            let values = operands.values().map_or(&[][..], |v| v);
+            if values.len() != ty.shape.rank().max(1) {
+                return Err(bad_attribute(
+                    AttrKind::Values,
+                    "must have one number per dimension",
+                ));
+            }
+            if values.iter().any(|v| !v.is_power_of_two()) {
+                return Err(bad_attribute(AttrKind::Values, "must be powers of two"));
+            }
+            Ok(smallvec![ty])
+        }
+        // Pointers, then truth values and fallback elements of the extent.
+        TypeRule::Load => {
+            let value = pointed_to(operands)?;
+            mask_fits(operands, 1)?;
+            match args.get(2) {
+                Some(&other) if other != value => Err(bad_operand(operands, 2, value.to_string())),
+                _ => Ok(smallvec![value]),
+            }
+        }
+        // Pointers, elements of the extent, then truth values.
+        TypeRule::Store => {
+            let value = pointed_to(operands)?;
+            if args[1] != value {
+                return Err(bad_operand(operands, 1, value.to_string()));
+            }
+            mask_fits(operands, 2).map(|()| smallvec![])
+        }
+        TypeRule::Reduce => reduce(operands),
+        // Three integers of one type, i32 or i64; the carried values are the results.
+        TypeRule::For => {
+            let bounds = &args[..3];
+            if !bounds[0].is_scalar() || !matches!(bounds[0].elem, Elem::I32 | Elem::I64) {
+                return Err(bad_operand(operands, 0, "i32 or i64"));
+            }
+            match bounds.iter().position(|&t| t != bounds[0]) {
+                Some(i) => Err(bad_operand(operands, i, bounds[0].to_string())),
+                None => Ok(args[3..].into()),
+            }
+        }
+        // The results are what the first region passes on, which is stated.
+        TypeRule::While => Ok(operands.given.into()),
+        // A scalar truth value; the results are stated.
+        TypeRule::If => {
+            if args[0] == TileType::scalar(Elem::I1) {
+                Ok(operands.given.into())
+            } else {
+                Err(bad_operand(operands, 0, "i1"))
+            }
+        }
+        _ => Err(bad_result(operands, "of an op of this level")),
+    }
+}
+
+/// `ty` with the layout of the one stated result, if there is one and it is for the same block.
+fn stated_layout(operands: &Operands<'_, Tile>, ty: TileType) -> TileType {
+    match operands.given {
+        [given] if given.without_layout() == ty => *given,
+        _ => ty,
+    }
+}
+
+/// The type that the pointers of operand 1 point to, of their extent.
+fn pointed_to(operands: &Operands<'_, Tile>) -> Result<TileType, TypeError> {
+    match operands.args[0].elem {
+        Elem::Ptr(pointee, AddressSpace::Global) => {
+            Ok(operands.args[0].with_elem(Elem::Num(pointee)))
+        }
+        _ => Err(bad_operand(operands, 0, "a pointer to device memory")),
+    }
+}
+
+/// The mask at `index`, if there is one, has the extent of the pointers.
+fn mask_fits(operands: &Operands<'_, Tile>, index: usize) -> Result<(), TypeError> {
+    let expected = operands.args[0].with_elem(Elem::I1);
+    match operands.args.get(index) {
+        Some(&mask) if mask != expected => Err(bad_operand(operands, index, expected.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// Blocks of one extent; each result lacks the axis. `order` names each bit of the index along the axis once.
+fn reduce(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+    let Some(&first) = operands.args.first() else {
+        return Err(TypeError::OperandCount {
+            expected: "1 or more".into(),
+            found: 0,
+        });
+    };
+    let axis = usize::from(operands.axis().copied().unwrap_or(0));
+    if axis >= first.shape.rank() {
+        return Err(bad_attribute(
+            AttrKind::Axis,
+            format!("must be below the rank, {}", first.shape.rank()),
+        ));
+    }
+    if let Some(i) = operands.args.iter().position(|t| !t.same_extent(&first)) {
+        return Err(bad_operand(
+            operands,
+            i,
+            format!("of the extent of {first}"),
+        ));
+    }
+    if let Some(order) = operands.order() {
+        let mut bits = order.to_vec();
+        bits.sort_unstable();
+        if !bits
+            .iter()
+            .copied()
+            .eq(0..u32::from(first.shape.log2()[axis]))
+        {
+            return Err(bad_attribute(
+                AttrKind::Order,
+                "must name each bit of the index along the axis once",
+            ));
+        }
+    }
+    let shape: Shape = first.shape.without_dim(axis);
+    let result = |(i, t): (usize, &TileType)| {
+        let ty = t.with_shape(shape);
+        match operands.given.get(i) {
+            Some(given) if given.without_layout() == ty => *given,
+            _ => ty,
+        }
+    };
+    Ok(operands.args.iter().enumerate().map(result).collect())
+}

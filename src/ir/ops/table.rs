@@ -1,0 +1,214 @@
+//! The table of operations: each op once, with operands, attributes, type rule, effect and meaning.
+//!
+//! The doc comment of a row is its semantics, read together with the general rules in [`crate::ir`].
+//! From the table come the two op enums, their text names, the builder's methods, the checks of the
+//! verifier, the round-trip tests, and the declarations of the selection rules. The file uses no other
+//! module, so that the build script can include it.
+//!
+//! A row reads
+//!
+//! ```text
+//! /// meaning
+//! Variant "name" builder_method(operands) {required attributes} {optional attributes} [ty?] TypeRule, Effect;
+//! ```
+//!
+//! where an operand is `x: Value`, `x: Option<Value>` (may be missing at the end of the list) or
+//! `xs: &[Value]` (any number), and `[ty]` says that the result type is given and not derived.
+
+/// Calls `$mac!` with the rows of the table in three groups: `both`, `tile` and `thread`.
+macro_rules! for_each_op {
+    ($mac:ident) => {
+        $mac! {
+            both {
+                /// The number whose bits are `value`, in every element. A wider `value` is truncated.
+                Const "const" const_bits() {value: u64} {} [ty] Const, Pure;
+                /// Every element is `x`.
+                Splat "splat" splat(x: Value) {} {} [ty] Splat, Pure;
+
+                /// Sum, modulo 2^bits.
+                Iadd "iadd" iadd(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Difference, modulo 2^bits.
+                Isub "isub" isub(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Product, modulo 2^bits.
+                Imul "imul" imul(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Signed quotient, rounded to zero. Division by zero and minimum / -1 give an unspecified number.
+                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Unsigned quotient. Division by zero gives an unspecified number.
+                Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified.
+                Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Unsigned remainder. By zero: unspecified.
+                Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Smaller of two signed numbers.
+                Smin "smin" smin(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Larger of two signed numbers.
+                Smax "smax" smax(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Smaller of two unsigned numbers.
+                Umin "umin" umin(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Larger of two unsigned numbers.
+                Umax "umax" umax(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Bitwise and.
+                And "and" and(a: Value, b: Value) {} {} [] SameBits, Pure;
+                /// Bitwise or.
+                Or "or" or(a: Value, b: Value) {} {} [] SameBits, Pure;
+                /// Bitwise exclusive or.
+                Xor "xor" xor(a: Value, b: Value) {} {} [] SameBits, Pure;
+                /// Shift left; the amount is unsigned, and 0 results when it reaches the width.
+                Shl "shl" shl(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Shift right with sign; an amount that reaches the width leaves the sign everywhere.
+                Sshr "sshr" sshr(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Shift right with zeros; 0 results when the amount reaches the width.
+                Ushr "ushr" ushr(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Comparison of integers or pointers (pointers as unsigned numbers).
+                Icmp "icmp" icmp(a: Value, b: Value) {ipred: IntPred} {} [] IntCompare, Pure;
+
+                /// Sum, rounded to nearest even.
+                Fadd "fadd" fadd(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                /// Difference, rounded to nearest even.
+                Fsub "fsub" fsub(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                /// Product, rounded to nearest even.
+                Fmul "fmul" fmul(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                /// `a * b + c` rounded once, to nearest even.
+                Fma "fma" fma(a: Value, b: Value, c: Value) {} {} [] SameFloat, Pure;
+                /// Quotient within 2 ulp over the whole range (f32 only); not IEEE.
+                Fdiv "fdiv" fdiv(a: Value, b: Value) {} {} [] SameF32, Pure;
+                /// Quotient rounded to nearest even (f32, f64).
+                FdivRn "fdiv_rn" fdiv_rn(a: Value, b: Value) {} {} [] SameWideFloat, Pure;
+                /// Sign flipped, of NaN too.
+                Fneg "fneg" fneg(a: Value) {} {} [] SameFloat, Pure;
+                /// Sign cleared, of NaN too.
+                Fabs "fabs" fabs(a: Value) {} {} [] SameFloat, Pure;
+                /// Smaller of two numbers, -0 below +0. A NaN is ignored, or with `nan = propagate` the result is NaN.
+                Fmin "fmin" fmin(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Pure;
+                /// Larger of two numbers, -0 below +0. A NaN is ignored, or with `nan = propagate` the result is NaN.
+                Fmax "fmax" fmax(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Pure;
+                /// Comparison of floating-point numbers.
+                Fcmp "fcmp" fcmp(a: Value, b: Value) {fpred: FloatPred} {} [] FloatCompare, Pure;
+                /// `a` where `cond` is true, else `b`.
+                Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Pure;
+
+                /// e^x (f32): 2^(x * log2 e) with the product rounded; that power as for `exp2`.
+                Exp "exp" exp(x: Value) {} {} [] SameF32, Pure;
+                /// 2^x (f32) within 2 ulp; results and arguments below 2^-126 in size count as 0.
+                Exp2 "exp2" exp2(x: Value) {} {} [] SameF32, Pure;
+                /// Natural logarithm (f32) within 1 ulp.
+                Log "log" log(x: Value) {} {} [] SameF32, Pure;
+                /// 1/sqrt(x) (f32) within 2^-22.9 relative; arguments below 2^-126 count as 0.
+                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] SameF32, Pure;
+                /// Square root (f32) within 2^-23 relative; arguments below 2^-126 count as 0.
+                Sqrt "sqrt" sqrt(x: Value) {} {} [] SameF32, Pure;
+                /// Hyperbolic tangent (f32) within 2 ulp.
+                Tanh "tanh" tanh(x: Value) {} {} [] SameF32, Pure;
+                /// Error function (f32) within 2 ulp.
+                Erf "erf" erf(x: Value) {} {} [] SameF32, Pure;
+                /// Reciprocal (f32) within 1 ulp.
+                Rcp "rcp" rcp(x: Value) {} {} [] SameF32, Pure;
+                /// Base-2 logarithm (f32): within 2^-22 absolute on (0.5, 2), elsewhere 2^-22 relative.
+                Log2 "log2" log2(x: Value) {} {} [] SameF32, Pure;
+                /// Integral number not above x.
+                Floor "floor" floor(x: Value) {} {} [] SameWideFloat, Pure;
+                /// Integral number not below x.
+                Ceil "ceil" ceil(x: Value) {} {} [] SameWideFloat, Pure;
+                /// Integral number nearest to x, ties to even.
+                Rint "rint" rint(x: Value) {} {} [] SameWideFloat, Pure;
+
+                /// Wider integer with the same signed value.
+                Sext "sext" sext(x: Value) {} {} [ty] IntWiden, Pure;
+                /// Wider integer with the same unsigned value.
+                Zext "zext" zext(x: Value) {} {} [ty] IntWiden, Pure;
+                /// Narrower integer: the low bits.
+                Itrunc "itrunc" itrunc(x: Value) {} {} [ty] IntNarrow, Pure;
+                /// Nearest floating-point number to a signed integer, ties to even.
+                Sitofp "sitofp" sitofp(x: Value) {} {} [ty] IntToFloat, Pure;
+                /// Nearest floating-point number to an unsigned integer, ties to even.
+                Uitofp "uitofp" uitofp(x: Value) {} {} [ty] IntToFloat, Pure;
+                /// Signed integer by rounding to zero; out of range saturates, NaN gives 0 (for 64 bits the minimum).
+                Fptosi "fptosi" fptosi(x: Value) {} {} [ty] FloatToInt, Pure;
+                /// Unsigned integer by rounding to zero; out of range saturates, NaN gives 0 (for 64 bits 2^63).
+                Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Pure;
+                /// The same number in a wider format; exact. NaN stays NaN.
+                Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Pure;
+                /// The number in a narrower format; overflow gives infinity (round to zero: the largest finite number).
+                Fptrunc "fptrunc" fptrunc(x: Value) {round: Rounding} {} [ty] FloatNarrow, Pure;
+                /// The same bits as another type of equal width.
+                Bitcast "bitcast" bitcast(x: Value) {} {} [ty] Bitcast, Pure;
+                /// The address as a 64-bit integer, or back.
+                PtrCast "ptr_cast" ptr_cast(x: Value) {} {} [ty] PtrCast, Pure;
+                /// The pointer moved by `offset` elements; the offset is signed and the address wraps.
+                Addptr "addptr" addptr(ptr: Value, offset: Value) {} {} [] AddPtr, Pure;
+
+                /// Ends the kernel.
+                Return "return" ret() {} {} [] NoResult, Terminator;
+            }
+            tile {
+                /// Index of the running program along `axis` (0, 1 or 2).
+                ProgramId "program_id" program_id() {axis: u8} {} [] I32Scalar, Pure;
+                /// Number of programs along `axis`.
+                NumPrograms "num_programs" num_programs() {axis: u8} {} [] I32Scalar, Pure;
+                /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
+                Arange "arange" arange() {start: i32} {} [ty] Arange, Pure;
+                /// Extents of 1 repeated to the extents of the type; the rank stays.
+                Broadcast "broadcast" broadcast(x: Value) {} {} [ty] Broadcast, Pure;
+                /// A dimension of extent 1 put before dimension `axis`.
+                ExpandDims "expand_dims" expand_dims(x: Value) {axis: u8} {} [] ExpandDims, Pure;
+                /// The same elements in another layout.
+                ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Pure;
+                /// The program's author promises that every element along dimension `i` starts runs divisible by `values[i]`.
+                AssumeMultiple "assume_multiple" assume_multiple(x: Value) {values: List} {} [] Hint, Pure;
+                /// The promise that runs of `values[i]` elements along dimension `i` count up by one.
+                AssumeContiguous "assume_contiguous" assume_contiguous(x: Value) {values: List} {} [] Hint, Pure;
+                /// The promise that runs of `values[i]` elements along dimension `i` are equal.
+                AssumeConstant "assume_constant" assume_constant(x: Value) {values: List} {} [] Hint, Pure;
+
+                /// Elements read from memory where `mask` is true (everywhere without one); elsewhere `other`, or 0 without one.
+                Load "load" load(ptr: Value, mask: Option<Value>, other: Option<Value>) {} {cache: Cache, evict: Evict, volatile: Flag} [] Load, Read;
+                /// Elements written to memory where `mask` is true.
+                Store "store" store(ptr: Value, value: Value, mask: Option<Value>) {} {cache: Cache, evict: Evict} [] Store, Write;
+                /// Combines the elements along `axis` with the region, which must be associative and commutative
+                /// and takes (a.., b..) to (combined..). The tree is unspecified unless `order` names the bits of the
+                /// index along the axis in the sequence in which they are folded.
+                Reduce "reduce" reduce(xs: &[Value]) {axis: u8} {order: List} [] Reduce, Region;
+
+                /// Waits for all threads of the program and orders their accesses to memory.
+                Barrier "barrier" barrier() {} {} [] NoResult, Sync;
+
+                /// Runs the region for iv = lo, lo + step, ... while iv < hi (signed); its yields are the next carried
+                /// values. A step below 1 is undefined.
+                For "for" for_loop(lo: Value, hi: Value, step: Value, inits: &[Value]) {} {stages: u8} [] For, Region;
+                /// Runs the first region, then, while its condition held, the second, whose yields re-enter the first.
+                While "while" while_loop(inits: &[Value]) {} {} [] While, Region;
+                /// Runs the first region if `cond` is true, else the second; its yields are the results.
+                If "if" if_else(cond: Value) {} {} [] If, Region;
+                /// Ends a region with its results.
+                Yield "yield" yield_values(values: &[Value]) {} {} [] NoResult, Terminator;
+                /// Ends the first region of a `while_loop`: go on with `values` if `cond`, else they are the results.
+                Condition "condition" condition(cond: Value, values: &[Value]) {} {} [] NoResult, Terminator;
+            }
+            thread {
+                /// A special register of the machine.
+                Special "special" special() {reg: SpecialReg} {} [] I32Scalar, Pure;
+                /// Element `i` of the result is element `map[i]` of the operands laid end to end.
+                Rearrange "rearrange" rearrange(xs: &[Value]) {map: List} {} [ty] Rearrange, Pure;
+                /// Address of a shared-memory buffer.
+                SlotAddr "slot_addr" slot_addr() {slot: Slot} {} [ty] SlotAddr, Pure;
+                /// `result.count` adjacent elements read at `ptr` + `offset` bytes as one access where `pred` is true,
+                /// elsewhere `other`, or 0 without one. The address is a multiple of the access's size.
+                Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot} [ty] Ld, Read;
+                /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true.
+                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot} [] St, Write;
+                /// Each lane gets the elements of lane `lane ^ mask` of its warp.
+                ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Sync;
+                /// Each lane gets the elements of lane `src & 31` of its warp.
+                ShflIdx "shfl_idx" shfl_idx(x: Value, src: Value) {} {} [] Shuffle, Sync;
+                /// Each lane gets the combination of the 32-bit integers of all lanes of its warp.
+                Redux "redux" redux(x: Value) {redop: RedOp} {} [] Redux, Sync;
+                /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
+                Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
+                /// Goes to the block.
+                Jump "jump" jump() {} {} [] NoResult, Terminator;
+                /// Goes to the first block if `cond` is true, else to the second.
+                Brif "brif" brif(cond: Value) {} {} [] NoResult, Terminator;
+            }
+        }
+    };
+}

@@ -1,0 +1,69 @@
+//! Program order: which instructions stand in which block, and the order of the blocks.
+//!
+//! At tile level `blocks` holds the entry alone; every other block is a region of an instruction.
+
+use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
+
+use super::entities::{Block, Inst};
+
+/// Order of instructions and blocks.
+#[derive(Clone, Debug, Default)]
+pub struct Order {
+    /// Blocks of the function body, entry first.
+    pub blocks: Vec<Block>,
+    insts: SecondaryMap<Block, Vec<Inst>>,
+    parent: SecondaryMap<Inst, PackedOption<Block>>,
+}
+
+impl Order {
+    /// The instructions of a block, in order.
+    pub fn insts(&self, block: Block) -> &[Inst] {
+        &self.insts[block]
+    }
+
+    /// The block an instruction stands in.
+    pub fn block_of(&self, inst: Inst) -> Option<Block> {
+        self.parent[inst].expand()
+    }
+
+    /// Last instruction of a block.
+    pub fn last(&self, block: Block) -> Option<Inst> {
+        self.insts[block].last().copied()
+    }
+
+    /// Puts an instruction at the end of a block.
+    pub fn append(&mut self, block: Block, inst: Inst) {
+        self.insts[block].push(inst);
+        self.parent[inst] = Some(block).into();
+    }
+
+    /// Puts an instruction at position `index` of a block (at the end if there are fewer).
+    pub fn insert(&mut self, block: Block, index: usize, inst: Inst) {
+        let list = &mut self.insts[block];
+        list.insert(index.min(list.len()), inst);
+        self.parent[inst] = Some(block).into();
+    }
+
+    /// Gives a block a new list of instructions; those not in it are out of order from now on.
+    pub fn replace(&mut self, block: Block, insts: Vec<Inst>) {
+        for &inst in &self.insts[block] {
+            self.parent[inst] = None.into();
+        }
+        for &inst in &insts {
+            self.parent[inst] = Some(block).into();
+        }
+        self.insts[block] = insts;
+    }
+
+    /// Takes out the instructions of a block for which `keep` is false.
+    pub fn retain(&mut self, block: Block, mut keep: impl FnMut(Inst) -> bool) {
+        let parent = &mut self.parent;
+        self.insts[block].retain(|&inst| {
+            let kept = keep(inst);
+            if !kept {
+                parent[inst] = None.into();
+            }
+            kept
+        });
+    }
+}

@@ -1,1 +1,0 @@
-//! Bit-exact number formats, shared by constant folding, the interpreter and the emulator.
