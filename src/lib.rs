@@ -7,6 +7,12 @@ pub mod linear;
 
 pub mod ir;
 
+pub mod analysis;
+
+pub mod layout;
+
+pub mod passes;
+
 pub mod compile;
 
 pub mod emu;

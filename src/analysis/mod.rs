@@ -1,0 +1,7 @@
+//! Facts about kernels of the tile IR, computed without changing them.
+
+pub mod axis;
+pub mod program;
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,3 @@
+//! Layouts of whole kernels: which value has which layout.
+
+pub mod assign;
