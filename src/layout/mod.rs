@@ -1,9 +1,5 @@
-<<<<<<< HEAD
-//! Where blocks live and how they move: conversions between layouts.
+//! Where blocks live and how they move: conversions between layouts, and which value has which layout.
 
 pub mod convert;
-=======
-//! Layouts of whole kernels: which value has which layout.
 
 pub mod assign;
->>>>>>> passes

@@ -1,14 +1,11 @@
-<<<<<<< HEAD
-//! Passes: free functions over a kernel, one file each.
-
-pub mod expand;
-pub mod insert_barriers;
-pub mod place_shared;
-=======
 //! Passes over block programs, and their order.
 //!
 //! A pass is a function over `&mut TileFunction` in a file of its name. It leaves a valid function behind, says
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
+
+pub mod expand;
+pub mod insert_barriers;
+pub mod place_shared;
 
 use crate::analysis::axis::Axis;
 use crate::ir::function::TileFunction;
@@ -29,4 +26,3 @@ pub fn optimize(
     on_pass_end("assign_layouts", func);
     stats
 }
->>>>>>> passes
