@@ -107,6 +107,7 @@ pub(super) fn transfer(
         | TileOp::Bitcast => equal_runs(func, infos, data, &ty),
         TileOp::Return
         | TileOp::Store
+        | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For
         | TileOp::While

@@ -146,6 +146,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::NumPrograms
         | TileOp::Load
         | TileOp::Store
+        | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For
         | TileOp::While
