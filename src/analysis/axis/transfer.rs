@@ -106,6 +106,7 @@ pub(super) fn transfer(
         | TileOp::Fptrunc
         | TileOp::Bitcast => equal_runs(func, infos, data, &ty),
         TileOp::Return
+        | TileOp::Barrier
         | TileOp::Store
         | TileOp::Barrier
         | TileOp::Reduce

@@ -145,6 +145,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::ProgramId
         | TileOp::NumPrograms
         | TileOp::Load
+        | TileOp::Barrier
         | TileOp::Store
         | TileOp::Barrier
         | TileOp::Reduce
