@@ -108,7 +108,6 @@ pub(super) fn transfer(
         TileOp::Return
         | TileOp::Barrier
         | TileOp::Store
-        | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For
         | TileOp::While

@@ -147,7 +147,6 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Load
         | TileOp::Barrier
         | TileOp::Store
-        | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For
         | TileOp::While
