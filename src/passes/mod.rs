@@ -8,6 +8,7 @@ pub mod eliminate_dead_code;
 pub mod expand;
 pub mod hoist_invariants;
 pub mod insert_barriers;
+pub mod legalize;
 pub mod lower_math;
 pub mod merge_equal_values;
 pub mod place_shared;
