@@ -7,6 +7,12 @@ pub mod linear;
 
 pub mod ir;
 
+pub(crate) mod isa;
+
+pub(crate) mod regalloc;
+
+pub mod ptx;
+
 pub mod compile;
 
 pub mod emu;
