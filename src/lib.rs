@@ -49,6 +49,12 @@ pub mod ir;
 
 pub mod text;
 
+pub mod analysis;
+
+pub mod verify;
+
+pub mod layout;
+
 pub mod passes;
 
 pub mod compile;

@@ -327,6 +327,10 @@ pub enum Extent {
 pub trait ValueType: Copy + Eq + fmt::Display + fmt::Debug {
     /// The type with this extent; none if it is of the other level.
     fn from_extent(elem: Elem, extent: Extent) -> Option<Self>;
+    /// How many elements it has.
+    fn extent(&self) -> Extent;
+    /// One element.
+    fn from_elem(elem: Elem) -> Self;
     /// The layout, if it has one.
     fn layout(&self) -> Option<LayoutId>;
     /// The same type with its layout, if it has one, replaced.
@@ -356,6 +360,18 @@ impl ValueType for TileType {
             }),
             Extent::Pack(_) => None,
         }
+    }
+
+    fn extent(&self) -> Extent {
+        if self.is_scalar() && self.layout.is_none() {
+            Extent::Single
+        } else {
+            Extent::Block(self.shape, self.layout.expand())
+        }
+    }
+
+    fn from_elem(elem: Elem) -> Self {
+        TileType::scalar(elem)
     }
 
     fn layout(&self) -> Option<LayoutId> {
@@ -393,6 +409,18 @@ impl ValueType for ThreadType {
             Extent::Pack(count) => Some(ThreadType::pack(elem, count)),
             Extent::Block(..) => None,
         }
+    }
+
+    fn extent(&self) -> Extent {
+        if self.count == 1 {
+            Extent::Single
+        } else {
+            Extent::Pack(self.count)
+        }
+    }
+
+    fn from_elem(elem: Elem) -> Self {
+        ThreadType::scalar(elem)
     }
 
     fn layout(&self) -> Option<LayoutId> {

@@ -173,7 +173,7 @@ impl Names {
 /// A step of [`walk`].
 enum Step<'a, L: Level> {
     Block(Block),
-    /// A block that was met before, which no valid function has.
+    /// A block that was met before or is not in the table, which no valid function has.
     Again(Block),
     Inst(Inst, &'a InstData<L>),
     NextRegion,
@@ -199,7 +199,10 @@ fn walk<'a, L: Level>(func: &'a Function<L>, mut visit: impl FnMut(Step<'a, L>))
         .collect();
     while let Some(work) = stack.pop() {
         match work {
-            Work::Block(block) if std::mem::replace(&mut seen[block], true) => {
+            Work::Block(block)
+                if !func.dfg.blocks.is_valid(block)
+                    || std::mem::replace(&mut seen[block], true) =>
+            {
                 visit(Step::Again(block));
             }
             Work::Block(block) => {
@@ -367,7 +370,7 @@ impl<L: Level> Printer<'_, L> {
             Step::Again(block) => {
                 let name = self.names.block(block);
                 self.indent(depth);
-                self.put(format_args!("; {name} again\n"));
+                self.put(format_args!("; {name} is not here\n"));
             }
             Step::Inst(inst, data) => {
                 let owns = self.inst(data, depth + 1);

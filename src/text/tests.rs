@@ -325,7 +325,7 @@ fn broken_functions_are_printed_too() {
         .push(crate::ir::entities::Block::from_u32(55));
     let text = print(&func);
     assert!(
-        text.contains("if v0, ?v99 {\n    ; block0 again\n    }\n"),
+        text.contains("if v0, ?v99 {\n    ; block0 is not here\n    }\n"),
         "{text}"
     );
 }
