@@ -10,8 +10,8 @@ use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::Scalar;
 use tilelift::settings::{Options, Target};
 
-#[path = "../tests/common/kernels.rs"]
-#[expect(dead_code, reason = "the tests use the other kernels")]
+#[path = "../tests/common/kernels/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the tests use the other kernels")]
 mod kernels;
 
 use kernels::Config;

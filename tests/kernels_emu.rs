@@ -10,7 +10,11 @@ use tilelift::settings::{Options, Target};
 
 struct Emulator;
 
-fn run_one(kernel: &CompiledKernel, grid: [u32; 3], args: &[HostArg]) -> Result<Vec<HostArg>, String> {
+fn run_one(
+    kernel: &CompiledKernel,
+    grid: [u32; 3],
+    args: &[HostArg],
+) -> Result<Vec<HostArg>, String> {
     let module = Module::parse(&kernel.ptx).map_err(|e| e.to_string())?;
     let mut memory = Memory::new();
     let mut buffers = Vec::new();
@@ -41,9 +45,10 @@ fn run_one(kernel: &CompiledKernel, grid: [u32; 3], args: &[HostArg]) -> Result<
     emu::run(&module, &kernel.meta.name, &launch, &mut memory).map_err(|e| e.to_string())?;
     let results = args.iter().zip(buffers).map(|(arg, buffer)| match buffer {
         None => Ok(arg.clone()),
-        Some((address, bytes)) => {
-            memory.read(address, bytes).map(HostArg::Buffer).map_err(|e| e.to_string())
-        }
+        Some((address, bytes)) => memory
+            .read(address, bytes)
+            .map(HostArg::Buffer)
+            .map_err(|e| e.to_string()),
     });
     results.collect()
 }
@@ -53,12 +58,18 @@ impl Executor for Emulator {
         "emulator"
     }
 
-    fn run(&mut self, func: &TileFunction, grid: [u32; 3], args: &mut [HostArg]) -> Result<(), String> {
+    fn run(
+        &mut self,
+        func: &TileFunction,
+        grid: [u32; 3],
+        args: &mut [HostArg],
+    ) -> Result<(), String> {
         let before = args.to_vec();
         for target in Target::ALL {
-            let kernel = compile(func, target, &Options::DEFAULT).map_err(|e| format!("{target}: {e}"))?;
-            let after =
-                run_one(&kernel, grid, &before).map_err(|e| format!("{target}: {e}\n{}", kernel.ptx))?;
+            let kernel =
+                compile(func, target, &Options::DEFAULT).map_err(|e| format!("{target}: {e}"))?;
+            let after = run_one(&kernel, grid, &before)
+                .map_err(|e| format!("{target}: {e}\n{}", kernel.ptx))?;
             args.clone_from_slice(&after);
         }
         Ok(())
