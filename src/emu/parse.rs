@@ -354,6 +354,9 @@ impl<'a> Parser<'a> {
                     };
                     let offset = used.next_multiple_of(align);
                     *used = offset + bytes as u32;
+                    if u64::from(*used) > MAX_VARIABLE_BYTES {
+                        return self.fail("too much shared memory");
+                    }
                     Symbol::Shared(offset)
                 }
                 Space::Local => {
@@ -362,6 +365,9 @@ impl<'a> Parser<'a> {
                     };
                     let offset = body.local.next_multiple_of(align);
                     body.local = offset + bytes as u32;
+                    if u64::from(body.local) > MAX_VARIABLE_BYTES {
+                        return self.fail("too much local memory");
+                    }
                     Symbol::Local(offset)
                 }
                 Space::Param => Symbol::Call,
@@ -478,7 +484,7 @@ impl<'a> Parser<'a> {
             let size = u64::from(ty.bytes()).saturating_mul(count);
             let align = align.unwrap_or(ty.bytes());
             // The limit of PTX 8.1; older ones have 4352.
-            if size > 32764 {
+            if size + u64::from(end) > 32764 {
                 return self.fail(format!("parameter `{name}` is too large"));
             }
             let offset = end.next_multiple_of(align);
