@@ -104,6 +104,8 @@ impl Knowledge {
 struct LaneClock {
     /// Taken over by acquiring accesses of this lane.
     acquired: Option<Rc<Knowledge>>,
+    /// What was acquired last: a lane that spins meets the same again and again.
+    last: Option<Rc<Knowledge>>,
     /// Met by relaxed accesses: acquired at the next fence.
     met: Option<Rc<Knowledge>>,
     /// What later relaxed writes release, since the last fence.
@@ -281,6 +283,14 @@ impl WarpClock {
 
     fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
         let clock = self.lanes.entry(lane).or_default();
+        if clock
+            .last
+            .as_ref()
+            .is_some_and(|last| Rc::ptr_eq(last, more))
+        {
+            return;
+        }
+        clock.last = Some(Rc::clone(more));
         match &mut clock.acquired {
             Some(acquired) => Rc::make_mut(acquired).join(more),
             none => *none = Some(Rc::clone(more)),
@@ -322,6 +332,7 @@ impl Releases {
             } else {
                 let met = &mut clock.lanes.entry(lane).or_default().met;
                 match met {
+                    Some(met) if Rc::ptr_eq(met, &left) => {}
                     Some(met) => Rc::make_mut(met).join(&left),
                     none => *none = Some(left),
                 }

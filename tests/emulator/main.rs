@@ -2,6 +2,7 @@
 
 mod errors;
 mod instructions;
+mod programs;
 mod rows;
 mod triton;
 

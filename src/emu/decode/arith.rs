@@ -479,7 +479,7 @@ impl<'a> Decoder<'_, 'a> {
                 ];
                 let dst = self.dest_of(self.operand(0)?, to, false)?;
                 Ok(Op::Lane {
-                    f: convert::pack,
+                    f: convert::pack_function(&mods),
                     mods,
                     dst,
                     src,

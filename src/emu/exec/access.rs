@@ -386,11 +386,15 @@ impl Machine<'_> {
                 return Err((lane, fault));
             }
             let mut old = [0; 8];
+            // A comparison that fails writes nothing.
+            let mut wrote = true;
             for (index, values) in values[..src.len()].iter().enumerate() {
                 let offset = place.offset + index * element;
                 old[index] = region.load(offset, element);
                 // f32 sums in global memory flush subnormals, those in shared memory do not.
                 let ftz = place.space == Space::Global && ty.is_f32();
+                wrote &= *op != AtomicOp::CompareSwap
+                    || unsigned(old[index], ty.bits) == unsigned(wanted[lane as usize], ty.bits);
                 let new = modify(
                     *op,
                     *ty,
@@ -407,13 +411,13 @@ impl Machine<'_> {
                     lane,
                     line: inst.line,
                     read: true,
-                    write: true,
+                    write: wrote,
                     strong: true,
                     same_value: false,
                 };
                 let strong = Strong {
                     read: true,
-                    write: true,
+                    write: wrote,
                     acquire: order.acquire,
                     release: order.release,
                 };
@@ -437,10 +441,16 @@ impl Machine<'_> {
             Space::Generic => Machine::generic_space(first).0,
             _ => space,
         };
+        let in_a_row = self.in_a_row(active, bytes);
         match space {
             Space::Global => {
                 self.stats.global_requests += 1;
-                self.stats.global_sectors += self.sectors(active, bytes);
+                self.stats.global_sectors += if in_a_row {
+                    let last = first + u64::from(bytes * active.count_ones()) - 1;
+                    last / 32 - first / 32 + 1
+                } else {
+                    self.sectors(active, bytes)
+                };
             }
             Space::Shared => {
                 // The hardware serves 128 bytes at a time: lanes in groups by access size.
@@ -451,12 +461,29 @@ impl Machine<'_> {
                     start += lanes_at_once;
                     if phase != 0 {
                         self.stats.shared_ideal_wavefronts += 1;
-                        self.stats.shared_wavefronts += self.wavefronts(phase, bytes);
+                        self.stats.shared_wavefronts += if in_a_row {
+                            1
+                        } else {
+                            self.wavefronts(phase, bytes)
+                        };
                     }
                 }
             }
             _ => {}
         }
+    }
+
+    /// Whether the lanes access consecutive addresses in order of their numbers.
+    fn in_a_row(&self, active: u32, bytes: u32) -> bool {
+        let addresses = &self.operands[3];
+        let first = active.trailing_zeros() as usize;
+        let count = active.count_ones() as usize;
+        // Lanes without gaps, and an end that does not wrap around.
+        active >> first == u32::MAX >> (32 - count)
+            && addresses[first] < 1 << 63
+            && addresses[first..first + count]
+                .windows(2)
+                .all(|pair| pair[1] == pair[0].wrapping_add(u64::from(bytes)))
     }
 
     /// Distinct sectors of 32 bytes.
