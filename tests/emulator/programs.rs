@@ -350,10 +350,7 @@ fn bank_conflicts_and_sectors_are_counted() {
     assert_eq!(conflicts(4, "st.shared.u32 [%r1], %tid;"), (1, 1));
     assert_eq!(conflicts(8, "st.shared.u32 [%r1], %tid;"), (2, 1));
     assert_eq!(conflicts(128, "st.shared.u32 [%r1], %tid;"), (32, 1));
-    assert_eq!(
-        conflicts(68, "st.shared.u32 [%r1], %tid;"),
-        (1 + 31 / 32, 1)
-    );
+    assert_eq!(conflicts(68, "st.shared.u32 [%r1], %tid;"), (1, 1));
     assert_eq!(
         conflicts(16, "st.shared.v4.u32 [%r1], {%tid, %tid, %tid, %tid};"),
         (4, 4)
