@@ -5,7 +5,9 @@
 //! defined if all operands are.
 
 mod access;
+mod atomic;
 mod collective;
+mod cost;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
