@@ -57,6 +57,8 @@ pub mod passes;
 
 pub mod compile;
 
+pub mod emit;
+
 pub mod interp;
 
 pub mod emu;
@@ -67,3 +69,6 @@ pub mod emu;
     reason = "the driver is reached through C calls; the only module where this is allowed"
 )]
 pub mod driver;
+
+#[cfg(feature = "tool")]
+pub mod filetest;
