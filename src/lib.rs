@@ -53,7 +53,15 @@ pub mod analysis;
 
 pub mod verify;
 
+pub mod layout;
+
 pub mod passes;
+
+pub(crate) mod isa;
+
+pub(crate) mod regalloc;
+
+pub mod ptx;
 
 pub mod compile;
 

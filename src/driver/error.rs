@@ -194,6 +194,13 @@ pub enum DriverError {
         got: u32,
     },
 
+    /// Something was made in a context that is not the device's primary one.
+    #[error("{what} belongs to another context than the device's primary one")]
+    ForeignContext {
+        /// Which thing.
+        what: &'static str,
+    },
+
     /// A copy between places of different size, or a range outside a buffer.
     #[error("{what}: {got} bytes, expected {expected}")]
     Size {

@@ -8,12 +8,12 @@ use super::ffi::{self, Handle};
 use super::module::Module;
 use super::stream::Stream;
 use core::ffi::c_uint;
-use std::sync::PoisonError;
 
 /// Work recorded from a stream, ready to run again and again.
 ///
 /// It keeps the modules of the kernels that [`launch`](super::launch()) put into it loaded.
-/// Memory is not kept: buffers have to outlive the graph's runs, as with any launch.
+/// A capture that another library began keeps nothing: there the modules have to outlive it.
+/// Memory is not kept either: buffers have to outlive the graph's runs, as with any launch.
 #[derive(Debug)]
 pub struct Graph {
     context: Context,
@@ -42,7 +42,7 @@ impl Graph {
             // SAFETY: the handle is alive.
             let code = unsafe { ffi::cuStreamBeginCapture_v2(stream.raw(), THREAD_LOCAL) };
             check("cuStreamBeginCapture", code)?;
-            *lock(stream) = Some(Vec::new());
+            *stream.recorded() = Some(Vec::new());
             Recording { stream }
         };
         let result = body(stream);
@@ -116,13 +116,5 @@ fn end(stream: &Stream) -> (ffi::Code, Handle, Vec<Module>) {
     let _current = stream.context().enter();
     // SAFETY: the stream is alive and in capture; writes one handle, 0 if the capture failed.
     let code = unsafe { ffi::cuStreamEndCapture(stream.raw(), &raw mut graph) };
-    (code, graph, lock(stream).take().unwrap_or_default())
-}
-
-/// The stream's list of modules. Nothing that can panic happens under the lock.
-fn lock(stream: &Stream) -> std::sync::MutexGuard<'_, Option<Vec<Module>>> {
-    stream
-        .recorded
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    (code, graph, stream.recorded().take().unwrap_or_default())
 }

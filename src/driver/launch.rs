@@ -11,7 +11,6 @@ use super::version::CudaVersion;
 use core::ffi::{c_uint, c_void};
 use core::fmt;
 use smallvec::SmallVec;
-use std::sync::PoisonError;
 
 /// What the compiler says of a kernel and a launch needs to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,7 +126,7 @@ pub fn launch(
         return Ok(());
     }
     check_grid(spec, grid, context.device().grid)?;
-    let threads = spec.block.iter().map(|&side| u64::from(side)).product();
+    let threads = volume(spec.block);
     let limit = function.attributes().max_threads;
     if threads == 0 || threads > u64::from(limit) {
         return Err(DriverError::Threads {
@@ -164,13 +163,7 @@ pub fn launch(
     } else {
         launch_cluster(function, spec, grid, stream.raw(), &mut places)?;
     }
-    if let Some(modules) = &mut *stream
-        .recorded
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-    {
-        modules.push(function.module().clone());
-    }
+    stream.keep(function.module());
     Ok(())
 }
 
@@ -191,7 +184,7 @@ fn launch_cluster(
             needed: NEEDED,
         });
     }
-    function.allow_cluster(spec.cluster.iter().product())?;
+    function.allow_cluster(volume(spec.cluster))?;
     let attribute = ffi::LaunchAttribute {
         id: ffi::CLUSTER_DIMENSION,
         pad: 0,
@@ -217,6 +210,13 @@ fn launch_cluster(
         )
     };
     check("cuLaunchKernelEx", code)
+}
+
+/// The product of the sides, or the largest number if it is larger.
+fn volume(sides: [u32; 3]) -> u64 {
+    sides
+        .iter()
+        .fold(1, |product: u64, &side| product.saturating_mul(side.into()))
 }
 
 /// An error unless the arguments are what the parameters take.
@@ -305,6 +305,13 @@ mod tests {
             assert_eq!(*Arg::F64(0.5).place().cast::<f64>(), 0.5);
             assert_eq!(*Arg::Bytes(&[9, 8]).place().cast::<[u8; 2]>(), [9, 8]);
         }
+    }
+
+    #[test]
+    fn volumes_do_not_overflow() {
+        assert_eq!(volume([32, 4, 2]), 256);
+        assert_eq!(volume([u32::MAX; 3]), u64::MAX);
+        assert_eq!(volume([u32::MAX, 0, 1]), 0);
     }
 
     #[test]

@@ -96,6 +96,11 @@ impl Module {
         &self.inner.context
     }
 
+    /// Whether both are the same loaded code.
+    pub(super) fn same(&self, other: &Module) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// What the assembler wrote beside errors, see [`JitOptions::verbose`].
     #[must_use]
     pub fn info_log(&self) -> &str {
@@ -264,7 +269,7 @@ impl Function {
 
     /// Sees to it that the kernel may be launched in clusters of so many blocks; the context is
     /// current. Eight are portable, more have to be asked for.
-    pub(super) fn allow_cluster(&self, blocks: u32) -> Result<(), DriverError> {
+    pub(super) fn allow_cluster(&self, blocks: u64) -> Result<(), DriverError> {
         /// `CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED`.
         const NON_PORTABLE: c_uint = 14;
         if blocks <= 8 || self.wide_cluster_asked.load(Ordering::Acquire) {

@@ -5,7 +5,7 @@ use super::error::{DriverError, check};
 use super::ffi::{self, Handle};
 use super::module::Module;
 use core::ffi::{c_uint, c_void};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A queue of work on a device.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Stream {
     owned: bool,
     /// While `Graph::capture` records this stream: the modules whose kernels were launched,
     /// which the graph keeps loaded.
-    pub(super) recorded: Mutex<Option<Vec<Module>>>,
+    recorded: Mutex<Option<Vec<Module>>>,
 }
 
 impl Stream {
@@ -46,7 +46,7 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// [`DriverError::Device`] if the stream is not of this context.
+    /// [`DriverError::ForeignContext`] if the stream is not of this context.
     ///
     /// # Safety
     ///
@@ -62,12 +62,7 @@ impl Stream {
             let code = unsafe { ffi::cuStreamGetCtx(stream.raw, &raw mut owner) };
             check("cuStreamGetCtx", code)?;
             if owner != context.raw() {
-                return Err(DriverError::Argument {
-                    name: "borrowed stream".to_owned(),
-                    index: 0,
-                    expected: "a stream of the device's primary context".to_owned(),
-                    got: "one of another context".to_owned(),
-                });
+                return Err(DriverError::ForeignContext { what: "the stream" });
             }
         }
         Ok(stream)
@@ -97,6 +92,20 @@ impl Stream {
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// The list of modules. Nothing that can panic happens under the lock.
+    pub(super) fn recorded(&self) -> MutexGuard<'_, Option<Vec<Module>>> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a kernel of `module` was launched, if the stream is being recorded.
+    pub(super) fn keep(&self, module: &Module) {
+        if let Some(modules) = &mut *self.recorded()
+            && !modules.last().is_some_and(|last| last.same(module))
+        {
+            modules.push(module.clone());
+        }
     }
 
     /// Waits until all work of the stream is done.

@@ -84,6 +84,17 @@ pub enum InterpErrorKind {
         /// Whether its access was a store.
         other_writes: bool,
     },
+    /// A program touches a byte that it wrote before, without a barrier in between.
+    #[error(
+        "address {address:#x} is {} after this program wrote it, without a barrier between",
+        touched(*writes)
+    )]
+    Unordered {
+        /// The byte's address.
+        address: u64,
+        /// Whether this access is a store too.
+        writes: bool,
+    },
     /// An `assume_*` op or a parameter's hint that does not hold.
     #[error("broken promise: {0}")]
     BrokenPromise(String),

@@ -379,8 +379,10 @@ impl<'a> Machine<'a> {
                 self.store(data)?;
                 return Ok(None);
             }
-            // Programs run one after another here, and each in order.
-            TileOp::Barrier => return Ok(None),
+            TileOp::Barrier => {
+                self.memory.barrier();
+                return Ok(None);
+            }
             TileOp::Reduce => return self.finish(inst, |m| m.reduce(data)),
 
             TileOp::For => return self.finish(inst, |m| m.for_loop(data)),
@@ -516,6 +518,8 @@ impl<'a> Machine<'a> {
             }
         }
         self.stats.stored += writes.len() as u64;
+        // What is left of equal addresses has equal values: written once, it is no second store.
+        writes.dedup();
         for (address, elem) in writes {
             self.memory.store(address, pointee.bytes(), elem)?;
         }

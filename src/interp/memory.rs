@@ -156,6 +156,8 @@ impl Memory {
 struct Touched {
     writer: u32,
     reader: u32,
+    /// The epoch of the last store.
+    written_in: u32,
 }
 
 /// Stands for more than one reader.
@@ -169,6 +171,8 @@ pub(super) struct LaunchMemory<'a> {
     touched: Option<Vec<Vec<Touched>>>,
     /// Number of the running program plus one.
     program: u32,
+    /// Number of barriers so far.
+    epoch: u32,
     /// The buffer touched last: the next access is most likely to it.
     last: usize,
 }
@@ -180,6 +184,7 @@ impl<'a> LaunchMemory<'a> {
             memory,
             touched,
             program: 0,
+            epoch: 0,
             last: 0,
         }
     }
@@ -187,6 +192,11 @@ impl<'a> LaunchMemory<'a> {
     /// Says that the accesses that follow are those of program number `number`.
     pub(super) fn enter_program(&mut self, number: u32) {
         self.program = number.wrapping_add(1);
+    }
+
+    /// The program's accesses up to here come before those that follow.
+    pub(super) fn barrier(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
     }
 
     /// The element of `size` bytes at `address`, zero-extended.
@@ -225,7 +235,8 @@ impl<'a> LaunchMemory<'a> {
         }
     }
 
-    /// Records an access and reports another program's that it races with.
+    /// Records an access and reports another program's that it races with, and a store of the same program
+    /// that no barrier separates from it.
     fn touch(
         &mut self,
         index: usize,
@@ -239,7 +250,7 @@ impl<'a> LaunchMemory<'a> {
         let buffer = &self.memory.buffers[index];
         let touched = &mut touched[index];
         touched.resize(buffer.bytes.len(), Touched::default());
-        let me = self.program;
+        let (me, epoch) = (self.program, self.epoch);
         let is_other = |who: u32| who != 0 && who != me;
         for (i, byte) in touched[offset..][..bytes].iter_mut().enumerate() {
             let other = if is_other(byte.writer) {
@@ -260,8 +271,15 @@ impl<'a> LaunchMemory<'a> {
                     other_writes,
                 });
             }
+            if byte.writer == me && byte.written_in == epoch {
+                return Err(InterpErrorKind::Unordered {
+                    address: buffer.start + (offset + i) as u64,
+                    writes,
+                });
+            }
             if writes {
                 byte.writer = me;
+                byte.written_in = epoch;
             } else {
                 byte.reader = if is_other(byte.reader) { SEVERAL } else { me };
             }

@@ -10,6 +10,9 @@
 //!   nobody wrote, addresses outside of buffers or misaligned, one store with different values for one
 //!   address, races between programs, broken promises, loop steps below 1. What it calls unspecified gets
 //!   some value (quotients by zero: all ones; remainders by zero: the dividend).
+//! - A program's instructions run in order. Where the IR leaves the order of a program's accesses open, a load
+//!   or store of a byte that the same program stored since its last barrier is reported; a store to a byte that
+//!   it only loaded is not, as it may be an update in place.
 //! - `assume_multiple` is checked as the axis analysis understands it: along each dimension the elements that
 //!   begin a run counting up by one (a run of addresses counts up by the element's size) are multiples of the number.
 //! - Approximate functions are computed in f64 and rounded once.
@@ -66,7 +69,8 @@ pub struct Launch<'a> {
 pub struct Options {
     /// Largest number of instructions to execute in all programs together.
     pub step_limit: u64,
-    /// Report programs that race with each other; costs eight bytes for each byte of the buffers touched.
+    /// Report programs that race with each other or with themselves; costs twelve bytes for each byte of the
+    /// buffers touched.
     pub check_races: bool,
     /// Report `assume_*` ops and parameter hints that do not hold.
     pub check_promises: bool,

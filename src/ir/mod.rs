@@ -27,8 +27,8 @@
 //! that pass nothing is fused and after it nothing else is, on any level and any target.
 //!
 //! # Conversions
-//! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, for 64-bit results the number whose top bit alone
-//! is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
+//! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, or where operand or result has 64 bits the number
+//! whose top bit alone is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
 //!
 //! # Memory
 //! Memory is bytes, little-endian; a truth value is a byte, 0 or 1 when stored and non-zero for true when loaded.

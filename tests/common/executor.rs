@@ -2,16 +2,13 @@
 
 use tilelift::ir::function::TileFunction;
 
-/// Fills outputs before a kernel runs; as any float it is a large negative number.
-pub(crate) const POISON: u8 = 0xcd;
-
 /// A kernel's argument on the host.
 #[derive(Clone, Debug)]
 pub(crate) enum HostArg {
     /// Device memory that holds these bytes before the launch, and is copied back after it.
     Buffer(Vec<u8>),
     /// Device memory of this many bytes whose contents before the launch mean nothing; an executor that tells
-    /// written from unwritten bytes takes them for unwritten, others fill it with [`POISON`]. The launch turns it into a `Buffer`.
+    /// written from unwritten bytes takes them for unwritten, others fill it with a pattern that no result has. The launch turns it into a `Buffer`.
     Output(usize),
     /// An i32.
     I32(i32),
@@ -35,6 +32,11 @@ impl HostArg {
 pub(crate) trait Executor {
     /// Name for messages.
     fn name(&self) -> &str;
+
+    /// Whether it can run here; if not, it has said why, and cases are skipped.
+    fn is_present(&self) -> bool {
+        true
+    }
 
     /// Launches a kernel and copies buffers back.
     fn run(
@@ -96,6 +98,9 @@ impl Case {
 /// Runs cases and reports every one that fails.
 pub(crate) fn run_cases(executor: &mut dyn Executor, cases: &[Case]) {
     assert!(!cases.is_empty());
+    if !executor.is_present() {
+        return;
+    }
     let mut failures = Vec::new();
     for case in cases {
         if let Err(problem) = run_case(executor, case) {

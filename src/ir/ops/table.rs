@@ -122,9 +122,9 @@ macro_rules! for_each_op {
                 Sitofp "sitofp" sitofp(x: Value) {} {} [ty] IntToFloat, Pure;
                 /// Nearest floating-point number to an unsigned integer, ties to even.
                 Uitofp "uitofp" uitofp(x: Value) {} {} [ty] IntToFloat, Pure;
-                /// Signed integer by rounding to zero; out of range saturates, NaN gives 0 (for 64 bits the minimum).
+                /// Signed integer by rounding to zero; out of range saturates, NaN gives 0 (to or from 64 bits the minimum).
                 Fptosi "fptosi" fptosi(x: Value) {} {} [ty] FloatToInt, Pure;
-                /// Unsigned integer by rounding to zero; out of range saturates, NaN gives 0 (for 64 bits 2^63).
+                /// Unsigned integer by rounding to zero; out of range saturates, NaN gives 0 (to or from 64 bits the top bit).
                 Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Pure;
                 /// The same number in a wider format; exact. NaN stays NaN.
                 Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Pure;

@@ -45,8 +45,8 @@ impl Expander<'_> {
         value
     }
 
-    /// The sum over the bits of the thread index of `columns[bit]` (lane bits first, then warp bits),
-    /// an i32 made once in the prologue. Columns must not share bits; so the sum is an exclusive or.
+    /// The exclusive or of `columns[bit]` over the bits that are set in the thread index (lane bits first,
+    /// then warp bits), an i32 made once in the prologue.
     pub(super) fn thread_part(&mut self, columns: &[u32]) -> Result<Value> {
         let key: Vec<u32> = columns.to_vec();
         if let Some(&value) = self.thread_parts.get(&key) {
@@ -60,6 +60,7 @@ impl Expander<'_> {
     /// Runs of neighbouring thread bits that go to neighbouring index bits move together.
     fn make_thread_part(&mut self, columns: &[u32]) -> Result<Value> {
         let mut sum: Option<Value> = None;
+        let mut covered = 0;
         let mut bit = 0;
         while bit < columns.len() {
             let first = columns[bit];
@@ -89,11 +90,13 @@ impl Expander<'_> {
                 let column = self.int(Elem::I32, i64::from(first));
                 self.binary(ThreadOp::Imul, on, column)?
             };
+            let reached = columns[bit..end].iter().fold(0, |all, c| all | c);
             sum = Some(match sum {
                 None => term,
-                Some(rest) if first.is_power_of_two() => self.binary(ThreadOp::Or, rest, term)?,
+                Some(rest) if covered & reached == 0 => self.binary(ThreadOp::Or, rest, term)?,
                 Some(rest) => self.binary(ThreadOp::Xor, rest, term)?,
             });
+            covered |= reached;
             bit = end;
         }
         Ok(match sum {
@@ -158,18 +161,16 @@ impl Expander<'_> {
         Ok(Expanded::Parts(parts.finish()))
     }
 
-    /// A new dimension of extent 1 moves no element.
+    /// A new dimension of extent 1 moves no element; registers may be numbered anew.
     pub(super) fn expand_expand_dims(&mut self, inst: Inst) -> Result<Expanded> {
         let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
         let source = self.arg(inst, 0)?;
         if from.is_scalar() {
             return Ok(source);
         }
-        let (from, to) = (self.layout(from)?, self.layout(to)?);
-        if HwDim::ALL.iter().all(|&d| from.columns(d) == to.columns(d)) {
-            Ok(source)
-        } else {
-            bug("expand_dims changes the layout")
+        match source_registers(self.layout(to)?, self.layout(from)?, |flat| flat) {
+            Some(map) => self.pick(&source, &map),
+            None => bug("the layout of expand_dims does not follow from its operand's"),
         }
     }
 

@@ -413,14 +413,24 @@ impl<'a> Expander<'a> {
         Ok(builder.finish())
     }
 
+    /// Number of registers that a value which is not uniform holds.
+    fn held(&self, expanded: &Expanded) -> usize {
+        match expanded {
+            Expanded::Uniform(_) => 1,
+            Expanded::Parts(parts) => parts.regs.len(),
+            Expanded::Pack(value) => usize::from(self.ty(*value).count),
+        }
+    }
+
     /// Registers `map[i]` of a value.
     fn pick(&mut self, expanded: &Expanded, map: &[u16]) -> Result<Expanded> {
+        let in_place = map.iter().enumerate().all(|(i, &m)| i == usize::from(m));
+        if in_place && map.len() == self.held(expanded) {
+            return Ok(expanded.clone());
+        }
         Ok(match expanded {
             Expanded::Uniform(value) => Expanded::Uniform(*value),
             Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
-            Expanded::Pack(value) if self.ty(*value).count == 1 && map.len() == 1 => {
-                Expanded::Pack(*value)
-            }
             Expanded::Pack(value) => {
                 let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
                 Expanded::Pack(self.rearrange(&[*value], &map)?)

@@ -267,7 +267,7 @@ impl Expander<'_> {
                 offset: None,
             });
             let address = self.slot_address(slot, ty.elem)?;
-            let place = self.binary(ThreadOp::Addptr, address, write_at)?;
+            let place = self.moved_pointer(address, write_at)?;
             for reg in 0..ty.count {
                 let single = self.rearrange(&[*value], &[u32::from(reg)])?;
                 let mut data = InstData::new(ThreadOp::St, &[place, single]);
@@ -282,7 +282,7 @@ impl Expander<'_> {
         for (i, value) in values.iter_mut().enumerate() {
             let ty = self.ty(*value);
             let (slot, address) = slots[i];
-            let place = self.binary(ThreadOp::Addptr, address, read_at)?;
+            let place = self.moved_pointer(address, read_at)?;
             let each = if by_lane { 1 } else { 1u32 << fold_bits };
             let mut parts = Vec::new();
             for reg in 0..u32::from(ty.count) {
@@ -321,6 +321,15 @@ impl Expander<'_> {
         let mut data = InstData::new(ThreadOp::SlotAddr, &[]);
         data.attrs.push(make::slot(slot));
         self.op(data, &[ty])
+    }
+
+    /// `pointer` moved by `index` elements.
+    pub(super) fn moved_pointer(&mut self, pointer: Value, index: Value) -> Result<Value> {
+        if self.known(index) == Some(0) {
+            Ok(pointer)
+        } else {
+            self.binary(ThreadOp::Addptr, pointer, index)
+        }
     }
 
     /// Runs the combining region on packs, element by element.

@@ -1,0 +1,356 @@
+//! Decoding of loads, stores, atomics, fences and address conversions.
+
+use super::{Decoder, Result};
+use crate::emu::error::Space;
+use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Sources, Src};
+use crate::emu::lane::{integer, test};
+use crate::emu::mem;
+use crate::emu::module::{Operand, Symbol};
+use crate::emu::types::{Kind, Type};
+
+const B64: Type = Type {
+    kind: Kind::Bits,
+    bits: 64,
+    packed: false,
+};
+const B32: Type = Type {
+    kind: Kind::Bits,
+    bits: 32,
+    packed: false,
+};
+
+fn space(part: &str) -> Option<Space> {
+    Some(match part {
+        "global" => Space::Global,
+        "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+        "local" => Space::Local,
+        "param" | "param::entry" => Space::Param,
+        "const" => Space::Const,
+        _ => return None,
+    })
+}
+
+fn is_hint(part: &str) -> bool {
+    matches!(
+        part,
+        "ca" | "cg" | "cs" | "cv" | "lu" | "wb" | "wt" | "nc" | "noftz" | "unified"
+    ) || part.starts_with("L1::")
+        || part.starts_with("L2::")
+        || part.starts_with("level::")
+}
+
+impl<'a> Decoder<'_, 'a> {
+    pub(super) fn memory(&mut self) -> Result<Op> {
+        match self.name {
+            "ld" | "ldu" => self.load(),
+            "st" => self.store(),
+            "atom" | "red" => self.atomic(),
+            "cvta" => self.cvta(),
+            "isspacep" => self.isspacep(),
+            "fence" | "membar" => {
+                // Fences between proxies order what is not modelled yet.
+                let proxy = self
+                    .parts
+                    .iter()
+                    .any(|part| part.starts_with("proxy") || part.starts_with("mbarrier"));
+                self.parts.clear();
+                Ok(if proxy { Op::Nop } else { Op::Fence })
+            }
+            "createpolicy" => {
+                self.parts.clear();
+                let dst = self.dest(0, B64)?;
+                let src = [Src::Imm(0); 4];
+                Ok(Op::Lane {
+                    f: integer::mov,
+                    mods: Mods::new(B64),
+                    dst,
+                    src,
+                    count: 1,
+                    packed: false,
+                })
+            }
+            // Prefetches and their kin change no state.
+            _ => {
+                self.parts.clear();
+                Ok(Op::Nop)
+            }
+        }
+    }
+
+    /// Takes the modifiers of the memory model and of caches.
+    fn order(&mut self, read: bool, write: bool) -> Order {
+        let relaxed = self.take("relaxed") | self.take("volatile") | self.take("mmio");
+        let acquire = self.take("acquire");
+        let release = self.take("release");
+        let both = self.take("acq_rel");
+        self.take("weak");
+        while self
+            .take_with(|part| matches!(part, "cta" | "cluster" | "gpu" | "sys").then_some(()))
+            .is_some()
+        {}
+        while self.take_with(|part| is_hint(part).then_some(())).is_some() {}
+        Order {
+            strong: relaxed || acquire || release || both,
+            acquire: read && (acquire || both),
+            release: write && (release || both),
+        }
+    }
+
+    fn vector(&mut self) -> usize {
+        self.take_with(|part| match part {
+            "v2" => Some(2),
+            "v4" => Some(4),
+            "v8" => Some(8),
+            _ => None,
+        })
+        .unwrap_or(1)
+    }
+
+    fn address(&mut self, index: usize, space: Space) -> Result<Address> {
+        let Operand::Address { base, offset } = self.operand(index)? else {
+            return self.bad("an address in brackets is wanted");
+        };
+        if matches!(**base, Operand::Symbol(Symbol::Call, _)) {
+            return self.bad("parameters of calls are not supported");
+        }
+        let named = match **base {
+            Operand::Symbol(Symbol::Param(_), _) => Some(Space::Param),
+            Operand::Symbol(Symbol::Shared(_) | Symbol::DynamicShared, _) => Some(Space::Shared),
+            Operand::Symbol(Symbol::Local(_), _) => Some(Space::Local),
+            _ => None,
+        };
+        if let Some(named) = named
+            && named != space
+        {
+            return self.bad(format!("the name belongs to the {named} space"));
+        }
+        let narrow = matches!(
+            space,
+            Space::Shared | Space::Local | Space::Param | Space::Const
+        );
+        let base = match **base {
+            // Addresses of shared memory fit 32 bits and may stand in registers of 64.
+            Operand::Register(register) if narrow && register.ty.register_bits() == 32 => {
+                self.source_of(base, B32, false)?
+            }
+            _ => self.source_of(base, B64, false)?,
+        };
+        Ok(Address {
+            base,
+            offset: *offset,
+            space,
+        })
+    }
+
+    fn access_type(&mut self) -> Result<Type> {
+        let ty = self.ty()?;
+        if ty == Type::PRED || ty.register_bits() > 64 {
+            return self.unsupported();
+        }
+        Ok(ty)
+    }
+
+    fn load(&mut self) -> Result<Op> {
+        let order = self.order(true, false);
+        let space = self.take_with(space).unwrap_or(Space::Generic);
+        let count = self.vector();
+        let ty = self.access_type()?;
+        // A cache policy may follow.
+        self.arity(2..=3)?;
+        let address = self.address(1, space)?;
+        let elements = self.elements(self.operand(0)?);
+        if elements.len() != count {
+            return self.bad(format!(
+                "{} destinations for a vector of {count}",
+                elements.len()
+            ));
+        }
+        let dsts: Result<Dests> = elements
+            .iter()
+            .map(|element| self.dest_of(element, ty, true))
+            .collect();
+        Ok(Op::Load {
+            address,
+            ty,
+            dsts: dsts?,
+            order,
+        })
+    }
+
+    fn store(&mut self) -> Result<Op> {
+        let order = self.order(false, true);
+        let space = self.take_with(space).unwrap_or(Space::Generic);
+        let count = self.vector();
+        let ty = self.access_type()?;
+        if let Operand::Address { base, .. } = self.operand(0)?
+            && matches!(**base, Operand::Symbol(Symbol::Call, _))
+        {
+            return Ok(Op::Unsupported);
+        }
+        self.arity(2..=3)?;
+        let address = self.address(0, space)?;
+        let elements = self.elements(self.operand(1)?);
+        if elements.len() != count {
+            return self.bad(format!(
+                "{} sources for a vector of {count}",
+                elements.len()
+            ));
+        }
+        let src: Result<Sources> = elements
+            .iter()
+            .map(|element| self.source_of(element, ty, true))
+            .collect();
+        Ok(Op::Store {
+            address,
+            ty,
+            src: src?,
+            order,
+        })
+    }
+
+    fn atomic(&mut self) -> Result<Op> {
+        let red = self.name == "red";
+        if self.take("async") {
+            return self.unsupported();
+        }
+        let order = Order {
+            strong: true,
+            ..self.order(!red, true)
+        };
+        let space = self.take_with(space).unwrap_or(Space::Generic);
+        let count = self.vector();
+        let op = self.take_with(|part| {
+            Some(match part {
+                "add" => AtomicOp::Add,
+                "min" => AtomicOp::Min,
+                "max" => AtomicOp::Max,
+                "and" => AtomicOp::And,
+                "or" => AtomicOp::Or,
+                "xor" => AtomicOp::Xor,
+                "exch" => AtomicOp::Exchange,
+                "cas" => AtomicOp::CompareSwap,
+                "inc" => AtomicOp::Increment,
+                "dec" => AtomicOp::Decrement,
+                _ => return None,
+            })
+        });
+        let Some(op) = op else {
+            return self.bad("an operation is missing");
+        };
+        let ty = self.access_type()?;
+        let float = ty.is_float();
+        let allowed = match op {
+            AtomicOp::Add => ty.kind != Kind::Bits && (float || ty.bits >= 32),
+            AtomicOp::Min | AtomicOp::Max => !float && ty.kind != Kind::Bits || ty.is_half(),
+            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => !float && ty.bits >= 32,
+            AtomicOp::Exchange => !float && ty.bits >= 32,
+            AtomicOp::CompareSwap => !float && ty.bits >= 16,
+            AtomicOp::Increment | AtomicOp::Decrement => ty.kind == Kind::Unsigned && ty.bits == 32,
+        };
+        if !allowed || (red && matches!(op, AtomicOp::Exchange | AtomicOp::CompareSwap)) {
+            return self.unsupported();
+        }
+        let at = usize::from(!red);
+        let compares = usize::from(op == AtomicOp::CompareSwap);
+        // A cache policy may follow.
+        self.arity(at + 2 + compares..=at + 3 + compares)?;
+        let address = self.address(at, space)?;
+        let dsts: Dests = if red {
+            (0..count)
+                .map(|_| Dst {
+                    reg: Dst::SINK,
+                    mask: 0,
+                })
+                .collect()
+        } else {
+            let elements = self.elements(self.operand(0)?);
+            // `_` discards a whole vector.
+            if matches!(elements, [Operand::Sink]) {
+                (0..count)
+                    .map(|_| Dst {
+                        reg: Dst::SINK,
+                        mask: 0,
+                    })
+                    .collect()
+            } else {
+                let dsts: Result<Dests> = elements
+                    .iter()
+                    .map(|element| self.dest_of(element, ty, true))
+                    .collect();
+                dsts?
+            }
+        };
+        let compare = if compares == 1 {
+            self.source(at + 1, ty)?
+        } else {
+            Src::Imm(0)
+        };
+        let elements = self.elements(self.operand(at + 1 + compares)?);
+        if elements.len() != count || dsts.len() != count {
+            return self.bad(format!("the vectors do not have {count} elements"));
+        }
+        let src: Result<Sources> = elements
+            .iter()
+            .map(|element| self.source_of(element, ty, true))
+            .collect();
+        Ok(Op::Atomic {
+            address,
+            op,
+            ty,
+            dsts,
+            src: src?,
+            compare,
+            order,
+        })
+    }
+
+    /// Generic addresses are those of the space moved into its window; global ones do not move.
+    fn cvta(&mut self) -> Result<Op> {
+        let to = self.take("to");
+        let Some(space) = self.take_with(space) else {
+            return self.bad("a state space is missing");
+        };
+        let ty = self.ty()?;
+        self.arity(2..=2)?;
+        let window = match space {
+            Space::Shared => mem::SHARED_WINDOW.start,
+            Space::Local => mem::LOCAL_WINDOW.start,
+            Space::Param => mem::PARAM_WINDOW.start,
+            Space::Global | Space::Const | Space::Generic => 0,
+        };
+        let f = if to { integer::sub } else { integer::add };
+        let src = [
+            self.source(1, ty)?,
+            Src::Imm(window),
+            Src::Imm(0),
+            Src::Imm(0),
+        ];
+        Ok(Op::Lane {
+            f,
+            mods: Mods::new(ty),
+            dst: self.dest(0, ty)?,
+            src,
+            count: 2,
+            packed: false,
+        })
+    }
+
+    fn isspacep(&mut self) -> Result<Op> {
+        let f = match self.take_with(space) {
+            Some(Space::Shared) => test::is_shared,
+            Some(Space::Local) => test::is_local,
+            Some(Space::Global) => test::is_global,
+            _ => return self.unsupported(),
+        };
+        self.arity(2..=2)?;
+        Ok(Op::Compare {
+            f,
+            mods: Mods::new(B64),
+            p: self.pred_dest_of(self.operand(0)?)?,
+            q: None,
+            a: self.source(1, B64)?,
+            b: Src::Imm(0),
+            combine: None,
+        })
+    }
+}

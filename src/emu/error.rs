@@ -1,0 +1,290 @@
+//! What can go wrong: in the text, in a launch, and in the program while it runs.
+
+use std::fmt;
+
+use thiserror::Error;
+
+/// PTX text that the emulator does not accept.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("ptx line {line}: {kind}")]
+pub struct ParseError {
+    /// Line of the text, from 1.
+    pub line: u32,
+    /// What is wrong there.
+    pub kind: ParseErrorKind,
+}
+
+/// The kinds of [`ParseError`].
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParseErrorKind {
+    /// The text does not have the shape of PTX.
+    #[error("{0}")]
+    Syntax(String),
+    /// A name that nothing declares.
+    #[error("`{0}` is not declared")]
+    Undeclared(String),
+    /// An instruction that the emulator does not know, or a form of it.
+    #[error("unsupported instruction `{0}`")]
+    UnsupportedInstruction(String),
+    /// A modifier that this instruction does not take.
+    #[error("`{opcode}` does not take `.{modifier}`")]
+    UnknownModifier {
+        /// The instruction with all modifiers.
+        opcode: String,
+        /// The one that was left over.
+        modifier: String,
+    },
+    /// Operands that do not fit the instruction.
+    #[error("`{opcode}`: {reason}")]
+    Operands {
+        /// The instruction with all modifiers.
+        opcode: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// A directive that the emulator cannot honour.
+    #[error("unsupported directive `{0}`")]
+    UnsupportedDirective(String),
+}
+
+/// A place in a running program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Line of the PTX text, from 1.
+    pub line: u32,
+    /// `%ctaid`.
+    pub cta: [u32; 3],
+    /// `%tid`.
+    pub thread: [u32; 3],
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
+        write!(
+            f,
+            "ptx line {}, cta ({cx}, {cy}, {cz}), thread ({tx}, {ty}, {tz})",
+            self.line
+        )
+    }
+}
+
+/// State space of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Device memory.
+    Global,
+    /// Memory of a CTA.
+    Shared,
+    /// Memory of a thread.
+    Local,
+    /// Kernel parameters.
+    Param,
+    /// Read-only module variables.
+    Const,
+    /// One of the others, told apart by the address.
+    Generic,
+}
+
+impl fmt::Display for Space {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Space::Global => "global",
+            Space::Shared => "shared",
+            Space::Local => "local",
+            Space::Param => "param",
+            Space::Const => "const",
+            Space::Generic => "generic",
+        })
+    }
+}
+
+/// How an instruction touched memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessKind {
+    /// A plain load.
+    Read,
+    /// A plain store.
+    Write,
+    /// An atomic operation, or a load or store that the memory model calls strong.
+    Atomic,
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            AccessKind::Read => "read",
+            AccessKind::Write => "write",
+            AccessKind::Atomic => "atomic access",
+        })
+    }
+}
+
+/// What a program did wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Fault {
+    /// A register was used that this thread never wrote, or whose value depends on such a one.
+    #[error("register `{name}` is used but holds no defined value")]
+    UnwrittenRegister {
+        /// Its name in the text.
+        name: String,
+    },
+    /// A load of bytes that nobody wrote.
+    #[error("read of {bytes} bytes at {space} address {address:#x}, not all of them written")]
+    Uninitialised {
+        /// Where.
+        space: Space,
+        /// First byte of the access.
+        address: u64,
+        /// Length of the access.
+        bytes: u32,
+    },
+    /// An access outside every allocation.
+    #[error("access to {bytes} bytes at {space} address {address:#x}, out of bounds: {nearest}")]
+    OutOfBounds {
+        /// Where.
+        space: Space,
+        /// First byte of the access.
+        address: u64,
+        /// Length of the access.
+        bytes: u32,
+        /// The nearest allocation, in words.
+        nearest: String,
+    },
+    /// An address that is not a multiple of the access size.
+    #[error("misaligned {space} address {address:#x}: not a multiple of {align}")]
+    Misaligned {
+        /// Where.
+        space: Space,
+        /// The address.
+        address: u64,
+        /// What it should be a multiple of.
+        align: u32,
+    },
+    /// A store to memory that is only read.
+    #[error("store to the read-only {space} space")]
+    ReadOnly {
+        /// Which.
+        space: Space,
+    },
+    /// Two accesses that nothing orders, at least one of them a write.
+    #[error(
+        "race on {space} address {address:#x}: this {kind} and the {other_kind} at {other} are not ordered"
+    )]
+    Race {
+        /// Where.
+        space: Space,
+        /// The byte.
+        address: u64,
+        /// This access.
+        kind: AccessKind,
+        /// The earlier access.
+        other_kind: AccessKind,
+        /// Its place.
+        other: Location,
+    },
+    /// An aligned instruction that only a part of the warp executes.
+    #[error("`{opcode}` must be executed by the whole warp; {missing}")]
+    PartialWarp {
+        /// The instruction.
+        opcode: String,
+        /// Who is missing, in words.
+        missing: String,
+    },
+    /// Threads wait for something that cannot happen any more.
+    #[error("deadlock: {0}")]
+    Deadlock(String),
+    /// A barrier used in a way that has no meaning.
+    #[error("barrier {id}: {reason}")]
+    Barrier {
+        /// Barrier number.
+        id: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A lane that executes a `.sync` instruction without being in its member mask.
+    #[error("lane {lane} is not in the member mask {mask:#010x}")]
+    NotMember {
+        /// The lane.
+        lane: u32,
+        /// The mask.
+        mask: u32,
+    },
+    /// A shuffle that reads a lane which does not take part.
+    #[error("shuffle reads lane {lane}, which does not take part")]
+    InactiveLane {
+        /// The lane.
+        lane: u32,
+    },
+    /// `bra.uni` whose predicate differs among the lanes.
+    #[error("`bra.uni` diverges")]
+    DivergentUniform,
+    /// `trap` was executed.
+    #[error("trap")]
+    Trap,
+    /// Something that the emulator cannot run, found only when reached.
+    #[error("unsupported: {0}")]
+    Unsupported(String),
+    /// The step limit was reached.
+    #[error("step limit of {0} warp instructions reached")]
+    StepLimit(u64),
+}
+
+/// Why a launch failed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum EmuError {
+    /// The module has no entry of that name.
+    #[error("no entry `{0}`")]
+    NoEntry(String),
+    /// The arguments do not fit the entry's parameters.
+    #[error("arguments: {0}")]
+    Arguments(String),
+    /// Grid, block or shared memory are out of range or contradict the entry's directives.
+    #[error("launch configuration: {0}")]
+    Configuration(String),
+    /// The program did something wrong.
+    #[error("{at}: {fault}")]
+    Fault {
+        /// Where.
+        at: Location,
+        /// What.
+        fault: Fault,
+    },
+}
+
+impl EmuError {
+    /// The fault, if the program ran.
+    pub fn fault(&self) -> Option<&Fault> {
+        match self {
+            EmuError::Fault { fault, .. } => Some(fault),
+            _ => None,
+        }
+    }
+
+    /// The PTX line, if the program ran.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            EmuError::Fault { at, .. } => Some(at.line),
+            _ => None,
+        }
+    }
+}
+
+/// A host access to device memory that is not inside one allocation, or reads unwritten bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MemoryError {
+    /// Not inside one allocation.
+    #[error("{bytes} bytes at {address:#x} are not inside one allocation")]
+    OutOfBounds {
+        /// First byte.
+        address: u64,
+        /// Length.
+        bytes: usize,
+    },
+    /// A byte that neither host nor kernel wrote.
+    #[error("byte at {address:#x} was never written")]
+    Uninitialised {
+        /// The first such byte.
+        address: u64,
+    },
+}

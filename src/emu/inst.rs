@@ -1,0 +1,388 @@
+//! The decoded form of an instruction: names, types and modifiers are resolved once, so that
+//! executing it for a warp is one match and a loop over lanes.
+
+use smallvec::SmallVec;
+
+use super::error::Space;
+use super::types::{Kind, Type};
+use crate::num::Rounding;
+
+/// A decoded instruction.
+#[derive(Debug)]
+pub(super) struct Inst {
+    pub(super) op: Op,
+    pub(super) guard: Option<PredSrc>,
+    pub(super) line: u32,
+    /// The opcode as written, for messages.
+    pub(super) opcode: Box<str>,
+}
+
+/// Modifiers that lane functions look at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Mods {
+    pub(super) ftz: bool,
+    pub(super) sat: bool,
+    pub(super) nan: bool,
+    pub(super) relu: bool,
+    /// `.satfinite` of conversions.
+    pub(super) finite: bool,
+    /// `.xorsign.abs` of min and max; `.shiftamt` of bfind; `.wrap` of shf.
+    pub(super) flag: bool,
+    pub(super) rounding: Rounding,
+    /// `.rni` and its like: the result is integral.
+    pub(super) integral: bool,
+    /// The type of the operation, or of the result of a conversion.
+    pub(super) ty: Type,
+    /// The second type, where there is one.
+    pub(super) from: Type,
+    /// A small number: the table of lop3, the mode of prmt, a comparison.
+    pub(super) imm: u32,
+}
+
+impl Mods {
+    pub(super) fn new(ty: Type) -> Mods {
+        Mods {
+            ftz: false,
+            sat: false,
+            nan: false,
+            relu: false,
+            finite: false,
+            flag: false,
+            rounding: Rounding::NearestEven,
+            integral: false,
+            ty,
+            from: Type {
+                kind: Kind::Bits,
+                bits: 32,
+                packed: false,
+            },
+            imm: 0,
+        }
+    }
+}
+
+/// Computes one lane's result from up to four operands.
+pub(super) type LaneFn = fn(&Mods, &[u64; 4]) -> u64;
+/// Decides one lane's predicate.
+pub(super) type TestFn = fn(&Mods, u64, u64) -> bool;
+
+/// A data operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Src {
+    Reg(u32),
+    Imm(u64),
+    Special(Special),
+    /// Address of a module variable plus an offset.
+    Variable(u32, i64),
+}
+
+/// A data destination: results are cut to `mask`, the width of the register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dst {
+    /// [`Dst::SINK`] discards.
+    pub(super) reg: u32,
+    pub(super) mask: u64,
+}
+
+impl Dst {
+    pub(super) const SINK: u32 = u32::MAX;
+}
+
+/// A predicate operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PredSrc {
+    Reg { index: u32, negated: bool },
+    Const(bool),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BoolOp {
+    And,
+    Or,
+    Xor,
+}
+
+/// An address operand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Address {
+    pub(super) base: Src,
+    pub(super) offset: i64,
+    pub(super) space: Space,
+}
+
+/// How strong a memory access is, in the terms of the memory model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Order {
+    /// Relaxed or more: never races with another strong access.
+    pub(super) strong: bool,
+    pub(super) acquire: bool,
+    pub(super) release: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtomicOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+    Exchange,
+    CompareSwap,
+    Increment,
+    Decrement,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShuffleMode {
+    Up,
+    Down,
+    Butterfly,
+    Index,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VoteMode {
+    All,
+    Any,
+    Uniform,
+    Ballot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReduxOp {
+    Add,
+    Min,
+    Max,
+    And,
+    Or,
+    Xor,
+}
+
+/// What a CTA barrier instruction does beyond counting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BarrierKind {
+    Sync,
+    Arrive,
+    /// `.red.popc`: the number of threads whose predicate holds.
+    Count(Dst, PredSrc),
+    /// `.red.and`, `.red.or`: into a predicate.
+    Reduce(BoolOp, u32, PredSrc),
+}
+
+/// Elements of a vector access.
+pub(super) type Sources = SmallVec<[Src; 4]>;
+/// Destinations of a vector load.
+pub(super) type Dests = SmallVec<[Dst; 4]>;
+
+#[derive(Debug)]
+pub(super) enum Op {
+    /// A pure function of up to four operands; `packed` applies it to both halves of 32 bits.
+    Lane {
+        f: LaneFn,
+        mods: Mods,
+        dst: Dst,
+        src: [Src; 4],
+        count: u8,
+        packed: bool,
+    },
+    /// `add.cc` and its family: `f` is told the carry in as operand 3, bit 64 comes out of `carry`.
+    Carry {
+        subtract: bool,
+        carry_in: bool,
+        carry_out: bool,
+        bits: u32,
+        dst: Dst,
+        a: Src,
+        b: Src,
+    },
+    Select {
+        dst: Dst,
+        a: Src,
+        b: Src,
+        pred: PredSrc,
+    },
+    /// `setp`, `testp`, `isspacep`: `q` gets the negation, or the upper half's result if packed.
+    Compare {
+        f: TestFn,
+        mods: Mods,
+        p: Option<u32>,
+        q: Option<u32>,
+        a: Src,
+        b: Src,
+        combine: Option<(BoolOp, PredSrc)>,
+    },
+    /// `set`: `one` where the test holds.
+    Set {
+        f: TestFn,
+        mods: Mods,
+        dst: Dst,
+        one: u64,
+        a: Src,
+        b: Src,
+        combine: Option<(BoolOp, PredSrc)>,
+    },
+    Logic {
+        op: BoolOp,
+        dst: u32,
+        a: PredSrc,
+        b: PredSrc,
+    },
+    Pack {
+        dst: Dst,
+        parts: Sources,
+        bits: u32,
+    },
+    Unpack {
+        dsts: Dests,
+        src: Src,
+        bits: u32,
+    },
+    Load {
+        address: Address,
+        ty: Type,
+        dsts: Dests,
+        order: Order,
+    },
+    Store {
+        address: Address,
+        ty: Type,
+        src: Sources,
+        order: Order,
+    },
+    Atomic {
+        address: Address,
+        op: AtomicOp,
+        ty: Type,
+        dsts: Dests,
+        src: Sources,
+        compare: Src,
+        order: Order,
+    },
+    Shuffle {
+        mode: ShuffleMode,
+        dst: Dst,
+        pred: Option<u32>,
+        value: Src,
+        lane: Src,
+        clamp: Src,
+        mask: Src,
+    },
+    Vote {
+        mode: VoteMode,
+        dst: Dst,
+        pred: u32,
+        value: PredSrc,
+        mask: Src,
+    },
+    /// `match.sync`; `all` also sets `pred`.
+    Match {
+        all: bool,
+        dst: Dst,
+        pred: Option<u32>,
+        value: Src,
+        mask: Src,
+    },
+    Redux {
+        op: ReduxOp,
+        ty: Type,
+        dst: Dst,
+        value: Src,
+        mask: Src,
+    },
+    ActiveMask {
+        dst: Dst,
+    },
+    Elect {
+        dst: Dst,
+        pred: u32,
+        mask: Src,
+    },
+    WarpBarrier {
+        mask: Src,
+    },
+    Barrier {
+        kind: BarrierKind,
+        aligned: bool,
+        id: Src,
+        count: Option<Src>,
+    },
+    Fence,
+    Branch {
+        target: u32,
+        uniform: bool,
+    },
+    Exit,
+    Trap,
+    Nop,
+    /// Known, but not runnable: an error only where it is reached.
+    Unsupported,
+}
+
+/// Special registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Special {
+    Tid(u8),
+    Ntid(u8),
+    Ctaid(u8),
+    Nctaid(u8),
+    LaneId,
+    WarpId,
+    WarpCount,
+    SmId,
+    SmCount,
+    Clock,
+    Time,
+    DynamicShared,
+    TotalShared,
+    MaskEq,
+    MaskLt,
+    MaskLe,
+    MaskGt,
+    MaskGe,
+    /// Reads as this number: grid id, environment, a cluster of one.
+    Constant(u32),
+}
+
+impl Special {
+    pub(super) fn parse(name: &str) -> Option<Special> {
+        let (base, part) = match name.split_once('.') {
+            Some((base, "x")) => (base, Some(0)),
+            Some((base, "y")) => (base, Some(1)),
+            Some((base, "z")) => (base, Some(2)),
+            Some(_) => return None,
+            None => (name, None),
+        };
+        if let Some(part) = part {
+            return Some(match base {
+                "%tid" => Special::Tid(part),
+                "%ntid" => Special::Ntid(part),
+                "%ctaid" | "%clusterid" => Special::Ctaid(part),
+                "%nctaid" | "%nclusterid" => Special::Nctaid(part),
+                "%cluster_ctaid" => Special::Constant(0),
+                "%cluster_nctaid" => Special::Constant(1),
+                _ => return None,
+            });
+        }
+        Some(match base {
+            "%laneid" => Special::LaneId,
+            "%warpid" => Special::WarpId,
+            "%nwarpid" => Special::WarpCount,
+            "%smid" => Special::SmId,
+            "%nsmid" => Special::SmCount,
+            "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => Special::Constant(0),
+            "%cluster_nctarank" => Special::Constant(1),
+            "%clock" | "%clock64" | "%clock_hi" => Special::Clock,
+            "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi" => Special::Time,
+            "%dynamic_smem_size" => Special::DynamicShared,
+            "%total_smem_size" | "%aggr_smem_size" => Special::TotalShared,
+            "%lanemask_eq" => Special::MaskEq,
+            "%lanemask_lt" => Special::MaskLt,
+            "%lanemask_le" => Special::MaskLe,
+            "%lanemask_gt" => Special::MaskGt,
+            "%lanemask_ge" => Special::MaskGe,
+            _ if base.starts_with("%envreg") || base.starts_with("%pm") => Special::Constant(0),
+            _ => return None,
+        })
+    }
+}

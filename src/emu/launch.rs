@@ -1,0 +1,201 @@
+//! Launching: arguments, options, and the loop over the CTAs of a grid.
+
+use smallvec::SmallVec;
+
+use super::error::EmuError;
+use super::mem::Memory;
+use super::module::{Entry, Module};
+use super::sched::Machine;
+
+/// A kernel argument: its bytes, little-endian.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Arg(SmallVec<[u8; 8]>);
+
+impl Arg {
+    /// A parameter given as raw bytes, such as a struct.
+    pub fn bytes(bytes: &[u8]) -> Arg {
+        Arg(SmallVec::from_slice(bytes))
+    }
+
+    /// A pointer: an address from [`Memory::alloc`], or zero.
+    pub fn pointer(address: u64) -> Arg {
+        Arg::from(address)
+    }
+
+    pub(super) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+macro_rules! arg_from {
+    ($($ty:ty)+) => {$(
+        impl From<$ty> for Arg {
+            fn from(value: $ty) -> Arg {
+                Arg::bytes(&value.to_le_bytes())
+            }
+        }
+    )+};
+}
+arg_from!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+
+/// How to run, and what to look out for.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Decides the order in which warps and diverged lanes run.
+    pub seed: u64,
+    /// Warp instructions after which the launch is given up.
+    pub step_limit: u64,
+    /// CTAs that run at the same time.
+    pub resident_ctas: u32,
+    /// Report accesses that nothing orders.
+    pub check_races: bool,
+    /// Report races between two plain writes of the same value, too.
+    pub report_equal_writes: bool,
+    /// Report loads of bytes that nobody wrote, and registers without a defined value where they
+    /// matter: as address, as predicate, as data of a global store or an atomic. An undefined
+    /// value may be computed with and thrown away, as compilers do in lanes whose result is
+    /// masked off.
+    pub check_uninit: bool,
+    /// Report every use of a register without a defined value.
+    pub strict_registers: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            seed: 0,
+            step_limit: 100_000_000,
+            resident_ctas: 4,
+            check_races: true,
+            report_equal_writes: false,
+            check_uninit: true,
+            strict_registers: false,
+        }
+    }
+}
+
+/// A launch.
+#[derive(Clone, Debug)]
+pub struct Launch<'a> {
+    /// CTAs in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads in x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of dynamic shared memory.
+    pub shared_bytes: u32,
+    /// One for each parameter.
+    pub args: &'a [Arg],
+    /// How to run.
+    pub options: Options,
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Instructions, counted once for each lane that executed them.
+    pub lane_instructions: u64,
+    /// Instructions, counted once for each group of lanes that executed them together.
+    pub warp_instructions: u64,
+    /// CTA barriers completed.
+    pub barriers: u64,
+    /// Trips that loads and stores of shared memory took through the banks.
+    pub shared_wavefronts: u64,
+    /// Trips that they would have taken without bank conflicts.
+    pub shared_ideal_wavefronts: u64,
+    /// Loads, stores and atomics of global memory, one for each group of lanes.
+    pub global_requests: u64,
+    /// Sectors of 32 bytes that they touched.
+    pub global_sectors: u64,
+}
+
+/// Most threads of a CTA.
+const MAX_THREADS: u64 = 1024;
+/// Most shared memory of a CTA, of any target.
+const MAX_SHARED: u64 = 227 * 1024;
+
+/// Runs an entry on `memory`.
+pub fn run(
+    module: &Module,
+    entry: &str,
+    launch: &Launch<'_>,
+    memory: &mut Memory,
+) -> Result<Stats, EmuError> {
+    let entry = module
+        .entry(entry)
+        .ok_or_else(|| EmuError::NoEntry(entry.to_owned()))?;
+    check_shape(entry, launch)?;
+    let params = pack(entry, launch.args)?;
+    let variables: Vec<u64> = module
+        .variables
+        .iter()
+        .map(|variable| memory.alloc_bytes(&variable.bytes))
+        .collect();
+    let mut machine = Machine::new(entry, launch, memory, params, variables.clone());
+    let result = machine.run();
+    for address in variables {
+        memory.free(address).expect("allocated by this launch");
+    }
+    result
+}
+
+fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
+    let fail = |message: String| Err(EmuError::Configuration(message));
+    let threads: u64 = launch.block.iter().map(|&size| u64::from(size)).product();
+    if threads == 0 || threads > MAX_THREADS {
+        return fail(format!("{threads} threads in a block"));
+    }
+    let [x, y, z] = launch.grid;
+    if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
+        return fail(format!("a grid of {x} by {y} by {z}"));
+    }
+    let warps = u64::from(x) * u64::from(y) * u64::from(z) * threads.div_ceil(32);
+    if warps > 1 << 26 {
+        return fail(format!("{warps} warps are too many to emulate"));
+    }
+    if let Some(wants) = entry.reqntid
+        && wants != launch.block
+    {
+        return fail(format!(
+            "a block of {:?}, `.reqntid` wants {wants:?}",
+            launch.block
+        ));
+    }
+    if let Some(limit) = entry.maxntid {
+        let limit: u64 = limit.iter().map(|&size| u64::from(size)).product();
+        if threads > limit {
+            return fail(format!(
+                "{threads} threads in a block, `.maxntid` allows {limit}"
+            ));
+        }
+    }
+    let shared = u64::from(entry.dynamic_start) + u64::from(launch.shared_bytes);
+    if shared > MAX_SHARED {
+        return fail(format!("{shared} bytes of shared memory"));
+    }
+    Ok(())
+}
+
+fn pack(entry: &Entry, args: &[Arg]) -> Result<Vec<u8>, EmuError> {
+    if args.len() != entry.params.len() {
+        return Err(EmuError::Arguments(format!(
+            "{} arguments for {} parameters",
+            args.len(),
+            entry.params.len()
+        )));
+    }
+    let mut buffer = vec![0; entry.param_bytes() as usize];
+    for (param, arg) in entry.params.iter().zip(args) {
+        let bytes = arg.as_bytes();
+        if bytes.len() != param.size as usize {
+            return Err(EmuError::Arguments(format!(
+                "{} bytes for parameter `{}` of {} bytes",
+                bytes.len(),
+                param.name,
+                param.size
+            )));
+        }
+        let start = param.offset as usize;
+        buffer[start..start + bytes.len()].copy_from_slice(bytes);
+    }
+    Ok(buffer)
+}

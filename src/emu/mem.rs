@@ -1,0 +1,302 @@
+//! Memory: allocations of the device, and the regions that CTAs and threads own.
+//!
+//! Every byte has a bit that says whether anybody wrote it. Allocations stand apart by a guard gap,
+//! so that an access past the end of one never lands in the next.
+
+use std::ops::Range;
+
+use super::error::MemoryError;
+
+/// Where shared memory starts in its own space. Not zero, so that a null pointer is caught; a
+/// multiple of the largest alignment that anything asks for.
+pub(super) const SHARED_BASE: u64 = 1024;
+/// Where local memory starts in its own space.
+pub(super) const LOCAL_BASE: u64 = 1024;
+/// Generic addresses of shared memory.
+pub(super) const SHARED_WINDOW: Range<u64> = 0x7000_0000_0000..0x7001_0000_0000;
+/// Generic addresses of local memory.
+pub(super) const LOCAL_WINDOW: Range<u64> = 0x7100_0000_0000..0x7101_0000_0000;
+/// Generic addresses of kernel parameters.
+pub(super) const PARAM_WINDOW: Range<u64> = 0x7200_0000_0000..0x7201_0000_0000;
+/// The first allocation.
+const GLOBAL_BASE: u64 = 0x0200_0000_0000;
+/// Bytes between allocations, at least.
+const GUARD: u64 = 4096;
+/// Alignment of allocations.
+const ALIGN: u64 = 256;
+/// What bytes hold that nobody wrote: a NaN in most float formats.
+const POISON: u8 = 0xff;
+
+/// One bit for each byte: has it been written?
+#[derive(Clone, Debug, Default)]
+struct Written {
+    bits: Vec<u64>,
+}
+
+impl Written {
+    fn new(bytes: usize) -> Written {
+        Written {
+            bits: vec![0; bytes.div_ceil(64)],
+        }
+    }
+
+    fn set(&mut self, at: usize, count: usize, value: bool) {
+        let mut at = at;
+        let end = at + count;
+        while at < end {
+            let bit = at % 64;
+            let run = (64 - bit).min(end - at);
+            let mask = (u64::MAX >> (64 - run)) << bit;
+            if value {
+                self.bits[at / 64] |= mask;
+            } else {
+                self.bits[at / 64] &= !mask;
+            }
+            at += run;
+        }
+    }
+
+    /// The first unwritten byte of a range.
+    fn first_missing(&self, at: usize, count: usize) -> Option<usize> {
+        let mut at = at;
+        let end = at + count;
+        while at < end {
+            let bit = at % 64;
+            let run = (64 - bit).min(end - at);
+            let missing = !self.bits[at / 64] & ((u64::MAX >> (64 - run)) << bit);
+            if missing != 0 {
+                return Some(at - bit + missing.trailing_zeros() as usize);
+            }
+            at += run;
+        }
+        None
+    }
+}
+
+/// A run of bytes with an address and a record of what was written.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    pub(super) base: u64,
+    pub(super) data: Vec<u8>,
+    written: Written,
+}
+
+impl Region {
+    pub(super) fn new(base: u64, bytes: usize) -> Region {
+        Region {
+            base,
+            data: vec![POISON; bytes],
+            written: Written::new(bytes),
+        }
+    }
+
+    /// The offset of an access that lies inside.
+    #[inline]
+    pub(super) fn offset(&self, address: u64, bytes: usize) -> Option<usize> {
+        let offset = usize::try_from(address.checked_sub(self.base)?).ok()?;
+        (offset.checked_add(bytes)? <= self.data.len()).then_some(offset)
+    }
+
+    #[inline]
+    pub(super) fn is_written(&self, offset: usize, bytes: usize) -> bool {
+        let bit = offset % 64;
+        if bit + bytes <= 64 && bytes > 0 {
+            let mask = (u64::MAX >> (64 - bytes)) << bit;
+            return self.written.bits[offset / 64] & mask == mask;
+        }
+        self.written.first_missing(offset, bytes).is_none()
+    }
+
+    #[inline]
+    pub(super) fn mark(&mut self, offset: usize, bytes: usize, written: bool) {
+        self.written.set(offset, bytes, written);
+    }
+
+    /// Reads up to eight bytes, little-endian.
+    #[inline]
+    pub(super) fn load(&self, offset: usize, bytes: usize) -> u64 {
+        let mut word = [0; 8];
+        word[..bytes].copy_from_slice(&self.data[offset..offset + bytes]);
+        u64::from_le_bytes(word)
+    }
+
+    /// Writes up to eight bytes, little-endian, without marking them.
+    #[inline]
+    pub(super) fn store(&mut self, offset: usize, bytes: usize, value: u64) {
+        self.data[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+    }
+}
+
+/// Device memory: buffers that the host allocates and kernels work on.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// Sorted by address.
+    regions: Vec<Region>,
+    next: u64,
+}
+
+impl Memory {
+    /// Memory without allocations.
+    pub fn new() -> Memory {
+        Memory {
+            regions: Vec::new(),
+            next: GLOBAL_BASE,
+        }
+    }
+
+    /// Allocates bytes that count as unwritten, at an address that is a multiple of 256.
+    pub fn alloc(&mut self, bytes: usize) -> u64 {
+        let base = self.next.max(GLOBAL_BASE);
+        self.next = (base + bytes as u64 + GUARD).next_multiple_of(ALIGN);
+        self.regions.push(Region::new(base, bytes));
+        base
+    }
+
+    /// Allocates and writes.
+    pub fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
+        let base = self.alloc(bytes.len());
+        if let Some(region) = self.regions.last_mut() {
+            region.data.copy_from_slice(bytes);
+            region.mark(0, bytes.len(), true);
+        }
+        base
+    }
+
+    /// Gives an allocation back. Its address is not used again.
+    pub fn free(&mut self, address: u64) -> Result<(), MemoryError> {
+        match self
+            .regions
+            .binary_search_by_key(&address, |region| region.base)
+        {
+            Ok(at) => {
+                self.regions.remove(at);
+                Ok(())
+            }
+            Err(_) => Err(MemoryError::OutOfBounds { address, bytes: 0 }),
+        }
+    }
+
+    /// Writes bytes, which must lie in one allocation.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
+        let (index, offset) = self.locate(address, bytes.len())?;
+        let region = &mut self.regions[index];
+        region.data[offset..offset + bytes.len()].copy_from_slice(bytes);
+        region.mark(offset, bytes.len(), true);
+        Ok(())
+    }
+
+    /// Reads bytes that host or kernel wrote.
+    pub fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, MemoryError> {
+        let (index, offset) = self.locate(address, bytes)?;
+        let region = &self.regions[index];
+        match region.written.first_missing(offset, bytes) {
+            Some(missing) => Err(MemoryError::Uninitialised {
+                address: region.base + missing as u64,
+            }),
+            None => Ok(region.data[offset..offset + bytes].to_vec()),
+        }
+    }
+
+    /// Reads bytes whether written or not; unwritten ones are `0xff`.
+    pub fn read_raw(&self, address: u64, bytes: usize) -> Result<Vec<u8>, MemoryError> {
+        let (index, offset) = self.locate(address, bytes)?;
+        Ok(self.regions[index].data[offset..offset + bytes].to_vec())
+    }
+
+    fn locate(&self, address: u64, bytes: usize) -> Result<(usize, usize), MemoryError> {
+        self.find(address, bytes, 0)
+            .ok_or(MemoryError::OutOfBounds { address, bytes })
+    }
+
+    /// Index of the allocation and offset in it; `hint` is tried first.
+    #[inline]
+    pub(super) fn find(&self, address: u64, bytes: usize, hint: usize) -> Option<(usize, usize)> {
+        if let Some(region) = self.regions.get(hint)
+            && let Some(offset) = region.offset(address, bytes)
+        {
+            return Some((hint, offset));
+        }
+        let index = self
+            .regions
+            .partition_point(|region| region.base <= address)
+            .checked_sub(1)?;
+        Some((index, self.regions[index].offset(address, bytes)?))
+    }
+
+    #[inline]
+    pub(super) fn region(&mut self, index: usize) -> &mut Region {
+        &mut self.regions[index]
+    }
+
+    pub(super) fn region_count(&self) -> usize {
+        self.regions.len()
+    }
+
+    /// Says where an address that lies in no allocation is.
+    pub(super) fn nearest(&self, address: u64) -> String {
+        let Some(index) = self
+            .regions
+            .partition_point(|region| region.base <= address)
+            .checked_sub(1)
+        else {
+            return "below all allocations".to_owned();
+        };
+        let region = &self.regions[index];
+        let end = region.base + region.data.len() as u64;
+        if address < end {
+            return format!(
+                "it crosses the end of the allocation of {} bytes at {:#x}",
+                region.data.len(),
+                region.base
+            );
+        }
+        format!(
+            "{} bytes past the allocation of {} bytes at {:#x}",
+            address - end,
+            region.data.len(),
+            region.base
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn written_bits_know_partial_words() {
+        let mut region = Region::new(0, 300);
+        region.mark(60, 10, true);
+        assert!(region.is_written(60, 10));
+        assert!(!region.is_written(59, 2));
+        assert!(!region.is_written(69, 2));
+        region.mark(64, 1, false);
+        assert!(!region.is_written(60, 8));
+        assert!(region.is_written(65, 5));
+        assert_eq!(region.written.first_missing(60, 10), Some(64));
+    }
+
+    #[test]
+    fn allocations_are_apart_and_checked() {
+        let mut memory = Memory::new();
+        let a = memory.alloc(100);
+        let b = memory.alloc_bytes(&[1, 2, 3, 4]);
+        assert_eq!((a % 256, b % 256), (0, 0));
+        assert!(b - a >= 100 + GUARD);
+        assert_eq!(memory.read(b, 4), Ok(vec![1, 2, 3, 4]));
+        assert_eq!(
+            memory.read(a, 1),
+            Err(MemoryError::Uninitialised { address: a })
+        );
+        assert_eq!(memory.read_raw(a, 2), Ok(vec![POISON; 2]));
+        memory
+            .write(a + 98, &[7, 8])
+            .expect("inside the allocation");
+        assert_eq!(memory.read(a + 98, 2), Ok(vec![7, 8]));
+        assert!(memory.write(a + 99, &[7, 8]).is_err());
+        memory.free(a).expect("allocated above");
+        assert!(memory.read_raw(a, 1).is_err());
+        assert!(memory.free(a).is_err());
+        assert_eq!(memory.read(b, 4), Ok(vec![1, 2, 3, 4]));
+    }
+}

@@ -1,0 +1,884 @@
+//! The parser of PTX text: module directives, variables, entries and the shape of instructions.
+//!
+//! Registers and variables are declared before use, so names resolve while parsing; labels resolve
+//! when a body is complete. Blocks nest without recursion: a stack of scopes is kept instead.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::decode;
+use super::error::{ParseError, ParseErrorKind, Space};
+use super::inst::Special;
+use super::lex::{Located, Number, Token, tokens};
+use super::module::{
+    Entry, Literal, Module, Operand, Param, Raw, Register, Registers, Symbol, Variable,
+};
+use super::types::Type;
+
+/// Bytes that one variable may have; beyond it the text is taken to be nonsense.
+const MAX_VARIABLE_BYTES: u64 = 1 << 28;
+/// Depth to which blocks and operands may nest.
+const MAX_DEPTH: usize = 64;
+
+type Result<T> = std::result::Result<T, ParseError>;
+
+pub(super) fn module(text: &str) -> Result<Module> {
+    let mut parser = Parser {
+        tokens: tokens(text)?,
+        next: 0,
+        module: Module {
+            version: (0, 0),
+            target: String::new(),
+            entries: Vec::new(),
+            variables: Vec::new(),
+        },
+        symbols: FxHashMap::default(),
+        module_shared: 0,
+        dynamic_align: 1,
+    };
+    while parser.peek() != Token::End {
+        parser.top_level()?;
+    }
+    Ok(parser.module)
+}
+
+struct Parser<'a> {
+    tokens: Vec<Located<'a>>,
+    next: usize,
+    module: Module,
+    symbols: FxHashMap<&'a str, Symbol>,
+    /// Bytes of shared memory that module-level variables take in every entry.
+    module_shared: u32,
+    /// The largest alignment that an `extern .shared` array asks for.
+    dynamic_align: u32,
+}
+
+/// The names declared in one pair of braces.
+#[derive(Default)]
+struct Scope<'a> {
+    id: u32,
+    /// Plain names.
+    registers: FxHashMap<&'a str, Register>,
+    /// Prefixes of numbered names, with the count.
+    ranges: FxHashMap<&'a str, (Register, u32)>,
+    symbols: FxHashMap<&'a str, Symbol>,
+}
+
+/// The body being parsed.
+struct Body<'a> {
+    scopes: Vec<Scope<'a>>,
+    registers: Registers,
+    params: FxHashMap<&'a str, Symbol>,
+    labels: FxHashMap<(u32, &'a str), u32>,
+    parents: Vec<u32>,
+    code: Vec<Raw<'a>>,
+    shared: u32,
+    local: u32,
+}
+
+impl<'a> Parser<'a> {
+    fn peek(&self) -> Token<'a> {
+        self.tokens[self.next].token
+    }
+
+    fn line(&self) -> u32 {
+        self.tokens[self.next].line
+    }
+
+    fn bump(&mut self) -> Token<'a> {
+        let token = self.peek();
+        if token != Token::End {
+            self.next += 1;
+        }
+        token
+    }
+
+    fn fail<T>(&self, message: impl Into<String>) -> Result<T> {
+        Err(ParseError {
+            line: self.line(),
+            kind: ParseErrorKind::Syntax(message.into()),
+        })
+    }
+
+    fn is(&self, punct: u8) -> bool {
+        self.peek() == Token::Punct(punct)
+    }
+
+    fn eat(&mut self, punct: u8) -> bool {
+        let found = self.is(punct);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn expect(&mut self, punct: u8) -> Result<()> {
+        if self.eat(punct) {
+            return Ok(());
+        }
+        self.fail(format!(
+            "expected `{}`, found {}",
+            char::from(punct),
+            describe(self.peek())
+        ))
+    }
+
+    fn eat_word(&mut self, word: &str) -> bool {
+        let found = self.peek() == Token::Word(word);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn word(&mut self) -> Result<&'a str> {
+        match self.peek() {
+            Token::Word(word) => {
+                self.bump();
+                Ok(word)
+            }
+            other => self.fail(format!("expected a name, found {}", describe(other))),
+        }
+    }
+
+    fn integer(&mut self) -> Result<u64> {
+        let negative = self.eat(b'-');
+        match self.peek() {
+            Token::Number(Number::Int(value)) => {
+                self.bump();
+                Ok(if negative {
+                    value.wrapping_neg()
+                } else {
+                    value
+                })
+            }
+            other => self.fail(format!("expected an integer, found {}", describe(other))),
+        }
+    }
+
+    fn small(&mut self) -> Result<u32> {
+        let value = self.integer()?;
+        u32::try_from(value).or_else(|_| self.fail(format!("{value} is too large")))
+    }
+
+    /// Skips to behind the `;` that ends a directive.
+    fn skip_statement(&mut self) {
+        while !matches!(self.bump(), Token::Punct(b';') | Token::End) {}
+    }
+
+    /// Skips a balanced pair of braces.
+    fn skip_braces(&mut self) -> Result<()> {
+        self.expect(b'{')?;
+        let mut depth = 1_usize;
+        while depth > 0 {
+            match self.bump() {
+                Token::Punct(b'{') => depth += 1,
+                Token::Punct(b'}') => depth -= 1,
+                Token::End => return self.fail("`{` is not closed"),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn top_level(&mut self) -> Result<()> {
+        let line = self.line();
+        let word = self.word()?;
+        match word {
+            ".version" => match self.bump() {
+                Token::Number(Number::Double(version)) => {
+                    let tenths = (version * 10.0).round() as u32;
+                    self.module.version = (tenths / 10, tenths % 10);
+                }
+                Token::Number(Number::Int(major)) => {
+                    self.module.version = (major.min(99) as u32, 0)
+                }
+                _ => return self.fail("expected a version"),
+            },
+            ".target" => {
+                self.module.target = self.word()?.to_owned();
+                while self.eat(b',') {
+                    self.word()?;
+                }
+            }
+            ".address_size" => {
+                if self.integer()? != 64 {
+                    return self.fail("only 64-bit addresses are supported");
+                }
+            }
+            ".visible" | ".weak" | ".extern" | ".common" | ".blocksareclusters" => {
+                if self.peek() == Token::Word(".shared") && word == ".extern" {
+                    self.bump();
+                    self.variable(Space::Shared, true, None)?;
+                }
+            }
+            ".entry" => self.entry()?,
+            ".func" => self.skip_function()?,
+            ".global" => self.variable(Space::Global, false, None)?,
+            ".const" => self.variable(Space::Const, false, None)?,
+            ".shared" => self.variable(Space::Shared, false, None)?,
+            ".pragma" | ".alias" => self.skip_statement(),
+            ".section" => {
+                self.word()?;
+                self.skip_braces()?;
+            }
+            _ => {
+                return Err(ParseError {
+                    line,
+                    kind: ParseErrorKind::UnsupportedDirective(word.to_owned()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Device functions are not run: their names are known so that calls can be reported.
+    fn skip_function(&mut self) -> Result<()> {
+        let mut name = None;
+        loop {
+            match self.peek() {
+                Token::Word(word) => {
+                    self.bump();
+                    if !word.starts_with('.') {
+                        name = Some(word);
+                    }
+                }
+                Token::Punct(b'(') => {
+                    while !matches!(self.bump(), Token::Punct(b')') | Token::End) {}
+                }
+                Token::Punct(b'{') => {
+                    self.skip_braces()?;
+                    break;
+                }
+                Token::Punct(b';') => {
+                    self.bump();
+                    break;
+                }
+                Token::End => return self.fail("unfinished function"),
+                _ => {
+                    self.bump();
+                }
+            }
+        }
+        if let Some(name) = name {
+            self.symbols.insert(name, Symbol::Call);
+        }
+        Ok(())
+    }
+
+    fn ty(&mut self) -> Result<Type> {
+        let word = self.word()?;
+        match word.strip_prefix('.').and_then(Type::parse) {
+            Some(ty) => Ok(ty),
+            None => {
+                self.next -= 1;
+                self.fail(format!("`{word}` is not a type"))
+            }
+        }
+    }
+
+    /// The array suffix: the number of elements, or none for `[]`.
+    fn dimensions(&mut self) -> Result<Option<u64>> {
+        let mut count = Some(1_u64);
+        while self.eat(b'[') {
+            if self.is(b']') {
+                count = None;
+            } else {
+                let size = self.integer()?;
+                count = count.and_then(|count| count.checked_mul(size));
+            }
+            self.expect(b']')?;
+        }
+        Ok(count)
+    }
+
+    /// A variable declaration behind its state space. Function-level ones go to `body`.
+    fn variable(
+        &mut self,
+        space: Space,
+        external: bool,
+        mut body: Option<&mut Body<'a>>,
+    ) -> Result<()> {
+        let mut align = None;
+        let mut vector = 1;
+        let ty = loop {
+            match self.peek() {
+                Token::Word(".align") => {
+                    self.bump();
+                    align = Some(self.alignment()?);
+                }
+                Token::Word(".v2") => {
+                    self.bump();
+                    vector = 2;
+                }
+                Token::Word(".v4") => {
+                    self.bump();
+                    vector = 4;
+                }
+                Token::Word(".attribute") => {
+                    self.bump();
+                    while !matches!(self.bump(), Token::Punct(b')') | Token::End) {}
+                }
+                _ => break self.ty()?,
+            }
+        };
+        loop {
+            let name = self.word()?;
+            let count = self.dimensions()?;
+            let unit = u64::from(ty.bytes() * vector);
+            let align = align.unwrap_or(unit as u32);
+            let bytes = match count {
+                Some(count) => unit
+                    .checked_mul(count)
+                    .filter(|&all| all <= MAX_VARIABLE_BYTES),
+                None if external => Some(0),
+                None => None,
+            };
+            let initial = if self.eat(b'=') {
+                Some(self.initialiser(ty)?)
+            } else {
+                None
+            };
+            let Some(bytes) = bytes.or(initial.as_ref().map(|data| data.len() as u64)) else {
+                return self.fail(format!("`{name}` has no size, or one too large"));
+            };
+            let symbol = match space {
+                Space::Shared if external => {
+                    self.dynamic_align = self.dynamic_align.max(align);
+                    Symbol::DynamicShared
+                }
+                Space::Shared => {
+                    let used = match &mut body {
+                        Some(body) => &mut body.shared,
+                        None => &mut self.module_shared,
+                    };
+                    let offset = used.next_multiple_of(align);
+                    *used = offset + bytes as u32;
+                    Symbol::Shared(offset)
+                }
+                Space::Local => {
+                    let Some(body) = &mut body else {
+                        return self.fail("local variables belong into functions");
+                    };
+                    let offset = body.local.next_multiple_of(align);
+                    body.local = offset + bytes as u32;
+                    Symbol::Local(offset)
+                }
+                Space::Param => Symbol::Call,
+                Space::Global | Space::Const | Space::Generic => {
+                    let mut data = initial.unwrap_or_default();
+                    if data.len() as u64 > bytes {
+                        return self.fail(format!("too many initial values for `{name}`"));
+                    }
+                    data.resize(bytes as usize, 0);
+                    self.module.variables.push(Variable { bytes: data });
+                    Symbol::Variable(self.module.variables.len() as u32 - 1)
+                }
+            };
+            match &mut body {
+                Some(body) => body.scope().symbols.insert(name, symbol),
+                None => self.symbols.insert(name, symbol),
+            };
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b';')
+    }
+
+    fn alignment(&mut self) -> Result<u32> {
+        let align = self.small()?;
+        if !align.is_power_of_two() || align > 1 << 16 {
+            return self.fail(format!("{align} is not an alignment"));
+        }
+        Ok(align)
+    }
+
+    /// A number or nested braces of numbers, as bytes.
+    fn initialiser(&mut self, ty: Type) -> Result<Vec<u8>> {
+        let mut out = Vec::new();
+        let mut depth = 0_usize;
+        loop {
+            if self.eat(b'{') {
+                depth += 1;
+                continue;
+            }
+            if self.eat(b'}') {
+                if depth == 0 {
+                    return self.fail("unexpected `}`");
+                }
+                depth -= 1;
+            } else {
+                let literal = self.literal()?;
+                let Some(bits) = decode::literal_bits(literal, ty) else {
+                    return self.fail(format!("this value is not of type .{ty}"));
+                };
+                out.extend_from_slice(&bits.to_le_bytes()[..ty.bytes().min(8) as usize]);
+            }
+            while depth > 0 && self.eat(b',') {}
+            if depth == 0 {
+                return Ok(out);
+            }
+        }
+    }
+
+    fn literal(&mut self) -> Result<Literal> {
+        let negative = self.eat(b'-');
+        let number = match self.peek() {
+            Token::Number(number) => number,
+            other => return self.fail(format!("expected a number, found {}", describe(other))),
+        };
+        self.bump();
+        Ok(match (number, negative) {
+            (Number::Int(value), false) => Literal::Int(value),
+            (Number::Int(value), true) => Literal::Int(value.wrapping_neg()),
+            (Number::Single(bits), false) => Literal::Single(bits),
+            (Number::Single(bits), true) => Literal::Single(bits ^ 0x8000_0000),
+            (Number::Double(value), false) => Literal::Double(value),
+            (Number::Double(value), true) => Literal::Double(-value),
+        })
+    }
+
+    fn params(&mut self) -> Result<Vec<Param>> {
+        let mut params = Vec::new();
+        let mut end = 0_u32;
+        if !self.eat(b'(') {
+            return Ok(params);
+        }
+        while !self.eat(b')') {
+            if !self.eat_word(".param") {
+                return self.fail(format!(
+                    "expected `.param`, found {}",
+                    describe(self.peek())
+                ));
+            }
+            let mut align = if self.eat_word(".align") {
+                Some(self.alignment()?)
+            } else {
+                None
+            };
+            let ty = self.ty()?;
+            if self.eat_word(".align") {
+                align = Some(self.alignment()?);
+            }
+            if self.eat_word(".ptr") {
+                // What the pointer points to says nothing about the parameter itself.
+                while matches!(
+                    self.peek(),
+                    Token::Word(".global" | ".shared" | ".const" | ".local" | ".generic")
+                ) {
+                    self.bump();
+                }
+                if self.eat_word(".align") {
+                    self.alignment()?;
+                }
+            }
+            let name = self.word()?.to_owned();
+            let count = self.dimensions()?.unwrap_or(0);
+            let size = u64::from(ty.bytes()).saturating_mul(count);
+            let align = align.unwrap_or(ty.bytes());
+            // The limit of PTX 8.1; older ones have 4352.
+            if size > 32764 {
+                return self.fail(format!("parameter `{name}` is too large"));
+            }
+            let offset = end.next_multiple_of(align);
+            end = offset + size as u32;
+            params.push(Param {
+                name,
+                ty,
+                size: size as u32,
+                align,
+                offset,
+            });
+            if !self.eat(b',') && !self.is(b')') {
+                return self.fail("expected `,` or `)`");
+            }
+        }
+        Ok(params)
+    }
+
+    fn shape(&mut self) -> Result<[u32; 3]> {
+        let mut shape = [1; 3];
+        shape[0] = self.small()?;
+        for size in &mut shape[1..] {
+            if !self.eat(b',') {
+                break;
+            }
+            *size = self.small()?;
+        }
+        Ok(shape)
+    }
+
+    fn entry(&mut self) -> Result<()> {
+        let name = self.word()?.to_owned();
+        let first_param = self.next;
+        let params = self.params()?;
+        let mut names = FxHashMap::default();
+        // The names are taken from the tokens again, because the body borrows the text.
+        for located in &self.tokens[first_param..self.next] {
+            if let Token::Word(word) = located.token
+                && let Some(param) = params.iter().find(|param| param.name == word)
+            {
+                names.insert(word, Symbol::Param(param.offset));
+            }
+        }
+        let (mut reqntid, mut maxntid) = (None, None);
+        while !self.is(b'{') {
+            match self.word()? {
+                ".reqntid" => reqntid = Some(self.shape()?),
+                ".maxntid" => maxntid = Some(self.shape()?),
+                ".minnctapersm" | ".maxnreg" | ".maxnctapersm" | ".maxclusterrank" => {
+                    self.small()?;
+                }
+                ".reqnctapercluster" => {
+                    if self.shape()? != [1; 3] {
+                        return self.fail("clusters are not supported yet");
+                    }
+                }
+                ".explicitcluster" | ".noreturn" => {}
+                ".pragma" => self.skip_statement(),
+                other => {
+                    return Err(ParseError {
+                        line: self.line(),
+                        kind: ParseErrorKind::UnsupportedDirective(other.to_owned()),
+                    });
+                }
+            }
+        }
+        let mut body = Body {
+            scopes: Vec::new(),
+            registers: Registers::default(),
+            params: names,
+            labels: FxHashMap::default(),
+            parents: Vec::new(),
+            code: Vec::new(),
+            shared: self.module_shared,
+            local: 0,
+        };
+        self.body(&mut body)?;
+        let uses_dynamic_shared = body
+            .code
+            .iter()
+            .any(|raw| raw.operands.iter().any(names_dynamic_shared));
+        let dynamic_start = body.shared.next_multiple_of(self.dynamic_align);
+        let code = decode::body(&body.code, &body.labels, &body.parents, dynamic_start)?;
+        self.module.entries.push(Entry {
+            name,
+            params,
+            reqntid,
+            maxntid,
+            static_shared: body.shared,
+            uses_dynamic_shared,
+            dynamic_start,
+            local_bytes: body.local,
+            registers: body.registers,
+            code,
+        });
+        Ok(())
+    }
+
+    fn body(&mut self, body: &mut Body<'a>) -> Result<()> {
+        loop {
+            let line = self.line();
+            match self.peek() {
+                Token::Punct(b'{') => {
+                    self.bump();
+                    if body.scopes.len() >= MAX_DEPTH {
+                        return self.fail("blocks nest too deeply");
+                    }
+                    let id = body.parents.len() as u32;
+                    let parent = body.scopes.last().map_or(0, |scope| scope.id);
+                    body.parents.push(parent);
+                    body.scopes.push(Scope {
+                        id,
+                        ..Scope::default()
+                    });
+                }
+                Token::Punct(b'}') => {
+                    self.bump();
+                    body.scopes.pop();
+                    if body.scopes.is_empty() {
+                        return Ok(());
+                    }
+                }
+                Token::Punct(b';') => {
+                    self.bump();
+                }
+                Token::Punct(b'@') => self.instruction(body)?,
+                Token::Word(word) if word.starts_with('.') => {
+                    self.bump();
+                    match word {
+                        ".reg" => self.registers(body)?,
+                        ".shared" => self.variable(Space::Shared, false, Some(body))?,
+                        ".local" => self.variable(Space::Local, false, Some(body))?,
+                        ".param" => self.variable(Space::Param, false, Some(body))?,
+                        ".global" => self.variable(Space::Global, false, Some(body))?,
+                        ".const" => self.variable(Space::Const, false, Some(body))?,
+                        ".pragma" => self.skip_statement(),
+                        _ => {
+                            return Err(ParseError {
+                                line,
+                                kind: ParseErrorKind::UnsupportedDirective(word.to_owned()),
+                            });
+                        }
+                    }
+                }
+                Token::Word(word) => {
+                    let is_label = self
+                        .tokens
+                        .get(self.next + 1)
+                        .is_some_and(|next| next.token == Token::Punct(b':'));
+                    if is_label {
+                        self.next += 2;
+                        let scope = body.scope().id;
+                        if body
+                            .labels
+                            .insert((scope, word), body.code.len() as u32)
+                            .is_some()
+                        {
+                            return self.fail(format!("label `{word}` is defined twice"));
+                        }
+                        // A table of branch targets is data that belongs to the label.
+                        if matches!(
+                            self.peek(),
+                            Token::Word(".branchtargets" | ".callprototype" | ".calltargets")
+                        ) {
+                            self.skip_statement();
+                        }
+                    } else {
+                        self.instruction(body)?;
+                    }
+                }
+                other => {
+                    return self.fail(format!(
+                        "expected an instruction, found {}",
+                        describe(other)
+                    ));
+                }
+            }
+        }
+    }
+
+    fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
+        let ty = self.ty()?;
+        loop {
+            let name = self.word()?;
+            let count = if self.eat(b'<') {
+                let count = self.small()?;
+                self.expect(b'>')?;
+                Some(count)
+            } else {
+                None
+            };
+            let Some(index) = body.registers.declare(name, count, ty) else {
+                return self.fail("too many registers");
+            };
+            let register = Register { index, ty };
+            match count {
+                Some(count) => {
+                    body.scope().ranges.insert(name, (register, count));
+                }
+                None => {
+                    body.scope().registers.insert(name, register);
+                }
+            }
+            if !self.eat(b',') {
+                break;
+            }
+        }
+        self.expect(b';')
+    }
+
+    fn instruction(&mut self, body: &mut Body<'a>) -> Result<()> {
+        let line = self.line();
+        let guard = if self.eat(b'@') {
+            let negated = self.eat(b'!');
+            let name = self.word()?;
+            match body.register(name) {
+                Some(register) if register.ty == Type::PRED => Some((register, negated)),
+                Some(_) => return self.fail(format!("`{name}` is not a predicate")),
+                None => {
+                    return Err(ParseError {
+                        line,
+                        kind: ParseErrorKind::Undeclared(name.to_owned()),
+                    });
+                }
+            }
+        } else {
+            None
+        };
+        let line = self.line();
+        let opcode = self.word()?;
+        let mut operands = SmallVec::new();
+        if !self.is(b';') {
+            loop {
+                operands.push(self.operand(body, 0)?);
+                if !self.eat(b',') {
+                    break;
+                }
+            }
+        }
+        self.expect(b';')?;
+        let scope = body.scope().id;
+        body.code.push(Raw {
+            line,
+            guard,
+            opcode,
+            operands,
+            scope,
+        });
+        Ok(())
+    }
+
+    fn operand(&mut self, body: &Body<'a>, depth: usize) -> Result<Operand<'a>> {
+        if depth > 4 {
+            return self.fail("operands nest too deeply");
+        }
+        match self.peek() {
+            Token::Punct(b'[') => {
+                self.bump();
+                let mut base = self.operand(body, depth + 1)?;
+                let mut offset = 0_i64;
+                while self.is(b'+') || self.is(b'-') {
+                    // `+` stands before a signed number; `-` is that number's sign.
+                    self.eat(b'+');
+                    offset = offset.wrapping_add(self.integer()? as i64);
+                }
+                if self.is(b',') {
+                    return self.fail("tensor and indexed addresses are not supported");
+                }
+                self.expect(b']')?;
+                if let Operand::Symbol(symbol, more) = base {
+                    base = Operand::Symbol(symbol, 0);
+                    offset = offset.wrapping_add(more);
+                }
+                Ok(Operand::Address {
+                    base: Box::new(base),
+                    offset,
+                })
+            }
+            Token::Punct(open @ (b'{' | b'(')) => {
+                self.bump();
+                let close = if open == b'{' { b'}' } else { b')' };
+                let mut elements = Vec::new();
+                while !self.eat(close) {
+                    elements.push(self.operand(body, depth + 1)?);
+                    if !self.eat(b',') && !self.is(close) {
+                        return self.fail("expected `,` or the end of the vector");
+                    }
+                }
+                // A vector of one is its element, as in `ld.global.b32 {%r1}, [%rd1]`.
+                if open == b'{' && elements.len() == 1 {
+                    return Ok(elements.remove(0));
+                }
+                Ok(Operand::Vector(elements))
+            }
+            Token::Punct(b'!') => {
+                self.bump();
+                match self.operand(body, depth + 1)? {
+                    Operand::Register(register) => Ok(Operand::Not(register)),
+                    _ => self.fail("`!` wants a predicate"),
+                }
+            }
+            Token::Punct(b'-') | Token::Number(_) => Ok(Operand::Literal(self.literal()?)),
+            Token::Word(word) => {
+                let line = self.line();
+                self.bump();
+                let operand = body
+                    .resolve(word, &self.symbols)
+                    .ok_or_else(|| ParseError {
+                        line,
+                        kind: ParseErrorKind::Undeclared(word.to_owned()),
+                    })?;
+                if self.eat(b'|') {
+                    let second = self.operand(body, depth + 1)?;
+                    return Ok(Operand::Pair(Box::new(operand), Box::new(second)));
+                }
+                if let Operand::Symbol(symbol, _) = operand
+                    && self.eat(b'+')
+                {
+                    return Ok(Operand::Symbol(symbol, self.integer()? as i64));
+                }
+                Ok(operand)
+            }
+            other => self.fail(format!("expected an operand, found {}", describe(other))),
+        }
+    }
+}
+
+fn names_dynamic_shared(operand: &Operand<'_>) -> bool {
+    match operand {
+        Operand::Symbol(symbol, _) => *symbol == Symbol::DynamicShared,
+        Operand::Address { base, .. } => names_dynamic_shared(base),
+        Operand::Vector(elements) => elements.iter().any(names_dynamic_shared),
+        _ => false,
+    }
+}
+
+fn describe(token: Token<'_>) -> String {
+    match token {
+        Token::Word(word) => format!("`{word}`"),
+        Token::Number(_) => "a number".to_owned(),
+        Token::Text(_) => "a string".to_owned(),
+        Token::Punct(punct) => format!("`{}`", char::from(punct)),
+        Token::End => "the end of the text".to_owned(),
+    }
+}
+
+impl<'a> Body<'a> {
+    fn scope(&mut self) -> &mut Scope<'a> {
+        self.scopes
+            .last_mut()
+            .expect("a body is parsed inside its braces")
+    }
+
+    fn register(&self, name: &str) -> Option<Register> {
+        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+        for scope in self.scopes.iter().rev() {
+            if let Some(&register) = scope.registers.get(name) {
+                return Some(register);
+            }
+            // A prefix may end in digits itself: `%r1<4>` declares `%r10`.
+            for split in name.len() - digits..name.len() {
+                let (prefix, number) = name.split_at(split);
+                if number.len() > 1 && number.starts_with('0') {
+                    continue;
+                }
+                if let Some(&(first, count)) = scope.ranges.get(prefix)
+                    && let Ok(number) = number.parse::<u32>()
+                    && number < count
+                {
+                    return Some(Register {
+                        index: first.index + number,
+                        ..first
+                    });
+                }
+            }
+        }
+        None
+    }
+
+    fn resolve(&self, name: &'a str, module: &FxHashMap<&'a str, Symbol>) -> Option<Operand<'a>> {
+        if name == "_" {
+            return Some(Operand::Sink);
+        }
+        if let Some(register) = self.register(name) {
+            return Some(Operand::Register(register));
+        }
+        let local = self
+            .scopes
+            .iter()
+            .rev()
+            .find_map(|scope| scope.symbols.get(name));
+        if let Some(&symbol) = local.or(self.params.get(name)).or(module.get(name)) {
+            return Some(Operand::Symbol(symbol, 0));
+        }
+        if name == "WARP_SZ" {
+            return Some(Operand::Literal(Literal::Int(32)));
+        }
+        if name.starts_with('%') {
+            return Special::parse(name).map(Operand::Special);
+        }
+        Some(Operand::Label(name))
+    }
+}

@@ -1,0 +1,387 @@
+//! The machine: resident CTAs, their barriers, and who runs next.
+//!
+//! A seeded generator picks a CTA, a warp of it that can run, a group of its lanes, and for how
+//! long it runs. Diverged groups: three times in four the one that is furthest behind runs, which
+//! brings lanes together again soon; else any, so that no lane starves while others spin.
+
+use std::fmt::Write as _;
+
+use super::error::{EmuError, Fault, Location, Space};
+use super::inst::{BarrierKind, BoolOp, Op};
+use super::launch::{Launch, Options, Stats};
+use super::mem::{Memory, Region, SHARED_BASE};
+use super::module::Entry;
+use super::race::{Joined, Record, Releases, Shadow, WarpClock, lanes};
+use super::warp::{State, Warp};
+
+/// A fault and the lane that caused it.
+pub(super) type Trouble = (u32, Fault);
+
+/// What an instruction did to its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// The group goes on, from wherever its program counter is now.
+    Continue,
+    /// The group does not run any further for now; others may have changed.
+    Stop,
+    /// The group arrived at a CTA barrier that is complete now.
+    Complete(u8),
+}
+
+/// A CTA barrier.
+#[derive(Debug, Default)]
+pub(super) struct Barrier {
+    /// Threads wanted; zero while nobody has arrived.
+    pub(super) expected: u32,
+    pub(super) arrived: u32,
+    /// Warps of which a lane arrived.
+    pub(super) warps: u32,
+    /// Threads whose predicate held, and that gave one.
+    pub(super) votes: u32,
+    pub(super) voters: u32,
+    pub(super) joined: Joined,
+}
+
+/// What the warps of a CTA share.
+#[derive(Debug)]
+pub(super) struct CtaState {
+    pub(super) index: [u32; 3],
+    pub(super) shared: Region,
+    pub(super) shadow: Shadow,
+    pub(super) releases: Releases,
+    pub(super) barriers: [Barrier; 16],
+}
+
+#[derive(Debug)]
+struct Cta {
+    state: CtaState,
+    warps: Vec<Warp>,
+}
+
+/// A small generator of random numbers (Steele, Lea and Flood's SplitMix64).
+#[derive(Debug)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn next(&mut self) -> u32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z >> 32) as u32
+    }
+
+    /// A number below `end`, which must not be zero.
+    pub(super) fn below(&mut self, end: usize) -> usize {
+        ((u64::from(self.next()) * end as u64) >> 32) as usize
+    }
+}
+
+/// One launch in progress.
+pub(super) struct Machine<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) options: &'a Options,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_shared: u32,
+    pub(super) memory: &'a mut Memory,
+    pub(super) params: Region,
+    /// Addresses of the module's variables.
+    pub(super) variables: Vec<u64>,
+    /// One for each allocation, made when it is touched first.
+    pub(super) shadows: Vec<Option<Shadow>>,
+    pub(super) releases: Releases,
+    /// Time of the race detector; zero means never.
+    pub(super) now: u32,
+    pub(super) stats: Stats,
+    pub(super) random: Random,
+    /// Operands of the instruction in execution.
+    pub(super) operands: Box<[[u64; 32]; 4]>,
+    /// The allocation found last.
+    pub(super) hint: usize,
+}
+
+impl<'a> Machine<'a> {
+    pub(super) fn new(
+        entry: &'a Entry,
+        launch: &'a Launch<'_>,
+        memory: &'a mut Memory,
+        params: Vec<u8>,
+        variables: Vec<u64>,
+    ) -> Machine<'a> {
+        let mut region = Region::new(0, params.len());
+        region.data.copy_from_slice(&params);
+        region.mark(0, params.len(), true);
+        let shadows = (0..memory.region_count()).map(|_| None).collect();
+        Machine {
+            entry,
+            options: &launch.options,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.shared_bytes,
+            memory,
+            params: region,
+            variables,
+            shadows,
+            releases: Releases::default(),
+            now: 1,
+            stats: Stats::default(),
+            random: Random(launch.options.seed),
+            operands: Box::new([[0; 32]; 4]),
+            hint: 0,
+        }
+    }
+
+    pub(super) fn threads(&self) -> u32 {
+        self.block.iter().product()
+    }
+
+    pub(super) fn warps(&self) -> u32 {
+        self.threads().div_ceil(32)
+    }
+
+    fn cta(&self, linear: u32) -> Cta {
+        let [x, y, _] = self.grid;
+        let bytes =
+            (self.entry.dynamic_start + self.dynamic_shared).max(self.entry.static_shared) as usize;
+        let warps = self.warps();
+        let shadow_bytes = if self.options.check_races { bytes } else { 0 };
+        Cta {
+            state: CtaState {
+                index: [linear % x, linear / x % y, linear / x / y],
+                shared: Region::new(SHARED_BASE, bytes),
+                shadow: Shadow::new(shadow_bytes),
+                releases: Releases::default(),
+                barriers: Default::default(),
+            },
+            warps: (0..warps)
+                .map(|index| {
+                    let clock = WarpClock::new(linear * warps, index, warps);
+                    Warp::new(self.entry, index, self.threads(), clock)
+                })
+                .collect(),
+        }
+    }
+
+    /// Runs the grid to its end.
+    pub(super) fn run(&mut self) -> Result<Stats, EmuError> {
+        let total: u32 = self.grid.iter().product();
+        let mut next = 0;
+        let mut resident: Vec<Cta> = Vec::new();
+        loop {
+            while next < total && resident.len() < self.options.resident_ctas.max(1) as usize {
+                resident.push(self.cta(next));
+                next += 1;
+            }
+            if resident.is_empty() {
+                return Ok(self.stats);
+            }
+            let index = self.random.below(resident.len());
+            let cta = &mut resident[index];
+            let start = self.random.below(cta.warps.len());
+            let count = cta.warps.len();
+            let ready = (0..count)
+                .map(|i| (start + i) % count)
+                .find(|&warp| cta.warps[warp].is_ready());
+            match ready {
+                Some(warp) => self.slice(cta, warp)?,
+                None if cta.warps.iter().all(|warp| warp.groups.is_empty()) => {
+                    resident.swap_remove(index);
+                }
+                None => return Err(self.deadlock(cta)),
+            }
+        }
+    }
+
+    /// Runs one warp for a while.
+    fn slice(&mut self, cta: &mut Cta, warp_index: usize) -> Result<(), EmuError> {
+        let quantum = 1 + self.random.below(128);
+        let mut group = self.pick(&cta.warps[warp_index]);
+        for _ in 0..quantum {
+            let warp = &mut cta.warps[warp_index];
+            group = warp.merge_equal(group);
+            let pc = warp.groups[group].pc;
+            let first_lane = warp.groups[group].mask.trailing_zeros();
+            let line = self.entry.code.get(pc as usize).map_or(0, |inst| inst.line);
+            if self.stats.warp_instructions >= self.options.step_limit {
+                let fault = Fault::StepLimit(self.options.step_limit);
+                return Err(self.fault(&cta.state, warp.index, line, (first_lane, fault)));
+            }
+            match self.step(&mut cta.state, warp, group) {
+                Err(trouble) => return Err(self.fault(&cta.state, warp.index, line, trouble)),
+                Ok(Step::Stop) => return Ok(()),
+                Ok(Step::Complete(id)) => {
+                    self.complete(cta, id);
+                    return Ok(());
+                }
+                Ok(Step::Continue) => {
+                    // Another group that is behind may want to catch up.
+                    let warp = &cta.warps[warp_index];
+                    let behind = |other: &super::warp::Group| {
+                        other.state == State::Ready && other.pc < warp.groups[group].pc
+                    };
+                    if warp.groups.len() > 1 && warp.groups.iter().any(behind) {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The group of a ready warp that runs next.
+    fn pick(&mut self, warp: &Warp) -> usize {
+        if warp.groups.len() == 1 {
+            return 0;
+        }
+        let ready = || {
+            warp.groups
+                .iter()
+                .enumerate()
+                .filter(|(_, group)| group.state == State::Ready)
+        };
+        let choice = if self.random.below(4) > 0 {
+            ready().min_by_key(|(_, group)| group.pc)
+        } else {
+            let count = ready().count();
+            ready().nth(self.random.below(count))
+        };
+        choice
+            .map(|(index, _)| index)
+            .expect("the warp has a ready group")
+    }
+
+    /// Lets everybody go who waits at a barrier that is complete.
+    fn complete(&mut self, cta: &mut Cta, id: u8) {
+        let barrier = std::mem::take(&mut cta.state.barriers[usize::from(id)]);
+        self.stats.barriers += 1;
+        for warp in &mut cta.warps {
+            let mut waited = false;
+            for index in 0..warp.groups.len() {
+                if warp.groups[index].state != State::Barrier(id) {
+                    continue;
+                }
+                waited = true;
+                let group = &mut warp.groups[index];
+                let (pc, mask) = (group.pc as usize, group.mask);
+                group.state = State::Ready;
+                group.pc += 1;
+                match &self.entry.code[pc].op {
+                    Op::Barrier {
+                        kind: BarrierKind::Count(dst, _),
+                        ..
+                    } => {
+                        for lane in lanes(mask) {
+                            warp.set(*dst, lane, u64::from(barrier.votes));
+                        }
+                        warp.define(*dst, mask, u32::MAX);
+                    }
+                    Op::Barrier {
+                        kind: BarrierKind::Reduce(op, dst, _),
+                        ..
+                    } => {
+                        let holds = match op {
+                            BoolOp::And => barrier.votes == barrier.voters,
+                            BoolOp::Or | BoolOp::Xor => barrier.votes > 0,
+                        };
+                        warp.set_predicate(*dst, mask, if holds { mask } else { 0 }, u32::MAX);
+                    }
+                    _ => {}
+                }
+            }
+            if waited {
+                warp.clock.leave(&barrier.joined);
+            }
+        }
+    }
+
+    pub(super) fn thread(&self, warp: u32, lane: u32) -> [u32; 3] {
+        let linear = warp * 32 + lane;
+        let [x, y, _] = self.block;
+        [linear % x, linear / x % y, linear / x / y]
+    }
+
+    fn fault(&self, cta: &CtaState, warp: u32, line: u32, (lane, fault): Trouble) -> EmuError {
+        let at = Location {
+            line,
+            cta: cta.index,
+            thread: self.thread(warp, lane),
+        };
+        EmuError::Fault { at, fault }
+    }
+
+    /// The place of an access that the race detector remembers.
+    pub(super) fn place(&self, record: Record) -> Location {
+        let (warp, lane) = (record.who >> 5, record.who & 31);
+        let cta = warp / self.warps();
+        let [x, y, _] = self.grid;
+        Location {
+            line: record.line(),
+            cta: [cta % x, cta / x % y, cta / x / y],
+            thread: self.thread(warp % self.warps(), lane),
+        }
+    }
+
+    /// Says who waits for what in a CTA in which nobody can run.
+    fn deadlock(&self, cta: &Cta) -> EmuError {
+        let mut message = String::new();
+        let mut at = None;
+        for (id, barrier) in cta.state.barriers.iter().enumerate() {
+            if barrier.expected > 0 {
+                let _ = write!(
+                    message,
+                    "barrier {id} waits for {} threads and {} have arrived; ",
+                    barrier.expected, barrier.arrived
+                );
+            }
+        }
+        let mut listed = 0;
+        for warp in &cta.warps {
+            for group in &warp.groups {
+                let line = self.entry.code[group.pc as usize].line;
+                let lane = group.mask.trailing_zeros();
+                at.get_or_insert((warp.index, line, lane));
+                listed += 1;
+                if listed <= 8 {
+                    let what = match group.state {
+                        State::Barrier(id) => format!("at barrier {id}"),
+                        State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Ready => "nowhere".to_owned(),
+                    };
+                    let _ = write!(
+                        message,
+                        "lanes {:#010x} of warp {} wait {what} in line {line}; ",
+                        group.mask, warp.index
+                    );
+                }
+            }
+            if warp.exited != 0 {
+                listed += 1;
+                if listed <= 8 {
+                    let _ = write!(
+                        message,
+                        "lanes {:#010x} of warp {} have exited; ",
+                        warp.exited, warp.index
+                    );
+                }
+            }
+        }
+        let message = message.trim_end_matches("; ").to_owned();
+        let (warp, line, lane) = at.unwrap_or((0, 0, 0));
+        self.fault(&cta.state, warp, line, (lane, Fault::Deadlock(message)))
+    }
+
+    /// The space that an address in the generic space belongs to.
+    pub(super) fn generic_space(address: u64) -> (Space, u64) {
+        use super::mem::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
+        if SHARED_WINDOW.contains(&address) {
+            (Space::Shared, address - SHARED_WINDOW.start)
+        } else if LOCAL_WINDOW.contains(&address) {
+            (Space::Local, address - LOCAL_WINDOW.start)
+        } else if PARAM_WINDOW.contains(&address) {
+            (Space::Param, address - PARAM_WINDOW.start)
+        } else {
+            (Space::Global, address)
+        }
+    }
+}
