@@ -80,3 +80,6 @@ pub mod driver;
 
 #[cfg(feature = "tool")]
 pub mod filetest;
+
+#[cfg(feature = "tool")]
+pub mod tool;

@@ -22,6 +22,8 @@
 mod compare;
 mod exec;
 mod fill;
+#[cfg(feature = "cuda")]
+mod gpu;
 mod line;
 
 #[cfg(test)]
