@@ -65,6 +65,8 @@ pub mod ptx;
 
 pub mod compile;
 
+pub mod emit;
+
 pub mod interp;
 
 pub mod emu;
@@ -75,3 +77,9 @@ pub mod emu;
     reason = "the driver is reached through C calls; the only module where this is allowed"
 )]
 pub mod driver;
+
+#[cfg(feature = "tool")]
+pub mod filetest;
+
+#[cfg(feature = "tool")]
+pub mod tool;
