@@ -10,7 +10,7 @@ use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::Scalar;
 use tilelift::settings::{Options, Target};
 
-#[path = "../tests/common/kernels.rs"]
+#[path = "../tests/common/kernels/mod.rs"]
 #[expect(dead_code, reason = "the tests use the other kernels")]
 mod kernels;
 

@@ -57,6 +57,12 @@ pub mod layout;
 
 pub mod passes;
 
+pub(crate) mod isa;
+
+pub(crate) mod regalloc;
+
+pub mod ptx;
+
 pub mod compile;
 
 pub mod interp;
