@@ -24,7 +24,8 @@ fn vector_add() -> Result<TileFunction, Box<dyn Error>> {
     let pointer = TileType::scalar(Elem::global(Scalar::F32));
     let mut b = TileBuilder::new("vector_add", 4);
     let [x, y, out] = ["x", "y", "out"].map(|name| b.param_divisible(name, pointer, 16));
-    let n = b.param("n", TileType::scalar(Elem::I32));
+    // The promise that n is a multiple of 16 makes the accesses under the mask wide.
+    let n = b.param_divisible("n", TileType::scalar(Elem::I32), 16);
 
     let program = b.program_id(0);
     let size = b.i32(BLOCK as i32, Shape::SCALAR);

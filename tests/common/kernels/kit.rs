@@ -8,6 +8,8 @@ use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
 use tilelift::linear::shape::Shape;
 
+use super::Config;
+
 pub(super) fn shape(extents: &[u64]) -> Shape {
     Shape::new(extents).expect("block sizes are powers of two")
 }
@@ -37,6 +39,12 @@ impl Kit<'_> {
 
     pub(super) fn i32_param(&mut self, name: &str) -> Value {
         self.b.param(name, TileType::scalar(Elem::I32))
+    }
+
+    /// A size or stride with the promise of the configuration.
+    pub(super) fn size_param(&mut self, name: &str, config: Config) -> Value {
+        let ty = TileType::scalar(Elem::I32);
+        self.b.param_divisible(name, ty, config.divisible)
     }
 
     pub(super) fn f32_param(&mut self, name: &str) -> Value {
