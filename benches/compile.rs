@@ -11,7 +11,7 @@ use tilelift::ir::types::Scalar;
 use tilelift::settings::{Options, Target};
 
 #[path = "../tests/common/kernels/mod.rs"]
-#[expect(dead_code, reason = "the tests use the other kernels")]
+#[expect(dead_code, unused_imports, reason = "the tests use the other kernels")]
 mod kernels;
 
 use kernels::Config;

@@ -203,7 +203,7 @@ impl Kit<'_> {
         self.b.fdiv(sum, n)
     }
 
-    pub(super) fn to_f32(&mut self, n: Value) -> Value {
+    pub(super) fn float(&mut self, n: Value) -> Value {
         self.b.sitofp(n, TileType::scalar(Elem::F32))
     }
 

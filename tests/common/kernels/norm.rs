@@ -85,7 +85,7 @@ pub(crate) fn layer_norm(config: Config) -> TileFunction {
         let mask = k.below(cols, p.n);
         let pointers = k.at(p.x, cols);
         let x = k.load_f32(pointers, mask);
-        let n = k.to_f32(p.n);
+        let n = k.float(p.n);
         let mean = k.mean(x, n);
         let mean_block = k.spread(mean, x);
         let centred = k.b.fsub(x, mean_block);
@@ -103,7 +103,7 @@ pub(crate) fn layer_norm_looped(config: Config) -> TileFunction {
     kernel(name, config.warps, |k| {
         let p = forward_params(k, config);
         let bounds = [k.int(0), p.n, k.int(config.block as i32)];
-        let n = k.to_f32(p.n);
+        let n = k.float(p.n);
         let part = |k: &mut Kit<'_>, start: Value| {
             let cols = k.range_from(start, config.block);
             let mask = k.below(cols, p.n);
@@ -155,7 +155,7 @@ pub(crate) fn layer_norm_backward(config: Config) -> TileFunction {
         let programs = k.b.num_programs(0);
         let cols = k.range(config.block);
         let mask = k.below(cols, n);
-        let n_float = k.to_f32(n);
+        let n_float = k.float(n);
         let pointers = k.at(weight, cols);
         let weight = k.load_f32(pointers, mask);
         let zeros = k.constant(0.0, cols);
