@@ -41,7 +41,11 @@ pub(crate) fn write(
         name,
         n_labels: code.blocks.len(),
         line: SourceLoc::default(),
-        stats: Stats::default(),
+        stats: Stats {
+            predicted_registers: allocation.predicted,
+            peak: allocation.peak,
+            ..Stats::default()
+        },
         options,
     };
     writer.header(func, target, version);

@@ -43,6 +43,12 @@ pub fn emit(
     let code = lower::lower(func, target)?;
     let program = program::CodeProgram(&code);
     let allocation = regalloc::allocate(&program);
+    if options.verify_passes {
+        regalloc::check::check(&program, &allocation).map_err(|error| CompileError::Internal {
+            pass: "register allocation",
+            message: error.to_string(),
+        })?;
+    }
     Ok(emit::write(func, &code, &allocation, target, options))
 }
 

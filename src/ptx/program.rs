@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::isa::code::{Code, End};
-use crate::isa::inst::{Arg, Ptx};
+use crate::isa::inst::{Arg, Form, Place, Ptx};
 use crate::isa::reg::{Registers, Touch, Unit, View};
 use crate::regalloc::{Input, Program};
 
@@ -26,6 +26,38 @@ impl Program for CodeProgram<'_> {
     fn visit(&self, inst: usize, visit: impl FnMut(Unit, Touch)) {
         let inst = &self.0.insts[inst];
         inst.visit(&self.0.regs, self.0.args(inst), visit);
+    }
+
+    fn replay(&self, inst: usize, mut visit: impl FnMut(u16, Unit, bool)) {
+        let code = self.0;
+        let inst = &code.insts[inst];
+        let operands = inst.op.info().operands;
+        for rep in 0..inst.reps {
+            for writes in [false, true] {
+                for ((form, _), arg) in operands.iter().zip(code.args(inst)) {
+                    let is_dest = matches!(form, Form::Def | Form::VDef | Form::PDef);
+                    let view = match arg {
+                        Arg::Regs(view) | Arg::Place(Place::Register(view, _)) => *view,
+                        _ => continue,
+                    };
+                    // The destination of a guarded instruction is read as well.
+                    if is_dest != writes && !(is_dest && inst.guard.is_some()) {
+                        continue;
+                    }
+                    let each = match form {
+                        Form::VDef | Form::VUse | Form::PDef => view.count / inst.reps,
+                        _ => 1,
+                    };
+                    for i in rep * each..(rep + 1) * each {
+                        let unit = code.regs.unit(view, if view.count == 1 { 0 } else { i });
+                        visit(rep, unit, writes);
+                    }
+                }
+                if let (Some(guard), false) = (inst.guard, writes) {
+                    visit(rep, guard.pred, false);
+                }
+            }
+        }
     }
 
     fn copied(&self, inst: usize) -> Option<(View, View)> {
