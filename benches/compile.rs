@@ -27,6 +27,7 @@ fn compile_time(c: &mut Criterion) {
         scalar: Scalar::F32,
         block,
         warps,
+        divisible: 16,
     };
     let cases: Vec<(&str, TileFunction)> = vec![
         ("vector_add", kernels::vector_add(config(1024, 4))),

@@ -65,11 +65,14 @@ pub mod ptx;
 
 pub mod compile;
 
-pub mod emit;
-
 pub mod interp;
 
 pub mod emu;
+
+pub mod filetest;
+
+#[cfg(feature = "tool")]
+pub mod tool;
 
 #[cfg(feature = "cuda")]
 #[expect(
@@ -77,9 +80,3 @@ pub mod emu;
     reason = "the driver is reached through C calls; the only module where this is allowed"
 )]
 pub mod driver;
-
-#[cfg(feature = "tool")]
-pub mod filetest;
-
-#[cfg(feature = "tool")]
-pub mod tool;
