@@ -65,10 +65,13 @@ pub mod ptx;
 
 pub mod compile;
 
+pub mod emit;
+
 pub mod interp;
 
 pub mod emu;
 
+#[cfg(feature = "tool")]
 pub mod filetest;
 
 #[cfg(feature = "tool")]

@@ -36,11 +36,14 @@ fn scratch_exp(func: &mut TileFunction) {
             if func.dfg.insts[inst].op == TileOp::Exp {
                 let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
                 let mut c = InstData::new(TileOp::Const, &[]);
-                c.attrs.push(make::value(u64::from(std::f32::consts::LOG2_E.to_bits())));
+                c.attrs
+                    .push(make::value(u64::from(std::f32::consts::LOG2_E.to_bits())));
                 let c = func.dfg.make_inst(c, &[ty]);
                 let cv = func.dfg.insts[c].results[0];
                 let x = func.dfg.insts[inst].args[0];
-                let m = func.dfg.make_inst(InstData::new(TileOp::Fmul, &[x, cv]), &[ty]);
+                let m = func
+                    .dfg
+                    .make_inst(InstData::new(TileOp::Fmul, &[x, cv]), &[ty]);
                 let mv = func.dfg.insts[m].results[0];
                 func.dfg.insts[inst].op = TileOp::Exp2;
                 func.dfg.insts[inst].args[0] = mv;
