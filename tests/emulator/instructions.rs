@@ -277,6 +277,11 @@ fn single_and_double_floats() {
         ("neg.f32 f f", &[f(2.0)], f(-2.0)),
         ("abs.ftz.f32 f f", &[0x8000_0001], 0),
         ("copysign.f32 f f f", &[f(-1.0), f(5.0)], f(-5.0)),
+        (
+            "fma.rn.f32x2 d d d d",
+            &[f(2.0) << 32 | f(3.0), f(2.0) << 32 | f(4.0), f(1.0)],
+            f(4.0) << 32 | f(13.0),
+        ),
         ("add.f64 e e e", &[e(1.5), e(2.0)], e(3.5)),
         ("fma.rn.f64 e e e e", &[e(3.0), e(4.0), e(5.0)], e(17.0)),
         ("div.rn.f64 e e e", &[e(1.0), e(3.0)], e(1.0 / 3.0)),
@@ -378,6 +383,7 @@ fn whole_warps() {
         "match.all.sync.b32 r|p r -1",
         "activemask.b32 r",
         "elect.sync r|p -1",
+        "redux.sync.max.abs.f32 r r -1",
     ]
     .map(Row::parse);
     let parsed = Module::parse(&module(&rows)).expect("valid");
@@ -415,6 +421,8 @@ fn whole_warps() {
         assert_eq!(results(7)[at][0], 1 << lane);
         assert_eq!(results(8)[at], [0, 0]);
         assert_eq!(results(9)[at][0], MINUS);
+        // As floats, all ones is a NaN, and small numbers are subnormals.
+        assert_eq!(results(11)[at][0], 27);
         assert_eq!(results(10)[at], [0, u64::from(lane == 0)]);
     }
 }

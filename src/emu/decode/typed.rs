@@ -62,7 +62,11 @@ impl Decoder<'_, '_> {
         }
         let approx = self.take("approx");
         let full = self.take("full");
-        let (f, operands): (LaneFn, usize) = if ty.is_f32() {
+        let pair = ty.packed && ty.bits == 32;
+        if pair && !matches!(self.name, "add" | "sub" | "mul" | "fma") {
+            return self.unsupported();
+        }
+        let (f, operands): (LaneFn, usize) = if ty.is_f32() || pair {
             match self.name {
                 "add" => (float::add32, 2),
                 "sub" => (float::sub32, 2),
