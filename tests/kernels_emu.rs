@@ -16,12 +16,18 @@ impl Executor for Emulator {
         "emulator"
     }
 
-    fn run(&mut self, func: &TileFunction, grid: [u32; 3], args: &mut [HostArg]) -> Result<(), String> {
+    fn run(
+        &mut self,
+        func: &TileFunction,
+        grid: [u32; 3],
+        args: &mut [HostArg],
+    ) -> Result<(), String> {
         let before = args.to_vec();
         for target in Target::ALL {
-            let kernel = compile(func, target, &Options::DEFAULT).map_err(|e| format!("{target}: {e}"))?;
-            let after =
-                on_emu::run(&kernel, grid, &before).map_err(|e| format!("{target}: {e}\n{}", kernel.ptx))?;
+            let kernel =
+                compile(func, target, &Options::DEFAULT).map_err(|e| format!("{target}: {e}"))?;
+            let after = on_emu::run(&kernel, grid, &before)
+                .map_err(|e| format!("{target}: {e}\n{}", kernel.ptx))?;
             args.clone_from_slice(&after);
         }
         Ok(())
