@@ -5,8 +5,11 @@ use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::types::{Elem, Scalar, ThreadType};
 
+mod forms;
+mod ops;
 #[path = "../../../tests/common/ptxas.rs"]
 mod ptxas;
+mod reference;
 
 const F32: ThreadType = ThreadType {
     elem: Elem::F32,
