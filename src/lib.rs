@@ -57,11 +57,25 @@ pub mod layout;
 
 pub mod passes;
 
+pub(crate) mod isa;
+
+pub(crate) mod regalloc;
+
+pub mod ptx;
+
 pub mod compile;
+
+pub mod emit;
 
 pub mod interp;
 
 pub mod emu;
+
+#[cfg(feature = "tool")]
+pub mod filetest;
+
+#[cfg(feature = "tool")]
+pub mod tool;
 
 #[cfg(feature = "cuda")]
 #[expect(

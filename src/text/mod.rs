@@ -48,8 +48,8 @@
 
 mod ast;
 mod grammar;
-mod lexer;
-mod number;
+pub(crate) mod lexer;
+pub(crate) mod number;
 pub mod parse;
 pub mod print;
 mod resolve;

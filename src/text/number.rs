@@ -4,7 +4,7 @@ use crate::ir::types::{Elem, Scalar};
 use crate::num::{Format, Overflow, Rounding};
 
 /// The floating-point format of an element type.
-fn format_of(scalar: Scalar) -> Option<Format> {
+pub(crate) fn format_of(scalar: Scalar) -> Option<Format> {
     match scalar {
         Scalar::F16 => Some(Format::F16),
         Scalar::Bf16 => Some(Format::BF16),

@@ -55,8 +55,8 @@ pub(crate) fn resolve<L: Level>(
         };
         resolver.define_block(entity, block);
     }
-    for (inst, raw_inst) in std::mem::take(&mut resolver.pending) {
-        resolver.finish_inst(inst, raw_inst);
+    for (inst, raw_inst, is_complete) in std::mem::take(&mut resolver.pending) {
+        resolver.finish_inst(inst, raw_inst, is_complete);
     }
     let (func, lines) = (resolver.func, resolver.lines);
     (errors.len() == errors_before).then_some((func, lines))
@@ -70,8 +70,8 @@ struct Resolver<'r, 'a, L: Level> {
     slots: FxHashMap<u32, Slot>,
     values: FxHashMap<u32, Value>,
     blocks: FxHashMap<u32, Block>,
-    /// Instructions whose operands are still missing.
-    pending: Vec<(Inst, &'r RawInst<'a>)>,
+    /// Instructions whose operands are still missing, and whether their attributes could be read.
+    pending: Vec<(Inst, &'r RawInst<'a>, bool)>,
     checks: Checks,
     errors: &'r mut Vec<ParseError>,
 }
@@ -204,8 +204,11 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             return;
         };
         let mut data = InstData::new(op, &[]);
+        let errors_before = self.errors.len();
         data.attrs = self.attrs(raw, types.first().map_or(Elem::I64, ValueType::elem));
         data.loc = SourceLoc(raw.source_line.map(SourceLine).into());
+        // An attribute that could not be read would be reported as missing.
+        let attrs_are_complete = self.errors.len() == errors_before;
         let inst = self.func.dfg.make_inst(data, &types);
         self.func.order.append(block, inst);
         self.lines.insts[inst] = raw.op.pos.line;
@@ -215,7 +218,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         }
         let regions = self.regions(raw);
         self.func.dfg.insts[inst].blocks = regions.into_iter().map(BlockCall::region).collect();
-        self.pending.push((inst, raw));
+        self.pending.push((inst, raw, attrs_are_complete));
     }
 
     fn regions(&mut self, raw: &'r RawInst<'a>) -> Vec<Block> {
@@ -325,7 +328,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
     }
 
     /// Adds operands and targets, and checks the whole.
-    fn finish_inst(&mut self, inst: Inst, raw: &RawInst<'_>) {
+    fn finish_inst(&mut self, inst: Inst, raw: &RawInst<'_>, attrs_are_complete: bool) {
         let errors_before = self.errors.len();
         let args = self.use_values(&raw.operands);
         let mut calls: SmallVec<[BlockCall; 2]> = SmallVec::new();
@@ -344,7 +347,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         data.blocks.extend(calls);
         // Results that the text lacks types for were reported where they stand.
         let complete = raw.types.len() == raw.results.len() && self.errors.len() == errors_before;
-        if complete && self.checks == Checks::Types {
+        if complete && attrs_are_complete && self.checks == Checks::Types {
             self.check_types(inst, raw);
         }
     }

@@ -368,6 +368,12 @@ block0:
 }
 
 #[test]
+fn a_string_ends_on_its_line() {
+    let text = "kernel @k(v0 \"n: i32) warps(4) { ; \nblock0:\n    return\n}\n";
+    assert_eq!(mistakes(text), [(Code::Token, 1), (Code::Syntax, 2)]);
+}
+
+#[test]
 fn nesting_is_bounded() {
     let nested = |depth: usize| {
         let mut text = String::from("kernel @k(v0: i1) warps(4) {\nblock0:\n");

@@ -2,16 +2,13 @@
 
 use tilelift::ir::function::TileFunction;
 
-/// Fills outputs before a kernel runs; as any float it is a large negative number.
-pub(crate) const POISON: u8 = 0xcd;
-
 /// A kernel's argument on the host.
 #[derive(Clone, Debug)]
 pub(crate) enum HostArg {
     /// Device memory that holds these bytes before the launch, and is copied back after it.
     Buffer(Vec<u8>),
     /// Device memory of this many bytes whose contents before the launch mean nothing; an executor that tells
-    /// written from unwritten bytes takes them for unwritten, others fill it with [`POISON`]. The launch turns it into a `Buffer`.
+    /// written from unwritten bytes takes them for unwritten, others fill it with a pattern that no result has. The launch turns it into a `Buffer`.
     Output(usize),
     /// An i32.
     I32(i32),

@@ -1,0 +1,240 @@
+//! The table of PTX instructions: each form once, with mnemonic, operands, requirements and effect.
+//!
+//! From it come the enum of the instructions, their text, the operand visitor of the register
+//! allocator, the lowest PTX version of a kernel, and the declarations of the selection rules. The file
+//! uses no other module, so that the build script can include it.
+//!
+//! A row reads
+//!
+//! ```text
+//! /// meaning
+//! Variant "mnemonic" (operand, operand, ...) sm SM ptx MAJOR MINOR, Group;
+//! ```
+//!
+//! In a mnemonic `{t}` is the instruction's type, `{u}` its second type, `{m}` its modifier (comparison,
+//! cache, ...) and `{v}` the vector suffix. An operand is a form and a register class.
+//!
+//! | form | meaning | registers for each repetition |
+//! |---|---|---|
+//! | `def` | written | one |
+//! | `use` | read | one, or one shared by all repetitions |
+//! | `imm` | read; may be an immediate | same |
+//! | `vdef`, `vuse` | written, read as `{..}` | all of the view divided by the repetitions |
+//! | `pdef` | two predicates written as `p\|q` | two |
+//! | `addr` | register plus offset, in brackets | one |
+//! | `name` | special register, symbol or parameter | none |
+//!
+//! The class is `T` or `U` (that of the first or second type), `P` (predicate), `H`, `W`, `D` (16, 32, 64 bits).
+//!
+//! An instruction over packs is repeated for each register; element `i` reads and writes register `i` of
+//! each view. There is no other mapping: a view may take every second register, so conversions that
+//! split or join pairs need none.
+
+/// Calls `$mac!` with the rows.
+#[allow(
+    unused_macros,
+    reason = "the build script and the crate use different ones"
+)]
+macro_rules! for_each_ptx {
+    ($mac:ident) => {
+        $mac! {
+            /// Copy of a register or a number.
+            Mov "mov.{t}" (def T, imm T) sm 0 ptx 6 0, Move;
+            /// Integer sum.
+            Add "add.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Integer sum of pairs.
+            AddPair "add.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
+            /// Integer difference.
+            Sub "sub.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Low half of the product.
+            MulLo "mul.lo.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Whole product of twice the width.
+            MulWide "mul.wide.{u}" (def T, imm U, imm U) sm 0 ptx 6 0, Int;
+            /// Low half of the product, plus a third operand.
+            MadLo "mad.lo.{t}" (def T, imm T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Whole product plus a third operand of twice the width.
+            MadWide "mad.wide.{u}" (def T, imm U, imm U, imm T) sm 0 ptx 6 0, Int;
+            /// Integer quotient.
+            Div "div.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Integer remainder.
+            Rem "rem.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Smaller of two integers, or of two f32 or f64 (a NaN is ignored).
+            Min "min.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Larger of two integers, or of two f32 or f64 (a NaN is ignored).
+            Max "max.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Smaller of pairs of 16-bit integers.
+            MinPair "min.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
+            /// Larger of pairs of 16-bit integers.
+            MaxPair "max.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
+            /// Bitwise and.
+            And "and.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Bitwise or.
+            Or "or.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Bitwise exclusive or.
+            Xor "xor.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// Bitwise complement.
+            Not "not.{t}" (def T, use T) sm 0 ptx 6 0, Int;
+            /// Shift left; amounts above the width count as the width.
+            Shl "shl.{t}" (def T, imm T, imm W) sm 0 ptx 6 0, Int;
+            /// Shift right, with sign for signed types; amounts above the width count as the width.
+            Shr "shr.{t}" (def T, imm T, imm W) sm 0 ptx 6 0, Int;
+            /// Bytes of two registers in the order that the selector's digits name.
+            Prmt "prmt.b32" (def W, use W, imm W, imm W) sm 0 ptx 6 0, Int;
+
+            /// Sum, rounded to nearest even.
+            AddRn "add.rn.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// Difference, rounded to nearest even.
+            SubRn "sub.rn.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// Product, rounded to nearest even.
+            MulRn "mul.rn.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// Product and sum, rounded once.
+            Fma "fma.rn.{t}" (def T, imm T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// Sum in bf16.
+            AddBf "add.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
+            /// Difference in bf16.
+            SubBf "sub.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
+            /// Product in bf16.
+            MulBf "mul.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
+            /// Product and sum in bf16, rounded once.
+            FmaBf "fma.rn.{t}" (def T, use T, use T, use T) sm 80 ptx 7 0, Float;
+            /// Quotient within 2 ulp.
+            DivFull "div.full.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// Quotient rounded to nearest even.
+            DivRn "div.rn.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// Smaller of two f16 or bf16; a NaN is ignored.
+            MinHalf "min.{t}" (def T, use T, use T) sm 80 ptx 7 0, Float;
+            /// Larger of two f16 or bf16; a NaN is ignored.
+            MaxHalf "max.{t}" (def T, use T, use T) sm 80 ptx 7 0, Float;
+            /// Smaller of two, NaN if either is.
+            MinNan "min.NaN.{t}" (def T, imm T, imm T) sm 80 ptx 7 0, Float;
+            /// Larger of two, NaN if either is.
+            MaxNan "max.NaN.{t}" (def T, imm T, imm T) sm 80 ptx 7 0, Float;
+            /// 2^x; subnormal numbers count as 0.
+            Ex2 "ex2.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Base-2 logarithm.
+            Lg2 "lg2.approx.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Reciprocal square root; subnormal numbers count as 0.
+            Rsqrt "rsqrt.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Square root; subnormal numbers count as 0.
+            Sqrt "sqrt.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Reciprocal.
+            Rcp "rcp.approx.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+
+            /// Comparison.
+            Setp "setp.{m}.{t}" (def P, imm T, imm T) sm 0 ptx 6 0, Compare;
+            /// Comparison of bf16.
+            SetpBf "setp.{m}.{t}" (def P, use T, use T) sm 90 ptx 7 8, Compare;
+            /// Comparison of pairs of f16.
+            SetpPair "setp.{m}.{t}" (pdef P, use T, use T) sm 0 ptx 6 0, Compare;
+            /// Comparison of pairs of bf16.
+            SetpPairBf "setp.{m}.{t}" (pdef P, use T, use T) sm 90 ptx 7 8, Compare;
+            /// First operand where the predicate is true, else the second.
+            Selp "selp.{t}" (def T, imm T, imm T, use P) sm 0 ptx 6 0, Compare;
+
+            /// Conversion that needs no rounding: between integers, to a wider float.
+            Cvt "cvt.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// Conversion rounded to nearest even.
+            CvtRn "cvt.rn.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// Conversion rounded to zero.
+            CvtRz "cvt.rz.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// Float to integer, rounded to zero, saturating.
+            CvtRzi "cvt.rzi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// Integral number not above.
+            CvtRmi "cvt.rmi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// Integral number not below.
+            CvtRpi "cvt.rpi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// Nearest integral number, ties to even.
+            CvtRni "cvt.rni.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// f32 to bf16, to nearest even.
+            CvtRnBf "cvt.rn.bf16.f32" (def H, use W) sm 80 ptx 7 0, Convert;
+            /// f32 to bf16, to zero.
+            CvtRzBf "cvt.rz.bf16.f32" (def H, use W) sm 80 ptx 7 0, Convert;
+            /// Integer or f64 to bf16, to nearest even.
+            CvtRnBfAny "cvt.rn.bf16.{u}" (def H, use U) sm 90 ptx 7 8, Convert;
+            /// Two f32 to a pair of f16 or bf16, to nearest even; high half first.
+            CvtRnPair "cvt.rn.{t}.f32" (def T, imm U, imm U) sm 80 ptx 7 0, Convert;
+            /// Two f32 to a pair of f16 or bf16, to zero; high half first.
+            CvtRzPair "cvt.rz.{t}.f32" (def T, imm U, imm U) sm 80 ptx 7 0, Convert;
+
+            /// Halves of a 32-bit register, low first.
+            Split32 "mov.b32" (vdef H, use W) sm 0 ptx 6 0, Move;
+            /// 32-bit register of two halves, low first.
+            Join32 "mov.b32" (def W, vuse H) sm 0 ptx 6 0, Move;
+            /// Halves of a 64-bit register, low first.
+            Split64 "mov.b64" (vdef W, use D) sm 0 ptx 6 0, Move;
+            /// 64-bit register of two halves, low first.
+            Join64 "mov.b64" (def D, vuse W) sm 0 ptx 6 0, Move;
+            /// A special register.
+            Special "mov.u32" (def W, name W) sm 0 ptx 6 0, Move;
+            /// An address in the kernel's shared memory.
+            Symbol "mov.u32" (def W, name W) sm 0 ptx 6 0, Move;
+            /// A kernel parameter.
+            LdParam "ld.param.{t}" (def T, name W) sm 0 ptx 6 0, Memory;
+
+            /// Read from memory.
+            Ld "ld{m}{v}.{t}" (vdef T, addr D) sm 0 ptx 6 0, Memory;
+            /// Write to memory.
+            St "st{m}{v}.{t}" (addr D, vuse T) sm 0 ptx 6 0, Memory;
+            /// Read from memory with an eviction priority.
+            LdEvict "ld{m}{v}.{t}" (vdef T, addr D) sm 70 ptx 7 4, Memory;
+            /// Write to memory with an eviction priority.
+            StEvict "st{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 7 4, Memory;
+
+            /// Register of the lane whose index differs in the bits of the mask.
+            ShflBfly "shfl.sync.bfly.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            /// Register of a lane.
+            ShflIdx "shfl.sync.idx.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            /// Combination over the lanes of the warp.
+            Redux "redux.sync{m}.{t}" (def T, use T, imm W) sm 80 ptx 7 0, Sync;
+            /// Barrier of all threads of the CTA.
+            Bar "bar.sync" (imm W) sm 0 ptx 6 0, Sync;
+            /// Barrier of a number of threads.
+            BarCount "bar.sync" (imm W, imm W) sm 0 ptx 6 0, Sync;
+        }
+    };
+}
+
+/// Calls `$mac!` with PTX's types: variant, text, register class, bits.
+#[allow(
+    unused_macros,
+    reason = "the build script and the crate use different ones"
+)]
+macro_rules! for_each_ptx_type {
+    ($mac:ident) => {
+        $mac! {
+            Pred "pred" P 1; U8 "u8" H 8; S8 "s8" H 8;
+            B16 "b16" H 16; U16 "u16" H 16; S16 "s16" H 16;
+            B32 "b32" W 32; U32 "u32" W 32; S32 "s32" W 32;
+            B64 "b64" D 64; U64 "u64" D 64; S64 "s64" D 64;
+            U16x2 "u16x2" W 32; S16x2 "s16x2" W 32;
+            F16 "f16" H 16; F16x2 "f16x2" W 32; Bf16 "bf16" H 16; Bf16x2 "bf16x2" W 32;
+            F32 "f32" W 32; F64 "f64" D 64;
+        }
+    };
+}
+
+/// Calls `$mac!` with the kinds of registers that selection tells apart: what an element is, and whether
+/// two share a register.
+#[allow(
+    unused_macros,
+    reason = "the build script and the crate use different ones"
+)]
+macro_rules! for_each_kind {
+    ($mac:ident) => {
+        $mac! { I1 I8 I16 I16x2 I32 I64 F16 F16x2 Bf16 Bf16x2 F32 F64 E4m3 E5m2 }
+    };
+}
+
+/// Calls `$mac!` with the comparisons of `setp`: variant and text.
+#[allow(
+    unused_macros,
+    reason = "the build script and the crate use different ones"
+)]
+macro_rules! for_each_cmp {
+    ($mac:ident) => {
+        $mac! {
+            Eq "eq"; Ne "ne"; Lt "lt"; Le "le"; Gt "gt"; Ge "ge";
+            Equ "equ"; Neu "neu"; Ltu "ltu"; Leu "leu"; Gtu "gtu"; Geu "geu"; Num "num"; Nan "nan";
+        }
+    };
+}

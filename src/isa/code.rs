@@ -1,0 +1,84 @@
+//! A kernel as machine instructions over virtual registers, in program order.
+
+use std::ops::Range;
+
+use super::inst::{Arg, MInst};
+use super::reg::{Registers, Unit, View};
+use crate::ir::dfg::SourceLoc;
+
+/// A way from the end of one block to the start of another; each parameter of the target gets the argument at its place.
+#[derive(Clone, Debug)]
+pub(crate) struct Edge {
+    /// Position of the target in [`Code::blocks`].
+    pub(crate) target: usize,
+    /// Arguments: a range of [`Code::edge_args`].
+    pub(crate) args: Range<usize>,
+}
+
+/// How a block ends.
+#[derive(Clone, Debug)]
+pub(crate) enum End {
+    /// The kernel is finished.
+    Return,
+    /// To one block.
+    Jump(Edge),
+    /// To the first if the predicate is true, else to the second.
+    Branch {
+        /// The predicate.
+        cond: Unit,
+        /// Where to if it is true.
+        then: Edge,
+        /// Where to if it is false.
+        otherwise: Edge,
+    },
+}
+
+impl End {
+    /// The ways out.
+    pub(crate) fn edges(&self) -> impl Iterator<Item = &Edge> {
+        let (first, second) = match self {
+            End::Return => (None, None),
+            End::Jump(edge) => (Some(edge), None),
+            End::Branch {
+                then, otherwise, ..
+            } => (Some(then), Some(otherwise)),
+        };
+        first.into_iter().chain(second)
+    }
+}
+
+/// A block.
+#[derive(Clone, Debug)]
+pub(crate) struct CodeBlock {
+    /// Range of [`Code::insts`].
+    pub(crate) insts: Range<usize>,
+    /// Parameters, each a whole group; empty for the entry.
+    pub(crate) params: Vec<View>,
+    /// How it ends.
+    pub(crate) end: End,
+    /// Source line of its end.
+    pub(crate) end_loc: SourceLoc,
+}
+
+/// A kernel.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Code {
+    /// Virtual registers.
+    pub(crate) regs: Registers,
+    /// Instructions, block by block.
+    pub(crate) insts: Vec<MInst>,
+    /// Operands of all instructions.
+    pub(crate) args: Vec<Arg>,
+    /// Arguments of all edges.
+    pub(crate) edge_args: Vec<Arg>,
+    /// Blocks, entry first.
+    pub(crate) blocks: Vec<CodeBlock>,
+}
+
+impl Code {
+    /// The operands of an instruction.
+    pub(crate) fn args(&self, inst: &MInst) -> &[Arg] {
+        let first = inst.first_arg as usize;
+        &self.args[first..first + inst.op.info().operands.len()]
+    }
+}

@@ -1,0 +1,584 @@
+//! What the selection rules call: extractors that look at the IR, constructors that emit.
+
+use super::rules::InstView;
+use super::values::mask;
+use super::{Lower, rules};
+use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::ops::{Effect, Opcode, ThreadOp};
+use crate::ir::types::{AddressSpace, Elem};
+use crate::isa::inst::{Arg, Cmp, Form, Kind, Modifier, Place, Ptx, PtxType};
+use crate::isa::reg::{RegClass, View};
+
+/// All lanes of a warp.
+const ALL_LANES: u64 = 0xffff_ffff;
+
+impl Lower<'_> {
+    /// An instruction as rules see it.
+    pub(super) fn view_inst(&self, inst: Inst) -> InstView {
+        let data = &self.func.dfg.insts[inst];
+        let op = data.op;
+        match data.args[..] {
+            [] => InstView::Nullary { op },
+            [a] => InstView::Unary { op, a },
+            [a, b] => InstView::Binary { op, a, b },
+            [a, b, c] => InstView::Ternary { op, a, b, c },
+            _ => InstView::Other { op },
+        }
+    }
+
+    /// Emits a row of the table; gives the registers of its result. `sources` are all operands but the first.
+    pub(super) fn result_of(
+        &mut self,
+        op: Ptx,
+        ty: PtxType,
+        from: PtxType,
+        modifier: Modifier,
+        sources: &[Arg],
+    ) -> Arg {
+        let forms = op.info().operands;
+        let inst = crate::isa::inst::MInst {
+            op,
+            ty,
+            from,
+            modifier,
+            reps: 1,
+            first_arg: 0,
+            guard: None,
+            loc: self.loc,
+        };
+        let mut args = [Arg::Imm(0); 6];
+        let mut reps = 1;
+        let all_numbers = sources.iter().all(|a| matches!(a, Arg::Imm(_)));
+        for (i, &source) in sources.iter().enumerate() {
+            let (form, _) = forms[i + 1];
+            let number_fits = form == Form::Imm
+                && takes_numbers(inst.operand_type(i + 1))
+                && !(all_numbers && i == 0);
+            let source = match source {
+                Arg::Imm(_) if !number_fits => {
+                    Arg::Regs(self.in_register(source, inst.class(i + 1)))
+                }
+                other => other,
+            };
+            if let Arg::Regs(view) = source {
+                reps = reps.max(if form == Form::VUse {
+                    view.count / 2
+                } else {
+                    view.count
+                });
+            }
+            args[i + 1] = source;
+        }
+        let per_rep = match forms[0].0 {
+            Form::PDef | Form::VDef => 2,
+            _ => 1,
+        };
+        let dest = self.fresh(inst.class(0), per_rep * reps);
+        args[0] = Arg::Regs(dest);
+        self.emit(op, ty, from, modifier, reps, &args[..sources.len() + 1]);
+        Arg::Regs(dest)
+    }
+
+    fn plain(&mut self, op: Ptx, ty: PtxType, sources: &[Arg]) -> Arg {
+        self.result_of(op, ty, ty, Modifier::None, sources)
+    }
+
+    /// The bits of a constant.
+    pub(super) fn constant(&self, value: Value) -> Option<u64> {
+        match self.values[value]? {
+            Arg::Imm(bits) => Some(bits & mask(self.func.dfg.ty(value).elem)),
+            _ => None,
+        }
+    }
+
+    /// A constant as a signed number.
+    fn signed_constant(&self, value: Value) -> Option<i64> {
+        let bits = self.constant(value)?;
+        let unused = 64 - self.func.dfg.ty(value).elem.bits();
+        Some((bits << unused) as i64 >> unused)
+    }
+
+    fn attrs(&self) -> &[Attr] {
+        &self.func.dfg.insts[self.root].attrs
+    }
+
+    /// Bytes of what the pointer that `value` is points to.
+    fn pointee_bytes(&self, value: Value) -> u64 {
+        let pointee = self.func.dfg.ty(value).elem.pointee();
+        u64::from(pointee.map_or(1, |s| s.bytes()))
+    }
+
+    fn root_arg_elem(&self, index: usize) -> Elem {
+        let value = self.func.dfg.insts[self.root].args[index];
+        self.func.dfg.ty(value).elem
+    }
+}
+
+/// Whether ptxas takes a number where an instruction has an operand of the type.
+fn takes_numbers(ty: PtxType) -> bool {
+    !matches!(
+        ty,
+        PtxType::F16
+            | PtxType::F16x2
+            | PtxType::Bf16
+            | PtxType::Bf16x2
+            | PtxType::S16x2
+            | PtxType::U16x2
+    )
+}
+
+/// Attributes without the trait's name in the way.
+struct AttrsOf<'a>(&'a [Attr]);
+
+impl Attrs for AttrsOf<'_> {
+    fn attrs(&self) -> &[Attr] {
+        self.0
+    }
+}
+
+fn every_second(arg: Arg, start: u16) -> Arg {
+    match arg {
+        Arg::Regs(view) => Arg::Regs(view.every_second(start)),
+        other => other,
+    }
+}
+
+impl rules::Context for Lower<'_> {
+    fn use_value(&mut self, value: Value) -> Arg {
+        Lower::use_value(self, value)
+    }
+
+    fn imm(&mut self, bits: u64) -> Arg {
+        Arg::Imm(bits)
+    }
+
+    fn def(&mut self, value: Value) -> Option<InstView> {
+        let inst = self.func.dfg.def_inst(value)?;
+        Some(self.view_inst(inst))
+    }
+
+    fn sole(&mut self, value: Value) -> Option<InstView> {
+        let inst = self.func.dfg.def_inst(value)?;
+        let order = &self.func.order;
+        let folds = self.n_uses[value] == 1
+            && order.block_of(inst) == order.block_of(self.root)
+            && self.func.dfg.insts[inst].op.info().effect == Effect::Pure;
+        folds.then(|| self.view_inst(inst))
+    }
+
+    fn num(&mut self, value: Value) -> Option<u64> {
+        self.constant(value)
+    }
+
+    fn uniform(&mut self, value: Value) -> Option<()> {
+        match self.values[value]? {
+            Arg::Regs(view) => view.is_uniform().then_some(()),
+            _ => Some(()),
+        }
+    }
+
+    fn one_register(&mut self, value: Value) -> Arg {
+        let arg = Lower::use_value(self, value);
+        Arg::Regs(self.in_register(arg, RegClass::P).part(0, 1))
+    }
+
+    fn has_sm(&mut self, sm: u32) -> bool {
+        sm <= self.target.sm
+    }
+
+    fn op1(&mut self, op: &Ptx, ty: &PtxType, a: Arg) -> Arg {
+        self.plain(*op, *ty, &[a])
+    }
+
+    fn op2(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg) -> Arg {
+        self.plain(*op, *ty, &[a, b])
+    }
+
+    fn op3(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg, c: Arg) -> Arg {
+        self.plain(*op, *ty, &[a, b, c])
+    }
+
+    fn cvt(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg) -> Arg {
+        self.result_of(*op, *ty, *from, Modifier::None, &[a])
+    }
+
+    fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg) -> Arg {
+        self.result_of(*op, *ty, *from, Modifier::None, &[a, b])
+    }
+
+    fn cvt3(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg, c: Arg) -> Arg {
+        self.result_of(*op, *ty, *from, Modifier::None, &[a, b, c])
+    }
+
+    fn setp(&mut self, op: &Ptx, cmp: &Cmp, ty: &PtxType, a: Arg, b: Arg) -> Arg {
+        self.result_of(*op, *ty, *ty, Modifier::Cmp(*cmp), &[a, b])
+    }
+
+    fn halves(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm(bits & 0xffff),
+            other => self.plain(Ptx::Split32, PtxType::B32, &[other]),
+        }
+    }
+
+    fn pair(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm(bits & 0xffff | bits << 16 & 0xffff_0000),
+            other => self.plain(Ptx::Join32, PtxType::B32, &[other]),
+        }
+    }
+
+    fn even(&mut self, arg: Arg) -> Arg {
+        every_second(arg, 0)
+    }
+
+    fn odd(&mut self, arg: Arg) -> Arg {
+        every_second(arg, 1)
+    }
+
+    fn interleave(&mut self, a: Arg, b: Arg) -> Arg {
+        let a = self.in_register(a, RegClass::W);
+        let b = self.in_register(b, RegClass::W);
+        Arg::Regs(self.alternating(a, b))
+    }
+
+    fn split64(&mut self, arg: Arg) -> Arg {
+        self.plain(Ptx::Split64, PtxType::B64, &[arg])
+    }
+
+    fn join64(&mut self, arg: Arg) -> Arg {
+        self.plain(Ptx::Join64, PtxType::B64, &[arg])
+    }
+
+    fn signed(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::Pred,
+            Kind::I32 | Kind::F32 => PtxType::S32,
+            Kind::I64 | Kind::F64 => PtxType::S64,
+            _ => PtxType::S16,
+        }
+    }
+
+    fn unsigned(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::Pred,
+            Kind::I32 | Kind::F32 => PtxType::U32,
+            Kind::I64 | Kind::F64 => PtxType::U64,
+            _ => PtxType::U16,
+        }
+    }
+
+    fn bits(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::Pred,
+            Kind::I8 | Kind::I16 | Kind::F16 | Kind::Bf16 | Kind::E4m3 | Kind::E5m2 => PtxType::B16,
+            Kind::I16x2 | Kind::F16x2 | Kind::Bf16x2 | Kind::I32 | Kind::F32 => PtxType::B32,
+            Kind::I64 | Kind::F64 => PtxType::B64,
+        }
+    }
+
+    fn one_bits(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I16x2 | Kind::F16x2 | Kind::Bf16x2 => PtxType::B16,
+            other => self.bits(other),
+        }
+    }
+
+    fn float(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::F16 => PtxType::F16,
+            Kind::F16x2 => PtxType::F16x2,
+            Kind::Bf16 => PtxType::Bf16,
+            Kind::Bf16x2 => PtxType::Bf16x2,
+            Kind::F64 => PtxType::F64,
+            _ => PtxType::F32,
+        }
+    }
+
+    fn one_float(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::F16x2 => PtxType::F16,
+            Kind::Bf16x2 => PtxType::Bf16,
+            other => self.float(other),
+        }
+    }
+
+    fn exact_signed(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::S32,
+            Kind::I8 => PtxType::S8,
+            other => self.signed(other),
+        }
+    }
+
+    fn exact_unsigned(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::U32,
+            Kind::I8 => PtxType::U8,
+            other => self.unsigned(other),
+        }
+    }
+
+    fn wide_float(&mut self, kind: &Kind) -> Option<()> {
+        matches!(kind, Kind::F32 | Kind::F64).then_some(())
+    }
+
+    fn paired(&mut self, kind: &Kind) -> Option<()> {
+        matches!(kind, Kind::I16x2 | Kind::F16x2 | Kind::Bf16x2).then_some(())
+    }
+
+    fn native(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::F16 | Kind::F16x2 | Kind::F32 | Kind::F64).then_some(*kind)
+    }
+
+    fn bf16(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::Bf16 | Kind::Bf16x2).then_some(*kind)
+    }
+
+    fn not_bf16(&mut self, kind: &Kind) -> Option<Kind> {
+        (!matches!(kind, Kind::Bf16 | Kind::Bf16x2)).then_some(*kind)
+    }
+
+    fn not_i8(&mut self, kind: &Kind) -> Option<Kind> {
+        (*kind != Kind::I8).then_some(*kind)
+    }
+
+    fn half(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::F16 | Kind::F16x2 | Kind::Bf16 | Kind::Bf16x2).then_some(*kind)
+    }
+
+    fn narrow_int(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::I8 | Kind::I16 | Kind::I16x2).then_some(*kind)
+    }
+
+    fn word_int(&mut self, ty: &PtxType) -> Option<PtxType> {
+        (ty.bits() == 32).then_some(*ty)
+    }
+
+    fn wide_int(&mut self, ty: &PtxType) -> Option<PtxType> {
+        (32 <= ty.bits()).then_some(*ty)
+    }
+
+    fn one_half(&mut self, kind: &Kind) -> Option<()> {
+        (self.bits(kind) == PtxType::B16).then_some(())
+    }
+
+    fn two_words(&mut self, kind: &Kind) -> Option<()> {
+        (self.bits(kind) == PtxType::B64).then_some(())
+    }
+
+    fn is_i32(&mut self, value: Value) -> bool {
+        self.func.dfg.ty(value).elem == Elem::I32
+    }
+
+    fn clamped_amount(&mut self, of: &Kind, amount: u64) -> Arg {
+        let width = u64::from(self.bits(of).bits());
+        Arg::Imm(amount.min(width))
+    }
+
+    fn elem_bytes(&mut self) -> u64 {
+        self.pointee_bytes(self.func.dfg.insts[self.root].args[0])
+    }
+
+    fn elem_shift(&mut self) -> u64 {
+        u64::from(self.elem_bytes().trailing_zeros())
+    }
+
+    fn byte_offset(&mut self, elements: u64, of: &Kind) -> Arg {
+        let elements = match of {
+            Kind::I32 => i64::from(elements as u32 as i32),
+            _ => elements as i64,
+        };
+        Arg::Imm(elements.wrapping_mul(self.elem_bytes() as i64) as u64)
+    }
+
+    fn bf16_number(&mut self, of: &Kind, bits: u64) -> Arg {
+        match of {
+            Kind::Bf16x2 => Arg::Imm(bits << 16 | bits),
+            _ => Arg::Imm(bits),
+        }
+    }
+
+    fn sign_mask(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(match of {
+            Kind::F16 | Kind::Bf16 => 0x8000,
+            Kind::F16x2 | Kind::Bf16x2 => 0x8000_8000,
+            Kind::F64 => 1 << 63,
+            _ => 1 << 31,
+        })
+    }
+
+    fn magnitude_mask(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(match of {
+            Kind::F16 | Kind::Bf16 => 0x7fff,
+            Kind::F16x2 | Kind::Bf16x2 => 0x7fff_7fff,
+            Kind::F64 => i64::MAX as u64,
+            _ => 0x7fff_ffff,
+        })
+    }
+
+    fn propagates(&mut self) -> bool {
+        AttrsOf(self.attrs()).nan() == Some(&NanRule::Propagate)
+    }
+
+    fn to_zero(&mut self) -> bool {
+        AttrsOf(self.attrs()).round() == Some(&Rounding::Zero)
+    }
+
+    fn root_float(&mut self) -> PtxType {
+        match self.root_arg_elem(0) {
+            Elem::F64 => PtxType::F64,
+            _ => PtxType::F32,
+        }
+    }
+
+    fn canonical_nan(&mut self) -> Arg {
+        match self.root_arg_elem(0) {
+            Elem::F64 => Arg::Imm(i64::MAX as u64),
+            _ => Arg::Imm(0x7fff_ffff),
+        }
+    }
+
+    fn root_cmp(&mut self) -> Cmp {
+        let attrs = AttrsOf(self.attrs());
+        if let Some(pred) = attrs.ipred() {
+            return match pred {
+                IntPred::Eq => Cmp::Eq,
+                IntPred::Ne => Cmp::Ne,
+                IntPred::Slt | IntPred::Ult => Cmp::Lt,
+                IntPred::Sle | IntPred::Ule => Cmp::Le,
+                IntPred::Sgt | IntPred::Ugt => Cmp::Gt,
+                IntPred::Sge | IntPred::Uge => Cmp::Ge,
+            };
+        }
+        match attrs.fpred().unwrap_or(&FloatPred::Uno) {
+            FloatPred::Oeq => Cmp::Eq,
+            FloatPred::One => Cmp::Ne,
+            FloatPred::Olt => Cmp::Lt,
+            FloatPred::Ole => Cmp::Le,
+            FloatPred::Ogt => Cmp::Gt,
+            FloatPred::Oge => Cmp::Ge,
+            FloatPred::Ueq => Cmp::Equ,
+            FloatPred::Une => Cmp::Neu,
+            FloatPred::Ult => Cmp::Ltu,
+            FloatPred::Ule => Cmp::Leu,
+            FloatPred::Ugt => Cmp::Gtu,
+            FloatPred::Uge => Cmp::Geu,
+            FloatPred::Ord => Cmp::Num,
+            FloatPred::Uno => Cmp::Nan,
+        }
+    }
+
+    fn cmp_is_signed(&mut self) -> bool {
+        matches!(
+            AttrsOf(self.attrs()).ipred(),
+            Some(IntPred::Slt | IntPred::Sle | IntPred::Sgt | IntPred::Sge)
+        )
+    }
+
+    fn least_signed(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(if *of == Kind::I8 { -128_i64 } else { -32768 } as u64)
+    }
+
+    fn most_signed(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(if *of == Kind::I8 { 127 } else { 32767 })
+    }
+
+    fn most_unsigned(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(if *of == Kind::I8 { 255 } else { 65535 })
+    }
+
+    fn lane_mask(&mut self) -> Arg {
+        Arg::Imm(u64::from(*AttrsOf(self.attrs()).mask().unwrap_or(&0)))
+    }
+
+    fn op2_lanes(&mut self, op: &Ptx, a: Arg, b: Arg) -> Arg {
+        self.plain(
+            *op,
+            PtxType::B32,
+            &[a, b, Arg::Imm(31), Arg::Imm(ALL_LANES)],
+        )
+    }
+
+    fn redux(&mut self, a: Arg) -> Arg {
+        let op = *AttrsOf(self.attrs()).redop().unwrap_or(&RedOp::Add);
+        let ty = match op {
+            RedOp::Add | RedOp::Smin | RedOp::Smax => PtxType::S32,
+            RedOp::Umin | RedOp::Umax => PtxType::U32,
+            RedOp::And | RedOp::Or | RedOp::Xor => PtxType::B32,
+        };
+        self.result_of(
+            Ptx::Redux,
+            ty,
+            ty,
+            Modifier::Red(op),
+            &[a, Arg::Imm(ALL_LANES)],
+        )
+    }
+
+    fn shuffle_tree(&mut self, a: Arg) -> Arg {
+        let op = *AttrsOf(self.attrs()).redop().unwrap_or(&RedOp::Add);
+        let (op, ty) = match op {
+            RedOp::Add => (Ptx::Add, PtxType::S32),
+            RedOp::Smin => (Ptx::Min, PtxType::S32),
+            RedOp::Smax => (Ptx::Max, PtxType::S32),
+            RedOp::Umin => (Ptx::Min, PtxType::U32),
+            RedOp::Umax => (Ptx::Max, PtxType::U32),
+            RedOp::And => (Ptx::And, PtxType::B32),
+            RedOp::Or => (Ptx::Or, PtxType::B32),
+            RedOp::Xor => (Ptx::Xor, PtxType::B32),
+        };
+        let mut sum = a;
+        for lane_bit in [16, 8, 4, 2, 1] {
+            let other = self.op2_lanes(&Ptx::ShflBfly, sum, Arg::Imm(lane_bit));
+            sum = self.plain(op, ty, &[sum, other]);
+        }
+        sum
+    }
+
+    fn register_place(&mut self, ptr: Value, offset: i32) -> Place {
+        let space = match self.func.dfg.ty(ptr).elem {
+            Elem::Ptr(_, AddressSpace::Shared) => RegClass::W,
+            _ => RegClass::D,
+        };
+        let ptr = Lower::use_value(self, ptr);
+        Place::Register(self.in_register(ptr, space).part(0, 1), offset)
+    }
+
+    fn symbol_place(&mut self, offset: i32) -> Place {
+        Place::Shared(offset)
+    }
+
+    fn folded_offset(&mut self, ptr: Value, elements: Value, offset: i32) -> Option<i32> {
+        let bytes = self
+            .signed_constant(elements)?
+            .checked_mul(self.pointee_bytes(ptr) as i64)?;
+        i32::try_from(bytes.checked_add(i64::from(offset))?).ok()
+    }
+
+    fn offset_sum(&mut self, a: i32, b: i32) -> Option<i32> {
+        a.checked_add(b).filter(|sum| 0 <= *sum)
+    }
+
+    fn slot_start(&mut self, value: Value) -> Option<i32> {
+        let inst = self.func.dfg.def_inst(value)?;
+        let data = &self.func.dfg.insts[inst];
+        if data.op != ThreadOp::SlotAddr {
+            return None;
+        }
+        let slot = *data.slot()?;
+        i32::try_from(self.func.slots[slot].offset?).ok()
+    }
+}
+
+impl Lower<'_> {
+    /// The units of two views in turns.
+    pub(super) fn alternating(&mut self, a: View, b: View) -> View {
+        let regs = &self.code.regs;
+        let units: smallvec::SmallVec<[_; 16]> = (0..a.count.max(b.count))
+            .flat_map(|i| [a, b].map(|view| regs.unit(view, if view.count == 1 { 0 } else { i })))
+            .collect();
+        self.code.regs.view_of(&units)
+    }
+}

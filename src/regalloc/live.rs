@@ -1,0 +1,325 @@
+//! Where registers are live: ranges of groups, and the pressure at every instruction.
+//!
+//! Liveness is found per unit by the usual backward data flow, so that the pressure is exact where a part of a pack
+//! dies before the rest. A group's range covers every place where one of its units is live.
+//!
+//! # Places
+//! Every instruction has a slot, and so have the start and the end of each block. Slot `s` has two points: `2s`,
+//! where it reads, and `2s + 1`, where it writes. A range is half open. Parameters are written at the start of
+//! their block, arguments of a jump are read at its end.
+
+use super::{Input, Program};
+use crate::isa::reg::{Group, RegClass, Touch, Unit};
+
+/// A stretch of points, half open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LiveRange {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// Result of the analysis.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Liveness {
+    /// Ranges of all groups, ascending within each.
+    ranges: Vec<LiveRange>,
+    /// Where the ranges of each group begin in `ranges`; one more than there are groups.
+    first_range: Vec<u32>,
+    /// For each group a point before which its names must not be given away: later than its ranges' end where an
+    /// instruction reads it while it writes others.
+    pub(crate) keep_until: Vec<u32>,
+    /// Most units of each class live at one place.
+    pub(crate) peak: [u32; 4],
+    /// Most 32-bit registers live at one place.
+    pub(crate) peak_words: u32,
+    /// 32-bit registers live around each instruction.
+    pub(crate) words_at: Vec<u32>,
+}
+
+/// One bit per unit, one row per block.
+struct Rows {
+    words: usize,
+    bits: Vec<u64>,
+}
+
+impl Rows {
+    fn new(rows: usize, units: usize) -> Rows {
+        let words = units.div_ceil(64);
+        Rows {
+            words,
+            bits: vec![0; rows * words],
+        }
+    }
+
+    fn has(&self, row: usize, unit: Unit) -> bool {
+        let i = unit.as_u32() as usize;
+        self.bits[row * self.words + i / 64] >> (i % 64) & 1 != 0
+    }
+
+    fn insert(&mut self, row: usize, unit: Unit) {
+        let i = unit.as_u32() as usize;
+        self.bits[row * self.words + i / 64] |= 1 << (i % 64);
+    }
+
+    fn row(&self, row: usize) -> &[u64] {
+        &self.bits[row * self.words..(row + 1) * self.words]
+    }
+
+    fn row_mut(&mut self, row: usize) -> &mut [u64] {
+        &mut self.bits[row * self.words..(row + 1) * self.words]
+    }
+}
+
+impl Liveness {
+    /// Analyses a program.
+    pub(crate) fn compute(program: &impl Program) -> Liveness {
+        let live_out = live_out(program);
+        let regs = program.regs();
+        let mut scan = Scan {
+            live: vec![0; live_out.words],
+            n_live: vec![0; regs.groups.len()],
+            end: vec![0; regs.groups.len()],
+            found: Vec::new(),
+            counts: [0; 4],
+            result: Liveness {
+                keep_until: vec![0; regs.groups.len()],
+                ..Liveness::default()
+            },
+        };
+        // Blocks and instructions from the last to the first, so ranges are found in descending order.
+        let n_blocks = program.num_blocks();
+        let mut slot = 0;
+        for block in 0..n_blocks {
+            slot += program.insts(block).len() as u32 + 2;
+        }
+        let n_insts = (0..n_blocks)
+            .map(|b| program.insts(b).end)
+            .max()
+            .unwrap_or(0);
+        scan.result.words_at = vec![0; n_insts];
+        for block in (0..n_blocks).rev() {
+            slot = scan.block(program, block, live_out.row(block), slot);
+        }
+        scan.finish()
+    }
+
+    /// The ranges of a group, ascending.
+    pub(crate) fn ranges(&self, group: Group) -> &[LiveRange] {
+        let g = group.as_u32() as usize;
+        &self.ranges[self.first_range[g] as usize..self.first_range[g + 1] as usize]
+    }
+}
+
+/// The units live at the end of each block.
+fn live_out(program: &impl Program) -> Rows {
+    let n_blocks = program.num_blocks();
+    let n_units = program.regs().num_units();
+    let mut live_in = Rows::new(n_blocks, n_units);
+    let mut killed = Rows::new(n_blocks, n_units);
+    let mut live_out = Rows::new(n_blocks, n_units);
+    if n_blocks < 2 {
+        return live_out;
+    }
+    for block in 0..n_blocks {
+        program.params(block, |unit| killed.insert(block, unit));
+        let mut read = |killed: &Rows, unit| {
+            if !killed.has(block, unit) {
+                live_in.insert(block, unit);
+            }
+        };
+        for inst in program.insts(block) {
+            program.visit(inst, |unit, touch| match touch {
+                Touch::Def => killed.insert(block, unit),
+                Touch::Use | Touch::AlignedUse | Touch::LateUse | Touch::Mod => read(&killed, unit),
+            });
+        }
+        if let Some(unit) = program.condition(block) {
+            read(&killed, unit);
+        }
+        for edge in 0..program.num_edges(block) {
+            program.inputs(block, edge, |_, input| {
+                if let Input::Unit(unit) = input {
+                    read(&killed, unit);
+                }
+            });
+        }
+    }
+    // From the last block to the first: few loops need more than two rounds.
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in (0..n_blocks).rev() {
+            for edge in 0..program.num_edges(block) {
+                let target = program.target(block, edge);
+                for word in 0..live_in.words {
+                    live_out.row_mut(block)[word] |= live_in.row(target)[word];
+                }
+            }
+            for word in 0..live_in.words {
+                let through = live_out.row(block)[word] & !killed.row(block)[word];
+                let old = live_in.row(block)[word];
+                live_in.row_mut(block)[word] |= through;
+                changed |= live_in.row(block)[word] != old;
+            }
+        }
+    }
+    live_out
+}
+
+/// State of the backward scan.
+struct Scan {
+    live: Vec<u64>,
+    /// Live units of each group.
+    n_live: Vec<u16>,
+    /// End of the range of each group that is live.
+    end: Vec<u32>,
+    found: Vec<(Group, LiveRange)>,
+    counts: [u32; 4],
+    result: Liveness,
+}
+
+impl Scan {
+    /// Scans a block whose end has the slot before `slot`; gives the slot of its start.
+    fn block(&mut self, program: &impl Program, block: usize, live_out: &[u64], slot: u32) -> u32 {
+        let regs = program.regs();
+        let mut slot = slot - 1;
+        self.live.fill(0);
+        for (word, &bits) in live_out.iter().enumerate() {
+            let mut rest = bits;
+            while rest != 0 {
+                let unit = Unit::from_u32(word as u32 * 64 + rest.trailing_zeros());
+                rest &= rest - 1;
+                self.read(program, unit, 2 * slot + 2);
+            }
+        }
+        for edge in 0..program.num_edges(block) {
+            program.inputs(block, edge, |_, input| {
+                if let Input::Unit(unit) = input {
+                    self.read(program, unit, 2 * slot + 1);
+                }
+            });
+        }
+        if let Some(unit) = program.condition(block) {
+            self.read(program, unit, 2 * slot + 1);
+        }
+        self.note_peak();
+        for inst in program.insts(block).rev() {
+            slot -= 1;
+            let mut around = self.words();
+            program.visit(inst, |unit, touch| {
+                if touch == Touch::Def {
+                    self.born(program, unit, 2 * slot + 1);
+                }
+            });
+            // What is written and never read takes a register for a moment.
+            around = around.max(self.words());
+            self.note_peak();
+            program.visit(inst, |unit, touch| {
+                if touch == Touch::Def {
+                    self.write(program, unit, 2 * slot + 1);
+                }
+            });
+            program.visit(inst, |unit, touch| {
+                let group = regs.group_of(unit).as_u32() as usize;
+                match touch {
+                    Touch::Def => {}
+                    Touch::Use => self.read(program, unit, 2 * slot + 1),
+                    Touch::AlignedUse => {
+                        self.read(program, unit, 2 * slot + 1);
+                        let keep = &mut self.result.keep_until[group];
+                        *keep = (*keep).max(2 * slot + 2);
+                    }
+                    Touch::LateUse | Touch::Mod => self.read(program, unit, 2 * slot + 2),
+                }
+            });
+            self.note_peak();
+            self.result.words_at[inst] = around.max(self.words());
+        }
+        slot -= 1;
+        // Parameters are written all at once.
+        program.params(block, |unit| self.born(program, unit, 2 * slot));
+        self.note_peak();
+        program.params(block, |unit| self.write(program, unit, 2 * slot));
+        for word in 0..self.live.len() {
+            while self.live[word] != 0 {
+                let unit = Unit::from_u32(word as u32 * 64 + self.live[word].trailing_zeros());
+                self.write(program, unit, 2 * slot);
+            }
+        }
+        slot
+    }
+
+    fn words(&self) -> u32 {
+        RegClass::ALL
+            .iter()
+            .map(|c| c.words() * self.counts[c.index()])
+            .sum()
+    }
+
+    fn note_peak(&mut self) {
+        for (peak, count) in self.result.peak.iter_mut().zip(self.counts) {
+            *peak = (*peak).max(count);
+        }
+        self.result.peak_words = self.result.peak_words.max(self.words());
+    }
+
+    /// A unit is live before `end`.
+    fn read(&mut self, program: &impl Program, unit: Unit, end: u32) {
+        let i = unit.as_u32() as usize;
+        if self.live[i / 64] >> (i % 64) & 1 != 0 {
+            return;
+        }
+        self.live[i / 64] |= 1 << (i % 64);
+        let group = program.regs().group_of(unit);
+        self.counts[program.regs().groups[group].class.index()] += 1;
+        let g = group.as_u32() as usize;
+        if self.n_live[g] == 0 {
+            self.end[g] = end;
+        }
+        self.n_live[g] += 1;
+    }
+
+    /// A unit that is written is live at least while it is.
+    fn born(&mut self, program: &impl Program, unit: Unit, point: u32) {
+        self.read(program, unit, point + 1);
+    }
+
+    /// A unit is not live before `start`.
+    fn write(&mut self, program: &impl Program, unit: Unit, start: u32) {
+        let i = unit.as_u32() as usize;
+        if self.live[i / 64] >> (i % 64) & 1 == 0 {
+            return;
+        }
+        self.live[i / 64] &= !(1 << (i % 64));
+        let group = program.regs().group_of(unit);
+        self.counts[program.regs().groups[group].class.index()] -= 1;
+        let g = group.as_u32() as usize;
+        self.n_live[g] -= 1;
+        if self.n_live[g] == 0 {
+            let end = self.end[g];
+            self.found.push((group, LiveRange { start, end }));
+        }
+    }
+
+    /// Sorts the ranges by group.
+    fn finish(mut self) -> Liveness {
+        let n_groups = self.n_live.len();
+        let mut first = vec![0_u32; n_groups + 1];
+        for (group, _) in &self.found {
+            first[group.as_u32() as usize + 1] += 1;
+        }
+        for g in 0..n_groups {
+            first[g + 1] += first[g];
+        }
+        let mut next: Vec<u32> = first[1..].to_vec();
+        let mut ranges = vec![LiveRange { start: 0, end: 0 }; self.found.len()];
+        for &(group, range) in &self.found {
+            let place = &mut next[group.as_u32() as usize];
+            *place -= 1;
+            ranges[*place as usize] = range;
+        }
+        self.result.ranges = ranges;
+        self.result.first_range = first;
+        self.result
+    }
+}

@@ -1,0 +1,143 @@
+//! Register allocation.
+//!
+//! PTX registers are virtual and without number; the driver's assembler assigns the real ones. So nothing is ever
+//! spilled here. The allocator leaves SSA with as few moves as it can, keeps packs in one piece, gives names again
+//! that are free, so that the assembler has less to look at, and says how many registers are live where.
+//!
+//! ```text
+//! program --live--> ranges, pressure --bundles--> groups that share registers --scan--> names --moves--> edges
+//!                                                                                           \--check--> proof
+//! ```
+//!
+//! The allocator sees a program through [`Program`] and knows nothing of instructions.
+
+use std::ops::Range;
+
+use bundles::Bundles;
+use live::Liveness;
+
+use crate::isa::reg::{RegClass, Registers, Touch, Unit, View};
+
+mod bundles;
+pub(crate) mod check;
+mod live;
+mod moves;
+mod scan;
+
+/// What a parameter gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// A register's value.
+    Unit(Unit),
+    /// A number.
+    Number(u64),
+}
+
+/// A program as the allocator sees it.
+pub(crate) trait Program {
+    /// Groups of units.
+    fn regs(&self) -> &Registers;
+    /// Number of blocks; the first is the entry, which has no parameters and no predecessors.
+    fn num_blocks(&self) -> usize;
+    /// Instructions of a block; the ranges of the blocks follow each other.
+    fn insts(&self, block: usize) -> Range<usize>;
+    /// What an instruction reads and writes, reads first.
+    fn visit(&self, inst: usize, visit: impl FnMut(Unit, Touch));
+    /// The same in the order of the text, for the checker: the repetition, the unit, and whether it is written. A
+    /// unit that is written only under a predicate is read before.
+    fn replay(&self, inst: usize, visit: impl FnMut(u16, Unit, bool));
+    /// Destination and source of an instruction that only copies registers, element by element.
+    fn copied(&self, inst: usize) -> Option<(View, View)>;
+    /// The units of a block's parameters.
+    fn params(&self, block: usize, visit: impl FnMut(Unit));
+    /// The unit that the end of a block reads to choose among its ways out.
+    fn condition(&self, block: usize) -> Option<Unit>;
+    /// Number of ways out of a block.
+    fn num_edges(&self, block: usize) -> usize;
+    /// Where a way out leads.
+    fn target(&self, block: usize, edge: usize) -> usize;
+    /// The parameters of the target and what each gets.
+    fn inputs(&self, block: usize, edge: usize, visit: impl FnMut(Unit, Input));
+}
+
+/// What a move reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// A register of the destination's class.
+    Register(u32),
+    /// A number.
+    Number(u64),
+}
+
+/// A move between named registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Move {
+    pub(crate) class: RegClass,
+    pub(crate) to: u32,
+    pub(crate) source: Source,
+}
+
+/// Names of registers, and the moves on the edges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allocation {
+    /// Number of each unit within its class.
+    pub(crate) names: Vec<u32>,
+    /// How many names each class has.
+    pub(crate) n_names: [u32; 4],
+    /// Moves on each way out, in sequence.
+    pub(crate) moves: Vec<[Vec<Move>; 2]>,
+    /// Most units of each class that are live at one place.
+    pub(crate) peak: [u32; 4],
+    /// Registers that the assembler is expected to use.
+    pub(crate) predicted: u32,
+}
+
+/// Registers that a thread needs beside those that are live at the peak: what addresses and the assembler's own
+/// temporaries take. Fitted to what ptxas 13.0 reports for the kernels of the tests.
+const OVERHEAD: u32 = 6;
+
+/// Allocates registers.
+pub(crate) fn allocate(program: &impl Program) -> Allocation {
+    let live = Liveness::compute(program);
+    let bundles = Bundles::compute(program, &live);
+    let (names, n_names) = scan::assign_names(program, &live, &bundles);
+    let mut allocation = Allocation {
+        names,
+        n_names,
+        moves: Vec::with_capacity(program.num_blocks()),
+        peak: live.peak,
+        predicted: live.peak_words + OVERHEAD,
+    };
+    place_moves(program, &mut allocation);
+    allocation
+}
+
+/// Writes the moves on the edges.
+fn place_moves(program: &impl Program, allocation: &mut Allocation) {
+    let mut spares: [Option<u32>; 4] = [None; 4];
+    for block in 0..program.num_blocks() {
+        let mut out: [Vec<Move>; 2] = Default::default();
+        for (edge, sequence) in out.iter_mut().enumerate().take(program.num_edges(block)) {
+            let mut parallel = Vec::new();
+            program.inputs(block, edge, |to, input| {
+                let class = program.regs().class_of(to);
+                let source = match input {
+                    Input::Unit(unit) => Source::Register(allocation.names[unit.as_u32() as usize]),
+                    Input::Number(bits) => Source::Number(bits),
+                };
+                parallel.push(Move {
+                    class,
+                    to: allocation.names[to.as_u32() as usize],
+                    source,
+                });
+            });
+            *sequence = moves::sequentialize(&mut parallel, |class| {
+                *spares[class.index()].get_or_insert_with(|| {
+                    allocation.n_names[class.index()] += 1;
+                    allocation.n_names[class.index()] - 1
+                })
+            });
+        }
+        allocation.moves.push(out);
+    }
+}
