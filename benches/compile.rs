@@ -10,8 +10,8 @@ use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::Scalar;
 use tilelift::settings::{Options, Target};
 
-#[path = "../tests/common/kernels.rs"]
-#[expect(dead_code, reason = "the tests use the other kernels")]
+#[path = "../tests/common/kernels/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the tests use the other kernels")]
 mod kernels;
 
 use kernels::Config;
@@ -27,6 +27,7 @@ fn compile_time(c: &mut Criterion) {
         scalar: Scalar::F32,
         block,
         warps,
+        divisible: 16,
     };
     let cases: Vec<(&str, TileFunction)> = vec![
         ("vector_add", kernels::vector_add(config(1024, 4))),

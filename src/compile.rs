@@ -9,8 +9,8 @@ use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
 use crate::passes::place_shared::place_shared;
-use crate::settings::{Options, PtxVersion, Target};
 use crate::ptx;
+use crate::settings::{Options, PtxVersion, Target};
 use crate::verify::{VerifierErrors, verify};
 
 /// What a kernel parameter is to the caller.
@@ -81,7 +81,9 @@ pub enum CompileError {
     #[error("{0}")]
     Invalid(VerifierErrors),
     /// The kernel needs more shared memory than the target has.
-    #[error("the kernel needs {needed} bytes of shared memory, {target} has {limit}; use smaller blocks or more warps")]
+    #[error(
+        "the kernel needs {needed} bytes of shared memory, {target} has {limit}; use smaller blocks or more warps"
+    )]
     SharedMemory {
         /// Bytes the kernel needs.
         needed: u32,
@@ -110,7 +112,11 @@ pub enum Snapshot<'a> {
 }
 
 /// Compiles a kernel.
-pub fn compile(func: &TileFunction, target: Target, options: &Options) -> Result<CompiledKernel, CompileError> {
+pub fn compile(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+) -> Result<CompiledKernel, CompileError> {
     compile_with(func, target, options, &mut |_, _| {})
 }
 
@@ -127,7 +133,10 @@ pub fn compile_with(
     catch_unwind(run).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
-        Err(CompileError::Internal { pass: "compile", message: text.unwrap_or_else(|| "a panic".into()) })
+        Err(CompileError::Internal {
+            pass: "compile",
+            message: text.unwrap_or_else(|| "a panic".into()),
+        })
     })
 }
 
@@ -140,7 +149,9 @@ fn pipeline(
 ) -> Result<CompiledKernel, CompileError> {
     verify(func).map_err(CompileError::Invalid)?;
     let mut tile = func.clone();
-    let layouts = optimize(&mut tile, target, options, &mut |pass, f| on_pass_end(pass, Snapshot::Tile(f)));
+    let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
+        on_pass_end(pass, Snapshot::Tile(f))
+    });
 
     let mut thread = expand(&tile, target)?;
     on_pass_end("expand", Snapshot::Thread(&thread));
@@ -149,7 +160,10 @@ fn pipeline(
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));
     if options.verify_passes {
-        verify(&thread).map_err(|e| CompileError::Internal { pass: "expand", message: e.to_string() })?;
+        verify(&thread).map_err(|e| CompileError::Internal {
+            pass: "expand",
+            message: e.to_string(),
+        })?;
     }
 
     let (ptx, ptx_version, machine) = ptx::emit(&thread, target, options)?;
@@ -171,12 +185,22 @@ fn pipeline(
 
 fn check_shared(needed: u32, target: Target) -> Result<(), CompileError> {
     let limit = target.shared_limit();
-    if needed > limit { Err(CompileError::SharedMemory { needed, limit, target }) } else { Ok(()) }
+    if needed > limit {
+        Err(CompileError::SharedMemory {
+            needed,
+            limit,
+            target,
+        })
+    } else {
+        Ok(())
+    }
 }
 
 fn param_metas(func: &ThreadFunction) -> Vec<ParamMeta> {
     let params = func.params().iter().zip(&func.param_names);
-    params.map(|(&value, name)| param_meta(name.clone(), func.dfg.ty(value))).collect()
+    params
+        .map(|(&value, name)| param_meta(name.clone(), func.dfg.ty(value)))
+        .collect()
 }
 
 fn param_meta(name: String, ty: ThreadType) -> ParamMeta {
@@ -185,5 +209,10 @@ fn param_meta(name: String, ty: ThreadType) -> ParamMeta {
         Elem::Num(scalar) => (ParamKind::Scalar, scalar.name()),
         Elem::Token => (ParamKind::Scalar, "token"),
     };
-    ParamMeta { name, kind, ty: ty_name, bytes: ty.elem.bytes() }
+    ParamMeta {
+        name,
+        kind,
+        ty: ty_name,
+        bytes: ty.elem.bytes(),
+    }
 }

@@ -71,15 +71,15 @@ pub mod interp;
 
 pub mod emu;
 
+#[cfg(feature = "tool")]
+pub mod filetest;
+
+#[cfg(feature = "tool")]
+pub mod tool;
+
 #[cfg(feature = "cuda")]
 #[expect(
     unsafe_code,
     reason = "the driver is reached through C calls; the only module where this is allowed"
 )]
 pub mod driver;
-
-#[cfg(feature = "tool")]
-pub mod filetest;
-
-#[cfg(feature = "tool")]
-pub mod tool;

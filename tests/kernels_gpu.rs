@@ -4,13 +4,16 @@
 
 mod common;
 
-use common::executor::{Executor, HostArg, POISON};
+use common::executor::{Executor, HostArg};
 use tilelift::compile::{CompiledKernel, ParamKind, compile};
 use tilelift::driver::{
     Arg, Buffer, Context, Device, Driver, LaunchSpec, Module, ParamSize, Stream, launch,
 };
 use tilelift::ir::function::TileFunction;
 use tilelift::settings::{Options, Target};
+
+/// Fills outputs before a kernel runs; as any float it is a large negative number.
+const POISON: u8 = 0xcd;
 
 /// Bytes behind each buffer that no kernel may touch.
 const GUARD: usize = 4096;

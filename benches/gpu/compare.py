@@ -120,7 +120,7 @@ class LayerNorm:
         self.poison()
 
     def ours(self, kernel, config):
-        return kernel.bind((self.m,), [self.y, self.x, self.w, self.b, self.mean, self.rstd, self.n, self.n, 1e-5])
+        return kernel.bind((self.m,), [self.x, self.y, self.w, self.b, self.mean, self.rstd, self.n, self.n, 1e-5])
 
     def theirs(self, config):
         return lambda: peers.layer_norm[(self.m,)](

@@ -21,8 +21,36 @@ pub fn optimize(
     on_pass_end: &mut dyn FnMut(&str, &TileFunction),
 ) -> LayoutStats {
     let _ = (target, options);
+    scratch_exp(func);
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis);
     on_pass_end("assign_layouts", func);
     stats
+}
+
+fn scratch_exp(func: &mut TileFunction) {
+    use crate::ir::{attrs::make, dfg::InstData, ops::TileOp};
+    for block in func.all_blocks() {
+        let mut out = Vec::new();
+        for inst in func.order.insts(block).to_vec() {
+            if func.dfg.insts[inst].op == TileOp::Exp {
+                let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
+                let mut c = InstData::new(TileOp::Const, &[]);
+                c.attrs
+                    .push(make::value(u64::from(std::f32::consts::LOG2_E.to_bits())));
+                let c = func.dfg.make_inst(c, &[ty]);
+                let cv = func.dfg.insts[c].results[0];
+                let x = func.dfg.insts[inst].args[0];
+                let m = func
+                    .dfg
+                    .make_inst(InstData::new(TileOp::Fmul, &[x, cv]), &[ty]);
+                let mv = func.dfg.insts[m].results[0];
+                func.dfg.insts[inst].op = TileOp::Exp2;
+                func.dfg.insts[inst].args[0] = mv;
+                out.extend([c, m]);
+            }
+            out.push(inst);
+        }
+        func.order.replace(block, out);
+    }
 }

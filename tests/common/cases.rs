@@ -14,6 +14,15 @@ use super::kernels::{self, Config, Config2, Gelu};
 /// Formats of the kernels that compute in f32.
 const FLOATS: [Scalar; 3] = [Scalar::F32, Scalar::F16, Scalar::Bf16];
 
+/// What may be promised of numbers: 16, as a caller of Triton does without saying so, or nothing.
+fn divisible(numbers: &[usize]) -> u32 {
+    if numbers.iter().all(|n| n.is_multiple_of(16)) {
+        16
+    } else {
+        1
+    }
+}
+
 fn buffer(scalar: Scalar, numbers: &[f64]) -> HostArg {
     HostArg::Buffer(encode(scalar, numbers))
 }
@@ -45,6 +54,7 @@ fn vector_add_case(scalar: Scalar, n: usize, block: u64) -> Case {
         scalar,
         block,
         warps: 4,
+        divisible: divisible(&[n]),
     };
     let random = |seed| -> Vec<u8> {
         if scalar.is_float() {
@@ -119,6 +129,8 @@ pub(crate) fn softmax() -> Vec<Case> {
             cases.push(softmax_case(scalar, data, 5, 781));
         }
         cases.push(softmax_case(scalar, Data::Normal, 3, 4096));
+        // A multiple of 16 that does not fill the block.
+        cases.push(softmax_case(scalar, Data::Normal, 3, 784));
         // All but one element masked off.
         cases.push(softmax_case(scalar, Data::Normal, 4, 1));
         // A row may be negative infinity throughout: the result is NaN.
@@ -135,14 +147,15 @@ pub(crate) fn softmax_widths() -> Vec<Case> {
 }
 
 fn softmax_case(scalar: Scalar, data: Data, rows: usize, cols: usize) -> Case {
+    // Rows lie apart, so that a wrong stride shows.
+    let stride = cols + 16;
     let block = cols.next_power_of_two() as u64;
     let config = Config {
         scalar,
         block,
         warps: if block >= 4096 { 8 } else { 4 },
+        divisible: divisible(&[cols, stride]),
     };
-    // Rows lie apart, so that a wrong stride shows.
-    let stride = cols + 16;
     let x = numbers(data, scalar, rows * stride, 3);
     let args = vec![
         output(scalar, rows * cols),
@@ -207,7 +220,10 @@ pub(crate) fn layer_norm() -> Vec<Case> {
             cases.push(layer_norm_case(scalar, data, [5, 781], Some(256)));
         }
     }
-    cases.push(layer_norm_case(Scalar::F32, Data::Normal, [3, 1024], None));
+    for scalar in FLOATS {
+        cases.push(layer_norm_case(scalar, Data::Normal, [3, 1024], None));
+        cases.push(layer_norm_case(scalar, Data::Normal, [2, 784], Some(256)));
+    }
     cases.push(layer_norm_case(
         Scalar::F32,
         Data::Normal,
@@ -234,6 +250,7 @@ fn layer_norm_case(
         scalar,
         block,
         warps: 4,
+        divisible: divisible(&[cols]),
     };
     let func = match loop_block {
         None => kernels::layer_norm(config),
@@ -289,6 +306,7 @@ pub(crate) fn layer_norm_backward() -> Vec<Case> {
             [
                 layer_norm_backward_case(scalar, [37, 300], 8),
                 layer_norm_backward_case(scalar, [3, 129], 4),
+                layer_norm_backward_case(scalar, [5, 208], 2),
             ]
         })
         .collect()
@@ -339,6 +357,7 @@ fn layer_norm_backward_case(scalar: Scalar, [rows, cols]: [usize; 2], programs: 
         scalar,
         block: cols.next_power_of_two() as u64,
         warps: 4,
+        divisible: divisible(&[cols]),
     };
     let sum_config = Config2 {
         scalar: Scalar::F32,
@@ -442,6 +461,7 @@ fn gelu_case(scalar: Scalar, formula: Gelu, data: Data, n: usize) -> Case {
         scalar,
         block: 1024,
         warps: 4,
+        divisible: divisible(&[n]),
     };
     let x = numbers(data, scalar, n, 10);
     let args = vec![

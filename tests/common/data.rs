@@ -46,7 +46,7 @@ pub(crate) fn numbers(data: Data, scalar: Scalar, count: usize, seed: u64) -> Ve
     let mut draw = || match data {
         Data::Normal => random.normal(),
         Data::Wide => (random.unit() - 0.5) * 2e4,
-        Data::Masked if random.bits() % 4 == 0 => f64::NEG_INFINITY,
+        Data::Masked if random.bits().is_multiple_of(4) => f64::NEG_INFINITY,
         Data::Masked => random.normal(),
     };
     (0..count).map(|_| rounded(scalar, draw())).collect()

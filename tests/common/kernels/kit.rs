@@ -8,6 +8,8 @@ use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
 use tilelift::linear::shape::Shape;
 
+use super::Config;
+
 pub(super) fn shape(extents: &[u64]) -> Shape {
     Shape::new(extents).expect("block sizes are powers of two")
 }
@@ -37,6 +39,12 @@ impl Kit<'_> {
 
     pub(super) fn i32_param(&mut self, name: &str) -> Value {
         self.b.param(name, TileType::scalar(Elem::I32))
+    }
+
+    /// A size or stride with the promise of the configuration.
+    pub(super) fn size_param(&mut self, name: &str, config: Config) -> Value {
+        let ty = TileType::scalar(Elem::I32);
+        self.b.param_divisible(name, ty, config.divisible)
     }
 
     pub(super) fn f32_param(&mut self, name: &str) -> Value {
@@ -195,7 +203,7 @@ impl Kit<'_> {
         self.b.fdiv(sum, n)
     }
 
-    pub(super) fn to_f32(&mut self, n: Value) -> Value {
+    pub(super) fn float(&mut self, n: Value) -> Value {
         self.b.sitofp(n, TileType::scalar(Elem::F32))
     }
 

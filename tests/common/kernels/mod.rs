@@ -20,6 +20,9 @@ pub(crate) struct Config {
     pub(crate) block: u64,
     /// Warps of a program.
     pub(crate) warps: u32,
+    /// What the caller promises of sizes and strides: multiples of this, 1 for no promise. It decides how wide
+    /// accesses under a mask may be.
+    pub(crate) divisible: u32,
 }
 
 /// The same for blocks of two dimensions.

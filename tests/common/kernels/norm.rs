@@ -21,11 +21,12 @@ struct Forward {
 }
 
 /// Declares x, out, weight, bias, mean, rstd, stride, n, eps; `x` and `out` are moved to the program's row.
-fn forward_params(k: &mut Kit<'_>, scalar: Scalar) -> Forward {
-    let [x, out, weight, bias] = ["x", "out", "weight", "bias"].map(|p| k.pointer(p, scalar));
+fn forward_params(k: &mut Kit<'_>, config: Config) -> Forward {
+    let [x, out, weight, bias] =
+        ["x", "out", "weight", "bias"].map(|p| k.pointer(p, config.scalar));
     let [mean, rstd] = ["mean", "rstd"].map(|p| k.pointer(p, Scalar::F32));
-    let stride = k.i32_param("stride");
-    let n = k.i32_param("n");
+    let stride = k.size_param("stride", config);
+    let n = k.size_param("n", config);
     let eps = k.f32_param("eps");
     let row = k.b.program_id(0);
     Forward {
@@ -79,12 +80,12 @@ fn store_normalised(
 pub(crate) fn layer_norm(config: Config) -> TileFunction {
     let name = format!("layer_norm_{}_{}", config.scalar, config.block);
     kernel(name, config.warps, |k| {
-        let p = forward_params(k, config.scalar);
+        let p = forward_params(k, config);
         let cols = k.range(config.block);
         let mask = k.below(cols, p.n);
         let pointers = k.at(p.x, cols);
         let x = k.load_f32(pointers, mask);
-        let n = k.to_f32(p.n);
+        let n = k.float(p.n);
         let mean = k.mean(x, n);
         let mean_block = k.spread(mean, x);
         let centred = k.b.fsub(x, mean_block);
@@ -100,9 +101,9 @@ pub(crate) fn layer_norm(config: Config) -> TileFunction {
 pub(crate) fn layer_norm_looped(config: Config) -> TileFunction {
     let name = format!("layer_norm_looped_{}_{}", config.scalar, config.block);
     kernel(name, config.warps, |k| {
-        let p = forward_params(k, config.scalar);
+        let p = forward_params(k, config);
         let bounds = [k.int(0), p.n, k.int(config.block as i32)];
-        let n = k.to_f32(p.n);
+        let n = k.float(p.n);
         let part = |k: &mut Kit<'_>, start: Value| {
             let cols = k.range_from(start, config.block);
             let mask = k.below(cols, p.n);
@@ -147,12 +148,14 @@ pub(crate) fn layer_norm_backward(config: Config) -> TileFunction {
     kernel(name, config.warps, |k| {
         let [dx, dy, x, weight] = ["dx", "dy", "x", "weight"].map(|p| k.pointer(p, config.scalar));
         let [mean, rstd, dw, db] = ["mean", "rstd", "dw", "db"].map(|p| k.pointer(p, Scalar::F32));
-        let [stride, rows, n] = ["stride", "rows", "n"].map(|p| k.i32_param(p));
+        let stride = k.size_param("stride", config);
+        let rows = k.i32_param("rows");
+        let n = k.size_param("n", config);
         let pid = k.b.program_id(0);
         let programs = k.b.num_programs(0);
         let cols = k.range(config.block);
         let mask = k.below(cols, n);
-        let n_float = k.to_f32(n);
+        let n_float = k.float(n);
         let pointers = k.at(weight, cols);
         let weight = k.load_f32(pointers, mask);
         let zeros = k.constant(0.0, cols);

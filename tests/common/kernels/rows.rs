@@ -12,7 +12,7 @@ pub(crate) fn vector_add(config: Config) -> TileFunction {
     let name = format!("vector_add_{}_{}", config.scalar, config.block);
     kernel(name, config.warps, |k| {
         let [a, b, out] = ["a", "b", "out"].map(|name| k.pointer(name, config.scalar));
-        let n = k.i32_param("n");
+        let n = k.size_param("n", config);
         let offsets = k.own_range(0, config.block);
         let mask = k.below(offsets, n);
         let mut load = |pointer| {
@@ -35,10 +35,10 @@ pub(crate) fn softmax(config: Config) -> TileFunction {
     let name = format!("softmax_{}_{}", config.scalar, config.block);
     kernel(name, config.warps, |k| {
         let out = k.pointer("out", config.scalar);
-        let out_stride = k.i32_param("out_stride");
+        let out_stride = k.size_param("out_stride", config);
         let x = k.pointer("x", config.scalar);
-        let x_stride = k.i32_param("x_stride");
-        let n_cols = k.i32_param("n_cols");
+        let x_stride = k.size_param("x_stride", config);
+        let n_cols = k.size_param("n_cols", config);
         let row = k.b.program_id(0);
         let cols = k.range(config.block);
         let mask = k.below(cols, n_cols);
@@ -74,7 +74,7 @@ pub(crate) fn gelu(config: Config, formula: Gelu) -> TileFunction {
     kernel(name, config.warps, |k| {
         let x = k.pointer("x", config.scalar);
         let out = k.pointer("out", config.scalar);
-        let n = k.i32_param("n");
+        let n = k.size_param("n", config);
         let offsets = k.own_range(0, config.block);
         let mask = k.below(offsets, n);
         let pointers = k.at(x, offsets);
