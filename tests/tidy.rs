@@ -133,7 +133,7 @@ fn modules_use_only_what_stands_above_them() {
         };
         for (number, line) in code_lines(&path) {
             for to in uses(&line) {
-                if !rank.get(to.as_str()).is_some_and(|&other| other > own) {
+                if rank.get(to.as_str()).is_none_or(|&other| other <= own) {
                     continue;
                 }
                 match EXCEPTIONS.iter().find(|&&(f, t, _)| f == from && t == to) {
