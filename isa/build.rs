@@ -135,15 +135,16 @@ fn declare() -> String {
     text
 }
 
-/// Where each rule stands, in the form in which a fired rule reports itself; tests compare the two.
+/// Every rule: the words with which it reports that it fired (ISLE counts lines from 0), and where it stands.
 fn list_rules(files: &[PathBuf]) -> String {
     let mut text = String::from("&[\n");
     for file in files {
-        println!("cargo:rerun-if-changed={}", file.display());
         let source = std::fs::read_to_string(file).unwrap_or_default();
+        let name = file.display();
         for (number, line) in source.lines().enumerate() {
             if line.starts_with("(rule") {
-                let _ = writeln!(text, "    \"{} line {}\",", file.display(), number + 1);
+                let place = format!("{name}:{}: {line}", number + 1);
+                let _ = writeln!(text, "    (\"{name} line {number}\", {place:?}),");
             }
         }
     }

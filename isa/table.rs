@@ -155,10 +155,6 @@ macro_rules! for_each_ptx {
             CvtRnPair "cvt.rn.{t}.f32" (def T, imm U, imm U) sm 80 ptx 7 0, Convert;
             /// Two f32 to a pair of f16 or bf16, to zero; high half first.
             CvtRzPair "cvt.rz.{t}.f32" (def T, imm U, imm U) sm 80 ptx 7 0, Convert;
-            /// Two f32 to a pair of 8-bit floats, to nearest even; high half first.
-            CvtF8Pair "cvt.rn.satfinite.{t}.f32" (def H, imm U, imm U) sm 89 ptx 8 1, Convert;
-            /// A pair of 8-bit floats to a pair of f16.
-            CvtFromF8 "cvt.rn.f16x2.{u}" (def W, use H) sm 89 ptx 8 1, Convert;
 
             /// Halves of a 32-bit register, low first.
             Split32 "mov.b32" (vdef H, use W) sm 0 ptx 6 0, Move;
@@ -206,14 +202,13 @@ macro_rules! for_each_ptx {
 macro_rules! for_each_ptx_type {
     ($mac:ident) => {
         $mac! {
-            Pred "pred" P 1; B8 "b8" H 8; U8 "u8" H 8; S8 "s8" H 8;
+            Pred "pred" P 1; U8 "u8" H 8; S8 "s8" H 8;
             B16 "b16" H 16; U16 "u16" H 16; S16 "s16" H 16;
             B32 "b32" W 32; U32 "u32" W 32; S32 "s32" W 32;
             B64 "b64" D 64; U64 "u64" D 64; S64 "s64" D 64;
             U16x2 "u16x2" W 32; S16x2 "s16x2" W 32;
             F16 "f16" H 16; F16x2 "f16x2" W 32; Bf16 "bf16" H 16; Bf16x2 "bf16x2" W 32;
             F32 "f32" W 32; F64 "f64" D 64;
-            E4m3x2 "e4m3x2" H 16; E5m2x2 "e5m2x2" H 16;
         }
     };
 }

@@ -102,10 +102,6 @@ macro_rules! define_ptx {
         pub(crate) enum Ptx { $($(#[doc = $doc])+ $variant,)* }
 
         impl Ptx {
-            /// Every form, in table order.
-            #[cfg(test)]
-            pub(crate) const ALL: &'static [Ptx] = &[$(Ptx::$variant),*];
-
             /// The row of the table.
             pub(crate) fn info(self) -> &'static PtxInfo {
                 match self {

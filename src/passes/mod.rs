@@ -3,9 +3,20 @@
 //! A pass is a function over `&mut TileFunction` in a file of its name. It leaves a valid function behind, says
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
+pub mod contract;
+pub mod eliminate_dead_code;
 pub mod expand;
+pub mod hoist_invariants;
 pub mod insert_barriers;
+pub mod legalize;
+pub mod lower_math;
+pub mod merge_equal_values;
 pub mod place_shared;
+pub mod simplify;
+
+mod edit;
+#[cfg(test)]
+mod testing;
 
 use crate::analysis::axis::Axis;
 use crate::ir::function::TileFunction;

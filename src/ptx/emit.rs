@@ -436,7 +436,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A number as PTX writes it for a type: floats by their bits, bits in hexadecimal.
+    /// A number as PTX writes it for a type: floats by their bits, large patterns of bits in hexadecimal.
     fn immediate(&mut self, bits: u64, ty: PtxType) {
         match ty {
             PtxType::F32 => {
@@ -460,7 +460,7 @@ impl Writer<'_> {
             }
             _ => {
                 let bits = bits & u64::MAX >> (64 - ty.bits());
-                if bits < 10 {
+                if bits < 1000 {
                     self.number(bits);
                 } else {
                     self.out += "0x";

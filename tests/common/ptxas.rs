@@ -42,13 +42,23 @@ pub(crate) struct Report {
 /// # Panics
 /// If the assembler does not accept the text: with its messages and the text.
 pub(crate) fn assemble(ptx: &str, arch: &str) -> Option<Report> {
+    assemble_with(ptx, arch, &[])
+}
+
+/// The same with more options.
+///
+/// # Panics
+/// Likewise.
+pub(crate) fn assemble_with(ptx: &str, arch: &str, options: &[&str]) -> Option<Report> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let assembler = find()?;
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let file = std::env::temp_dir().join(format!("tilelift-{}-{id}.ptx", std::process::id()));
     std::fs::write(&file, ptx).expect("the temporary directory can be written");
     let output = Command::new(assembler)
-        .args(["-v", "-arch", arch, "-o"])
+        .args(["-v", "-arch", arch])
+        .args(options)
+        .arg("-o")
         .arg(if cfg!(windows) { "NUL" } else { "/dev/null" })
         .arg(&file)
         .output()

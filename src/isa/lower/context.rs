@@ -340,6 +340,10 @@ impl rules::Context for Lower<'_> {
         (!matches!(kind, Kind::Bf16 | Kind::Bf16x2)).then_some(*kind)
     }
 
+    fn not_i8(&mut self, kind: &Kind) -> Option<Kind> {
+        (*kind != Kind::I8).then_some(*kind)
+    }
+
     fn half(&mut self, kind: &Kind) -> Option<Kind> {
         matches!(kind, Kind::F16 | Kind::F16x2 | Kind::Bf16 | Kind::Bf16x2).then_some(*kind)
     }
@@ -348,8 +352,8 @@ impl rules::Context for Lower<'_> {
         matches!(kind, Kind::I8 | Kind::I16 | Kind::I16x2).then_some(*kind)
     }
 
-    fn long_int(&mut self, kind: &Kind) -> Option<Kind> {
-        matches!(kind, Kind::I32 | Kind::I64).then_some(*kind)
+    fn word_int(&mut self, ty: &PtxType) -> Option<PtxType> {
+        (ty.bits() == 32).then_some(*ty)
     }
 
     fn wide_int(&mut self, ty: &PtxType) -> Option<PtxType> {

@@ -7,8 +7,8 @@ thread_local! {
     static FIRED: RefCell<BTreeSet<&'static str>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Every rule, by file and line.
-pub(crate) const RULES: &[&str] = include!(concat!(env!("OUT_DIR"), "/rules.rs"));
+/// Every rule: how it reports itself, and where it stands.
+const RULES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/rules.rs"));
 
 /// Notes that a rule fired on this thread.
 pub(crate) fn record(rule: &'static str) {
@@ -18,10 +18,8 @@ pub(crate) fn record(rule: &'static str) {
 /// The rules that never fired on this thread.
 pub(crate) fn never_fired() -> Vec<&'static str> {
     FIRED.with(|fired| {
-        RULES
-            .iter()
-            .copied()
-            .filter(|rule| !fired.borrow().contains(rule))
-            .collect()
+        let fired = fired.borrow();
+        let silent = RULES.iter().filter(|(rule, _)| !fired.contains(rule));
+        silent.map(|&(_, place)| place).collect()
     })
 }

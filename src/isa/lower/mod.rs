@@ -200,6 +200,10 @@ impl<'a> Lower<'a> {
                 *end = Some(self.select_end(inst, index)?);
             } else {
                 self.select_inst(inst)?;
+                // Rules ask for the target; this is the proof that none forgot to.
+                if self.emitted.iter().any(|i| self.target.sm < i.op.info().sm) {
+                    return Err(self.not_selected(data.op));
+                }
             }
             body.extend(self.emitted.drain(..).rev());
         }

@@ -2,14 +2,10 @@
 
 #![expect(
     clippy::all,
-    missing_docs,
     unreachable_pub,
-    unreachable_patterns,
     unused_variables,
     unused_imports,
-    unused_mut,
     dead_code,
-    irrefutable_let_patterns,
     reason = "the file is generated"
 )]
 

@@ -5,13 +5,13 @@ use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::types::{Elem, Scalar, ThreadType};
 
+mod flow;
+mod forms;
+mod fuzz;
+mod ops;
 #[path = "../../../tests/common/ptxas.rs"]
 mod ptxas;
-
-const F32: ThreadType = ThreadType {
-    elem: Elem::F32,
-    count: 1,
-};
+mod reference;
 
 /// PTX for a target, assembled.
 fn compile(func: &ThreadFunction, target: Target) -> String {
