@@ -1,7 +1,17 @@
 //! From a kernel of the tile IR to PTX: the pipeline.
 
-use crate::ir::function::TileFunction;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::ir::function::{ThreadFunction, TileFunction};
+use crate::ir::types::{Elem, ThreadType};
+use crate::layout::assign::LayoutStats;
+use crate::passes::expand::expand;
+use crate::passes::insert_barriers::insert_barriers;
+use crate::passes::optimize;
+use crate::passes::place_shared::place_shared;
+use crate::ptx;
 use crate::settings::{Options, PtxVersion, Target};
+use crate::verify::{VerifierErrors, verify};
 
 /// What a kernel parameter is to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +52,17 @@ pub struct KernelMeta {
     pub params: Vec<ParamMeta>,
 }
 
+/// What the compiler did, for reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelStats {
+    /// What layout assignment arrived at.
+    pub layouts: LayoutStats,
+    /// Barriers placed.
+    pub barriers: usize,
+    /// What instruction selection and register allocation counted.
+    pub machine: ptx::Stats,
+}
+
 /// A compiled kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompiledKernel {
@@ -49,11 +70,16 @@ pub struct CompiledKernel {
     pub ptx: String,
     /// How to launch it.
     pub meta: KernelMeta,
+    /// What the compiler did.
+    pub stats: KernelStats,
 }
 
 /// Why a kernel cannot be compiled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CompileError {
+    /// The kernel breaks rules of the IR.
+    #[error("{0}")]
+    Invalid(VerifierErrors),
     /// The kernel needs more shared memory than the target has.
     #[error(
         "the kernel needs {needed} bytes of shared memory, {target} has {limit}; use smaller blocks or more warps"
@@ -76,15 +102,117 @@ pub enum CompileError {
     },
 }
 
+/// The kernel as it stands after a pass.
+#[derive(Clone, Copy, Debug)]
+pub enum Snapshot<'a> {
+    /// A block program.
+    Tile(&'a TileFunction),
+    /// What one thread does.
+    Thread(&'a ThreadFunction),
+}
+
 /// Compiles a kernel.
 pub fn compile(
     func: &TileFunction,
     target: Target,
     options: &Options,
 ) -> Result<CompiledKernel, CompileError> {
-    let _ = (func, target, options);
-    Err(CompileError::Internal {
-        pass: "compile",
-        message: "the pipeline is not connected yet".into(),
+    compile_with(func, target, options, &mut |_, _| {})
+}
+
+/// Compiles a kernel and shows it to `on_pass_end` after each pass.
+///
+/// A panic inside of the compiler does not pass: it becomes [`CompileError::Internal`].
+pub fn compile_with(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+    on_pass_end: &mut dyn FnMut(&str, Snapshot<'_>),
+) -> Result<CompiledKernel, CompileError> {
+    let run = AssertUnwindSafe(|| pipeline(func, target, options, on_pass_end));
+    catch_unwind(run).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+        Err(CompileError::Internal {
+            pass: "compile",
+            message: text.unwrap_or_else(|| "a panic".into()),
+        })
     })
+}
+
+/// The way of a kernel.
+fn pipeline(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+    on_pass_end: &mut dyn FnMut(&str, Snapshot<'_>),
+) -> Result<CompiledKernel, CompileError> {
+    verify(func).map_err(CompileError::Invalid)?;
+    let mut tile = func.clone();
+    let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
+        on_pass_end(pass, Snapshot::Tile(f))
+    });
+
+    let mut thread = expand(&tile, target)?;
+    on_pass_end("expand", Snapshot::Thread(&thread));
+    let shared = place_shared(&mut thread);
+    check_shared(shared, target)?;
+    let barriers = insert_barriers(&mut thread);
+    on_pass_end("insert_barriers", Snapshot::Thread(&thread));
+    if options.verify_passes {
+        verify(&thread).map_err(|e| CompileError::Internal {
+            pass: "expand",
+            message: e.to_string(),
+        })?;
+    }
+
+    let (ptx, ptx_version, machine) = ptx::emit(&thread, target, options)?;
+    let meta = KernelMeta {
+        name: thread.name.clone(),
+        target,
+        ptx_version,
+        num_warps: thread.num_warps(),
+        shared,
+        params: param_metas(&thread),
+    };
+    let stats = KernelStats {
+        layouts,
+        barriers,
+        machine,
+    };
+    Ok(CompiledKernel { ptx, meta, stats })
+}
+
+fn check_shared(needed: u32, target: Target) -> Result<(), CompileError> {
+    let limit = target.shared_limit();
+    if needed > limit {
+        Err(CompileError::SharedMemory {
+            needed,
+            limit,
+            target,
+        })
+    } else {
+        Ok(())
+    }
+}
+
+fn param_metas(func: &ThreadFunction) -> Vec<ParamMeta> {
+    let params = func.params().iter().zip(&func.param_names);
+    params
+        .map(|(&value, name)| param_meta(name.clone(), func.dfg.ty(value)))
+        .collect()
+}
+
+fn param_meta(name: String, ty: ThreadType) -> ParamMeta {
+    let (kind, ty_name) = match ty.elem {
+        Elem::Ptr(pointee, _) => (ParamKind::Pointer, pointee.name()),
+        Elem::Num(scalar) => (ParamKind::Scalar, scalar.name()),
+        Elem::Token => (ParamKind::Scalar, "token"),
+    };
+    ParamMeta {
+        name,
+        kind,
+        ty: ty_name,
+        bytes: ty.elem.bytes(),
+    }
 }

@@ -1,3 +1,7 @@
 //! The `tilelift` command.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tilelift::tool::main()
+}

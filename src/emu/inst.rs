@@ -177,7 +177,7 @@ pub(super) type Dests = SmallVec<[Dst; 4]>;
 
 #[derive(Debug)]
 pub(super) enum Op {
-    /// A pure function of up to four operands; `packed` applies it to both halves of 32 bits.
+    /// A pure function of up to four operands; `packed` applies it to both halves.
     Lane {
         f: LaneFn,
         mods: Mods,
@@ -285,7 +285,10 @@ pub(super) enum Op {
     },
     Redux {
         op: ReduxOp,
+        /// An integer type or f32, whose NaN rule is in `nan` and whose magnitudes `abs` takes.
         ty: Type,
+        nan: bool,
+        abs: bool,
         dst: Dst,
         value: Src,
         mask: Src,

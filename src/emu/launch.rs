@@ -138,9 +138,15 @@ pub fn run(
     result
 }
 
+fn product(shape: [u32; 3]) -> u64 {
+    shape
+        .iter()
+        .fold(1, |all, &size| u64::saturating_mul(all, u64::from(size)))
+}
+
 fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
     let fail = |message: String| Err(EmuError::Configuration(message));
-    let threads: u64 = launch.block.iter().map(|&size| u64::from(size)).product();
+    let threads = product(launch.block);
     if threads == 0 || threads > MAX_THREADS {
         return fail(format!("{threads} threads in a block"));
     }
@@ -148,7 +154,7 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
     if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
         return fail(format!("a grid of {x} by {y} by {z}"));
     }
-    let warps = u64::from(x) * u64::from(y) * u64::from(z) * threads.div_ceil(32);
+    let warps = product(launch.grid).saturating_mul(threads.div_ceil(32));
     if warps > 1 << 26 {
         return fail(format!("{warps} warps are too many to emulate"));
     }
@@ -161,7 +167,7 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
         ));
     }
     if let Some(limit) = entry.maxntid {
-        let limit: u64 = limit.iter().map(|&size| u64::from(size)).product();
+        let limit = product(limit);
         if threads > limit {
             return fail(format!(
                 "{threads} threads in a block, `.maxntid` allows {limit}"

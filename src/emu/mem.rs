@@ -112,18 +112,35 @@ impl Region {
         self.written.set(offset, bytes, written);
     }
 
-    /// Reads up to eight bytes, little-endian.
+    /// Reads 1, 2, 4 or 8 bytes, little-endian. Each width has its own path: a copy of variable
+    /// length followed by a load of eight bytes would stall on every element.
     #[inline]
     pub(super) fn load(&self, offset: usize, bytes: usize) -> u64 {
-        let mut word = [0; 8];
-        word[..bytes].copy_from_slice(&self.data[offset..offset + bytes]);
-        u64::from_le_bytes(word)
+        let data = &self.data[offset..];
+        match bytes {
+            1 => u64::from(data[0]),
+            2 => data
+                .first_chunk()
+                .map_or(0, |&word| u64::from(u16::from_le_bytes(word))),
+            4 => data
+                .first_chunk()
+                .map_or(0, |&word| u64::from(u32::from_le_bytes(word))),
+            _ => data
+                .first_chunk()
+                .map_or(0, |&word| u64::from_le_bytes(word)),
+        }
     }
 
-    /// Writes up to eight bytes, little-endian, without marking them.
+    /// Writes 1, 2, 4 or 8 bytes, little-endian, without marking them.
     #[inline]
     pub(super) fn store(&mut self, offset: usize, bytes: usize, value: u64) {
-        self.data[offset..offset + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+        let data = &mut self.data[offset..];
+        match bytes {
+            1 => data[0] = value as u8,
+            2 => data[..2].copy_from_slice(&(value as u16).to_le_bytes()),
+            4 => data[..4].copy_from_slice(&(value as u32).to_le_bytes()),
+            _ => data[..8].copy_from_slice(&value.to_le_bytes()),
+        }
     }
 }
 

@@ -196,7 +196,7 @@ impl<'a> Machine<'a> {
     /// Runs one warp for a while.
     fn slice(&mut self, cta: &mut Cta, warp_index: usize) -> Result<(), EmuError> {
         let quantum = 1 + self.random.below(128);
-        let mut group = self.pick(&cta.warps[warp_index]);
+        let (mut group, insists) = self.pick(&cta.warps[warp_index]);
         for _ in 0..quantum {
             let warp = &mut cta.warps[warp_index];
             group = warp.merge_equal(group);
@@ -215,12 +215,15 @@ impl<'a> Machine<'a> {
                     return Ok(());
                 }
                 Ok(Step::Continue) => {
-                    // Another group that is behind may want to catch up.
+                    // With others about, a group lets them run when it goes round a loop, in which
+                    // it may wait for them, and when one of them is behind.
                     let warp = &cta.warps[warp_index];
-                    let behind = |other: &super::warp::Group| {
-                        other.state == State::Ready && other.pc < warp.groups[group].pc
-                    };
-                    if warp.groups.len() > 1 && warp.groups.iter().any(behind) {
+                    let now = warp.groups[group].pc;
+                    let behind =
+                        |other: &super::warp::Group| other.state == State::Ready && other.pc < now;
+                    if warp.groups.len() > 1
+                        && (now <= pc || !insists && warp.groups.iter().any(behind))
+                    {
                         return Ok(());
                     }
                 }
@@ -229,10 +232,10 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
-    /// The group of a ready warp that runs next.
-    fn pick(&mut self, warp: &Warp) -> usize {
+    /// The group of a ready warp that runs next, and whether it runs on although others are behind.
+    fn pick(&mut self, warp: &Warp) -> (usize, bool) {
         if warp.groups.len() == 1 {
-            return 0;
+            return (0, true);
         }
         let ready = || {
             warp.groups
@@ -240,15 +243,19 @@ impl<'a> Machine<'a> {
                 .enumerate()
                 .filter(|(_, group)| group.state == State::Ready)
         };
-        let choice = if self.random.below(4) > 0 {
-            ready().min_by_key(|(_, group)| group.pc)
-        } else {
+        let insists = self.random.below(4) == 0;
+        let choice = if insists {
             let count = ready().count();
             ready().nth(self.random.below(count))
+        } else {
+            ready().min_by_key(|(_, group)| group.pc)
         };
-        choice
-            .map(|(index, _)| index)
-            .expect("the warp has a ready group")
+        (
+            choice
+                .map(|(index, _)| index)
+                .expect("the warp has a ready group"),
+            insists,
+        )
     }
 
     /// Lets everybody go who waits at a barrier that is complete.

@@ -5,6 +5,7 @@
 use smallvec::SmallVec;
 
 use super::entities::Slot;
+use super::literal::{Literal, Payload};
 
 /// Declares an enum whose variants have a text name.
 macro_rules! named_enum {
@@ -25,6 +26,20 @@ macro_rules! named_enum {
             /// The variant with this name.
             pub fn from_name(name: &str) -> Option<$name> {
                 match name { $($text => Some($name::$variant),)* _ => None }
+            }
+        }
+
+        impl Payload for $name {
+            fn to_literal(&self) -> Literal {
+                Literal::Name(self.name().to_owned())
+            }
+
+            fn from_literal(literal: &Literal) -> Result<$name, String> {
+                let found = match literal {
+                    Literal::Name(name) => $name::from_name(name),
+                    _ => None,
+                };
+                found.ok_or_else(|| format!("must be one of {}", [$($text),*].join(", ")))
             }
         }
     };
@@ -205,6 +220,11 @@ macro_rules! attrs {
             pub fn kind(&self) -> AttrKind {
                 match self { $(Attr::$variant(_) => AttrKind::$variant,)* }
             }
+
+            /// What stands after the key in the text form.
+            pub fn to_literal(&self) -> Literal {
+                match self { $(Attr::$variant(payload) => payload.to_literal(),)* }
+            }
         }
 
         impl AttrKind {
@@ -220,6 +240,13 @@ macro_rules! attrs {
             pub fn from_key(key: &str) -> Option<AttrKind> {
                 $(if key == stringify!($key) { return Some(AttrKind::$variant); })*
                 None
+            }
+
+            /// The attribute of this kind that the text form states as `literal`, or what would be right there.
+            pub fn attr(self, literal: &Literal) -> Result<Attr, String> {
+                match self {
+                    $(AttrKind::$variant => <$ty as Payload>::from_literal(literal).map(Attr::$variant),)*
+                }
             }
         }
 

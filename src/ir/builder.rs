@@ -26,7 +26,7 @@ pub struct BuildError {
 }
 
 /// Appends instructions to a function.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Builder<L: Level> {
     func: Function<L>,
     block: Block,

@@ -3,7 +3,11 @@
 //! Nothing in the IR holds a reference to anything else. An index is four bytes, stays valid while
 //! tables grow, and keys side tables of analyses. `Display` of an entity equals its text form.
 
+use std::fmt;
+
 use cranelift_entity::entity_impl;
+
+use crate::linear::pool::LayoutId;
 
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -29,3 +33,53 @@ entity_impl!(Slot, "slot");
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Partition(u32);
 entity_impl!(Partition, "part");
+
+/// A part of a function that a message is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum AnyEntity {
+    /// The function as a whole.
+    Function,
+    /// A block.
+    Block(Block),
+    /// An instruction.
+    Inst(Inst),
+    /// A value.
+    Value(Value),
+    /// A buffer in shared memory.
+    Slot(Slot),
+    /// A range of warps.
+    Partition(Partition),
+    /// A layout.
+    Layout(LayoutId),
+}
+
+macro_rules! any_entity {
+    ($($entity:ident),*) => {
+        $(impl From<$entity> for AnyEntity {
+            fn from(entity: $entity) -> AnyEntity {
+                AnyEntity::$entity(entity)
+            }
+        })*
+    };
+}
+any_entity!(Block, Inst, Value, Slot, Partition);
+
+impl From<LayoutId> for AnyEntity {
+    fn from(layout: LayoutId) -> AnyEntity {
+        AnyEntity::Layout(layout)
+    }
+}
+
+impl fmt::Display for AnyEntity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AnyEntity::Function => f.write_str("function"),
+            AnyEntity::Block(block) => write!(f, "{block}"),
+            AnyEntity::Inst(inst) => write!(f, "{inst}"),
+            AnyEntity::Value(value) => write!(f, "{value}"),
+            AnyEntity::Slot(slot) => write!(f, "{slot}"),
+            AnyEntity::Partition(partition) => write!(f, "{partition}"),
+            AnyEntity::Layout(layout) => write!(f, "{layout}"),
+        }
+    }
+}

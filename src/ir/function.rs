@@ -118,7 +118,7 @@ impl<L: Level> Function<L> {
     pub fn num_warps(&self) -> u32 {
         self.partitions
             .values()
-            .map(|p| p.first_warp + p.num_warps)
+            .map(|p| p.first_warp.saturating_add(p.num_warps))
             .max()
             .unwrap_or(1)
     }
@@ -132,7 +132,7 @@ impl<L: Level> Function<L> {
 
     /// Threads of a CTA.
     pub fn num_threads(&self) -> u32 {
-        32 * self.num_warps()
+        self.num_warps().saturating_mul(32)
     }
 
     /// Every block in use in an order in which definitions come before uses: the blocks of the body,

@@ -27,15 +27,18 @@
 //! that pass nothing is fused and after it nothing else is, on any level and any target.
 //!
 //! # Conversions
-//! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, for 64-bit results the number whose top bit alone
-//! is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
+//! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, or where operand or result has 64 bits the number
+//! whose top bit alone is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
 //!
 //! # Memory
 //! Memory is bytes, little-endian; a truth value is a byte, 0 or 1 when stored and non-zero for true when loaded.
 //! An address must be a multiple of its element's size.
 //! - A masked-off element of a `load` accesses nothing: its address may be anything. It gives `other`, or zero.
-//! - Within a program accesses happen in order. Within one `store`, elements with equal addresses leave one of
-//!   their values, unspecified which; the interpreter reports it unless the values are equal.
+//! - Within one `store`, elements with equal addresses leave one of their values, unspecified which; the interpreter
+//!   reports it unless the values are equal.
+//! - The elements of a block are read and written by many threads. Two accesses of one program to the same byte, one of
+//!   them a store, are ordered by a `barrier` between them, or when the store's value at that element depends on the load
+//!   (an update in place). Otherwise their order is unspecified, as in Triton.
 //! - Between programs of a grid, two accesses to the same byte of which one is a store are a race unless atomics
 //!   order them: the result is undefined, and interpreter and emulator report it where they see it.
 //! - Reading bytes that nobody wrote, or an address outside of every buffer, is undefined and reported likewise.
@@ -76,4 +79,5 @@ pub mod builder;
 pub mod dfg;
 pub mod function;
 pub mod level;
+pub mod literal;
 pub mod order;

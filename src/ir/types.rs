@@ -312,8 +312,29 @@ impl ThreadType {
     }
 }
 
-/// What the two levels' types have in common, for type rules that hold at both.
+/// How many elements a type has, as the text form states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// One.
+    Single,
+    /// A block, perhaps with a layout (tile level).
+    Block(Shape, Option<LayoutId>),
+    /// A pack (thread level).
+    Pack(u16),
+}
+
+/// What the two levels' types have in common, for type rules that hold at both and for the text form.
 pub trait ValueType: Copy + Eq + fmt::Display + fmt::Debug {
+    /// The type with this extent; none if it is of the other level.
+    fn from_extent(elem: Elem, extent: Extent) -> Option<Self>;
+    /// How many elements it has.
+    fn extent(&self) -> Extent;
+    /// One element.
+    fn from_elem(elem: Elem) -> Self;
+    /// The layout, if it has one.
+    fn layout(&self) -> Option<LayoutId>;
+    /// The same type with its layout, if it has one, replaced.
+    fn map_layout(self, change: impl FnOnce(LayoutId) -> LayoutId) -> Self;
     /// What each element is.
     fn elem(&self) -> Elem;
     /// The same extent with other elements.
@@ -329,6 +350,41 @@ pub trait ValueType: Copy + Eq + fmt::Display + fmt::Debug {
 }
 
 impl ValueType for TileType {
+    fn from_extent(elem: Elem, extent: Extent) -> Option<Self> {
+        match extent {
+            Extent::Single => Some(TileType::scalar(elem)),
+            Extent::Block(shape, layout) => Some(TileType {
+                elem,
+                shape,
+                layout: layout.into(),
+            }),
+            Extent::Pack(_) => None,
+        }
+    }
+
+    fn extent(&self) -> Extent {
+        if self.is_scalar() && self.layout.is_none() {
+            Extent::Single
+        } else {
+            Extent::Block(self.shape, self.layout.expand())
+        }
+    }
+
+    fn from_elem(elem: Elem) -> Self {
+        TileType::scalar(elem)
+    }
+
+    fn layout(&self) -> Option<LayoutId> {
+        self.layout.expand()
+    }
+
+    fn map_layout(self, change: impl FnOnce(LayoutId) -> LayoutId) -> Self {
+        TileType {
+            layout: self.layout.expand().map(change).into(),
+            ..self
+        }
+    }
+
     fn elem(&self) -> Elem {
         self.elem
     }
@@ -347,6 +403,34 @@ impl ValueType for TileType {
 }
 
 impl ValueType for ThreadType {
+    fn from_extent(elem: Elem, extent: Extent) -> Option<Self> {
+        match extent {
+            Extent::Single => Some(ThreadType::scalar(elem)),
+            Extent::Pack(count) => Some(ThreadType::pack(elem, count)),
+            Extent::Block(..) => None,
+        }
+    }
+
+    fn extent(&self) -> Extent {
+        if self.count == 1 {
+            Extent::Single
+        } else {
+            Extent::Pack(self.count)
+        }
+    }
+
+    fn from_elem(elem: Elem) -> Self {
+        ThreadType::scalar(elem)
+    }
+
+    fn layout(&self) -> Option<LayoutId> {
+        None
+    }
+
+    fn map_layout(self, _change: impl FnOnce(LayoutId) -> LayoutId) -> Self {
+        self
+    }
+
     fn elem(&self) -> Elem {
         self.elem
     }

@@ -459,3 +459,14 @@ fn approximations_meet_exact_points() {
     assert_eq!(sin(0.0), 0.0);
     assert_eq!(cos(0.0), 1.0);
 }
+
+/// LLVM knows that the root of a negative number is NaN and would leave out its replacement.
+#[test]
+fn a_negative_root_is_the_canonical_nan() {
+    let x = std::hint::black_box(-2.0f32);
+    assert_eq!(sqrt(x, Rounding::NearestEven).to_bits(), 0x7fff_ffff);
+    assert_eq!(
+        canonical64(f64::from(x).sqrt()).to_bits(),
+        NAN_F64.to_bits()
+    );
+}

@@ -1,1 +1,740 @@
+//! One instruction at a time: hand-computed results of each family, and a comparison of the whole
+//! table with what an H100 gave, where that is recorded.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
+
+use crate::rows::{Row, module};
+
+/// Runs row `index` of a module on operand sets, in CTAs of 256 threads; pairs of results.
+fn run_row(module: &Module, index: usize, sets: &[[u64; 4]]) -> Vec<[u64; 2]> {
+    let mut memory = Memory::new();
+    let words: Vec<u8> = sets
+        .iter()
+        .flatten()
+        .flat_map(|word| word.to_le_bytes())
+        .collect();
+    let input = memory.alloc_bytes(&words);
+    let out = memory.alloc(sets.len() * 16);
+    let args = [Arg::pointer(input), Arg::pointer(out)];
+    let threads = sets.len().min(256) as u32;
+    assert_eq!(sets.len() % threads as usize, 0);
+    let launch = Launch {
+        grid: [sets.len() as u32 / threads, 1, 1],
+        block: [threads, 1, 1],
+        shared_bytes: 0,
+        args: &args,
+        options: Options::default(),
+    };
+    if let Err(error) = run(module, &format!("row_{index}"), &launch, &mut memory) {
+        panic!("row {index}: {error}");
+    }
+    let bytes = memory
+        .read(out, sets.len() * 16)
+        .expect("every thread stores");
+    let words: Vec<u64> = bytes
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|&word| u64::from_le_bytes(word))
+        .collect();
+    words.as_chunks::<2>().0.to_vec()
+}
+
+/// Checks single results: row, operands, expected.
+fn check(cases: &[(&str, &[u64], u64)]) {
+    let rows: Vec<Row> = cases.iter().map(|(row, ..)| Row::parse(row)).collect();
+    let text = module(&rows);
+    let parsed = match Module::parse(&text) {
+        Ok(parsed) => parsed,
+        Err(error) => panic!(
+            "{error}: {}",
+            text.lines()
+                .nth(error.line as usize - 1)
+                .unwrap_or_default()
+        ),
+    };
+    for (index, (row, operands, want)) in cases.iter().enumerate() {
+        let mut set = [0; 4];
+        set[..operands.len()].copy_from_slice(operands);
+        let got = run_row(&parsed, index, &[set])[0][0];
+        assert_eq!(
+            got, *want,
+            "{row} of {operands:x?}: {got:#x}, {want:#x} expected"
+        );
+    }
+}
+
+const fn f(x: f32) -> u64 {
+    x.to_bits() as u64
+}
+
+const fn e(x: f64) -> u64 {
+    x.to_bits()
+}
+
+const MINUS: u64 = 0xffff_ffff;
+
+#[test]
+fn integer_arithmetic() {
+    check(&[
+        ("add.s32 r r r", &[MINUS, 2], 1),
+        ("add.sat.s32 r r r", &[0x7fff_ffff, 1], 0x7fff_ffff),
+        ("sub.sat.s32 r r r", &[0x8000_0000, 1], 0x8000_0000),
+        ("sub.u16 w w w", &[1, 2], 0xffff),
+        ("add.u64 d d d", &[u64::MAX, 3], 2),
+        ("mul.lo.s32 r r r", &[MINUS, 7], 0xffff_fff9),
+        ("mul.hi.s32 r r r", &[MINUS, 7], MINUS),
+        ("mul.hi.u32 r r r", &[MINUS, 7], 6),
+        ("mul.hi.u64 d d d", &[u64::MAX, u64::MAX], u64::MAX - 1),
+        ("mul.hi.s64 d d d", &[u64::MAX, 2], u64::MAX),
+        ("mul.wide.s32 d r r", &[MINUS, 3], (-3_i64) as u64),
+        ("mul.wide.u32 d r r", &[MINUS, 3], 0x2_ffff_fffd),
+        ("mul.wide.s16 r w w", &[0xffff, 3], 0xffff_fffd),
+        ("mad.lo.s32 r r r r", &[3, 4, MINUS], 11),
+        ("mad.hi.u32 r r r r", &[0x8000_0000, 4, 5], 7),
+        ("mad.wide.s32 d r r d", &[MINUS, 4, 10], 6),
+        ("div.s32 r r r", &[0xffff_fff9, 2], 0xffff_fffd),
+        ("div.u32 r r r", &[0xffff_fff9, 2], 0x7fff_fffc),
+        ("rem.s32 r r r", &[0xffff_fff9, 2], MINUS),
+        ("rem.u64 d d d", &[17, 5], 2),
+        ("abs.s32 r r", &[0xffff_fffb], 5),
+        ("neg.s16 w w", &[5], 0xfffb),
+        ("min.s32 r r r", &[MINUS, 1], MINUS),
+        ("min.u32 r r r", &[MINUS, 1], 1),
+        ("max.s64 d d d", &[u64::MAX, 1], 1),
+        ("sad.s32 r r r r", &[MINUS, 4, 10], 15),
+        ("mul24.lo.s32 r r r", &[0xff_ffff, 5], 0xffff_fffb),
+        ("dp4a.s32.s32 r r r r", &[0xff01_0203, 0x0101_0101, 10], 15),
+        (
+            "dp2a.lo.u32.u32 r r r r",
+            &[0x0002_0003, 0x0000_0405, 1],
+            1 + 3 * 5 + 2 * 4,
+        ),
+        ("add.u16x2 r r r", &[0xffff_0001, 0x0001_ffff], 0),
+        ("cnot.b32 r r", &[0], 1),
+    ]);
+}
+
+#[test]
+fn bits_and_shifts() {
+    check(&[
+        ("and.b32 r r r", &[12, 10], 8),
+        ("or.b64 d d d", &[1 << 40, 1], 1 << 40 | 1),
+        ("xor.b16 w w w", &[0xff, 0x0f], 0xf0),
+        ("not.b32 r r", &[0xf], 0xffff_fff0),
+        ("and.pred p p p", &[1, 0], 0),
+        ("or.pred p p !p", &[0, 0], 1),
+        ("xor.pred p p p", &[1, 1], 0),
+        ("not.pred p p", &[0], 1),
+        ("shl.b32 r r r", &[3, 4], 48),
+        ("shl.b32 r r r", &[3, 32], 0),
+        ("shl.b64 d d r", &[3, 63], 1 << 63),
+        ("shr.u32 r r r", &[MINUS, 31], 1),
+        ("shr.s32 r r r", &[0x8000_0000, 40], MINUS),
+        ("shr.s64 d d r", &[1 << 63, 64], u64::MAX),
+        ("shr.u64 d d r", &[1 << 63, 64], 0),
+        ("shr.s16 w w r", &[0x8000, 15], 0xffff),
+        (
+            "shf.l.wrap.b32 r r r r",
+            &[0x8000_0001, 0x1234_5678, 4],
+            0x2345_6788,
+        ),
+        (
+            "shf.r.clamp.b32 r r r r",
+            &[0x8000_0001, 0x1234_5678, 33],
+            0x1234_5678,
+        ),
+        (
+            "shf.r.wrap.b32 r r r r",
+            &[0x8000_0001, 0x1234_5678, 36],
+            0x8800_0000,
+        ),
+        (
+            "shf.l.clamp.b32 r r r r",
+            &[0x8000_0001, 0x1234_5678, 32],
+            0x8000_0001,
+        ),
+        ("lop3.b32 r r r r 0xe8", &[0b1100, 0b1010, 0b0110], 0b1110),
+        ("bfe.u32 r r r r", &[0xabcd_1234, 8, 12], 0xd12),
+        ("bfe.s32 r r r r", &[0x0000_0f00, 8, 4], MINUS),
+        ("bfe.s32 r r r r", &[0x8000_0000, 28, 10], 0xffff_fff8),
+        ("bfe.u64 d d r r", &[u64::MAX, 60, 200], 15),
+        ("bfi.b32 r r r r r", &[0xff, 0, 8, 4], 0xf00),
+        ("bfi.b64 d d d r r", &[u64::MAX, 0, 60, 64], 15 << 60),
+        ("bfind.u32 r r", &[0x0100], 8),
+        ("bfind.s32 r r", &[MINUS], MINUS),
+        ("bfind.shiftamt.u32 r r", &[0x0100], 23),
+        ("clz.b32 r r", &[1], 31),
+        ("clz.b64 r d", &[0], 64),
+        ("popc.b64 r d", &[u64::MAX], 64),
+        ("brev.b32 r r", &[1], 0x8000_0000),
+        ("brev.b64 d d", &[1], 1 << 63),
+        ("bmsk.clamp.b32 r r r", &[4, 8], 0xff0),
+        (
+            "prmt.b32 r r r r",
+            &[0x3322_1100, 0x7766_5544, 0x7410],
+            0x7744_1100,
+        ),
+        ("prmt.b32 r r r r", &[0x8000_0000, 0, 0x000b], 0xff),
+        ("prmt.b32.rc16 r r r r", &[0x3322_1100, 0, 1], 0x3322_3322),
+        (
+            "prmt.b32.b4e r r r r",
+            &[0x3322_1100, 0x7766_5544, 1],
+            0x6677_0011,
+        ),
+    ]);
+}
+
+#[test]
+fn moves_and_selections() {
+    check(&[
+        ("mov.b32 r {w,w}", &[0x1234, 0xabcd], 0xabcd_1234),
+        ("mov.b64 d {r,r}", &[5, 6], 6 << 32 | 5),
+        ("mov.b64 d {w,w,w,w}", &[1, 2, 3, 4], 0x0004_0003_0002_0001),
+        ("mov.b32 r 0f3F800000", &[], 0x3f80_0000),
+        ("mov.f32 r -1.5", &[], f(-1.5)),
+        ("mov.b16 w -1024", &[], 0xfc00),
+        ("mov.u32 r WARP_SZ", &[], 32),
+        ("mov.pred p !p", &[0], 1),
+        ("selp.b32 r r r p", &[5, 6, 1], 5),
+        ("selp.f64 d d d !p", &[5, 6, 1], 6),
+        ("slct.b32.s32 r r r r", &[5, 6, MINUS], 6),
+        ("slct.u64.f32 d d d f", &[5, 6, f(-0.0)], 5),
+        ("set.lt.u32.s32 r r r", &[MINUS, 0], MINUS),
+        ("set.gt.f32.f32 r f f", &[f(2.0), f(1.0)], f(1.0)),
+        ("cvta.to.global.u64 d d", &[77], 77),
+    ]);
+}
+
+#[test]
+fn comparisons() {
+    let nan = f(f32::NAN);
+    check(&[
+        ("setp.lt.s32 p r r", &[MINUS, 0], 1),
+        ("setp.lt.u32 p r r", &[MINUS, 0], 0),
+        ("setp.hi.u32 p r r", &[MINUS, 0], 1),
+        ("setp.ls.u64 p d d", &[3, 3], 1),
+        ("setp.eq.b16 p w w", &[3, 3], 1),
+        ("setp.lt.and.s32 p r r p", &[0, 1, 0], 0),
+        ("setp.lt.or.s32 p r r p", &[2, 1, 1], 1),
+        ("setp.lt.xor.s32 p r r !p", &[0, 1, 1], 1),
+        ("setp.eq.f32 p f f", &[nan, nan], 0),
+        ("setp.ne.f32 p f f", &[nan, f(1.0)], 0),
+        ("setp.neu.f32 p f f", &[nan, f(1.0)], 1),
+        ("setp.ltu.f32 p f f", &[f(2.0), f(1.0)], 0),
+        ("setp.num.f32 p f f", &[f(2.0), f(1.0)], 1),
+        ("setp.nan.f64 p d d", &[e(f64::NAN), 0], 1),
+        ("setp.eq.f32 p f f", &[f(0.0), f(-0.0)], 1),
+        ("setp.gt.ftz.f32 p f f", &[1, 0], 0),
+        ("setp.gt.f32 p f f", &[1, 0], 1),
+        ("setp.ge.f16 p h h", &[0x3c00, 0xbc00], 1),
+        ("setp.lt.bf16 p g g", &[0x3f80, 0x4000], 1),
+        ("setp.lt.f16x2 p|p H H", &[0x3c00_4000, 0x4000_3c00], 0),
+        ("testp.subnormal.f32 p f", &[1], 1),
+        ("testp.notanumber.f64 p d", &[e(f64::NAN)], 1),
+        ("testp.infinite.f32 p f", &[0x7f80_0000], 1),
+    ]);
+}
+
+#[test]
+fn single_and_double_floats() {
+    let nan = f(f32::NAN);
+    check(&[
+        ("add.f32 f f f", &[f(1.5), f(2.0)], f(3.5)),
+        (
+            "add.rz.f32 f f f",
+            &[f(1.0), f(2f32.powi(-24) * 1.5)],
+            f(1.0),
+        ),
+        (
+            "add.rp.f32 f f f",
+            &[f(1.0), f(2f32.powi(-30))],
+            f(1.0f32.next_up()),
+        ),
+        ("add.ftz.f32 f f f", &[1, 1], 0),
+        ("add.sat.f32 f f f", &[f(0.75), f(2.0)], f(1.0)),
+        ("add.f32 f f f", &[0x7f80_0000, 0xff80_0000], 0x7fff_ffff),
+        ("sub.f32 f f f", &[nan, f(1.0)], 0x7fff_ffff),
+        ("mul.f32 f f 0f40000000", &[f(3.0)], f(6.0)),
+        ("fma.rn.f32 f f f f", &[f(3.0), f(4.0), f(5.0)], f(17.0)),
+        ("div.full.f32 f f f", &[f(1.0), f(3.0)], f(1.0 / 3.0)),
+        ("div.approx.f32 f f f", &[f(1.0), f(2e38)], 0),
+        ("div.rn.f32 f f f", &[f(1.0), 0], 0x7f80_0000),
+        ("rcp.rn.f32 f f", &[f(4.0)], f(0.25)),
+        ("rcp.approx.ftz.f32 f f", &[f(4.0)], f(0.25)),
+        ("sqrt.rn.f32 f f", &[f(2.0)], f(2f32.sqrt())),
+        ("rsqrt.approx.f32 f f", &[f(16.0)], f(0.25)),
+        ("ex2.approx.ftz.f32 f f", &[f(-3.0)], f(0.125)),
+        ("lg2.approx.f32 f f", &[f(8.0)], f(3.0)),
+        ("tanh.approx.f32 f f", &[f(30.0)], f(1.0)),
+        ("min.f32 f f f", &[nan, f(1.0)], f(1.0)),
+        ("max.NaN.f32 f f f", &[nan, f(1.0)], 0x7fff_ffff),
+        ("max.xorsign.abs.f32 f f f", &[f(-3.0), f(2.0)], f(-3.0)),
+        ("neg.f32 f f", &[f(2.0)], f(-2.0)),
+        ("abs.ftz.f32 f f", &[0x8000_0001], 0),
+        ("copysign.f32 f f f", &[f(-1.0), f(5.0)], f(-5.0)),
+        (
+            "fma.rn.f32x2 d d d d",
+            &[f(2.0) << 32 | f(3.0), f(2.0) << 32 | f(4.0), f(1.0)],
+            f(4.0) << 32 | f(13.0),
+        ),
+        ("add.f64 e e e", &[e(1.5), e(2.0)], e(3.5)),
+        ("fma.rn.f64 e e e e", &[e(3.0), e(4.0), e(5.0)], e(17.0)),
+        ("div.rn.f64 e e e", &[e(1.0), e(3.0)], e(1.0 / 3.0)),
+        ("max.f64 e e e", &[e(-0.0), e(0.0)], e(0.0)),
+        ("add.f64 e e 0d3FF0000000000000", &[e(1.5)], e(2.5)),
+    ]);
+}
+
+#[test]
+fn half_floats() {
+    check(&[
+        ("add.f16 h h h", &[0x3c00, 0x4000], 0x4200),
+        ("sub.f16 h h h", &[0x3c00, 0x4000], 0xbc00),
+        ("mul.f16x2 H H H", &[0x3c00_4000, 0x4000_4000], 0x4000_4400),
+        (
+            "fma.rn.f16x2 H H H H",
+            &[0x3c00_4000, 0x4000_4000, 0x3c00_3c00],
+            0x4200_4500,
+        ),
+        ("fma.rn.relu.f16 h h h h", &[0xbc00, 0x3c00, 0], 0),
+        ("add.sat.f16 h h h", &[0x3c00, 0x3c00], 0x3c00),
+        ("add.bf16 g g g", &[0x3f80, 0x4000], 0x4040),
+        (
+            "fma.rn.bf16x2 G G G G",
+            &[0x3f80_4000, 0x4000_4000, 0x3f80_3f80],
+            0x4040_40a0,
+        ),
+        ("max.f16 h h h", &[0x7e00, 0x3c00], 0x3c00),
+        ("min.NaN.bf16 g g g", &[0x7fc0, 0x3f80], 0x7fff),
+        ("neg.bf16x2 G G", &[0x3f80_0000], 0xbf80_8000),
+        ("abs.f16 h h", &[0xbc00], 0x3c00),
+        ("ex2.approx.f16 h h", &[0x4200], 0x4800),
+        ("tanh.approx.bf16 g g", &[0], 0),
+    ]);
+}
+
+#[test]
+fn conversions() {
+    check(&[
+        ("cvt.u64.u32 d r", &[MINUS], MINUS),
+        ("cvt.s64.s32 d r", &[MINUS], u64::MAX),
+        ("cvt.u16.u32 w r", &[0x12345], 0x2345),
+        ("cvt.s32.s8 r b", &[0x80], 0xffff_ff80),
+        ("cvt.u8.u32 r r", &[0x1ff], 0xff),
+        ("cvt.sat.s8.s32 r r", &[300], 127),
+        ("cvt.sat.u32.s32 r r", &[MINUS], 0),
+        ("cvt.rn.f32.s32 f r", &[MINUS], f(-1.0)),
+        ("cvt.rz.f32.u32 f r", &[0x01ff_ffff], f(33_554_430.0)),
+        (
+            "cvt.rn.f64.u64 e d",
+            &[u64::MAX],
+            e(1.844_674_407_370_955_2e19),
+        ),
+        ("cvt.rn.f16.s32 h r", &[MINUS], 0xbc00),
+        ("cvt.rzi.s32.f32 r f", &[f(-2.7)], 0xffff_fffe),
+        ("cvt.rni.s32.f32 r f", &[f(2.5)], 2),
+        ("cvt.rpi.s32.f32 r f", &[f(2.1)], 3),
+        ("cvt.rzi.s32.f32 r f", &[f(f32::NAN)], 0),
+        ("cvt.rzi.u64.f32 d f", &[f(f32::NAN)], 1 << 63),
+        ("cvt.rzi.s32.f64 r e", &[e(1e300)], 0x7fff_ffff),
+        ("cvt.rzi.u32.f32 r f", &[f(-5.0)], 0),
+        ("cvt.rzi.s16.f16 w h", &[0x4500], 5),
+        ("cvt.rni.f32.f32 f f", &[f(2.5)], f(2.0)),
+        ("cvt.rmi.f32.f32 f f", &[f(-2.5)], f(-3.0)),
+        ("cvt.sat.f32.f32 f f", &[f(2.5)], f(1.0)),
+        ("cvt.f32.f16 f h", &[0x3c00], f(1.0)),
+        ("cvt.rn.f16.f32 h f", &[f(65520.0)], 0x7c00),
+        ("cvt.rz.f16.f32 h f", &[f(65535.0)], 0x7bff),
+        ("cvt.rn.bf16.f32 g f", &[0x3f80_8000], 0x3f80),
+        ("cvt.rn.relu.bf16.f32 g f", &[f(-1.0)], 0),
+        ("cvt.rn.f16.f32 h f", &[f(f32::NAN)], 0x7fff),
+        ("cvt.f32.bf16 f g", &[0xbf80], f(-1.0)),
+        ("cvt.f64.f32 e f", &[f(0.1)], e(0.1_f32 as f64)),
+        ("cvt.rn.f32.f64 f e", &[e(0.1)], f(0.1)),
+        ("cvt.rn.ftz.f32.f64 f e", &[e(1e-40)], 0),
+        ("cvt.rn.f16x2.f32 H f f", &[f(1.0), f(2.0)], 0x3c00_4000),
+        ("cvt.rn.bf16x2.f32 G f f", &[f(1.0), f(2.0)], 0x3f80_4000),
+        ("cvt.rna.tf32.f32 r f", &[0x3f80_1000], 0x3f80_2000),
+        (
+            "cvt.rn.satfinite.e4m3x2.f32 w f f",
+            &[f(1000.0), f(-1.0)],
+            0x7eb8,
+        ),
+        ("cvt.rn.f16x2.e5m2x2 H w", &[0x3cbc], 0x3c00_bc00),
+    ]);
+}
+
+#[test]
+fn whole_warps() {
+    let rows = [
+        "shfl.sync.bfly.b32 r|p r 1 0x1f -1",
+        "shfl.sync.up.b32 r|p r 2 0x0 -1",
+        "shfl.sync.down.b32 r|p r 3 0x1f -1",
+        "shfl.sync.idx.b32 r|p r 5 0x181f -1",
+        "vote.sync.ballot.b32 r p -1",
+        "redux.sync.add.u32 r r -1",
+        "redux.sync.max.s32 r r -1",
+        "match.any.sync.b32 r r -1",
+        "match.all.sync.b32 r|p r -1",
+        "activemask.b32 r",
+        "elect.sync r|p -1",
+        "redux.sync.max.abs.f32 r r -1",
+    ]
+    .map(Row::parse);
+    let parsed = Module::parse(&module(&rows)).expect("valid");
+    // Lane i holds i - 4, or whether i is odd.
+    let lanes: Vec<[u64; 4]> = (0..32_u64)
+        .map(|lane| [lane.wrapping_sub(4) & MINUS, 0, 0, 0])
+        .collect();
+    let results = |index| run_row(&parsed, index, &lanes);
+    let value = |lane: u64| lane.wrapping_sub(4) & MINUS;
+    for lane in 0..32_u64 {
+        let at = lane as usize;
+        assert_eq!(results(0)[at], [value(lane ^ 1), 1]);
+        assert_eq!(
+            results(1)[at],
+            if lane >= 2 {
+                [value(lane - 2), 1]
+            } else {
+                [value(lane), 0]
+            }
+        );
+        assert_eq!(
+            results(2)[at],
+            if lane < 29 {
+                [value(lane + 3), 1]
+            } else {
+                [value(lane), 0]
+            }
+        );
+        // Segments of eight lanes: lane 5 of each.
+        assert_eq!(results(3)[at], [value(lane & !7 | 5), 1]);
+        // All but lane 4 hold something other than zero.
+        assert_eq!(results(4)[at][0], 0xffff_ffef);
+        assert_eq!(results(5)[at][0], (31 * 32 / 2 - 4 * 32) & MINUS);
+        assert_eq!(results(6)[at][0], 27);
+        assert_eq!(results(7)[at][0], 1 << lane);
+        assert_eq!(results(8)[at], [0, 0]);
+        assert_eq!(results(9)[at][0], MINUS);
+        // As floats, all ones is a NaN, and small numbers are subnormals.
+        assert_eq!(results(11)[at][0], 27);
+        assert_eq!(results(10)[at], [0, u64::from(lane == 0)]);
+    }
+}
+
+/// The rows that are compared with hardware; lines with `~` state a relative bound.
+fn table() -> Vec<(Option<f64>, Row)> {
+    let path = folder().join("rows.txt");
+    let text = fs::read_to_string(path).expect("committed test data");
+    text.lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| match line.strip_prefix('~') {
+            Some(rest) => {
+                let (exponent, row) = rest.split_once(' ').expect("a bound and a row");
+                (
+                    Some(exponent.parse::<f64>().expect("a power of two").exp2()),
+                    Row::parse(row),
+                )
+            }
+            None => (None, Row::parse(line)),
+        })
+        .collect()
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/hardware")
+}
+
+/// Operand sets for a row: edge cases against each other, then random bits.
+fn operand_sets(row: &Row) -> Vec<[u64; 4]> {
+    const F32: [u32; 16] = [
+        0,
+        0x8000_0000,
+        0x3f80_0000,
+        0xbf80_0000,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0001,
+        1,
+        0x807f_ffff,
+        0x0080_0000,
+        0x7f7f_ffff,
+        0x3f00_0000,
+        0x4020_0000,
+        0x4f00_0000,
+        0xcf00_0001,
+        0x7f00_0001,
+    ];
+    const F16: [u16; 16] = [
+        0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 1, 0x83ff, 0x0400, 0x7bff, 0x3800,
+        0x4100, 0x7801, 0x5bff, 0xf7ff,
+    ];
+    const BF16: [u16; 16] = [
+        0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc1, 1, 0x807f, 0x0080, 0x7f7f, 0x3f00,
+        0x4020, 0x4f00, 0xcf01, 0x7f01,
+    ];
+    const F64: [u64; 16] = [
+        0,
+        1 << 63,
+        0x3ff0_0000_0000_0000,
+        0xbff0_0000_0000_0000,
+        0x7ff0_0000_0000_0000,
+        0xfff0_0000_0000_0000,
+        0x7ff8_0000_0000_0001,
+        1,
+        0x800f_ffff_ffff_ffff,
+        0x0010_0000_0000_0000,
+        0x7fef_ffff_ffff_ffff,
+        0x3fe0_0000_0000_0000,
+        0x4004_0000_0000_0000,
+        0x41e0_0000_0000_0000,
+        0xc3e0_0000_0000_0001,
+        0x47ef_ffff_f000_0000,
+    ];
+    const INT: [u64; 16] = [
+        0,
+        1,
+        u64::MAX,
+        2,
+        0x7f,
+        0x80,
+        0x7fff,
+        0x8000,
+        0x7fff_ffff,
+        0x8000_0000,
+        0xffff_ffff,
+        i64::MAX as u64,
+        1 << 63,
+        0x0123_4567_89ab_cdef,
+        31,
+        0xffff_fffe,
+    ];
+    let edge = |letter: char, index: usize| -> u64 {
+        let index = index % 16;
+        match letter {
+            'f' => F32[index].into(),
+            'h' => F16[index].into(),
+            'g' => BF16[index].into(),
+            'H' => u64::from(F16[index]) | u64::from(F16[(index * 7 + 3) % 16]) << 16,
+            'G' => u64::from(BF16[index]) | u64::from(BF16[(index * 7 + 3) % 16]) << 16,
+            'e' => F64[index],
+            's' => [0, 1, 2, 4, 5, 8, 15, 16, 24, 30, 31, 32, 33, 63, 64, 255][index],
+            'p' => index as u64 & 1,
+            _ => INT[index],
+        }
+    };
+    let mut state = 7_u64;
+    let mut random = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        state ^ state >> 29
+    };
+    let letters = row.sources();
+    (0..1024_usize)
+        .map(|index| {
+            let mut set = [0; 4];
+            for (slot, &letter) in letters.iter().enumerate() {
+                let bits = random();
+                set[slot] = match (index, letter) {
+                    // Every pair of edge cases.
+                    (0..256, _) => edge(letter, [index, index / 16, index / 5, index / 3][slot]),
+                    (_, 's') => bits & 63,
+                    (_, 'p') => bits & 1,
+                    // Half of the floats lie near one, so that sums and roundings matter.
+                    (_, 'f') if index & 1 == 0 => bits & 0x81ff_ffff | 0x3e00_0000,
+                    (_, 'e') if index & 1 == 0 => {
+                        bits & 0x803f_ffff_ffff_ffff | 0x3fc0_0000_0000_0000
+                    }
+                    _ => bits,
+                };
+            }
+            set
+        })
+        .collect()
+}
+
+/// Results as compared: PTX leaves the pattern of an f64 NaN open.
+fn normal(row: &Row, [value, pred]: [u64; 2]) -> [u64; 2] {
+    let is_nan = row.dest() == 'e' && f64::from_bits(value).is_nan();
+    [if is_nan { f64::NAN.to_bits() } else { value }, pred]
+}
+
+/// FNV-1a over the words.
+fn digest(row: &Row, results: &[[u64; 2]]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in results
+        .iter()
+        .flat_map(|&pair| normal(row, pair))
+        .flat_map(u64::to_le_bytes)
+    {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+/// A float result as f64.
+fn float(row: &Row, bits: u64) -> f64 {
+    match row.dest() {
+        'h' => tilelift::num::f16::to_f64(bits as u16),
+        'g' => tilelift::num::bf16::to_f64(bits as u16),
+        'e' => f64::from_bits(bits),
+        _ => f64::from(f32::from_bits(bits as u32)),
+    }
+}
+
+/// Compares the table with what hardware gave. `tests/ptx/hardware/h100.txt` holds a digest for each
+/// exact row. To record it: `TILELIFT_HARDWARE=DIR cargo test --test emulator hardware` writes
+/// `rows.ptx` and `inputs.bin` there; `hardware.py DIR` on a machine with a GPU writes
+/// `outputs.bin`; the same test again compares every value and, with BLESS=1, writes the digests.
+#[test]
+fn the_table_agrees_with_hardware() {
+    let table = table();
+    let rows: Vec<Row> = table
+        .iter()
+        .map(|(_, row)| Row {
+            opcode: row.opcode.clone(),
+            operands: row.operands.clone(),
+        })
+        .collect();
+    let text = module(&rows);
+    assemble(&text);
+    let parsed = match Module::parse(&text) {
+        Ok(parsed) => parsed,
+        Err(error) => panic!(
+            "{error}: {}",
+            text.lines()
+                .nth(error.line as usize - 1)
+                .unwrap_or_default()
+        ),
+    };
+    let sets: Vec<Vec<[u64; 4]>> = rows.iter().map(operand_sets).collect();
+    let ours: Vec<Vec<[u64; 2]>> = (0..rows.len())
+        .map(|index| run_row(&parsed, index, &sets[index]))
+        .collect();
+    if let Some(folder) = std::env::var_os("TILELIFT_HARDWARE") {
+        record(Path::new(&folder), &text, &table, &sets, &ours);
+    }
+    let Ok(recorded) = fs::read_to_string(folder().join("h100.txt")) else {
+        eprintln!("skipped: no results of hardware are recorded");
+        return;
+    };
+    let mut compared = 0;
+    for (index, (bound, row)) in table.iter().enumerate() {
+        if bound.is_some() {
+            continue;
+        }
+        let name = format!("{} {}", row.opcode, row.operands.join(" "));
+        let line = recorded
+            .lines()
+            .find_map(|line| line.strip_suffix(name.as_str())?.strip_suffix(' '));
+        let line = line.unwrap_or_else(|| panic!("`{name}` is not recorded"));
+        assert_eq!(
+            line,
+            format!("{:016x}", digest(row, &ours[index])),
+            "{name}"
+        );
+        compared += 1;
+    }
+    assert!(compared > 100);
+}
+
+/// Writes what hardware needs, or compares with what it gave.
+fn record(
+    folder: &Path,
+    text: &str,
+    table: &[(Option<f64>, Row)],
+    sets: &[Vec<[u64; 4]>],
+    ours: &[Vec<[u64; 2]>],
+) {
+    let Ok(outputs) = fs::read(folder.join("outputs.bin")) else {
+        let bytes: Vec<u8> = sets
+            .iter()
+            .flatten()
+            .flatten()
+            .flat_map(|word| word.to_le_bytes())
+            .collect();
+        fs::write(folder.join("rows.ptx"), text).expect("the folder can be written");
+        fs::write(folder.join("inputs.bin"), bytes).expect("the folder can be written");
+        return;
+    };
+    let words: Vec<u64> = outputs
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|&word| u64::from_le_bytes(word))
+        .collect();
+    let pairs = words.as_chunks::<2>().0;
+    let mut wrong = Vec::new();
+    let mut lines = String::new();
+    for (index, (bound, row)) in table.iter().enumerate() {
+        let theirs = &pairs[index * 1024..(index + 1) * 1024];
+        let name = format!("{} {}", row.opcode, row.operands.join(" "));
+        for (set, (&their, &our)) in sets[index].iter().zip(theirs.iter().zip(&ours[index])) {
+            let same = match bound {
+                None => normal(row, their) == normal(row, our),
+                Some(bound) => {
+                    let (their, our) = (float(row, their[0]), float(row, our[0]));
+                    their == our
+                        || their.is_nan() && our.is_nan()
+                        || (their - our).abs() <= bound * our.abs().max(f64::MIN_POSITIVE)
+                }
+            };
+            if !same {
+                wrong.push(format!(
+                    "{name}: {set:x?}: hardware {their:x?}, emulator {our:x?}"
+                ));
+                break;
+            }
+        }
+        if bound.is_none() {
+            lines += &format!("{:016x} {name}\n", digest(row, theirs));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} rows differ:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(self::folder().join("h100.txt"), lines).expect("the folder can be written");
+    }
+}
+
+/// Assembles text with `ptxas`, if it can be found.
+fn assemble(text: &str) {
+    let ptxas = std::env::var_os("TILELIFT_PTXAS").unwrap_or_else(|| "ptxas".into());
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (source, target) = (
+        folder.path().join("rows.ptx"),
+        folder.path().join("rows.cubin"),
+    );
+    fs::write(&source, text).expect("the folder can be written");
+    let output = Command::new(ptxas)
+        .arg("-arch=sm_90")
+        .arg("-O0")
+        .arg(&source)
+        .arg("-o")
+        .arg(&target)
+        .output();
+    match output {
+        Ok(output) => assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        ),
+        Err(error) => {
+            assert!(
+                std::env::var_os("TILELIFT_REQUIRE_PTXAS").is_none(),
+                "ptxas: {error}"
+            );
+            eprintln!("skipped: ptxas was not found");
+        }
+    }
+}

@@ -2,12 +2,14 @@
 
 mod errors;
 mod instructions;
+mod programs;
+mod rows;
 mod triton;
 
 use tilelift::emu::{Arg, EmuError, Launch, Memory, Module, Options, Stats, run};
 
 /// The generator that `tests/ptx/triton/generate.py` has, too: numbers in [-1, 1), exact in f32.
-pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
+pub(crate) fn uniform(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed;
     (0..count)
         .map(|_| {
@@ -20,7 +22,7 @@ pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
 }
 
 /// Little-endian f32 bytes.
-pub fn f32_bytes(values: &[f64]) -> Vec<u8> {
+pub(crate) fn f32_bytes(values: &[f64]) -> Vec<u8> {
     values
         .iter()
         .flat_map(|&x| (x as f32).to_le_bytes())
@@ -28,7 +30,7 @@ pub fn f32_bytes(values: &[f64]) -> Vec<u8> {
 }
 
 /// Reads f32 values that must all have been written.
-pub fn read_f32(memory: &Memory, address: u64, count: usize) -> Vec<f64> {
+pub(crate) fn read_f32(memory: &Memory, address: u64, count: usize) -> Vec<f64> {
     let bytes = memory
         .read(address, count * 4)
         .expect("the kernel wrote all of it");
@@ -42,7 +44,7 @@ pub fn read_f32(memory: &Memory, address: u64, count: usize) -> Vec<f64> {
 
 /// Wraps statements into an entry with one pointer parameter `data`, already in `%data`, and runs
 /// one CTA of `threads`.
-pub fn run_body(
+pub(crate) fn run_body(
     body: &str,
     threads: u32,
     memory: &mut Memory,
@@ -60,7 +62,7 @@ pub fn run_body(
 }
 
 /// The text of an entry around statements. The body starts in line 13.
-pub fn entry(body: &str) -> String {
+pub(crate) fn entry(body: &str) -> String {
     format!(
         ".version 8.0
 .target sm_90
@@ -83,7 +85,7 @@ ret;
 }
 
 /// Parses and runs the entry `kernel`.
-pub fn run_text(
+pub(crate) fn run_text(
     text: &str,
     ctas: u32,
     threads: u32,

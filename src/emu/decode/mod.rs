@@ -7,6 +7,7 @@
 
 mod arith;
 mod memory;
+mod typed;
 mod warp;
 
 use rustc_hash::FxHashMap;

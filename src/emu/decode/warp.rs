@@ -261,13 +261,17 @@ impl<'a> Decoder<'_, 'a> {
             return self.bad("an operation is missing");
         };
         let ty = self.ty()?;
-        if !ty.is_integer() || ty.bits != 32 {
+        let (nan, abs) = (self.take("NaN"), self.take("abs"));
+        let float = ty.is_f32() && matches!(op, ReduxOp::Min | ReduxOp::Max);
+        if !float && (!ty.is_integer() || ty.bits != 32 || nan || abs) {
             return self.unsupported();
         }
         self.arity(3..=3)?;
         Ok(Op::Redux {
             op,
             ty,
+            nan,
+            abs,
             dst: self.dest(0, ty)?,
             value: self.source(1, ty)?,
             mask: self.source(2, B32)?,

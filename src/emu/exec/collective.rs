@@ -7,6 +7,7 @@ use super::super::race::lanes;
 use super::super::sched::{CtaState, Machine, Step, Trouble};
 use super::super::types::Type;
 use super::super::warp::{State, Warp};
+use crate::num;
 
 impl Machine<'_> {
     /// Executes a collective instruction, or makes the group wait for the lanes it wants.
@@ -103,7 +104,13 @@ impl Machine<'_> {
                 }
             }
             Op::Redux {
-                op, ty, dst, value, ..
+                op,
+                ty,
+                nan,
+                abs,
+                dst,
+                value,
+                ..
             } => {
                 let known = self.fetch(cta, warp, *value, active, 0)?;
                 let defined = if known & active == active {
@@ -113,7 +120,8 @@ impl Machine<'_> {
                 };
                 let result = lanes(active)
                     .map(|lane| self.operands[0][lane as usize])
-                    .reduce(|a, b| reduce(*op, *ty, a, b))
+                    .map(|x| if *abs { x & 0x7fff_ffff } else { x })
+                    .reduce(|a, b| reduce(*op, *ty, *nan, a, b))
                     .unwrap_or(0);
                 for lane in lanes(active) {
                     warp.set(*dst, lane, result);
@@ -355,7 +363,17 @@ impl Machine<'_> {
     }
 }
 
-fn reduce(op: ReduxOp, ty: Type, a: u64, b: u64) -> u64 {
+fn reduce(op: ReduxOp, ty: Type, nan: bool, a: u64, b: u64) -> u64 {
+    if ty.is_f32() {
+        let (a, b) = (f32::from_bits(a as u32), f32::from_bits(b as u32));
+        let result = match (op, nan) {
+            (ReduxOp::Min, false) => num::min(a, b),
+            (ReduxOp::Min, true) => num::min_nan(a, b),
+            (_, false) => num::max(a, b),
+            (_, true) => num::max_nan(a, b),
+        };
+        return u64::from(result.to_bits());
+    }
     match op {
         ReduxOp::Add => a.wrapping_add(b),
         ReduxOp::And => a & b,

@@ -5,7 +5,9 @@
 //! defined if all operands are.
 
 mod access;
+mod atomic;
 mod collective;
+mod cost;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
@@ -267,8 +269,9 @@ impl Machine<'_> {
                     }
                     let operands = [a[lane], b[lane], c[lane], d[lane]];
                     let value = if *packed {
-                        let low = f(mods, &operands.map(|x| x & 0xffff)) & 0xffff;
-                        f(mods, &operands.map(|x| x >> 16 & 0xffff)) << 16 | low
+                        let (bits, half) = (mods.ty.bits, super::decode::mask(mods.ty.bits));
+                        let low = f(mods, &operands.map(|x| x & half)) & half;
+                        (f(mods, &operands.map(|x| x >> bits & half)) << bits) | low
                     } else {
                         f(mods, &operands)
                     };

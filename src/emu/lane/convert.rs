@@ -153,8 +153,22 @@ fn convert(m: &Mods, s: &[u64; 4]) -> u64 {
     }
 }
 
-/// `cvt.*x2.f32 d, a, b`: `a` to the upper half, `b` to the lower.
-pub(in crate::emu) fn pack(m: &Mods, s: &[u64; 4]) -> u64 {
+/// The function for `cvt.*x2.f32 d, a, b`.
+pub(in crate::emu) fn pack_function(m: &Mods) -> LaneFn {
+    let plain = !m.ftz && !m.sat && !m.relu && !m.finite && m.rounding == Rounding::NearestEven;
+    match (m.from.is_f32() && plain, m.ty.kind, m.ty.bits) {
+        (true, Kind::Float, 16) => {
+            |m, s| single_to_half(m, &[s[0]; 4]) << 16 | single_to_half(m, &[s[1]; 4])
+        }
+        (true, Kind::Bfloat, 16) => {
+            |m, s| single_to_bfloat(m, &[s[0]; 4]) << 16 | single_to_bfloat(m, &[s[1]; 4])
+        }
+        _ => pack,
+    }
+}
+
+/// `a` to the upper half, `b` to the lower.
+fn pack(m: &Mods, s: &[u64; 4]) -> u64 {
     narrow(m, widen(m, s[0])) << m.ty.bits | narrow(m, widen(m, s[1]))
 }
 

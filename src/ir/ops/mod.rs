@@ -226,8 +226,21 @@ macro_rules! op_enum {
     };
 }
 
+macro_rules! same_op {
+    ($($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        impl TileOp {
+            /// The op of the thread level that does the same element by element, if there is one.
+            pub fn on_threads(self) -> Option<ThreadOp> {
+                match self { $(TileOp::$variant => Some(ThreadOp::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
 macro_rules! define_ops {
     (both {$($both:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
+        same_op! { $($both)* }
         op_enum! {
             /// Ops of the tile IR.
             TileOp; $($both)* $($tile)*

@@ -122,9 +122,9 @@ macro_rules! for_each_op {
                 Sitofp "sitofp" sitofp(x: Value) {} {} [ty] IntToFloat, Pure;
                 /// Nearest floating-point number to an unsigned integer, ties to even.
                 Uitofp "uitofp" uitofp(x: Value) {} {} [ty] IntToFloat, Pure;
-                /// Signed integer by rounding to zero; out of range saturates, NaN gives 0 (for 64 bits the minimum).
+                /// Signed integer by rounding to zero; out of range saturates, NaN gives 0 (to or from 64 bits the minimum).
                 Fptosi "fptosi" fptosi(x: Value) {} {} [ty] FloatToInt, Pure;
-                /// Unsigned integer by rounding to zero; out of range saturates, NaN gives 0 (for 64 bits 2^63).
+                /// Unsigned integer by rounding to zero; out of range saturates, NaN gives 0 (to or from 64 bits the top bit).
                 Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Pure;
                 /// The same number in a wider format; exact. NaN stays NaN.
                 Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Pure;
@@ -169,6 +169,9 @@ macro_rules! for_each_op {
                 /// index along the axis in the sequence in which they are folded.
                 Reduce "reduce" reduce(xs: &[Value]) {axis: u8} {order: List} [] Reduce, Region;
 
+                /// Waits for all threads of the program and orders their accesses to memory.
+                Barrier "barrier" barrier() {} {} [] NoResult, Sync;
+
                 /// Runs the region for iv = lo, lo + step, ... while iv < hi (signed); its yields are the next carried
                 /// values. A step below 1 is undefined.
                 For "for" for_loop(lo: Value, hi: Value, step: Value, inits: &[Value]) {} {stages: u8} [] For, Region;
@@ -200,7 +203,7 @@ macro_rules! for_each_op {
                 /// Each lane gets the combination of the 32-bit integers of all lanes of its warp.
                 Redux "redux" redux(x: Value) {redop: RedOp} {} [] Redux, Sync;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
-                Barrier "barrier" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
+                Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
                 /// Goes to the block.
                 Jump "jump" jump() {} {} [] NoResult, Terminator;
                 /// Goes to the first block if `cond` is true, else to the second.

@@ -1,76 +1,14 @@
-//! Detection of unordered accesses.
-//!
-//! Time is one counter that advances whenever some thread publishes what it did: at a barrier, a
-//! fence or a releasing atomic. Each byte remembers its last write and two last reads as thread and
-//! time. An access is ordered before the present one if the present thread *knows* the other
-//! thread up to that time, which is what the synchronisation so far gave it (FastTrack's epochs,
-//! with one clock in place of one for each thread):
-//!
-//! - a CTA barrier joins what all its warps know and gives it to the warps that wait;
-//! - `bar.warp.sync` orders the lanes of its mask;
-//! - a releasing atomic leaves what its thread knows at the address; an acquiring one that meets
-//!   it takes it over. A fence turns the relaxed accesses behind it into releasing ones and those
-//!   before it into acquiring ones.
-//!
-//! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
-//! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
-//! two readers of a byte are remembered; a barrier that a part of a warp reaches alone counts for
-//! the whole warp; scopes of atomics are ignored, and so are proxies.
+//! Who knows whom up to when, and how synchronisation spreads it.
 
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
-use super::error::AccessKind;
-
-/// One access: who, when, where in the text. `time` zero means none.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Record {
-    /// Warp number in the grid, times 32, plus lane.
-    pub(super) who: u32,
-    time: u32,
-    /// Line of the text, with the top bit set for strong accesses.
-    line: u32,
-}
-
-const STRONG: u32 = 1 << 31;
-
-impl Record {
-    pub(super) fn line(self) -> u32 {
-        self.line & !STRONG
-    }
-
-    fn strong(self) -> bool {
-        self.line & STRONG != 0
-    }
-}
-
-/// The memory of one granule.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cell {
-    write: Record,
-    reads: [Record; 2],
-}
-
-/// Bytes of a page of the shadow.
-const PAGE: usize = 512;
-
-/// The accesses to one page, by granules of four bytes until a smaller access comes.
-#[derive(Clone, Debug)]
-struct Page {
-    granule_log2: u32,
-    cells: Vec<Cell>,
-}
-
-/// The accesses to one region.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Shadow {
-    pages: Vec<Option<Box<Page>>>,
-}
+use super::{Record, lanes};
 
 /// What a thread knows beyond its own CTA.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Knowledge {
+pub(in crate::emu) struct Knowledge {
     warps: FxHashMap<u32, u32>,
     threads: FxHashMap<u32, u32>,
 }
@@ -104,6 +42,8 @@ impl Knowledge {
 struct LaneClock {
     /// Taken over by acquiring accesses of this lane.
     acquired: Option<Rc<Knowledge>>,
+    /// What was acquired last: a lane that spins meets the same again and again.
+    last: Option<Rc<Knowledge>>,
     /// Met by relaxed accesses: acquired at the next fence.
     met: Option<Rc<Knowledge>>,
     /// What later relaxed writes release, since the last fence.
@@ -112,9 +52,9 @@ struct LaneClock {
 
 /// What a warp knows.
 #[derive(Clone, Debug)]
-pub(super) struct WarpClock {
+pub(in crate::emu) struct WarpClock {
     /// Number of the warp in the grid.
-    pub(super) warp: u32,
+    pub(in crate::emu) warp: u32,
     /// Number of the CTA's first warp.
     first: u32,
     /// For each warp of the CTA: the time up to which its accesses are known. The own entry is
@@ -128,13 +68,13 @@ pub(super) struct WarpClock {
 
 /// What the warps that arrived at a barrier know together.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Joined {
+pub(in crate::emu) struct Joined {
     cta: Vec<u32>,
     others: Knowledge,
 }
 
 impl WarpClock {
-    pub(super) fn new(first: u32, index: u32, warps: u32) -> WarpClock {
+    pub(in crate::emu) fn new(first: u32, index: u32, warps: u32) -> WarpClock {
         WarpClock {
             warp: first + index,
             first,
@@ -146,7 +86,7 @@ impl WarpClock {
     }
 
     #[inline]
-    fn knows(&self, lane: u32, record: Record) -> bool {
+    pub(super) fn knows(&self, lane: u32, record: Record) -> bool {
         if record.time == 0 || record.who == self.warp << 5 | lane {
             return true;
         }
@@ -205,7 +145,7 @@ impl WarpClock {
     }
 
     /// `bar.warp.sync`: the lanes of `mask` know each other, and what each acquired.
-    pub(super) fn sync_lanes(&mut self, mask: u32, all: u32, now: &mut u32) {
+    pub(in crate::emu) fn sync_lanes(&mut self, mask: u32, all: u32, now: &mut u32) {
         if mask == all {
             self.sync_warp(*now);
         } else {
@@ -249,7 +189,7 @@ impl WarpClock {
     }
 
     /// Arrives at a CTA barrier.
-    pub(super) fn arrive(&mut self, joined: &mut Joined, now: &mut u32) {
+    pub(in crate::emu) fn arrive(&mut self, joined: &mut Joined, now: &mut u32) {
         self.sync_warp(*now);
         *now += 1;
         joined.cta.resize(self.cta.len(), 0);
@@ -260,7 +200,7 @@ impl WarpClock {
     }
 
     /// Leaves a CTA barrier that is complete.
-    pub(super) fn leave(&mut self, joined: &Joined) {
+    pub(in crate::emu) fn leave(&mut self, joined: &Joined) {
         for (own, &all) in self.cta.iter_mut().zip(&joined.cta) {
             *own = all.max(*own);
         }
@@ -270,7 +210,7 @@ impl WarpClock {
     }
 
     /// A fence of one lane.
-    pub(super) fn fence(&mut self, lane: u32, now: &mut u32) {
+    pub(in crate::emu) fn fence(&mut self, lane: u32, now: &mut u32) {
         if let Some(met) = self.lanes.get_mut(&lane).and_then(|clock| clock.met.take()) {
             self.acquire(lane, &met);
         }
@@ -281,6 +221,14 @@ impl WarpClock {
 
     fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
         let clock = self.lanes.entry(lane).or_default();
+        if clock
+            .last
+            .as_ref()
+            .is_some_and(|last| Rc::ptr_eq(last, more))
+        {
+            return;
+        }
+        clock.last = Some(Rc::clone(more));
         match &mut clock.acquired {
             Some(acquired) => Rc::make_mut(acquired).join(more),
             none => *none = Some(Rc::clone(more)),
@@ -290,22 +238,22 @@ impl WarpClock {
 
 /// What releasing accesses left at addresses.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Releases {
+pub(in crate::emu) struct Releases {
     at: FxHashMap<u64, Rc<Knowledge>>,
 }
 
 /// How a strong access takes part in synchronisation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Strong {
-    pub(super) read: bool,
-    pub(super) write: bool,
-    pub(super) acquire: bool,
-    pub(super) release: bool,
+pub(in crate::emu) struct Strong {
+    pub(in crate::emu) read: bool,
+    pub(in crate::emu) write: bool,
+    pub(in crate::emu) acquire: bool,
+    pub(in crate::emu) release: bool,
 }
 
 impl Releases {
     /// A strong access of one lane to `address`.
-    pub(super) fn access(
+    pub(in crate::emu) fn access(
         &mut self,
         clock: &mut WarpClock,
         lane: u32,
@@ -322,6 +270,7 @@ impl Releases {
             } else {
                 let met = &mut clock.lanes.entry(lane).or_default().met;
                 match met {
+                    Some(met) if Rc::ptr_eq(met, &left) => {}
                     Some(met) => Rc::make_mut(met).join(&left),
                     none => *none = Some(left),
                 }
@@ -351,158 +300,5 @@ impl Releases {
             }
             (None, _) => {}
         }
-    }
-}
-
-/// The lanes of a mask.
-pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> {
-    let mut rest = mask;
-    std::iter::from_fn(move || {
-        if rest == 0 {
-            return None;
-        }
-        let lane = rest.trailing_zeros();
-        rest &= rest - 1;
-        Some(lane)
-    })
-}
-
-/// One access to be checked.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) lane: u32,
-    pub(super) line: u32,
-    pub(super) read: bool,
-    pub(super) write: bool,
-    pub(super) strong: bool,
-    /// A write that leaves the bytes as they are, which no other write can tell.
-    pub(super) same_value: bool,
-}
-
-/// An earlier access that is not ordered.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Conflict {
-    pub(super) other: Record,
-    pub(super) kind: AccessKind,
-    pub(super) other_kind: AccessKind,
-    /// Offset of the byte.
-    pub(super) offset: usize,
-}
-
-impl Shadow {
-    pub(super) fn new(bytes: usize) -> Shadow {
-        Shadow {
-            pages: vec![None; bytes.div_ceil(PAGE)],
-        }
-    }
-
-    /// Checks an access to `bytes` bytes, aligned to their number, and remembers it.
-    #[inline]
-    pub(super) fn access(
-        &mut self,
-        clock: &WarpClock,
-        now: u32,
-        offset: usize,
-        bytes: usize,
-        access: Access,
-    ) -> Option<Conflict> {
-        let page = self.pages[offset / PAGE].get_or_insert_with(|| {
-            let small = bytes.trailing_zeros().min(2);
-            Box::new(Page {
-                granule_log2: small,
-                cells: vec![Cell::default(); PAGE >> small],
-            })
-        });
-        if bytes < 1 << page.granule_log2 {
-            page.refine(bytes.trailing_zeros());
-        }
-        let in_page = offset % PAGE;
-        let log2 = page.granule_log2;
-        let me = Record {
-            who: clock.warp << 5 | access.lane,
-            time: now,
-            line: access.line | if access.strong { STRONG } else { 0 },
-        };
-        let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
-        for (index, cell) in page.cells[range.clone()].iter_mut().enumerate() {
-            if let Some((other, other_kind)) = cell.access(clock, me, access) {
-                let kind = if access.strong {
-                    AccessKind::Atomic
-                } else if access.write {
-                    AccessKind::Write
-                } else {
-                    AccessKind::Read
-                };
-                let offset = offset - in_page + ((range.start + index) << log2);
-                return Some(Conflict {
-                    other,
-                    kind,
-                    other_kind,
-                    offset,
-                });
-            }
-        }
-        None
-    }
-}
-
-impl Page {
-    /// Goes over to smaller granules.
-    fn refine(&mut self, log2: u32) {
-        let copies = 1 << (self.granule_log2 - log2);
-        self.cells = self
-            .cells
-            .iter()
-            .flat_map(|&cell| std::iter::repeat_n(cell, copies))
-            .collect();
-        self.granule_log2 = log2;
-    }
-}
-
-fn kind(record: Record, plain: AccessKind) -> AccessKind {
-    if record.strong() {
-        AccessKind::Atomic
-    } else {
-        plain
-    }
-}
-
-impl Cell {
-    #[inline]
-    fn access(
-        &mut self,
-        clock: &WarpClock,
-        me: Record,
-        access: Access,
-    ) -> Option<(Record, AccessKind)> {
-        let lane = access.lane;
-        let harmless = |other: Record| other.strong() && access.strong;
-        if (access.read || !access.same_value)
-            && !harmless(self.write)
-            && !clock.knows(lane, self.write)
-        {
-            return Some((self.write, kind(self.write, AccessKind::Write)));
-        }
-        if access.write {
-            for read in self.reads {
-                if !clock.knows(lane, read) && !harmless(read) {
-                    return Some((read, kind(read, AccessKind::Read)));
-                }
-            }
-            self.write = me;
-            self.reads = [Record::default(); 2];
-        } else {
-            let [first, second] = self.reads;
-            // A reader that is ordered before this one adds nothing: who is ordered behind this
-            // one is ordered behind it too.
-            if first.time == 0 || clock.knows(lane, first) {
-                self.reads[0] = me;
-            } else if second.time == 0 || clock.knows(lane, second) {
-                self.reads[1] = me;
-            } else {
-                self.reads = [me, first];
-            }
-        }
-        None
     }
 }

@@ -3,16 +3,15 @@
 //! Registers and variables are declared before use, so names resolve while parsing; labels resolve
 //! when a body is complete. Blocks nest without recursion: a stack of scopes is kept instead.
 
-use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
+mod body;
 
+use rustc_hash::FxHashMap;
+
+use self::body::{Body, names_dynamic_shared};
 use super::decode;
 use super::error::{ParseError, ParseErrorKind, Space};
-use super::inst::Special;
 use super::lex::{Located, Number, Token, tokens};
-use super::module::{
-    Entry, Literal, Module, Operand, Param, Raw, Register, Registers, Symbol, Variable,
-};
+use super::module::{Entry, Literal, Module, Param, Registers, Symbol, Variable};
 use super::types::Type;
 
 /// Bytes that one variable may have; beyond it the text is taken to be nonsense.
@@ -51,29 +50,6 @@ struct Parser<'a> {
     module_shared: u32,
     /// The largest alignment that an `extern .shared` array asks for.
     dynamic_align: u32,
-}
-
-/// The names declared in one pair of braces.
-#[derive(Default)]
-struct Scope<'a> {
-    id: u32,
-    /// Plain names.
-    registers: FxHashMap<&'a str, Register>,
-    /// Prefixes of numbered names, with the count.
-    ranges: FxHashMap<&'a str, (Register, u32)>,
-    symbols: FxHashMap<&'a str, Symbol>,
-}
-
-/// The body being parsed.
-struct Body<'a> {
-    scopes: Vec<Scope<'a>>,
-    registers: Registers,
-    params: FxHashMap<&'a str, Symbol>,
-    labels: FxHashMap<(u32, &'a str), u32>,
-    parents: Vec<u32>,
-    code: Vec<Raw<'a>>,
-    shared: u32,
-    local: u32,
 }
 
 impl<'a> Parser<'a> {
@@ -354,6 +330,9 @@ impl<'a> Parser<'a> {
                     };
                     let offset = used.next_multiple_of(align);
                     *used = offset + bytes as u32;
+                    if u64::from(*used) > MAX_VARIABLE_BYTES {
+                        return self.fail("too much shared memory");
+                    }
                     Symbol::Shared(offset)
                 }
                 Space::Local => {
@@ -362,6 +341,9 @@ impl<'a> Parser<'a> {
                     };
                     let offset = body.local.next_multiple_of(align);
                     body.local = offset + bytes as u32;
+                    if u64::from(body.local) > MAX_VARIABLE_BYTES {
+                        return self.fail("too much local memory");
+                    }
                     Symbol::Local(offset)
                 }
                 Space::Param => Symbol::Call,
@@ -478,7 +460,7 @@ impl<'a> Parser<'a> {
             let size = u64::from(ty.bytes()).saturating_mul(count);
             let align = align.unwrap_or(ty.bytes());
             // The limit of PTX 8.1; older ones have 4352.
-            if size > 32764 {
+            if size + u64::from(end) > 32764 {
                 return self.fail(format!("parameter `{name}` is too large"));
             }
             let offset = end.next_multiple_of(align);
@@ -576,243 +558,6 @@ impl<'a> Parser<'a> {
         });
         Ok(())
     }
-
-    fn body(&mut self, body: &mut Body<'a>) -> Result<()> {
-        loop {
-            let line = self.line();
-            match self.peek() {
-                Token::Punct(b'{') => {
-                    self.bump();
-                    if body.scopes.len() >= MAX_DEPTH {
-                        return self.fail("blocks nest too deeply");
-                    }
-                    let id = body.parents.len() as u32;
-                    let parent = body.scopes.last().map_or(0, |scope| scope.id);
-                    body.parents.push(parent);
-                    body.scopes.push(Scope {
-                        id,
-                        ..Scope::default()
-                    });
-                }
-                Token::Punct(b'}') => {
-                    self.bump();
-                    body.scopes.pop();
-                    if body.scopes.is_empty() {
-                        return Ok(());
-                    }
-                }
-                Token::Punct(b';') => {
-                    self.bump();
-                }
-                Token::Punct(b'@') => self.instruction(body)?,
-                Token::Word(word) if word.starts_with('.') => {
-                    self.bump();
-                    match word {
-                        ".reg" => self.registers(body)?,
-                        ".shared" => self.variable(Space::Shared, false, Some(body))?,
-                        ".local" => self.variable(Space::Local, false, Some(body))?,
-                        ".param" => self.variable(Space::Param, false, Some(body))?,
-                        ".global" => self.variable(Space::Global, false, Some(body))?,
-                        ".const" => self.variable(Space::Const, false, Some(body))?,
-                        ".pragma" => self.skip_statement(),
-                        _ => {
-                            return Err(ParseError {
-                                line,
-                                kind: ParseErrorKind::UnsupportedDirective(word.to_owned()),
-                            });
-                        }
-                    }
-                }
-                Token::Word(word) => {
-                    let is_label = self
-                        .tokens
-                        .get(self.next + 1)
-                        .is_some_and(|next| next.token == Token::Punct(b':'));
-                    if is_label {
-                        self.next += 2;
-                        let scope = body.scope().id;
-                        if body
-                            .labels
-                            .insert((scope, word), body.code.len() as u32)
-                            .is_some()
-                        {
-                            return self.fail(format!("label `{word}` is defined twice"));
-                        }
-                        // A table of branch targets is data that belongs to the label.
-                        if matches!(
-                            self.peek(),
-                            Token::Word(".branchtargets" | ".callprototype" | ".calltargets")
-                        ) {
-                            self.skip_statement();
-                        }
-                    } else {
-                        self.instruction(body)?;
-                    }
-                }
-                other => {
-                    return self.fail(format!(
-                        "expected an instruction, found {}",
-                        describe(other)
-                    ));
-                }
-            }
-        }
-    }
-
-    fn registers(&mut self, body: &mut Body<'a>) -> Result<()> {
-        let ty = self.ty()?;
-        loop {
-            let name = self.word()?;
-            let count = if self.eat(b'<') {
-                let count = self.small()?;
-                self.expect(b'>')?;
-                Some(count)
-            } else {
-                None
-            };
-            let Some(index) = body.registers.declare(name, count, ty) else {
-                return self.fail("too many registers");
-            };
-            let register = Register { index, ty };
-            match count {
-                Some(count) => {
-                    body.scope().ranges.insert(name, (register, count));
-                }
-                None => {
-                    body.scope().registers.insert(name, register);
-                }
-            }
-            if !self.eat(b',') {
-                break;
-            }
-        }
-        self.expect(b';')
-    }
-
-    fn instruction(&mut self, body: &mut Body<'a>) -> Result<()> {
-        let line = self.line();
-        let guard = if self.eat(b'@') {
-            let negated = self.eat(b'!');
-            let name = self.word()?;
-            match body.register(name) {
-                Some(register) if register.ty == Type::PRED => Some((register, negated)),
-                Some(_) => return self.fail(format!("`{name}` is not a predicate")),
-                None => {
-                    return Err(ParseError {
-                        line,
-                        kind: ParseErrorKind::Undeclared(name.to_owned()),
-                    });
-                }
-            }
-        } else {
-            None
-        };
-        let line = self.line();
-        let opcode = self.word()?;
-        let mut operands = SmallVec::new();
-        if !self.is(b';') {
-            loop {
-                operands.push(self.operand(body, 0)?);
-                if !self.eat(b',') {
-                    break;
-                }
-            }
-        }
-        self.expect(b';')?;
-        let scope = body.scope().id;
-        body.code.push(Raw {
-            line,
-            guard,
-            opcode,
-            operands,
-            scope,
-        });
-        Ok(())
-    }
-
-    fn operand(&mut self, body: &Body<'a>, depth: usize) -> Result<Operand<'a>> {
-        if depth > 4 {
-            return self.fail("operands nest too deeply");
-        }
-        match self.peek() {
-            Token::Punct(b'[') => {
-                self.bump();
-                let mut base = self.operand(body, depth + 1)?;
-                let mut offset = 0_i64;
-                while self.is(b'+') || self.is(b'-') {
-                    // `+` stands before a signed number; `-` is that number's sign.
-                    self.eat(b'+');
-                    offset = offset.wrapping_add(self.integer()? as i64);
-                }
-                if self.is(b',') {
-                    return self.fail("tensor and indexed addresses are not supported");
-                }
-                self.expect(b']')?;
-                if let Operand::Symbol(symbol, more) = base {
-                    base = Operand::Symbol(symbol, 0);
-                    offset = offset.wrapping_add(more);
-                }
-                Ok(Operand::Address {
-                    base: Box::new(base),
-                    offset,
-                })
-            }
-            Token::Punct(open @ (b'{' | b'(')) => {
-                self.bump();
-                let close = if open == b'{' { b'}' } else { b')' };
-                let mut elements = Vec::new();
-                while !self.eat(close) {
-                    elements.push(self.operand(body, depth + 1)?);
-                    if !self.eat(b',') && !self.is(close) {
-                        return self.fail("expected `,` or the end of the vector");
-                    }
-                }
-                // A vector of one is its element, as in `ld.global.b32 {%r1}, [%rd1]`.
-                if open == b'{' && elements.len() == 1 {
-                    return Ok(elements.remove(0));
-                }
-                Ok(Operand::Vector(elements))
-            }
-            Token::Punct(b'!') => {
-                self.bump();
-                match self.operand(body, depth + 1)? {
-                    Operand::Register(register) => Ok(Operand::Not(register)),
-                    _ => self.fail("`!` wants a predicate"),
-                }
-            }
-            Token::Punct(b'-') | Token::Number(_) => Ok(Operand::Literal(self.literal()?)),
-            Token::Word(word) => {
-                let line = self.line();
-                self.bump();
-                let operand = body
-                    .resolve(word, &self.symbols)
-                    .ok_or_else(|| ParseError {
-                        line,
-                        kind: ParseErrorKind::Undeclared(word.to_owned()),
-                    })?;
-                if self.eat(b'|') {
-                    let second = self.operand(body, depth + 1)?;
-                    return Ok(Operand::Pair(Box::new(operand), Box::new(second)));
-                }
-                if let Operand::Symbol(symbol, _) = operand
-                    && self.eat(b'+')
-                {
-                    return Ok(Operand::Symbol(symbol, self.integer()? as i64));
-                }
-                Ok(operand)
-            }
-            other => self.fail(format!("expected an operand, found {}", describe(other))),
-        }
-    }
-}
-
-fn names_dynamic_shared(operand: &Operand<'_>) -> bool {
-    match operand {
-        Operand::Symbol(symbol, _) => *symbol == Symbol::DynamicShared,
-        Operand::Address { base, .. } => names_dynamic_shared(base),
-        Operand::Vector(elements) => elements.iter().any(names_dynamic_shared),
-        _ => false,
-    }
 }
 
 fn describe(token: Token<'_>) -> String {
@@ -822,63 +567,5 @@ fn describe(token: Token<'_>) -> String {
         Token::Text(_) => "a string".to_owned(),
         Token::Punct(punct) => format!("`{}`", char::from(punct)),
         Token::End => "the end of the text".to_owned(),
-    }
-}
-
-impl<'a> Body<'a> {
-    fn scope(&mut self) -> &mut Scope<'a> {
-        self.scopes
-            .last_mut()
-            .expect("a body is parsed inside its braces")
-    }
-
-    fn register(&self, name: &str) -> Option<Register> {
-        let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
-        for scope in self.scopes.iter().rev() {
-            if let Some(&register) = scope.registers.get(name) {
-                return Some(register);
-            }
-            // A prefix may end in digits itself: `%r1<4>` declares `%r10`.
-            for split in name.len() - digits..name.len() {
-                let (prefix, number) = name.split_at(split);
-                if number.len() > 1 && number.starts_with('0') {
-                    continue;
-                }
-                if let Some(&(first, count)) = scope.ranges.get(prefix)
-                    && let Ok(number) = number.parse::<u32>()
-                    && number < count
-                {
-                    return Some(Register {
-                        index: first.index + number,
-                        ..first
-                    });
-                }
-            }
-        }
-        None
-    }
-
-    fn resolve(&self, name: &'a str, module: &FxHashMap<&'a str, Symbol>) -> Option<Operand<'a>> {
-        if name == "_" {
-            return Some(Operand::Sink);
-        }
-        if let Some(register) = self.register(name) {
-            return Some(Operand::Register(register));
-        }
-        let local = self
-            .scopes
-            .iter()
-            .rev()
-            .find_map(|scope| scope.symbols.get(name));
-        if let Some(&symbol) = local.or(self.params.get(name)).or(module.get(name)) {
-            return Some(Operand::Symbol(symbol, 0));
-        }
-        if name == "WARP_SZ" {
-            return Some(Operand::Literal(Literal::Int(32)));
-        }
-        if name.starts_with('%') {
-            return Special::parse(name).map(Operand::Special);
-        }
-        Some(Operand::Label(name))
     }
 }

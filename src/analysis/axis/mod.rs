@@ -1,0 +1,374 @@
+//! Contiguity, divisibility and constancy of integers and pointers along each dimension.
+//!
+//! Of a block and one of its dimensions [`DimInfo`] states three powers of two. Indices along the dimension
+//! are cut into aligned runs:
+//! - in each run of `contiguity` elements, each element is the one before plus one (for pointers: plus one
+//!   element), modulo 2^bits;
+//! - the *first* element of each such run is a multiple of `divisibility` (of pointers: the address in bytes);
+//! - in each run of `constancy` elements all are equal.
+//!
+//! A scalar counts as one dimension of extent 1, so that `divisibility` alone says something.
+//!
+//! From the three follow the width of vector accesses and how many neighbours share a mask. The transfer
+//! rules stand in [`transfer`]; where Triton's rules (its `AxisInfo`) are unsound because of wrap-around or
+//! negative numbers, these are stricter, with one exception: see [`AxisInfo::non_negative`].
+//!
+//! # Loops
+//! Parameters of loop regions start with what is known of their initial values and are met with what is
+//! carried back until nothing changes. Facts only get weaker, so this ends; after [`MAX_ROUNDS`] walks over
+//! the function whatever still changes is taken to be unknown. A walk costs time linear in the function.
+
+use cranelift_entity::SecondaryMap;
+use smallvec::SmallVec;
+
+use super::program::{ProgramOrder, Step};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, TileType};
+
+mod transfer;
+
+#[cfg(test)]
+mod tests;
+
+/// Walks over the function before loop-carried facts that still change are given up.
+const MAX_ROUNDS: usize = 12;
+
+/// Exponent that stands for "divisible by every power of two", as zero is.
+const ALL_BITS: u8 = 62;
+
+/// What is known along one dimension, as exponents of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DimInfo {
+    /// Aligned runs of this many elements count up by one.
+    pub contiguity: u8,
+    /// The first element of each run is a multiple of this (bytes for pointers).
+    pub divisibility: u8,
+    /// Aligned runs of this many elements are equal.
+    pub constancy: u8,
+}
+
+impl DimInfo {
+    /// Divisibility of the elements whose index is a multiple of 2^`run`; `unit` is the exponent of the
+    /// distance between neighbours (0 for integers, of the element's bytes for pointers).
+    fn divisibility_at(self, run: u8, unit: u8) -> u8 {
+        if self.contiguity <= run {
+            self.divisibility
+        } else {
+            self.divisibility.min(run + unit)
+        }
+    }
+}
+
+/// What is known of a value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AxisInfo {
+    dims: SmallVec<[DimInfo; 2]>,
+    constant: Option<i64>,
+    non_negative: bool,
+}
+
+impl AxisInfo {
+    /// Nothing but what follows from the type: runs of one element.
+    fn unknown(ty: &TileType) -> AxisInfo {
+        AxisInfo {
+            dims: SmallVec::from_elem(DimInfo::default(), ty.shape.rank().max(1)),
+            constant: None,
+            non_negative: false,
+        }
+    }
+
+    /// What is known along dimension `dim`, as exponents.
+    pub fn dim(&self, dim: usize) -> DimInfo {
+        self.dims.get(dim).copied().unwrap_or_default()
+    }
+
+    /// Length of runs along `dim` that count up by one.
+    pub fn contiguity(&self, dim: usize) -> u64 {
+        1 << self.dim(dim).contiguity
+    }
+
+    /// Power of two that divides the first element of each contiguous run along `dim`; bytes for pointers.
+    pub fn divisibility(&self, dim: usize) -> u64 {
+        1 << self.dim(dim).divisibility
+    }
+
+    /// Length of runs along `dim` whose elements are equal.
+    pub fn constancy(&self, dim: usize) -> u64 {
+        1 << self.dim(dim).constancy
+    }
+
+    /// The number that every element is, sign-extended, if it is known.
+    pub fn constant(&self) -> Option<i64> {
+        self.constant
+    }
+
+    /// Whether no element is negative as a signed number.
+    ///
+    /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
+    /// block sizes are. A kernel for which this overflows 31 bits computes wrong addresses anyway; the gain
+    /// is that quotients and remainders of such numbers keep their alignment.
+    pub fn non_negative(&self) -> bool {
+        self.non_negative
+    }
+
+    /// Exponent of a power of two that divides every element.
+    pub fn known_zero_bits(&self) -> u8 {
+        let each = self.dims.iter().map(|d| d.divisibility_at(0, 0));
+        each.max().unwrap_or(0)
+    }
+
+    /// Facts that hold for both: what is known of a value that is one or the other.
+    fn meet(&self, other: &AxisInfo, unit: u8) -> AxisInfo {
+        let dims = self.dims.iter().zip(&other.dims).map(|(a, b)| {
+            let contiguity = a.contiguity.min(b.contiguity);
+            let at = |d: &DimInfo| d.divisibility_at(contiguity, unit);
+            DimInfo {
+                contiguity,
+                divisibility: at(a).min(at(b)),
+                constancy: a.constancy.min(b.constancy),
+            }
+        });
+        AxisInfo {
+            dims: dims.collect(),
+            constant: self.constant.filter(|_| self.constant == other.constant),
+            non_negative: self.non_negative && other.non_negative,
+        }
+    }
+}
+
+/// Exponent of the distance in bytes between neighbouring pointers, 0 for numbers.
+fn unit(elem: Elem) -> u8 {
+    elem.pointee()
+        .map_or(0, |pointee| pointee.bytes().trailing_zeros() as u8)
+}
+
+/// The facts for every value of a function.
+#[derive(Clone, Debug)]
+pub struct Axis {
+    infos: SecondaryMap<Value, AxisInfo>,
+}
+
+impl Axis {
+    /// Computes the facts.
+    pub fn compute(func: &TileFunction) -> Axis {
+        Axis::compute_with(func, &ProgramOrder::compute(func))
+    }
+
+    /// Computes the facts along a walk that was made before.
+    pub fn compute_with(func: &TileFunction, order: &ProgramOrder) -> Axis {
+        let mut solver = Solver {
+            func,
+            order,
+            infos: SecondaryMap::new(),
+            round: 0,
+            changed: false,
+        };
+        solver.infos.resize(func.dfg.values.len());
+        solver.parameters();
+        loop {
+            solver.walk();
+            solver.round += 1;
+            if !solver.changed {
+                return Axis {
+                    infos: solver.infos,
+                };
+            }
+        }
+    }
+
+    /// What is known of a value.
+    pub fn info(&self, value: Value) -> &AxisInfo {
+        &self.infos[value]
+    }
+
+    /// Whether adding `constant` to any element of the integer `value` only sets bits that are clear, so that the sum
+    /// neither wraps nor changes sign: `sext(value + constant) == sext(value) + constant`, likewise for `zext`.
+    pub fn no_wrap_with(&self, value: Value, constant: u64) -> bool {
+        constant < 1 << self.infos[value].known_zero_bits()
+    }
+
+    /// Elements that one access may take at once from consecutive addresses along `dim` of the pointers `ptr`:
+    /// bounded by contiguity, alignment, `max_bytes`, and runs over which the mask is constant.
+    pub fn vector_width(
+        &self,
+        func: &TileFunction,
+        ptr: Value,
+        mask: Option<Value>,
+        dim: usize,
+        max_bytes: u32,
+    ) -> u64 {
+        let bytes = func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes());
+        let pointer = self.infos[ptr].dim(dim);
+        let size = bytes.trailing_zeros() as u8;
+        let aligned = pointer.divisibility.saturating_sub(size);
+        let limit = (max_bytes / bytes).max(1).trailing_zeros() as u8;
+        let masked = mask.map_or(u8::MAX, |mask| self.infos[mask].dim(dim).constancy);
+        1 << pointer.contiguity.min(aligned).min(limit).min(masked)
+    }
+}
+
+/// The fixpoint iteration.
+struct Solver<'a> {
+    func: &'a TileFunction,
+    order: &'a ProgramOrder,
+    infos: SecondaryMap<Value, AxisInfo>,
+    round: usize,
+    changed: bool,
+}
+
+impl Solver<'_> {
+    fn ty(&self, value: Value) -> TileType {
+        self.func.dfg.ty(value)
+    }
+
+    fn parameters(&mut self) {
+        for (index, &value) in self.func.params().iter().enumerate() {
+            let mut info = AxisInfo::unknown(&self.ty(value));
+            let hints = self.func.param_hints.get(index).copied();
+            let divisible = hints.unwrap_or_default().divisible.max(1);
+            info.dims[0].divisibility = divisible.trailing_zeros() as u8;
+            self.infos[value] = info;
+        }
+    }
+
+    fn walk(&mut self) {
+        self.changed = false;
+        for &step in self.order.steps() {
+            match step {
+                Step::Inst(inst) => self.inst(inst),
+                Step::Enter(inst) => self.enter(inst),
+                Step::Region(_) => {}
+                Step::Leave(inst) => self.leave(inst),
+            }
+        }
+    }
+
+    /// Facts of the first region's parameters before anything was carried back.
+    fn enter(&mut self, inst: Inst) {
+        let data = &self.func.dfg.insts[inst];
+        let region = |i: usize| &self.func.dfg.blocks[data.blocks[i].block].params;
+        match data.op {
+            TileOp::For => {
+                let params = region(0);
+                let (lo, step) = (data.args[0], data.args[2]);
+                let mut counter = self.infos[lo].meet(&self.infos[step], 0);
+                counter.constant = None;
+                // A step is at least 1, and the counter stays below `hi`.
+                counter.non_negative = self.infos[lo].non_negative;
+                self.infos[params[0]] = counter;
+                for (&param, &init) in params[1..].iter().zip(&data.args[3..]) {
+                    self.initial(param, init);
+                }
+            }
+            TileOp::While => {
+                for (&param, &init) in region(0).iter().zip(&data.args) {
+                    self.initial(param, init);
+                }
+            }
+            TileOp::Reduce => {
+                for &param in region(0) {
+                    self.infos[param] = AxisInfo::unknown(&self.ty(param));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn leave(&mut self, inst: Inst) {
+        let data = &self.func.dfg.insts[inst];
+        match data.op {
+            // A parameter holds the facts of the initial and of every carried value.
+            TileOp::For => {
+                let params = &self.func.dfg.blocks[data.blocks[0].block].params;
+                for (&result, &param) in data.results.iter().zip(&params[1..]) {
+                    self.infos[result] = self.infos[param].clone();
+                }
+            }
+            TileOp::Reduce => {
+                for &result in &data.results {
+                    self.infos[result] = AxisInfo::unknown(&self.ty(result));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn initial(&mut self, param: Value, init: Value) {
+        self.infos[param] = if self.round == 0 {
+            self.infos[init].clone()
+        } else {
+            self.infos[param].meet(&self.infos[init], unit(self.ty(param).elem))
+        };
+    }
+
+    fn carry_back(&mut self, param: Value, next: Value) {
+        let ty = self.ty(param);
+        let met = self.infos[param].meet(&self.infos[next], unit(ty.elem));
+        if met != self.infos[param] {
+            self.changed = true;
+            self.infos[param] = if self.round < MAX_ROUNDS {
+                met
+            } else {
+                AxisInfo::unknown(&ty)
+            };
+        }
+    }
+
+    fn inst(&mut self, inst: Inst) {
+        let data = &self.func.dfg.insts[inst];
+        match data.op {
+            TileOp::Yield => self.yielded(inst),
+            TileOp::Condition => {
+                let Some(owner) = self.order.parent(self.func, inst) else {
+                    return;
+                };
+                let owner = &self.func.dfg.insts[owner];
+                let params = &self.func.dfg.blocks[owner.blocks[1].block].params;
+                for (i, &value) in data.args[1..].iter().enumerate() {
+                    for target in [params[i], owner.results[i]] {
+                        self.infos[target] = self.infos[value].clone();
+                    }
+                }
+            }
+            _ => {
+                if let Some(result) = self.func.dfg.single_result(inst) {
+                    self.infos[result] = transfer::transfer(self.func, &self.infos, inst);
+                }
+            }
+        }
+    }
+
+    fn yielded(&mut self, inst: Inst) {
+        let Some(owner) = self.order.parent(self.func, inst) else {
+            return;
+        };
+        let values = &self.func.dfg.insts[inst].args;
+        let owner = &self.func.dfg.insts[owner];
+        let first = &self.func.dfg.blocks[owner.blocks[0].block].params;
+        match owner.op {
+            TileOp::For => {
+                for (&param, &value) in first[1..].iter().zip(values) {
+                    self.carry_back(param, value);
+                }
+            }
+            TileOp::While => {
+                for (&param, &value) in first.iter().zip(values) {
+                    self.carry_back(param, value);
+                }
+            }
+            TileOp::If => {
+                let is_first = self.func.order.block_of(inst) == Some(owner.blocks[0].block);
+                for (&result, &value) in owner.results.iter().zip(values) {
+                    self.infos[result] = if is_first {
+                        self.infos[value].clone()
+                    } else {
+                        self.infos[result].meet(&self.infos[value], unit(self.ty(result).elem))
+                    };
+                }
+            }
+            _ => {}
+        }
+    }
+}

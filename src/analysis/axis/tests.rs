@@ -1,0 +1,360 @@
+//! Random index programs are run on numbers, and every claim about every value is checked element by element.
+
+use cranelift_entity::SecondaryMap;
+
+use super::*;
+use crate::analysis::testing::{all, shape, softmax, vector_add};
+use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::builder::TileBuilder;
+use crate::ir::dfg::ValueList;
+use crate::ir::types::{Scalar, ValueType};
+use crate::linear::shape::Shape;
+
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// Elements as signed numbers; pointers as addresses.
+type Numbers = SecondaryMap<Value, Vec<i64>>;
+
+fn wrap(x: i128, elem: Elem) -> i64 {
+    match elem.bits() {
+        1 => (x & 1) as i64,
+        32 => x as i32 as i64,
+        _ => x as i64,
+    }
+}
+
+fn unsigned(x: i64, elem: Elem) -> i128 {
+    if elem.bits() == 32 {
+        i128::from(x as u32)
+    } else {
+        i128::from(x as u64)
+    }
+}
+
+fn compare(pred: IntPred, a: i64, b: i64, elem: Elem) -> bool {
+    let (ua, ub) = (unsigned(a, elem), unsigned(b, elem));
+    match pred {
+        IntPred::Eq => a == b,
+        IntPred::Ne => a != b,
+        IntPred::Slt => a < b,
+        IntPred::Sle => a <= b,
+        IntPred::Sgt => a > b,
+        IntPred::Sge => a >= b,
+        IntPred::Ult => ua < ub,
+        IntPred::Ule => ua <= ub,
+        IntPred::Ugt => ua > ub,
+        IntPred::Uge => ua >= ub,
+    }
+}
+
+/// Runs the straight-line integer code of a function; none if a sum or product of numbers that are not
+/// negative leaves the range, which the analysis takes not to happen, or a divisor is zero.
+fn run(func: &TileFunction, numbers: &mut Numbers, program: i64) -> Option<()> {
+    for &inst in func.order.insts(func.entry) {
+        let data = &func.dfg.insts[inst];
+        let Some(result) = func.dfg.single_result(inst) else {
+            continue;
+        };
+        let ty = func.dfg.ty(result);
+        let arg = |i: usize, at: usize| numbers[data.args[i]][at];
+        let count = ty.shape.elements();
+        let mut out = Vec::with_capacity(count);
+        for at in 0..count {
+            let wide = |i: usize| i128::from(arg(i, at));
+            let source = |i: usize| func.dfg.ty(data.args[i]);
+            let exact = match data.op {
+                TileOp::Const => i128::from(data.value().copied()? as i64),
+                TileOp::Arange => i128::from(*data.start()?) + at as i128,
+                TileOp::ProgramId => i128::from(program),
+                TileOp::Splat => i128::from(arg(0, 0)),
+                TileOp::ExpandDims => wide(0),
+                TileOp::Broadcast => {
+                    let from = source(0).shape;
+                    let flat = (0..from.rank()).fold(0, |flat, dim| {
+                        let at = ty.shape.coordinate(at as u32, dim);
+                        let at = if from.extent(dim) == 1 { 0 } else { at };
+                        flat | at << from.bit_offset(dim)
+                    });
+                    i128::from(arg(0, flat as usize))
+                }
+                TileOp::Iadd | TileOp::Imul => {
+                    let (a, b) = (wide(0), wide(1));
+                    let exact = if data.op == TileOp::Iadd {
+                        a + b
+                    } else {
+                        a * b
+                    };
+                    if a >= 0 && b >= 0 && exact != i128::from(wrap(exact, ty.elem)) {
+                        return None;
+                    }
+                    exact
+                }
+                TileOp::Shl => {
+                    let exact = wide(0) << arg(1, at);
+                    if wide(0) >= 0 && exact != i128::from(wrap(exact, ty.elem)) {
+                        return None;
+                    }
+                    exact
+                }
+                TileOp::Isub => wide(0) - wide(1),
+                TileOp::Sdiv if wide(1) != 0 => wide(0) / wide(1),
+                TileOp::Srem if wide(1) != 0 => wide(0) % wide(1),
+                TileOp::Udiv if wide(1) != 0 => {
+                    unsigned(arg(0, at), ty.elem) / unsigned(arg(1, at), ty.elem)
+                }
+                TileOp::Urem if wide(1) != 0 => {
+                    unsigned(arg(0, at), ty.elem) % unsigned(arg(1, at), ty.elem)
+                }
+                TileOp::Sshr => wide(0) >> arg(1, at),
+                TileOp::Ushr => unsigned(arg(0, at), ty.elem) >> arg(1, at),
+                TileOp::And => wide(0) & wide(1),
+                TileOp::Or => wide(0) | wide(1),
+                TileOp::Xor => wide(0) ^ wide(1),
+                TileOp::Smin => wide(0).min(wide(1)),
+                TileOp::Smax => wide(0).max(wide(1)),
+                TileOp::Sext => wide(0),
+                TileOp::Zext => unsigned(arg(0, at), source(0).elem),
+                TileOp::Itrunc => wide(0),
+                TileOp::Icmp => {
+                    let elem = source(0).elem;
+                    i128::from(compare(*data.ipred()?, arg(0, at), arg(1, at), elem))
+                }
+                TileOp::Select => {
+                    if arg(0, at) != 0 {
+                        wide(1)
+                    } else {
+                        wide(2)
+                    }
+                }
+                TileOp::Addptr => wide(0) + (wide(1) << unit(ty.elem)),
+                _ => return None,
+            };
+            out.push(wrap(exact, ty.elem));
+        }
+        numbers[result] = out;
+    }
+    Some(())
+}
+
+/// Checks the claims about one value.
+fn check(info: &AxisInfo, ty: &TileType, numbers: &[i64], text: &str) {
+    let step = 1i64 << unit(ty.elem);
+    let bits = ty.elem.bits();
+    for dim in 0..ty.shape.rank().max(1) {
+        let stride = 1usize << ty.shape.bit_offset(dim);
+        let claim = info.dim(dim);
+        for (at, &x) in numbers.iter().enumerate() {
+            let index = ty.shape.coordinate(at as u32, dim);
+            let first_of = |run: u8| at - (index as usize & ((1 << run) - 1)) * stride;
+            let first = numbers[first_of(claim.constancy)];
+            assert_eq!(x, first, "{text}: constancy of {claim:?}");
+            let first = numbers[first_of(claim.contiguity)];
+            let ahead = i64::from(index) & ((1 << claim.contiguity) - 1);
+            let counted = wrap(i128::from(first) + i128::from(ahead * step), ty.elem);
+            assert_eq!(x, counted, "{text}: contiguity of {claim:?}");
+            let zeros = claim.divisibility.min(bits as u8);
+            let low = i128::from(first) & ((1i128 << zeros) - 1);
+            assert_eq!(low, 0, "{text}: divisibility of {claim:?} at {first}");
+        }
+    }
+    if let Some(constant) = info.constant() {
+        assert!(numbers.iter().all(|&x| x == constant), "{text}: constant");
+    }
+    if info.non_negative() {
+        assert!(numbers.iter().all(|&x| x >= 0), "{text}: sign {numbers:?}");
+    }
+}
+
+/// A random value of the type made of what is there.
+fn grow(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) -> Value {
+    let pick = |rng: &mut Rng| pool[rng.below(pool.len() as u64) as usize];
+    let (x, y) = (pick(rng), pick(rng));
+    let ty = b.ty(x);
+    let other = if b.ty(y) == ty { y } else { x };
+    if ty.elem.is_ptr() {
+        let offset = pool
+            .iter()
+            .copied()
+            .find(|&v| b.ty(v).shape == ty.shape && matches!(b.ty(v).elem, Elem::I32 | Elem::I64));
+        return offset.map_or(x, |offset| b.addptr(x, offset));
+    }
+    let wide = TileType::block(Elem::I64, ty.shape);
+    if ty.elem == Elem::I1 {
+        let number = TileType::block(Elem::I32, ty.shape);
+        return b.zext(x, number);
+    }
+    let power = 1 << rng.below(7);
+    let constant = b.const_bits(power, ty);
+    let mask = b.const_bits(power.wrapping_sub(1), ty);
+    let negative = b.const_bits(power.wrapping_neg(), ty);
+    let any = b.const_bits(rng.below(100), ty);
+    let second = [other, other, constant, constant, any][rng.below(5) as usize];
+    let shift = b.const_bits(rng.below(6), ty);
+    match rng.below(22) {
+        0..=3 => b.iadd(x, second),
+        4 => b.isub(x, second),
+        5 | 6 => b.imul(x, second),
+        7 => b.sdiv(x, second),
+        8 => b.udiv(x, second),
+        9 => b.srem(x, second),
+        10 => b.urem(x, second),
+        11 => b.shl(x, shift),
+        12 => b.sshr(x, shift),
+        13 => b.ushr(x, shift),
+        14 => b.and(x, mask),
+        15 => b.and(x, negative),
+        16 => b.or(x, second),
+        17 => b.smin(x, second),
+        18 if ty.elem == Elem::I32 => b.sext(x, wide),
+        19 if ty.elem == Elem::I32 => b.zext(x, wide),
+        _ => {
+            let preds = IntPred::ALL;
+            let pred = preds[rng.below(preds.len() as u64) as usize];
+            let (left, right) = if rng.below(2) == 0 {
+                (x, second)
+            } else {
+                (second, x)
+            };
+            let cond = b.icmp(left, right, pred);
+            if rng.below(2) == 0 {
+                b.select(cond, x, other)
+            } else {
+                cond
+            }
+        }
+    }
+}
+
+#[test]
+fn claims_hold_element_by_element() {
+    let mut rng = Rng(7);
+    let (mut checked, mut skipped) = (0, 0);
+    for _ in 0..400 {
+        let mut b = TileBuilder::new("k", 4);
+        let shapes = [shape(&[64]), shape(&[8, 16]), Shape::SCALAR];
+        let s = shapes[rng.below(3) as usize];
+        let divisible = 1 << rng.below(6);
+        let n = b.param_divisible("n", TileType::scalar(Elem::I32), divisible);
+        let p = b.param_divisible("p", TileType::scalar(Elem::global(Scalar::F32)), 16);
+        let n_number = divisible as i64 * (rng.below(200) as i64 - 100);
+        let p_number = 16 * rng.below(1 << 40) as i64;
+        let pid = b.program_id(0);
+        let start = [0, 0, 16, 5, -8][rng.below(5) as usize];
+        let mut pool = vec![];
+        let scalars = [n, pid, p];
+        if s.is_scalar() {
+            pool.extend(scalars);
+        } else {
+            for scalar in scalars {
+                pool.push(b.to_shape(scalar, s));
+            }
+            let extent = s.extent(s.rank() - 1);
+            let range = b.arange(start, TileType::block(Elem::I32, shape(&[extent])));
+            if s.rank() == 1 {
+                pool.push(range);
+            } else {
+                let row = b.expand_dims(range, 0);
+                pool.push(b.to_shape(row, s));
+                let rows = b.arange(0, TileType::block(Elem::I32, shape(&[s.extent(0)])));
+                let column = b.expand_dims(rows, 1);
+                pool.push(b.to_shape(column, s));
+            }
+        }
+        for _ in 0..12 {
+            let value = grow(&mut b, &mut rng, &pool);
+            pool.push(value);
+        }
+        b.ret();
+        let func = b.finish().expect("random programs are well typed");
+        let mut numbers = Numbers::new();
+        numbers[n] = vec![n_number];
+        numbers[p] = vec![p_number];
+        if run(&func, &mut numbers, rng.below(1000) as i64).is_none() {
+            skipped += 1;
+            continue;
+        }
+        checked += 1;
+        let axis = Axis::compute(&func);
+        for (value, data) in &func.dfg.values {
+            let text = format!("{value}: {:?} in {:#?}", data.def, func.dfg.insts);
+            check(axis.info(value), &data.ty, &numbers[value], &text);
+        }
+    }
+    assert!(checked > 150, "checked {checked}, skipped {skipped}");
+}
+
+/// Contiguity, divisibility and constancy along the first dimension.
+fn facts(func: &TileFunction, value: Value) -> (u64, u64, u64) {
+    let axis = Axis::compute(func);
+    let info = axis.info(value);
+    (info.contiguity(0), info.divisibility(0), info.constancy(0))
+}
+
+#[test]
+fn pointers_and_masks_of_a_vector_add_allow_four_elements() {
+    let func = vector_add(Scalar::F32, Scalar::F32, Scalar::F32);
+    let load = all(&func, TileOp::Load)[0];
+    let data = &func.dfg.insts[load];
+    assert_eq!(facts(&func, data.args[0]), (1024, 16, 1));
+    assert_eq!(facts(&func, data.args[1]), (1, 1, 16));
+    let axis = Axis::compute(&func);
+    let width = axis.vector_width(&func, data.args[0], Some(data.args[1]), 0, 16);
+    assert_eq!(width, 4);
+}
+
+#[test]
+fn softmax_rows_are_aligned() {
+    let func = softmax(256);
+    let load = all(&func, TileOp::Load)[0];
+    let data = &func.dfg.insts[load];
+    assert_eq!(facts(&func, data.args[0]), (256, 16, 1));
+    assert_eq!(facts(&func, data.args[1]), (1, 1, 16));
+}
+
+#[test]
+fn remainders_of_offsets_keep_runs_of_the_divisor() {
+    let mut b = TileBuilder::new("k", 4);
+    let m = b.param_divisible("m", TileType::scalar(Elem::I32), 16);
+    let offsets = crate::analysis::testing::program_offsets(&mut b, 128);
+    let m = b.to_shape(m, shape(&[128]));
+    let rem = b.srem(offsets, m);
+    let func = crate::analysis::testing::finish(b);
+    assert_eq!(facts(&func, rem), (16, 16, 1));
+}
+
+#[test]
+fn loops_keep_what_every_round_has() {
+    let mut b = TileBuilder::new("k", 4);
+    let p = b.param_divisible("p", TileType::scalar(Elem::global(Scalar::F16)), 16);
+    let n = b.param("n", TileType::scalar(Elem::I32));
+    let s = shape(&[64]);
+    let range = b.arange(0, TileType::block(Elem::I32, s));
+    let base = b.to_shape(p, s);
+    let start = b.addptr(base, range);
+    let (lo, step) = (b.i32(0, Shape::SCALAR), b.i32(32, Shape::SCALAR));
+    let odd = b.i32(1, s);
+    let mut seen = None;
+    b.for_loop(lo, n, step, &[start, start], |b, iv, carried| {
+        seen = Some((iv, carried[0], carried[1]));
+        let step = b.to_shape(step, s);
+        let aligned = b.addptr(carried[0], step);
+        let loose = b.addptr(carried[1], odd);
+        ValueList::from_slice(&[aligned, loose])
+    });
+    let func = crate::analysis::testing::finish(b);
+    let (iv, aligned, loose) = seen.expect("the loop was built");
+    assert_eq!(facts(&func, iv), (1, 32, 1));
+    assert_eq!(facts(&func, aligned), (64, 16, 1));
+    assert_eq!(facts(&func, loose), (64, 2, 1));
+    let axis = Axis::compute(&func);
+    assert!(axis.info(iv).non_negative());
+    assert!(axis.no_wrap_with(iv, 31) && !axis.no_wrap_with(iv, 32));
+    assert!(func.dfg.ty(aligned).elem().is_ptr());
+}

@@ -1,0 +1,483 @@
+//! Transfer rules: what follows for a result from what is known of the operands.
+//!
+//! A rule names the longest run `g` over which its argument holds and states the first element's
+//! divisibility with [`DimInfo::divisibility_at`]. Runs are aligned, so a contiguous run of `g` numbers that
+//! starts at a multiple of `g` crosses neither a multiple of `g` nor the sign change: comparisons,
+//! quotients, remainders and extensions may look at the whole run as one. Without that alignment an i32
+//! run may wrap, and its extension to 64 bits is not contiguous.
+
+use cranelift_entity::SecondaryMap;
+
+use super::{ALL_BITS, AxisInfo, DimInfo, unit};
+use crate::ir::attrs::{Attrs, IntPred};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, TileType};
+
+/// What is known of the single result of an instruction without regions.
+pub(super) fn transfer(
+    func: &TileFunction,
+    infos: &SecondaryMap<Value, AxisInfo>,
+    inst: Inst,
+) -> AxisInfo {
+    let data = &func.dfg.insts[inst];
+    let Some(result) = func.dfg.single_result(inst) else {
+        return AxisInfo::default();
+    };
+    let ty = func.dfg.ty(result);
+    let arg = |i: usize| &infos[data.args[i]];
+    let mut out = match data.op {
+        TileOp::Const => constant(data, &ty),
+        TileOp::Splat => splat(arg(0), &ty),
+        TileOp::Arange => arange(data, &ty),
+        TileOp::ExpandDims => expand_dims(arg(0), data),
+        TileOp::Broadcast => broadcast(func, arg(0), data.args[0], &ty),
+        TileOp::ConvertLayout => arg(0).clone(),
+        TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
+            hint(arg(0), data, &ty)
+        }
+        TileOp::Iadd => pairwise(arg(0), arg(1), |a, b| add(a, b, 0)),
+        TileOp::Isub => pairwise(arg(0), arg(1), sub),
+        TileOp::Addptr => addptr(func, arg(0), arg(1), data, &ty),
+        TileOp::Imul => mul(arg(0), arg(1)),
+        TileOp::Shl => match amount(arg(1), &ty) {
+            Some(k) => pairwise(arg(0), arg(1), |a, b| shift_left(a, b, k)),
+            None => equal_runs(func, infos, data, &ty),
+        },
+        TileOp::Sshr | TileOp::Ushr => match amount(arg(1), &ty) {
+            Some(k) => pairwise(arg(0), arg(1), |a, b| quotient(a, b, Some(k), true)),
+            None => equal_runs(func, infos, data, &ty),
+        },
+        TileOp::Sdiv => {
+            let aligned = arg(0).non_negative && arg(1).non_negative;
+            divide(arg(0), arg(1), aligned)
+        }
+        TileOp::Udiv => divide(arg(0), arg(1), true),
+        TileOp::Srem => pairwise(arg(0), arg(1), |a, b| remainder(a, b, arg(0).non_negative)),
+        TileOp::Urem => pairwise(arg(0), arg(1), |a, b| remainder(a, b, true)),
+        TileOp::And => and(arg(0), arg(1)),
+        TileOp::Or | TileOp::Xor | TileOp::Smin | TileOp::Smax | TileOp::Umin | TileOp::Umax => {
+            pairwise(arg(0), arg(1), all_elements)
+        }
+        TileOp::Icmp if func.dfg.ty(data.args[0]).elem.is_ptr() => {
+            equal_runs(func, infos, data, &ty)
+        }
+        TileOp::Icmp => compare(arg(0), arg(1), data),
+        TileOp::Select => select(arg(0), arg(1), arg(2), unit(ty.elem)),
+        TileOp::Sext | TileOp::Zext => map(arg(0), widen),
+        TileOp::Itrunc => map(arg(0), |d| d),
+        TileOp::PtrCast => ptr_cast(func, arg(0), data.args[0], &ty),
+        // A volatile load may see different numbers at one address.
+        TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
+        TileOp::Load => equal_runs(func, infos, data, &ty),
+        TileOp::ProgramId | TileOp::NumPrograms => AxisInfo::unknown(&ty),
+        // Numbers computed element by element: equal where all operands are.
+        TileOp::Fadd
+        | TileOp::Fsub
+        | TileOp::Fmul
+        | TileOp::Fma
+        | TileOp::Fdiv
+        | TileOp::FdivRn
+        | TileOp::Fneg
+        | TileOp::Fabs
+        | TileOp::Fmin
+        | TileOp::Fmax
+        | TileOp::Fcmp
+        | TileOp::Exp
+        | TileOp::Exp2
+        | TileOp::Log
+        | TileOp::Rsqrt
+        | TileOp::Sqrt
+        | TileOp::Tanh
+        | TileOp::Erf
+        | TileOp::Rcp
+        | TileOp::Log2
+        | TileOp::Floor
+        | TileOp::Ceil
+        | TileOp::Rint
+        | TileOp::Sitofp
+        | TileOp::Uitofp
+        | TileOp::Fptosi
+        | TileOp::Fptoui
+        | TileOp::Fpext
+        | TileOp::Fptrunc
+        | TileOp::Bitcast => equal_runs(func, infos, data, &ty),
+        TileOp::Return
+        | TileOp::Barrier
+        | TileOp::Store
+        | TileOp::Reduce
+        | TileOp::For
+        | TileOp::While
+        | TileOp::If
+        | TileOp::Yield
+        | TileOp::Condition => AxisInfo::unknown(&ty),
+    };
+    out.non_negative |= is_non_negative(infos, data);
+    out
+}
+
+/// Applies a rule to each dimension.
+fn map(x: &AxisInfo, rule: impl Fn(DimInfo) -> DimInfo) -> AxisInfo {
+    AxisInfo {
+        dims: x.dims.iter().map(|&d| rule(d)).collect(),
+        constant: None,
+        non_negative: false,
+    }
+}
+
+/// Applies a rule to each dimension of two operands of one shape.
+fn pairwise(a: &AxisInfo, b: &AxisInfo, rule: impl Fn(DimInfo, DimInfo) -> DimInfo) -> AxisInfo {
+    let dims = a.dims.iter().zip(&b.dims).map(|(&a, &b)| rule(a, b));
+    AxisInfo {
+        dims: dims.collect(),
+        constant: None,
+        non_negative: false,
+    }
+}
+
+/// Equal where all operands are equal, and nothing else.
+fn equal_runs(
+    func: &TileFunction,
+    infos: &SecondaryMap<Value, AxisInfo>,
+    data: &InstData<Tile>,
+    ty: &TileType,
+) -> AxisInfo {
+    let mut out = AxisInfo::unknown(ty);
+    for (dim, info) in out.dims.iter_mut().enumerate() {
+        let runs = data.args.iter().map(|&v| infos[v].dim(dim).constancy);
+        info.constancy = runs.min().unwrap_or(0);
+    }
+    debug_assert!(data.args.iter().all(|&v| func.dfg.ty(v).shape == ty.shape));
+    out
+}
+
+fn constant(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
+    let mut out = AxisInfo::unknown(ty);
+    for (dim, &extent) in out.dims.iter_mut().zip(ty.shape.log2()) {
+        dim.constancy = extent;
+    }
+    if ty.elem.is_float() {
+        return out;
+    }
+    let number = signed(data.value().copied().unwrap_or(0), ty.elem);
+    let divisibility = (number.trailing_zeros() as u8).min(ALL_BITS);
+    for dim in &mut out.dims {
+        dim.divisibility = divisibility;
+    }
+    out.constant = Some(number);
+    out.non_negative = number >= 0;
+    out
+}
+
+/// The bits as a signed number; a truth value is 0 or 1.
+fn signed(bits: u64, elem: Elem) -> i64 {
+    let width = elem.bits().clamp(1, 64);
+    if width == 1 {
+        return (bits & 1) as i64;
+    }
+    ((bits << (64 - width)) as i64) >> (64 - width)
+}
+
+fn splat(x: &AxisInfo, ty: &TileType) -> AxisInfo {
+    let mut out = AxisInfo::unknown(ty);
+    for (dim, &extent) in out.dims.iter_mut().zip(ty.shape.log2()) {
+        dim.constancy = extent;
+        dim.divisibility = x.dim(0).divisibility;
+    }
+    // A splat to rank 0 is the scalar itself.
+    if ty.is_scalar() {
+        out.dims.clone_from(&x.dims);
+    }
+    out.constant = x.constant;
+    out.non_negative = x.non_negative;
+    out
+}
+
+fn arange(data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
+    let mut out = AxisInfo::unknown(ty);
+    let start = data.start().copied().unwrap_or(0);
+    out.dims[0] = DimInfo {
+        contiguity: ty.shape.log2()[0],
+        divisibility: (start.trailing_zeros() as u8).min(if start == 0 { ALL_BITS } else { 31 }),
+        constancy: 0,
+    };
+    out
+}
+
+fn expand_dims(x: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
+    let mut out = x.clone();
+    let new = DimInfo {
+        divisibility: x.known_zero_bits(),
+        ..DimInfo::default()
+    };
+    let axis = usize::from(data.axis().copied().unwrap_or(0));
+    if data.results.is_empty() || x.dims.len() < axis {
+        return out;
+    }
+    out.dims.insert(axis, new);
+    out
+}
+
+fn broadcast(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> AxisInfo {
+    let mut out = x.clone();
+    let from = func.dfg.ty(arg).shape;
+    for ((dim, &old), &new) in out.dims.iter_mut().zip(from.log2()).zip(ty.shape.log2()) {
+        if old != new {
+            dim.constancy = new;
+        }
+    }
+    out
+}
+
+fn hint(x: &AxisInfo, data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
+    let mut out = x.clone();
+    let values = data.values().map_or(&[][..], |v| v);
+    for (i, (dim, value)) in out.dims.iter_mut().zip(values).enumerate() {
+        let promised = value.trailing_zeros() as u8;
+        // A run cannot be longer than the dimension.
+        let extent = ty.shape.log2().get(i).copied().unwrap_or(0);
+        let (field, limit) = match data.op {
+            TileOp::AssumeMultiple => (&mut dim.divisibility, ALL_BITS),
+            TileOp::AssumeContiguous => (&mut dim.contiguity, extent),
+            _ => (&mut dim.constancy, extent),
+        };
+        *field = (*field).max(promised.min(limit));
+    }
+    out
+}
+
+/// Sum of two numbers, or of a pointer and an offset in units of 2^`unit` bytes.
+fn add(a: DimInfo, b: DimInfo, unit: u8) -> DimInfo {
+    let left = a.constancy.min(b.contiguity);
+    let right = a.contiguity.min(b.constancy);
+    let run = left.max(right);
+    let scaled = (b.divisibility_at(run, 0) + unit).min(ALL_BITS);
+    DimInfo {
+        contiguity: run,
+        divisibility: a.divisibility_at(run, unit).min(scaled),
+        constancy: a.constancy.min(b.constancy),
+    }
+}
+
+fn addptr(
+    func: &TileFunction,
+    ptr: &AxisInfo,
+    offset: &AxisInfo,
+    data: &InstData<Tile>,
+    ty: &TileType,
+) -> AxisInfo {
+    let narrow = func.dfg.ty(data.args[1]).elem == Elem::I32;
+    let unit = unit(ty.elem);
+    pairwise(ptr, offset, |p, o| {
+        // An i32 offset is sign-extended first.
+        add(p, if narrow { widen(o) } else { o }, unit)
+    })
+}
+
+fn sub(a: DimInfo, b: DimInfo) -> DimInfo {
+    let run = a.contiguity.min(b.constancy);
+    DimInfo {
+        contiguity: run,
+        divisibility: a.divisibility_at(run, 0).min(b.divisibility_at(run, 0)),
+        constancy: a.constancy.min(b.constancy),
+    }
+}
+
+fn mul(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
+    if b.constant == Some(1) {
+        return a.clone();
+    }
+    if a.constant == Some(1) {
+        return b.clone();
+    }
+    pairwise(a, b, |a, b| DimInfo {
+        contiguity: 0,
+        divisibility: (a.divisibility_at(0, 0) + b.divisibility_at(0, 0)).min(ALL_BITS),
+        constancy: a.constancy.min(b.constancy),
+    })
+}
+
+/// The shift amount, if it is constant and below the width.
+fn amount(b: &AxisInfo, ty: &TileType) -> Option<u8> {
+    let number = u32::try_from(b.constant?).ok()?;
+    (number < ty.elem.bits()).then_some(number as u8)
+}
+
+fn shift_left(a: DimInfo, _: DimInfo, k: u8) -> DimInfo {
+    let contiguity = if k == 0 { a.contiguity } else { 0 };
+    DimInfo {
+        contiguity,
+        divisibility: (a.divisibility_at(contiguity, 0) + k).min(ALL_BITS),
+        constancy: a.constancy,
+    }
+}
+
+/// Quotient by a number that is constant over runs; 2^k if it is that for certain. `floors` says that an aligned
+/// run of dividends has one quotient, which rounding to zero spoils for negative numbers.
+fn quotient(a: DimInfo, b: DimInfo, k: Option<u8>, floors: bool) -> DimInfo {
+    let divisor = k.unwrap_or_else(|| b.divisibility_at(0, 0));
+    let same = a.contiguity.min(a.divisibility).min(divisor);
+    let same = if k.is_some() {
+        same
+    } else {
+        same.min(b.constancy)
+    };
+    let exact = k.map_or(0, |k| a.divisibility_at(0, 0).saturating_sub(k));
+    DimInfo {
+        contiguity: if k == Some(0) { a.contiguity } else { 0 },
+        divisibility: if k == Some(0) { a.divisibility } else { exact },
+        constancy: a
+            .constancy
+            .min(b.constancy)
+            .max(if floors { same } else { 0 }),
+    }
+}
+
+fn divide(a: &AxisInfo, b: &AxisInfo, floors: bool) -> AxisInfo {
+    let power = b.constant.filter(|&n| n > 0 && n & (n - 1) == 0);
+    let k = power.map(|n| n.trailing_zeros() as u8);
+    pairwise(a, b, |a, b| quotient(a, b, k, floors))
+}
+
+fn remainder(a: DimInfo, b: DimInfo, aligned: bool) -> DimInfo {
+    let modulus = b.divisibility_at(0, 0);
+    let run = a.contiguity.min(a.divisibility).min(modulus);
+    let run = if aligned { run.min(b.constancy) } else { 0 };
+    DimInfo {
+        contiguity: run,
+        divisibility: a.divisibility_at(run, 0).min(modulus),
+        constancy: a.constancy.min(b.constancy),
+    }
+}
+
+/// Bits below the lowest that either has stay clear.
+fn all_elements(a: DimInfo, b: DimInfo) -> DimInfo {
+    DimInfo {
+        contiguity: 0,
+        divisibility: a.divisibility_at(0, 0).min(b.divisibility_at(0, 0)),
+        constancy: a.constancy.min(b.constancy),
+    }
+}
+
+fn and(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
+    let (x, mask) = if a.constant.is_some() { (b, a) } else { (a, b) };
+    let low_mask = mask.constant.filter(|&m| m >= 0 && m & (m + 1) == 0);
+    if let Some(m) = low_mask {
+        // A remainder by a power of two, of negative numbers too.
+        let modulus = m.trailing_ones() as u8;
+        return map(x, |d| {
+            let run = d.contiguity.min(d.divisibility).min(modulus);
+            DimInfo {
+                contiguity: run,
+                divisibility: d.divisibility_at(run, 0),
+                constancy: d.constancy,
+            }
+        });
+    }
+    let clears = mask.constant.map_or(0, |m| m.trailing_zeros() as u8);
+    pairwise(x, mask, |d, m| DimInfo {
+        contiguity: 0,
+        divisibility: d.divisibility_at(0, 0).max(m.divisibility_at(0, 0)),
+        // Clearing the low bits makes the numbers of an aligned run equal.
+        constancy: d
+            .constancy
+            .min(m.constancy)
+            .max(d.contiguity.min(d.divisibility).min(clears)),
+    })
+}
+
+fn compare(a: &AxisInfo, b: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
+    let pred = data.ipred().copied().unwrap_or(IntPred::Eq);
+    // One bound for a whole run: `first` of it is below the bound if and only if all are.
+    let run = |x: DimInfo, bound: DimInfo, info: &AxisInfo, inclusive: bool| {
+        let multiple = if inclusive {
+            match info.constant.and_then(|c| c.checked_add(1)) {
+                Some(next) => next.trailing_zeros() as u8,
+                None => 0,
+            }
+        } else {
+            bound.divisibility_at(0, 0)
+        };
+        x.contiguity
+            .min(x.divisibility)
+            .min(multiple)
+            .min(bound.constancy)
+    };
+    // Whether the predicate separates at the bound itself or right behind it, for a run on the left.
+    let (behind, on_right_behind) = match pred {
+        IntPred::Eq | IntPred::Ne => (None, None),
+        IntPred::Slt | IntPred::Ult | IntPred::Sge | IntPred::Uge => (Some(false), Some(true)),
+        IntPred::Sle | IntPred::Ule | IntPred::Sgt | IntPred::Ugt => (Some(true), Some(false)),
+    };
+    pairwise(a, b, |x, y| {
+        let left = behind.map_or(0, |inclusive| run(x, y, b, inclusive));
+        let right = on_right_behind.map_or(0, |inclusive| run(y, x, a, inclusive));
+        DimInfo {
+            contiguity: 0,
+            divisibility: 0,
+            constancy: x.constancy.min(y.constancy).max(left).max(right),
+        }
+    })
+}
+
+fn select(cond: &AxisInfo, a: &AxisInfo, b: &AxisInfo, unit: u8) -> AxisInfo {
+    let mut out = a.meet(b, unit);
+    out.constant = a.constant.filter(|_| a.constant == b.constant);
+    for (i, dim) in out.dims.iter_mut().enumerate() {
+        let chosen = cond.dim(i).constancy;
+        dim.constancy = dim.constancy.min(chosen);
+        if dim.contiguity > chosen {
+            dim.contiguity = chosen;
+            let at = |x: &AxisInfo| x.dim(i).divisibility_at(chosen, unit);
+            dim.divisibility = at(a).min(at(b));
+        }
+    }
+    out
+}
+
+/// Extension to more bits: only runs that cannot wrap stay runs.
+fn widen(d: DimInfo) -> DimInfo {
+    let contiguity = d.contiguity.min(d.divisibility);
+    DimInfo {
+        contiguity,
+        divisibility: d.divisibility_at(contiguity, 0),
+        constancy: d.constancy,
+    }
+}
+
+fn ptr_cast(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> AxisInfo {
+    let from = unit(func.dfg.ty(arg).elem);
+    let keeps = from == unit(ty.elem);
+    map(x, |d| {
+        let contiguity = if keeps { d.contiguity } else { 0 };
+        DimInfo {
+            contiguity,
+            divisibility: d.divisibility_at(contiguity, from),
+            constancy: d.constancy,
+        }
+    })
+}
+
+/// Whether the result is not negative, given what is known of the operands; see [`AxisInfo::non_negative`].
+fn is_non_negative(infos: &SecondaryMap<Value, AxisInfo>, data: &InstData<Tile>) -> bool {
+    let arg = |i: usize| infos[data.args[i]].non_negative;
+    match data.op {
+        TileOp::Arange => data.start().is_some_and(|&s| s >= 0),
+        TileOp::ProgramId | TileOp::NumPrograms | TileOp::Zext => true,
+        TileOp::Iadd
+        | TileOp::Imul
+        | TileOp::Or
+        | TileOp::Xor
+        | TileOp::Smin
+        | TileOp::Umax
+        | TileOp::Sdiv
+        | TileOp::Udiv => arg(0) && arg(1),
+        TileOp::And | TileOp::Smax | TileOp::Umin | TileOp::Urem => arg(0) || arg(1),
+        TileOp::Select => arg(1) && arg(2),
+        TileOp::Shl | TileOp::Sshr | TileOp::Ushr | TileOp::Srem | TileOp::Sext => arg(0),
+        _ => false,
+    }
+}

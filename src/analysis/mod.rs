@@ -1,0 +1,9 @@
+//! Facts about functions, computed without changing them.
+
+pub mod axis;
+pub mod cfg;
+pub mod domtree;
+pub mod program;
+
+#[cfg(test)]
+pub(crate) mod testing;

@@ -1,0 +1,197 @@
+//! Primary contexts.
+
+use super::device::Device;
+use super::error::{DriverError, check};
+use super::ffi::{self, Handle};
+use core::marker::PhantomData;
+use std::fmt;
+use std::sync::Arc;
+
+/// A device's primary context, the one that the CUDA runtime and every library on it use, so
+/// their memory and streams and ours can be mixed. Clones share it.
+///
+/// What this module does happens with the context made current for the call; a context that
+/// another library had made current in the thread is current again afterwards.
+#[derive(Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Holds the reference to the primary context; released after [`Inner`]'s own drop.
+    owner: cust::context::Context,
+    raw: Handle,
+    device: Device,
+}
+
+impl Context {
+    /// Retains the primary context of `device`, which creates it if nobody has (a quarter of a
+    /// second).
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports: no memory, or a device in exclusive use, for instance.
+    pub fn new(device: &Device) -> Result<Context, DriverError> {
+        let previous = current()?;
+        let mut raw = 0;
+        // SAFETY: writes one handle; the device came from the driver.
+        let code = unsafe { ffi::cuDevicePrimaryCtxRetain(&raw mut raw, device.raw) };
+        check("cuDevicePrimaryCtxRetain", code)?;
+        // `cust` reads results as an enum that lacks newer codes. With the context alive, its
+        // own calls cannot fail with one of those.
+        let owner =
+            cust::device::Device::get_device(device.ordinal).and_then(cust::context::Context::new);
+        // SAFETY: gives back the reference taken above.
+        let code = unsafe { ffi::cuDevicePrimaryCtxRelease_v2(device.raw) };
+        check("cuDevicePrimaryCtxRelease", code)?;
+        let owner = owner.map_err(|error| DriverError::Call {
+            call: "cuDevicePrimaryCtxRetain",
+            code: error as i32,
+            name: format!("{error:?}"),
+            text: error.to_string(),
+        })?;
+        if previous != 0 {
+            // `cust` made the new context current.
+            set_current(previous)?;
+        }
+        Ok(Context {
+            inner: Arc::new(Inner {
+                owner,
+                raw,
+                device: device.clone(),
+            }),
+        })
+    }
+
+    /// The context's device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.inner.device
+    }
+
+    /// The same context for use with `cust`.
+    #[must_use]
+    pub fn cust(&self) -> &cust::context::Context {
+        &self.inner.owner
+    }
+
+    /// Waits for all work of the context, on every stream.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran, as of every call that waits: a fault in a kernel shows here,
+    /// and leaves the context unusable.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let _current = self.enter()?;
+        // SAFETY: takes nothing; a context is current.
+        check("cuCtxSynchronize", unsafe { ffi::cuCtxSynchronize() })
+    }
+
+    /// Free and total bytes of device memory.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn memory(&self) -> Result<(usize, usize), DriverError> {
+        let _current = self.enter()?;
+        let (mut free, mut total) = (0, 0);
+        // SAFETY: writes two sizes; a context is current.
+        let code = unsafe { ffi::cuMemGetInfo_v2(&raw mut free, &raw mut total) };
+        check("cuMemGetInfo", code)?;
+        Ok((free, total))
+    }
+
+    /// The driver's handle.
+    pub(super) fn raw(&self) -> Handle {
+        self.inner.raw
+    }
+
+    /// Whether both are the context of the same device.
+    pub(super) fn same(&self, other: &Context) -> bool {
+        self.inner.raw == other.inner.raw
+    }
+
+    /// An error unless `other`, the context of `what`, is this one.
+    pub(super) fn expect_same(
+        &self,
+        what: &'static str,
+        other: &Context,
+    ) -> Result<(), DriverError> {
+        if self.same(other) {
+            return Ok(());
+        }
+        Err(DriverError::Device {
+            what,
+            expected: self.device().ordinal,
+            got: other.device().ordinal,
+        })
+    }
+
+    /// Makes the context current in this thread until the guard goes.
+    ///
+    /// In a thread that had none it stays current, so that the next call finds it: that costs
+    /// nothing and is what the runtime does too.
+    pub(super) fn enter(&self) -> Result<Entered, DriverError> {
+        let previous = current()?;
+        if previous != self.inner.raw {
+            set_current(self.inner.raw)?;
+        }
+        let restore = previous != self.inner.raw && previous != 0;
+        Ok(Entered {
+            restore: restore.then_some(previous),
+            thread: PhantomData,
+        })
+    }
+}
+
+impl fmt::Debug for Context {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "Context({} {})",
+            self.device().ordinal,
+            self.device().name
+        )
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // The last reference may destroy the context; it should not stay current here.
+        if current() == Ok(self.raw) {
+            let _ = set_current(0);
+        }
+    }
+}
+
+/// See [`Context::enter`].
+pub(super) struct Entered {
+    restore: Option<Handle>,
+    /// The current context is the thread's: the guard must not leave it.
+    thread: PhantomData<*mut ()>,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        if let Some(previous) = self.restore {
+            // It was current a moment ago; if it went since, there is nobody to tell.
+            let _ = set_current(previous);
+        }
+    }
+}
+
+/// The thread's current context, or 0.
+fn current() -> Result<Handle, DriverError> {
+    let mut raw = 0;
+    // SAFETY: writes one handle.
+    check("cuCtxGetCurrent", unsafe {
+        ffi::cuCtxGetCurrent(&raw mut raw)
+    })?;
+    Ok(raw)
+}
+
+/// Makes `raw`, a live context or 0, the thread's current context.
+fn set_current(raw: Handle) -> Result<(), DriverError> {
+    // SAFETY: the callers pass a context that they hold, or the one that was current.
+    check("cuCtxSetCurrent", unsafe { ffi::cuCtxSetCurrent(raw) })
+}

@@ -1,0 +1,294 @@
+//! What can go wrong between this crate and the driver.
+
+use super::ffi::{self, Code};
+use super::version::{Capability, CudaVersion, PtxVersion};
+use core::ffi::{CStr, c_char};
+
+/// An error of the driver layer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriverError {
+    /// The driver's library cannot be opened: no GPU, or no driver installed.
+    #[error("no CUDA driver: {reason}")]
+    NoDriver {
+        /// The dynamic loader's message.
+        reason: String,
+    },
+
+    /// There is a driver, and it finds no device.
+    #[error("no CUDA device: the driver is installed and finds no GPU it may use")]
+    NoDevice,
+
+    /// No device has this number.
+    #[error("no device {ordinal}: this machine has {count}")]
+    DeviceOrdinal {
+        /// The number asked for.
+        ordinal: u32,
+        /// How many devices there are.
+        count: u32,
+    },
+
+    /// A call failed for a reason that has no variant of its own.
+    #[error("{call} failed: {text} ({name}, code {code})")]
+    Call {
+        /// The driver's function.
+        call: &'static str,
+        /// Its result.
+        code: i32,
+        /// The driver's name for the result, such as `CUDA_ERROR_ILLEGAL_ADDRESS`.
+        name: String,
+        /// The driver's sentence about it.
+        text: String,
+    },
+
+    /// The driver is too old to have a function.
+    #[error("the driver (CUDA {driver}) has no {call}: it needs CUDA {needed} or newer")]
+    Missing {
+        /// The function.
+        call: &'static str,
+        /// The driver's version.
+        driver: CudaVersion,
+        /// The first version that has it.
+        needed: CudaVersion,
+    },
+
+    /// An allocation does not fit.
+    #[error("out of device memory: {bytes} bytes asked for, {free} free")]
+    OutOfMemory {
+        /// The size asked for.
+        bytes: usize,
+        /// What the driver says is free.
+        free: usize,
+    },
+
+    /// The PTX is of a newer version than the driver's assembler knows.
+    #[error(
+        "the kernel is PTX {stated} and this driver (CUDA {driver}) takes PTX {newest} at most: \
+         update the driver, or compile for a lower target or without the newer features"
+    )]
+    PtxTooNew {
+        /// The version in the text.
+        stated: PtxVersion,
+        /// The newest one that the driver takes.
+        newest: PtxVersion,
+        /// The driver's version.
+        driver: CudaVersion,
+    },
+
+    /// The code is for other devices than this one.
+    #[error(
+        "the kernel is for {target} and this device is of compute capability {capability}: \
+         compile it for sm_{}{}", .capability.major, .capability.minor
+    )]
+    WrongTarget {
+        /// The target of the code; `a binary` where it cannot be told.
+        target: String,
+        /// What the device is.
+        capability: Capability,
+    },
+
+    /// The driver's assembler refused the PTX.
+    #[error("the driver's assembler refused the PTX ({name}, code {code}):\n{log}")]
+    Assemble {
+        /// The result of the call.
+        code: i32,
+        /// The driver's name for it.
+        name: String,
+        /// What the assembler wrote, with line numbers of the PTX.
+        log: String,
+    },
+
+    /// Machine code that is not a whole ELF file.
+    #[error("not a cubin: {reason}")]
+    BadCubin {
+        /// What is wrong.
+        reason: &'static str,
+    },
+
+    /// A text for the driver has a NUL inside.
+    #[error("{what} contains a NUL byte")]
+    Nul {
+        /// Which text.
+        what: &'static str,
+    },
+
+    /// The module has no such kernel.
+    #[error("the module has no kernel named {name}")]
+    NoFunction {
+        /// The name asked for.
+        name: String,
+    },
+
+    /// More shared memory than a block can have.
+    #[error(
+        "{name} needs {needed} bytes of shared memory a block ({dynamic} of them dynamic) and \
+         this device has {limit}: use smaller tiles or fewer stages"
+    )]
+    SharedMemory {
+        /// The kernel.
+        name: String,
+        /// Static and dynamic bytes.
+        needed: u32,
+        /// The dynamic ones.
+        dynamic: u32,
+        /// The device's limit.
+        limit: u32,
+    },
+
+    /// More threads than the kernel, with its registers, can have.
+    #[error("{name} was to run with {threads} threads a block and can have {limit}")]
+    Threads {
+        /// The kernel.
+        name: String,
+        /// The product of the block's sides.
+        threads: u64,
+        /// The most that the driver allows for this kernel.
+        limit: u32,
+    },
+
+    /// The grid is larger than the device allows.
+    #[error("{name}: grid side {axis} is {size} and can be {limit} at most")]
+    Grid {
+        /// The kernel.
+        name: String,
+        /// 0 to 2 for x to z.
+        axis: usize,
+        /// The side asked for.
+        size: u32,
+        /// The device's limit.
+        limit: u32,
+    },
+
+    /// The number of arguments differs from the number of parameters.
+    #[error("{name} takes {expected} arguments, {got} given")]
+    ArgumentCount {
+        /// The kernel.
+        name: String,
+        /// Its parameters.
+        expected: usize,
+        /// The arguments.
+        got: usize,
+    },
+
+    /// An argument is not what the parameter takes.
+    #[error("{name}: argument {index} is {got}, expected {expected}")]
+    Argument {
+        /// The kernel.
+        name: String,
+        /// Counted from 0.
+        index: usize,
+        /// The parameter, in words.
+        expected: String,
+        /// The argument, in words.
+        got: String,
+    },
+
+    /// Things of two devices were put together.
+    #[error("{what} belongs to device {got}, expected device {expected}")]
+    Device {
+        /// Which thing.
+        what: &'static str,
+        /// The device of the kernel or the copy.
+        expected: u32,
+        /// Its own device.
+        got: u32,
+    },
+
+    /// Something was made in a context that is not the device's primary one.
+    #[error("{what} belongs to another context than the device's primary one")]
+    ForeignContext {
+        /// Which thing.
+        what: &'static str,
+    },
+
+    /// A copy between places of different size, or a range outside a buffer.
+    #[error("{what}: {got} bytes, expected {expected}")]
+    Size {
+        /// What was tried.
+        what: &'static str,
+        /// The size given.
+        got: usize,
+        /// The size that fits.
+        expected: usize,
+    },
+}
+
+/// Turns a result into an error that names the call and has the driver's words.
+pub(super) fn check(call: &'static str, code: Code) -> Result<(), DriverError> {
+    if code == ffi::SUCCESS {
+        Ok(())
+    } else {
+        Err(failed(call, code))
+    }
+}
+
+/// The error of [`check`], out of the way of the calls that succeed.
+#[cold]
+fn failed(call: &'static str, code: Code) -> DriverError {
+    DriverError::Call {
+        call,
+        code,
+        name: name(code),
+        text: words(ffi::cuGetErrorString, code)
+            .unwrap_or_else(|| "an error unknown to the driver".to_owned()),
+    }
+}
+
+/// The driver's name for `code`.
+pub(super) fn name(code: Code) -> String {
+    words(ffi::cuGetErrorName, code).unwrap_or_else(|| "unnamed".to_owned())
+}
+
+/// The text that `ask` gives for `code`.
+fn words(
+    ask: unsafe extern "C" fn(Code, *mut *const c_char) -> Code,
+    code: Code,
+) -> Option<String> {
+    let mut text = core::ptr::null();
+    // SAFETY: both functions that are passed take any code and write one pointer.
+    let known = unsafe { ask(code, &raw mut text) } == ffi::SUCCESS;
+    if !known || text.is_null() {
+        return None;
+    }
+    // SAFETY: on success the pointer is null or a C string that lives as long as the driver.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(text.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_numbers_stand_in_the_messages() {
+        let error = DriverError::PtxTooNew {
+            stated: PtxVersion { major: 9, minor: 2 },
+            newest: PtxVersion { major: 9, minor: 0 },
+            driver: CudaVersion(13_000),
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("PTX 9.2") && text.contains("PTX 9.0"),
+            "{text}"
+        );
+        assert!(text.contains("CUDA 13.0"), "{text}");
+
+        let error = DriverError::WrongTarget {
+            target: "sm_100a".to_owned(),
+            capability: Capability { major: 9, minor: 0 },
+        };
+        let text = error.to_string();
+        assert!(
+            text.contains("sm_100a") && text.contains("compile it for sm_90"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn codes_that_nobody_knows_are_errors_too() {
+        let error = check("cuSomething", 12_345).expect_err("not zero");
+        let text = error.to_string();
+        assert!(text.starts_with("cuSomething failed"), "{text}");
+        assert!(text.ends_with("code 12345)"), "{text}");
+    }
+}

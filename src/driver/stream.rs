@@ -1,0 +1,264 @@
+//! Streams, owned and borrowed, and events.
+
+use super::context::Context;
+use super::error::{DriverError, check};
+use super::ffi::{self, Handle};
+use super::module::Module;
+use core::ffi::{c_uint, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A queue of work on a device.
+#[derive(Debug)]
+pub struct Stream {
+    context: Context,
+    raw: Handle,
+    owned: bool,
+    /// While `Graph::capture` records this stream: the modules whose kernels were launched,
+    /// which the graph keeps loaded.
+    recorded: Mutex<Option<Vec<Module>>>,
+}
+
+impl Stream {
+    /// Makes a stream that does not wait for the default stream, nor makes it wait.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn new(context: &Context) -> Result<Stream, DriverError> {
+        /// `CU_STREAM_NON_BLOCKING`, which `cust` 0.3.2 accepts and drops.
+        const NON_BLOCKING: c_uint = 1;
+        let _current = context.enter()?;
+        let mut raw = 0;
+        // SAFETY: writes one handle; a context is current.
+        let code = unsafe { ffi::cuStreamCreate(&raw mut raw, NON_BLOCKING) };
+        check("cuStreamCreate", code)?;
+        Ok(Stream::with(context, raw, true))
+    }
+
+    /// The default stream of the context.
+    #[must_use]
+    pub fn null(context: &Context) -> Stream {
+        Stream::with(context, 0, false)
+    }
+
+    /// Borrows a stream that another library made, `cudaStream_t` and `CUstream` alike. It is
+    /// never destroyed here.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::ForeignContext`] if the stream is not of this context.
+    ///
+    /// # Safety
+    ///
+    /// The handle is one of a stream (or 0, 1 or 2, the special values of CUDA) and stays valid
+    /// as long as the result lives.
+    pub unsafe fn from_raw(context: &Context, raw: *mut c_void) -> Result<Stream, DriverError> {
+        let stream = Stream::with(context, raw.addr(), false);
+        // The special values belong to whichever context is current.
+        if stream.raw > 2 {
+            let _current = context.enter()?;
+            let mut owner = 0;
+            // SAFETY: the caller vouches for the handle; writes one handle.
+            let code = unsafe { ffi::cuStreamGetCtx(stream.raw, &raw mut owner) };
+            check("cuStreamGetCtx", code)?;
+            if owner != context.raw() {
+                return Err(DriverError::ForeignContext { what: "the stream" });
+            }
+        }
+        Ok(stream)
+    }
+
+    fn with(context: &Context, raw: Handle, owned: bool) -> Stream {
+        Stream {
+            context: context.clone(),
+            raw,
+            owned,
+            recorded: Mutex::new(None),
+        }
+    }
+
+    /// The handle, for other libraries. An owned stream is destroyed with `self`.
+    #[must_use]
+    pub fn as_raw(&self) -> *mut c_void {
+        core::ptr::without_provenance_mut(self.raw)
+    }
+
+    /// The handle.
+    pub(super) fn raw(&self) -> Handle {
+        self.raw
+    }
+
+    /// The stream's context.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The list of modules. Nothing that can panic happens under the lock.
+    pub(super) fn recorded(&self) -> MutexGuard<'_, Option<Vec<Module>>> {
+        self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a kernel of `module` was launched, if the stream is being recorded.
+    pub(super) fn keep(&self, module: &Module) {
+        if let Some(modules) = &mut *self.recorded()
+            && !modules.last().is_some_and(|last| last.same(module))
+        {
+            modules.push(module.clone());
+        }
+    }
+
+    /// Waits until all work of the stream is done.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let _current = self.context.enter()?;
+        // SAFETY: the handle is alive, see `from_raw`.
+        let code = unsafe { ffi::cuStreamSynchronize(self.raw) };
+        check("cuStreamSynchronize", code)
+    }
+
+    /// Whether all work of the stream is done.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran.
+    pub fn is_done(&self) -> Result<bool, DriverError> {
+        let _current = self.context.enter()?;
+        // SAFETY: the handle is alive.
+        ready("cuStreamQuery", unsafe { ffi::cuStreamQuery(self.raw) })
+    }
+
+    /// Whether the stream is being captured into a graph, by whomever.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn is_capturing(&self) -> Result<bool, DriverError> {
+        let _current = self.context.enter()?;
+        let mut status = 0;
+        // SAFETY: the handle is alive; writes one enumerator.
+        let code = unsafe { ffi::cuStreamIsCapturing(self.raw, &raw mut status) };
+        check("cuStreamIsCapturing", code)?;
+        Ok(status != 0)
+    }
+
+    /// Lets what is put into the stream from now on wait for `event`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn wait(&self, event: &Event) -> Result<(), DriverError> {
+        let _current = self.context.enter()?;
+        // SAFETY: both handles are alive.
+        let code = unsafe { ffi::cuStreamWaitEvent(self.raw, event.raw, 0) };
+        check("cuStreamWaitEvent", code)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if self.owned
+            && let Ok(_current) = self.context.enter()
+        {
+            // SAFETY: made by `new` and not used afterwards; work under way still finishes.
+            let _ = unsafe { ffi::cuStreamDestroy_v2(self.raw) };
+        }
+    }
+}
+
+/// A mark in a stream, with the time at which the stream reached it.
+#[derive(Debug)]
+pub struct Event {
+    context: Context,
+    raw: Handle,
+}
+
+impl Event {
+    /// Makes an event that can time.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn new(context: &Context) -> Result<Event, DriverError> {
+        let _current = context.enter()?;
+        let mut raw = 0;
+        // SAFETY: writes one handle; a context is current.
+        check("cuEventCreate", unsafe {
+            ffi::cuEventCreate(&raw mut raw, 0)
+        })?;
+        Ok(Event {
+            context: context.clone(),
+            raw,
+        })
+    }
+
+    /// Puts the mark behind what `stream` holds now.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::Device`] for a stream of another device.
+    pub fn record(&self, stream: &Stream) -> Result<(), DriverError> {
+        self.context.expect_same("the stream", &stream.context)?;
+        let _current = self.context.enter()?;
+        // SAFETY: both handles are alive.
+        let code = unsafe { ffi::cuEventRecord(self.raw, stream.raw) };
+        check("cuEventRecord", code)
+    }
+
+    /// Waits until the mark was reached.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran before it.
+    pub fn synchronize(&self) -> Result<(), DriverError> {
+        let _current = self.context.enter()?;
+        // SAFETY: the handle is alive.
+        let code = unsafe { ffi::cuEventSynchronize(self.raw) };
+        check("cuEventSynchronize", code)
+    }
+
+    /// Whether the mark was reached.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran before it.
+    pub fn is_done(&self) -> Result<bool, DriverError> {
+        let _current = self.context.enter()?;
+        // SAFETY: the handle is alive.
+        ready("cuEventQuery", unsafe { ffi::cuEventQuery(self.raw) })
+    }
+
+    /// Milliseconds from `start` to this event, to about half a microsecond.
+    ///
+    /// # Errors
+    ///
+    /// A [`DriverError::Call`] if one was not recorded, or not reached yet.
+    pub fn elapsed_ms(&self, start: &Event) -> Result<f32, DriverError> {
+        let _current = self.context.enter()?;
+        let mut milliseconds = 0.0;
+        // SAFETY: both handles are alive; writes one float.
+        let code = unsafe { ffi::cuEventElapsedTime(&raw mut milliseconds, start.raw, self.raw) };
+        check("cuEventElapsedTime", code)?;
+        Ok(milliseconds)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if let Ok(_current) = self.context.enter() {
+            // SAFETY: made by `new` and not used afterwards.
+            let _ = unsafe { ffi::cuEventDestroy_v2(self.raw) };
+        }
+    }
+}
+
+/// The result of a query.
+fn ready(call: &'static str, code: ffi::Code) -> Result<bool, DriverError> {
+    if code == ffi::NOT_READY {
+        return Ok(false);
+    }
+    check(call, code).map(|()| true)
+}

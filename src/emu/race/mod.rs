@@ -1,0 +1,59 @@
+//! Detection of unordered accesses.
+//!
+//! Time is one counter that advances whenever some thread publishes what it did: at a barrier, a
+//! fence or a releasing atomic. Each byte remembers its last write and two last reads as thread and
+//! time. An access is ordered before the present one if the present thread *knows* the other
+//! thread up to that time, which is what the synchronisation so far gave it (FastTrack's epochs,
+//! with one clock in place of one for each thread):
+//!
+//! - a CTA barrier joins what all its warps know and gives it to the warps that wait;
+//! - `bar.warp.sync` orders the lanes of its mask;
+//! - a releasing atomic leaves what its thread knows at the address; an acquiring one that meets
+//!   it takes it over. A fence turns the relaxed accesses behind it into releasing ones and those
+//!   before it into acquiring ones.
+//!
+//! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
+//! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
+//! two readers of a byte are remembered; a barrier that a part of a warp reaches alone counts for
+//! the whole warp; scopes of atomics are ignored, and so are proxies.
+
+mod clock;
+mod shadow;
+
+pub(super) use clock::{Joined, Releases, Strong, WarpClock};
+pub(super) use shadow::{Access, Conflict, Shadow};
+
+/// One access: who, when, where in the text. `time` zero means none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Record {
+    /// Warp number in the grid, times 32, plus lane.
+    pub(super) who: u32,
+    time: u32,
+    /// Line of the text, with the top bit set for strong accesses.
+    line: u32,
+}
+
+const STRONG: u32 = 1 << 31;
+
+impl Record {
+    pub(super) fn line(self) -> u32 {
+        self.line & !STRONG
+    }
+
+    fn strong(self) -> bool {
+        self.line & STRONG != 0
+    }
+}
+
+/// The lanes of a mask.
+pub(super) fn lanes(mask: u32) -> impl Iterator<Item = u32> {
+    let mut rest = mask;
+    std::iter::from_fn(move || {
+        if rest == 0 {
+            return None;
+        }
+        let lane = rest.trailing_zeros();
+        rest &= rest - 1;
+        Some(lane)
+    })
+}

@@ -1,0 +1,168 @@
+//! The last accesses to every byte.
+
+use super::clock::WarpClock;
+use super::{Record, STRONG};
+use crate::emu::error::AccessKind;
+
+/// The memory of one granule.
+#[derive(Clone, Copy, Debug, Default)]
+struct Cell {
+    write: Record,
+    reads: [Record; 2],
+}
+
+/// Bytes of a page of the shadow.
+const PAGE: usize = 512;
+
+/// The accesses to one page, by granules of four bytes until a smaller access comes.
+#[derive(Clone, Debug)]
+struct Page {
+    granule_log2: u32,
+    cells: Vec<Cell>,
+}
+
+/// The accesses to one region.
+#[derive(Clone, Debug, Default)]
+pub(in crate::emu) struct Shadow {
+    pages: Vec<Option<Box<Page>>>,
+}
+
+/// One access to be checked.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::emu) struct Access {
+    pub(in crate::emu) lane: u32,
+    pub(in crate::emu) line: u32,
+    pub(in crate::emu) read: bool,
+    pub(in crate::emu) write: bool,
+    pub(in crate::emu) strong: bool,
+    /// A write that leaves the bytes as they are, which no other write can tell.
+    pub(in crate::emu) same_value: bool,
+}
+
+/// An earlier access that is not ordered.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::emu) struct Conflict {
+    pub(in crate::emu) other: Record,
+    pub(in crate::emu) kind: AccessKind,
+    pub(in crate::emu) other_kind: AccessKind,
+    /// Offset of the byte.
+    pub(in crate::emu) offset: usize,
+}
+
+impl Shadow {
+    pub(in crate::emu) fn new(bytes: usize) -> Shadow {
+        Shadow {
+            pages: vec![None; bytes.div_ceil(PAGE)],
+        }
+    }
+
+    /// Checks an access to `bytes` bytes, aligned to their number, and remembers it.
+    #[inline]
+    pub(in crate::emu) fn access(
+        &mut self,
+        clock: &WarpClock,
+        now: u32,
+        offset: usize,
+        bytes: usize,
+        access: Access,
+    ) -> Option<Conflict> {
+        let page = self.pages[offset / PAGE].get_or_insert_with(|| {
+            let small = bytes.trailing_zeros().min(2);
+            Box::new(Page {
+                granule_log2: small,
+                cells: vec![Cell::default(); PAGE >> small],
+            })
+        });
+        if bytes < 1 << page.granule_log2 {
+            page.refine(bytes.trailing_zeros());
+        }
+        let in_page = offset % PAGE;
+        let log2 = page.granule_log2;
+        let me = Record {
+            who: clock.warp << 5 | access.lane,
+            time: now,
+            line: access.line | if access.strong { STRONG } else { 0 },
+        };
+        let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
+        for (index, cell) in page.cells[range.clone()].iter_mut().enumerate() {
+            if let Some((other, other_kind)) = cell.access(clock, me, access) {
+                let kind = if access.strong {
+                    AccessKind::Atomic
+                } else if access.write {
+                    AccessKind::Write
+                } else {
+                    AccessKind::Read
+                };
+                let offset = offset - in_page + ((range.start + index) << log2);
+                return Some(Conflict {
+                    other,
+                    kind,
+                    other_kind,
+                    offset,
+                });
+            }
+        }
+        None
+    }
+}
+
+impl Page {
+    /// Goes over to smaller granules.
+    fn refine(&mut self, log2: u32) {
+        let copies = 1 << (self.granule_log2 - log2);
+        self.cells = self
+            .cells
+            .iter()
+            .flat_map(|&cell| std::iter::repeat_n(cell, copies))
+            .collect();
+        self.granule_log2 = log2;
+    }
+}
+
+fn kind(record: Record, plain: AccessKind) -> AccessKind {
+    if record.strong() {
+        AccessKind::Atomic
+    } else {
+        plain
+    }
+}
+
+impl Cell {
+    #[inline]
+    fn access(
+        &mut self,
+        clock: &WarpClock,
+        me: Record,
+        access: Access,
+    ) -> Option<(Record, AccessKind)> {
+        let lane = access.lane;
+        let harmless = |other: Record| other.strong() && access.strong;
+        if (access.read || !access.same_value)
+            && !harmless(self.write)
+            && !clock.knows(lane, self.write)
+        {
+            return Some((self.write, kind(self.write, AccessKind::Write)));
+        }
+        if access.write {
+            for read in self.reads {
+                if !clock.knows(lane, read) && !harmless(read) {
+                    return Some((read, kind(read, AccessKind::Read)));
+                }
+            }
+            self.write = me;
+            self.reads = [Record::default(); 2];
+        } else {
+            let [first, second] = self.reads;
+            // A reader that is ordered before this one adds nothing: who is ordered behind this
+            // one is ordered behind it too.
+            if first.time == 0 || clock.knows(lane, first) {
+                self.reads[0] = me;
+            } else if second.time == 0 || clock.knows(lane, second) {
+                self.reads[1] = me;
+            } else {
+                self.reads = [me, first];
+            }
+        }
+        None
+    }
+}

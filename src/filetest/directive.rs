@@ -1,0 +1,128 @@
+//! What the comments of a file test ask for.
+
+use super::Failure;
+use crate::emit::Stage;
+use crate::settings::{Options, Target};
+use crate::text::parse::{Comment, comments};
+
+/// What a `; test:` line asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Parse,
+    RoundTrip,
+    Verify,
+    Stage(Stage),
+    Run,
+}
+
+/// A `; test:` line.
+#[derive(Clone, Debug)]
+pub(crate) struct Test {
+    pub(crate) line: u32,
+    pub(crate) kind: Kind,
+    pub(crate) target: Target,
+    pub(crate) options: Options,
+}
+
+/// An annotation: its words and its line.
+#[derive(Clone, Debug)]
+pub(crate) struct Note {
+    pub(crate) line: u32,
+    pub(crate) words: String,
+}
+
+/// A `; check:` or `; not:` line.
+#[derive(Clone, Debug)]
+pub(crate) struct Check {
+    pub(crate) note: Note,
+    pub(crate) must_occur: bool,
+}
+
+/// The comments of a file that mean something.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Directives {
+    pub(crate) tests: Vec<Test>,
+    pub(crate) errors: Vec<Note>,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) runs: Vec<Note>,
+}
+
+impl Directives {
+    pub(crate) fn parse(text: &str) -> Result<Directives, Vec<Failure>> {
+        let mut directives = Directives::default();
+        let mut failures = Vec::new();
+        for comment in comments(text) {
+            let Some((key, words)) = comment.text.split_once(':') else {
+                continue;
+            };
+            let note = note(&comment, words);
+            match key {
+                "test" => match parse_test(&note) {
+                    Ok(test) => directives.tests.push(test),
+                    Err(message) => failures.push(Failure::new(note.line, message)),
+                },
+                "error" => directives.errors.push(note),
+                "check" | "not" => directives.checks.push(Check {
+                    note,
+                    must_occur: key == "check",
+                }),
+                "run" => directives.runs.push(note),
+                _ => {}
+            }
+        }
+        if failures.is_empty() {
+            Ok(directives)
+        } else {
+            Err(failures)
+        }
+    }
+}
+
+fn note(comment: &Comment, words: &str) -> Note {
+    Note {
+        line: comment.pos.line,
+        words: words.trim().to_owned(),
+    }
+}
+
+fn parse_test(note: &Note) -> Result<Test, String> {
+    let mut words = note.words.split_whitespace();
+    let name = words.next().unwrap_or("");
+    let kind = match name {
+        "parse" => Kind::Parse,
+        "roundtrip" => Kind::RoundTrip,
+        "verify" => Kind::Verify,
+        "run" => Kind::Run,
+        _ => match Stage::from_name(name) {
+            Some(stage) => Kind::Stage(stage),
+            None => {
+                let known = "parse, roundtrip, verify, run and the stages";
+                return Err(format!("unknown test `{name}`; known are {known}"));
+            }
+        },
+    };
+    let mut test = Test {
+        line: note.line,
+        kind,
+        target: Target::SM_80,
+        options: Options {
+            verify_passes: true,
+            ..Options::DEFAULT
+        },
+    };
+    for word in words {
+        match word.split_once('=') {
+            None if word.starts_with("sm_") => {
+                test.target = Target::parse(word).map_err(|e| e.to_string())?;
+            }
+            None if word == "no-fp-fusion" => test.options.fp_fusion = false,
+            None if word == "line-info" => test.options.line_info = true,
+            Some(("maxnreg", number)) => {
+                let number = number.parse().map_err(|_| "maxnreg= needs a number")?;
+                test.options.max_registers = Some(number);
+            }
+            _ => return Err(format!("unknown flag `{word}`")),
+        }
+    }
+    Ok(test)
+}

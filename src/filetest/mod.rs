@@ -1,0 +1,203 @@
+//! File tests: `.tir` files that say in comments what is to be done with them and what comes out.
+//!
+//! ```text
+//! ; test: parse                 the file can be read; with `; error:` comments: it has exactly these mistakes
+//! ; test: roundtrip             printing what was read gives the text of the file, comments aside
+//! ; test: verify                every function is valid; with `; error:` comments: it breaks exactly these rules
+//! ; test: ptx sm_80 [flags]     the text at a stage (opt, layout, shared, thread, ptx, stats) is as expected
+//! ; test: run [sm_80] [flags]   the `; run:` lines hold on interpreter, emulator and GPU
+//! ```
+//!
+//! Flags are `no-fp-fusion`, `line-info` and `maxnreg=N`. A comment belongs to the function it stands in or
+//! follows, or to the first one.
+//!
+//! - `; error: CODE words` stands on the guilty line. Code, line and words must all match, and a violation
+//!   without a comment fails the test. Without a code it expects the compiler to refuse the function.
+//! - `; check: words` lines must occur in the text in this order, `; not: words` must not occur between its neighbours.
+//! - Without `check` lines the expected text of a stage is the block of comments right after the
+//!   function, compared as a whole. `BLESS=1` rewrites it in place.
+//! - `; run:` lines are described in [`run`].
+
+mod directive;
+mod expect;
+pub mod run;
+mod stages;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::text::parse::{Checks, parse_file, parse_file_with};
+
+use directive::{Directives, Kind};
+
+/// How file tests are run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Rewrite expectations instead of comparing with them.
+    pub bless: bool,
+}
+
+impl Config {
+    /// What the environment asks for: `BLESS=1` rewrites.
+    pub fn from_env() -> Config {
+        Config {
+            bless: std::env::var_os("BLESS").is_some_and(|value| value == "1"),
+        }
+    }
+}
+
+/// Why a file test fails.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Line of the file, first is 1; zero for the file as a whole.
+    pub line: u32,
+    /// What is not as it should be.
+    pub message: String,
+}
+
+impl Failure {
+    pub(crate) fn new(line: u32, message: impl Into<String>) -> Failure {
+        Failure {
+            line,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => f.write_str(&self.message),
+            line => write!(f, "line {line}: {}", self.message),
+        }
+    }
+}
+
+/// What a test did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// What is not as it should be.
+    pub failures: Vec<Failure>,
+    /// What could not be tried here, each once.
+    pub skipped: Vec<String>,
+    /// The text with expectations rewritten, if that was asked for and changes it.
+    pub blessed: Option<String>,
+}
+
+impl Report {
+    fn fail(&mut self, line: u32, message: impl Into<String>) {
+        self.failures.push(Failure::new(line, message));
+    }
+
+    fn skip(&mut self, reason: String) {
+        if !self.skipped.contains(&reason) {
+            self.skipped.push(reason);
+        }
+    }
+}
+
+/// Runs the test that a text describes.
+pub fn run_text(text: &str, config: Config) -> Report {
+    let mut report = Report::default();
+    let directives = match Directives::parse(text) {
+        Ok(directives) => directives,
+        Err(failures) => {
+            report.failures = failures;
+            return report;
+        }
+    };
+    if directives.tests.is_empty() {
+        let message = "the file has no `; test:` line; see the documentation of file tests";
+        report.fail(0, message);
+    }
+    for test in &directives.tests {
+        match &test.kind {
+            Kind::Parse => expect::check_parse(parse_file(text), &directives, &mut report),
+            Kind::Verify => match parse_file_with(text, Checks::None) {
+                Ok(file) => expect::check_verify(&file, &directives, &mut report),
+                Err(errors) => report_parse_errors(&errors, &mut report),
+            },
+            Kind::RoundTrip => match parse_file(text) {
+                Ok(file) => expect::check_round_trip(text, &file, &mut report),
+                Err(errors) => report_parse_errors(&errors, &mut report),
+            },
+            Kind::Stage(stage) => match parse_file(text) {
+                Ok(file) => {
+                    let context = stages::Context {
+                        text,
+                        directives: &directives,
+                        test,
+                        stage: *stage,
+                        config,
+                    };
+                    stages::check(&file, &context, &mut report);
+                }
+                Err(errors) => report_parse_errors(&errors, &mut report),
+            },
+            Kind::Run => match parse_file(text) {
+                Ok(file) => run::check(&file, &directives, test, &mut report),
+                Err(errors) => report_parse_errors(&errors, &mut report),
+            },
+        }
+    }
+    report
+}
+
+fn report_parse_errors(errors: &[crate::text::parse::ParseError], report: &mut Report) {
+    for error in errors {
+        report.fail(error.pos.line, error.to_string());
+    }
+}
+
+/// Runs the test in a file; rewrites the file if the test was blessed.
+pub fn run_file(path: &Path, config: Config) -> io::Result<Report> {
+    let text = std::fs::read_to_string(path)?;
+    let report = run_text(&text, config);
+    if let Some(blessed) = &report.blessed {
+        write_atomically(path, blessed.as_bytes())?;
+    }
+    Ok(report)
+}
+
+/// Every `.tir` file at or below a path, sorted.
+pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ext| ext == "tir") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Writes a file so that at any time it has its old or its new contents: to a temporary file in the same
+/// folder, which then takes its place.
+pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut name = path
+        .file_name()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?
+        .to_owned();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let result =
+        std::fs::write(&temporary, contents).and_then(|()| std::fs::rename(&temporary, path));
+    if result.is_err() {
+        // The first error is the one worth reporting.
+        let _ = std::fs::remove_file(&temporary);
+    }
+    result
+}

@@ -1,0 +1,274 @@
+//! What runs a kernel: the interpreter, which is the reference, and whatever runs compiled code.
+
+use crate::compile::compile;
+use crate::emu;
+use crate::interp;
+use crate::ir::function::TileFunction;
+use crate::ir::types::Scalar;
+use crate::settings::{Options, Target};
+
+/// An argument of a kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Argument {
+    pub(super) name: String,
+    pub(super) it: ArgValue,
+}
+
+/// What a parameter gets.
+#[derive(Clone, Debug)]
+pub(super) enum ArgValue {
+    Scalar {
+        scalar: Scalar,
+        bits: u64,
+    },
+    Null,
+    /// A buffer of its own; without bits nobody may read it before it is written.
+    Buffer {
+        scalar: Scalar,
+        count: usize,
+        bits: Option<Vec<u64>>,
+    },
+}
+
+/// The elements of a buffer after a run; none where nobody wrote.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Contents(pub(super) Vec<Option<u64>>);
+
+/// A kernel with its arguments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Job<'a> {
+    pub(super) func: &'a TileFunction,
+    pub(super) grid: [u32; 3],
+    pub(super) args: &'a [Argument],
+    pub(super) target: Target,
+    pub(super) options: &'a Options,
+    /// Chooses a schedule where there is a choice.
+    pub(super) seed: u64,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub(super) enum Outcome {
+    /// It came to its end; what each argument's buffer holds, none for other arguments.
+    Done(Vec<Option<Contents>>),
+    /// It cannot be run here.
+    Skipped(String),
+    /// It did not come to its end, or did something undefined.
+    Failed(String),
+}
+
+/// Something that runs kernels.
+pub(super) trait Executor {
+    /// Its name for messages.
+    fn name(&self) -> &'static str;
+    /// Whether the seed changes what it does.
+    fn is_seeded(&self) -> bool;
+    /// Runs a kernel.
+    fn run(&self, job: &Job<'_>) -> Outcome;
+}
+
+/// What the others are compared with.
+pub(super) fn reference() -> impl Executor {
+    Interpreter
+}
+
+/// Those that are compared with the reference.
+pub(super) fn executors() -> Vec<Box<dyn Executor>> {
+    vec![
+        Box::new(Emulator),
+        #[cfg(feature = "cuda")]
+        Box::new(super::gpu::Gpu),
+        #[cfg(not(feature = "cuda"))]
+        Box::new(NoGpu),
+    ]
+}
+
+/// The first lines of a PTX text that fault messages refer to would drown a report; this is the line itself.
+fn line_of(ptx: &str, line: Option<u32>) -> String {
+    let text = line.and_then(|line| ptx.lines().nth(line as usize - 1));
+    text.map_or(String::new(), |text| format!("\n    {}", text.trim()))
+}
+
+/// The bytes of elements as they lie in memory.
+pub(super) fn to_bytes(scalar: Scalar, bits: &[u64]) -> Vec<u8> {
+    let size = scalar.bytes() as usize;
+    let bytes = bits.iter().map(|bits| bits.to_le_bytes());
+    bytes
+        .flat_map(|bytes| bytes.into_iter().take(size))
+        .collect()
+}
+
+/// The bits of an element as it lies in memory.
+pub(super) fn from_bytes(bytes: &[u8]) -> u64 {
+    let mut all = [0; 8];
+    all[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(all)
+}
+
+/// The elements of a buffer that `read` gives by byte offset and size, or not if nobody wrote them.
+pub(super) fn contents(
+    scalar: Scalar,
+    count: usize,
+    read: impl Fn(u64, usize) -> Option<u64>,
+) -> Contents {
+    let size = scalar.bytes() as usize;
+    Contents((0..count).map(|i| read((i * size) as u64, size)).collect())
+}
+
+struct Interpreter;
+
+impl Executor for Interpreter {
+    fn name(&self) -> &'static str {
+        "interpreter"
+    }
+
+    fn is_seeded(&self) -> bool {
+        false
+    }
+
+    fn run(&self, job: &Job<'_>) -> Outcome {
+        let mut memory = interp::Memory::new();
+        let mut addresses = Vec::new();
+        for arg in job.args {
+            addresses.push(match &arg.it {
+                ArgValue::Buffer {
+                    scalar,
+                    bits: Some(bits),
+                    ..
+                } => memory.alloc_bytes(&to_bytes(*scalar, bits)),
+                ArgValue::Buffer {
+                    scalar,
+                    count,
+                    bits: None,
+                } => memory.alloc(count * scalar.bytes() as usize),
+                ArgValue::Scalar { .. } | ArgValue::Null => 0,
+            });
+        }
+        let args: Vec<interp::Arg> = job
+            .args
+            .iter()
+            .zip(&addresses)
+            .map(|(arg, &address)| match &arg.it {
+                ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
+                ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
+            })
+            .collect();
+        let launch = interp::Launch {
+            grid: job.grid,
+            args: &args,
+        };
+        let result = interp::run(job.func, &launch, &mut memory, &interp::Options::default());
+        if let Err(error) = result {
+            return Outcome::Failed(error.to_string());
+        }
+        let read = |address: u64, bytes: usize| memory.read(address, bytes).ok().map(from_bytes);
+        let outputs = job
+            .args
+            .iter()
+            .zip(&addresses)
+            .map(|(arg, &address)| match &arg.it {
+                ArgValue::Buffer { scalar, count, .. } => {
+                    Some(contents(*scalar, *count, |at, size| {
+                        read(address + at, size)
+                    }))
+                }
+                ArgValue::Scalar { .. } | ArgValue::Null => None,
+            });
+        Outcome::Done(outputs.collect())
+    }
+}
+
+/// The PTX emulator, with every check on.
+struct Emulator;
+
+impl Executor for Emulator {
+    fn name(&self) -> &'static str {
+        "emulator"
+    }
+
+    fn is_seeded(&self) -> bool {
+        true
+    }
+
+    fn run(&self, job: &Job<'_>) -> Outcome {
+        let kernel = match compile(job.func, job.target, job.options) {
+            Ok(kernel) => kernel,
+            Err(error) => return Outcome::Failed(format!("{}: {error}", job.target)),
+        };
+        let module = match emu::Module::parse(&kernel.ptx) {
+            Ok(module) => module,
+            Err(error) => return Outcome::Failed(format!("{error}\n{}", kernel.ptx)),
+        };
+        let mut memory = emu::Memory::new();
+        let mut addresses = Vec::new();
+        let mut args = Vec::new();
+        for arg in job.args {
+            let address = match &arg.it {
+                ArgValue::Buffer {
+                    scalar,
+                    bits: Some(bits),
+                    ..
+                } => memory.alloc_bytes(&to_bytes(*scalar, bits)),
+                ArgValue::Buffer {
+                    scalar,
+                    count,
+                    bits: None,
+                } => memory.alloc(count * scalar.bytes() as usize),
+                ArgValue::Scalar { .. } | ArgValue::Null => 0,
+            };
+            addresses.push(address);
+            args.push(match &arg.it {
+                ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, &[*bits])),
+                ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
+            });
+        }
+        let launch = emu::Launch {
+            grid: job.grid,
+            block: [32 * kernel.meta.num_warps, 1, 1],
+            shared_bytes: kernel.meta.shared,
+            args: &args,
+            options: emu::Options {
+                seed: job.seed,
+                ..emu::Options::default()
+            },
+        };
+        if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
+            let line = line_of(&kernel.ptx, error.line());
+            return Outcome::Failed(format!("{}: {error}{line}", job.target));
+        }
+        let read =
+            |address: u64, bytes: usize| memory.read(address, bytes).ok().map(|b| from_bytes(&b));
+        let outputs = job.args.iter().zip(&addresses);
+        Outcome::Done(
+            outputs
+                .map(|(arg, &address)| match &arg.it {
+                    ArgValue::Buffer { scalar, count, .. } => {
+                        Some(contents(*scalar, *count, |at, size| {
+                            read(address + at, size)
+                        }))
+                    }
+                    ArgValue::Scalar { .. } | ArgValue::Null => None,
+                })
+                .collect(),
+        )
+    }
+}
+
+/// Stands for the GPU in a build that cannot reach one.
+#[cfg(not(feature = "cuda"))]
+struct NoGpu;
+
+#[cfg(not(feature = "cuda"))]
+impl Executor for NoGpu {
+    fn name(&self) -> &'static str {
+        "GPU"
+    }
+
+    fn is_seeded(&self) -> bool {
+        false
+    }
+
+    fn run(&self, _job: &Job<'_>) -> Outcome {
+        Outcome::Skipped("built without the feature `cuda`".to_owned())
+    }
+}

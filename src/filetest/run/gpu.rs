@@ -1,0 +1,186 @@
+//! The first GPU of the machine.
+//!
+//! A GPU does not say which bytes were written. So a kernel with outputs that start as poison runs twice, on
+//! different poison: what equals the poison both times was not written.
+
+use std::sync::OnceLock;
+
+use super::exec::{ArgValue, Executor, Job, Outcome, contents, from_bytes, to_bytes};
+use crate::compile::{CompiledKernel, ParamKind, compile};
+use crate::driver::{
+    Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
+    Stream, launch,
+};
+
+/// Bytes on each side of a buffer that no kernel may touch.
+const GUARD: usize = 4096;
+/// Fill of unwritten memory in the two runs.
+const POISONS: [u8; 2] = [0xcd, 0x32];
+
+/// An open device.
+struct Open {
+    context: Context,
+    stream: Stream,
+}
+
+/// The GPU.
+pub(super) struct Gpu;
+
+impl Gpu {
+    fn open() -> Result<&'static Open, String> {
+        static OPEN: OnceLock<Result<Open, String>> = OnceLock::new();
+        let open = || -> Result<Open, DriverError> {
+            Driver::load()?;
+            let context = Context::new(&Device::get(0)?)?;
+            let stream = Stream::new(&context)?;
+            Ok(Open { context, stream })
+        };
+        let opened = OPEN.get_or_init(|| open().map_err(|e| e.to_string()));
+        opened.as_ref().map_err(String::clone)
+    }
+}
+
+impl Executor for Gpu {
+    fn name(&self) -> &'static str {
+        "GPU"
+    }
+
+    fn is_seeded(&self) -> bool {
+        false
+    }
+
+    fn run(&self, job: &Job<'_>) -> Outcome {
+        let open = match Gpu::open() {
+            Ok(open) => open,
+            Err(reason) => return Outcome::Skipped(reason),
+        };
+        let capability = open.context.device().capability;
+        if capability.runs(&job.target.to_string()) != Some(true) {
+            return Outcome::Skipped(format!("it is {capability}, the target {}", job.target));
+        }
+        let kernel = match compile(job.func, job.target, job.options) {
+            Ok(kernel) => kernel,
+            Err(error) => return Outcome::Failed(format!("{}: {error}", job.target)),
+        };
+        let runs: Result<Vec<_>, String> = POISONS
+            .iter()
+            .map(|&poison| run_once(open, &kernel, job, poison))
+            .collect();
+        let runs = match runs {
+            Ok(runs) => runs,
+            Err(error) => return Outcome::Failed(format!("{}: {error}", job.target)),
+        };
+        let outputs = job.args.iter().enumerate().map(|(i, arg)| match &arg.it {
+            ArgValue::Buffer {
+                scalar,
+                count,
+                bits,
+            } => Some(contents(*scalar, *count, |at, size| {
+                let element = |run: usize| &runs[run][i][at as usize..][..size];
+                let poisoned = |run: usize| element(run).iter().all(|&byte| byte == POISONS[run]);
+                let unwritten = bits.is_none() && poisoned(0) && poisoned(1);
+                (!unwritten).then(|| from_bytes(element(0)))
+            })),
+            ArgValue::Scalar { .. } | ArgValue::Null => None,
+        });
+        Outcome::Done(outputs.collect())
+    }
+}
+
+/// Launches once; gives the bytes of each buffer, none for other arguments.
+fn run_once(
+    open: &Open,
+    kernel: &CompiledKernel,
+    job: &Job<'_>,
+    poison: u8,
+) -> Result<Vec<Vec<u8>>, String> {
+    let result = try_run(open, kernel, job, poison).map_err(|e| e.to_string())?;
+    let mut buffers = Vec::new();
+    for (bytes, arg) in result.into_iter().zip(job.args) {
+        let Some(inner) = bytes.len().checked_sub(2 * GUARD) else {
+            buffers.push(Vec::new());
+            continue;
+        };
+        let (before, rest) = bytes.split_at(GUARD);
+        let (inside, after) = rest.split_at(inner);
+        if before.iter().chain(after).any(|&byte| byte != poison) {
+            return Err(format!("it wrote outside of buffer `{}`", arg.name));
+        }
+        buffers.push(inside.to_vec());
+    }
+    Ok(buffers)
+}
+
+fn try_run(
+    open: &Open,
+    kernel: &CompiledKernel,
+    job: &Job<'_>,
+    poison: u8,
+) -> Result<Vec<Vec<u8>>, DriverError> {
+    let Open { context, stream } = open;
+    let module = Module::load(context, &kernel.ptx)?;
+    let function = module.function(&kernel.meta.name)?;
+    let mut buffers = Vec::new();
+    let mut scalars = Vec::new();
+    for arg in job.args {
+        let inside = match &arg.it {
+            ArgValue::Buffer {
+                scalar,
+                bits: Some(bits),
+                ..
+            } => to_bytes(*scalar, bits),
+            ArgValue::Buffer {
+                scalar,
+                count,
+                bits: None,
+            } => vec![poison; count * scalar.bytes() as usize],
+            ArgValue::Scalar { scalar, bits } => {
+                scalars.push(to_bytes(*scalar, &[*bits]));
+                buffers.push(None);
+                continue;
+            }
+            ArgValue::Null => {
+                scalars.push(Vec::new());
+                buffers.push(None);
+                continue;
+            }
+        };
+        let guard = [poison; GUARD];
+        let all = [&guard[..], &inside, &guard].concat();
+        scalars.push(Vec::new());
+        buffers.push(Some((Buffer::from_slice(stream, &all)?, inside.len())));
+    }
+    let mut args = Vec::new();
+    for ((arg, buffer), bytes) in job.args.iter().zip(&buffers).zip(&scalars) {
+        args.push(match (&arg.it, buffer) {
+            (ArgValue::Scalar { .. }, _) => Arg::Bytes(bytes),
+            (_, Some((buffer, size))) => Arg::Pointer(buffer.slice(GUARD..GUARD + size)?),
+            (_, None) => Arg::Pointer(RawPtr::null()),
+        });
+    }
+    let params: Vec<ParamSize> = kernel
+        .meta
+        .params
+        .iter()
+        .map(|param| match param.kind {
+            ParamKind::Pointer => ParamSize::Pointer,
+            ParamKind::Scalar => ParamSize::Bytes(param.bytes),
+        })
+        .collect();
+    let spec = LaunchSpec {
+        name: &kernel.meta.name,
+        block: [32 * kernel.meta.num_warps, 1, 1],
+        cluster: [1, 1, 1],
+        shared: kernel.meta.shared,
+        params: &params,
+    };
+    launch(&function, &spec, job.grid, stream, &args)?;
+    stream.synchronize()?;
+    buffers
+        .iter()
+        .map(|buffer| match buffer {
+            Some((buffer, _)) => buffer.to_vec::<u8>(stream),
+            None => Ok(Vec::new()),
+        })
+        .collect()
+}

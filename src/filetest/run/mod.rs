@@ -1,0 +1,238 @@
+//! `; run:` lines: a kernel on given arguments, on every executor there is.
+//!
+//! ```text
+//! ; run: grid(4) x=f32[2051] normal(1) out=f32[2051] poison n=2051 ; expect out within ulp 2
+//! ; run: grid(1) x=i32[4] [1,2,3,4] out=i32[4] poison ; expect out = [2,3,4,5]
+//! ; run: grid(2) x=i32[4] poison ; expect error never written
+//! ```
+//!
+//! Every parameter gets an argument by its name, in any order: a number for a scalar, `null` or a buffer for
+//! a pointer. A buffer states element type and length and what it holds:
+//! - `poison`: nothing; reading an element that nobody wrote is an error;
+//! - `zeros`, `const(c)`, `iota(start)`, a list `[1,2,3]` as long as the buffer;
+//! - `normal(seed)`: mean 0, deviation 1; `uniform(seed,lo,hi)`: for integers both ends included;
+//! - followed by `special`: every eleventh element is an infinity, NaN, zero, or an extreme of the type.
+//!
+//! The reference is the interpreter; what it reports as undefined fails the test, unless `expect error`
+//! asks for it. The other executors must leave each buffer as the reference does: bit for bit (NaNs equal
+//! NaNs), or as `expect NAME, NAME within BOUND` says, where a bound is `exact`, `ulp N`, `rel X` or `abs X`.
+//! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers.
+//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest.
+
+mod compare;
+mod exec;
+mod fill;
+#[cfg(feature = "cuda")]
+mod gpu;
+mod line;
+
+#[cfg(test)]
+mod tests;
+
+use super::Report;
+use super::directive::{Directives, Note, Test};
+use super::stages::function_of;
+use crate::ir::function::TileFunction;
+use crate::ir::types::Elem;
+use crate::settings::{Options, Target};
+use crate::text::number;
+use crate::text::parse::ParsedFile;
+use crate::verify::{show, verify};
+
+use compare::{Bound, compare_buffers, compare_values};
+use exec::{Argument, Executor, Job, Outcome};
+use line::{ArgSpec, Expect, RunLine};
+
+/// How often an executor whose schedule depends on a seed runs each line.
+const SEEDS: u64 = 3;
+
+/// Runs every `; run:` line of a file.
+pub(super) fn check(file: &ParsedFile, directives: &Directives, test: &Test, report: &mut Report) {
+    if directives.runs.is_empty() {
+        report.fail(test.line, "the test has no `; run:` line");
+    }
+    for note in &directives.runs {
+        let Some(parsed) = file.functions.get(function_of(file, note.line)) else {
+            report.fail(note.line, "there is no function to run");
+            continue;
+        };
+        match parsed.func.as_tile() {
+            Some(func) => run_line(func, note, test.target, &test.options, report),
+            None => report.fail(note.line, "only a `kernel` can be run"),
+        }
+    }
+}
+
+/// Runs every `; run:` line of a text for a target; the report says what failed and what was skipped.
+pub fn run_lines(text: &str, target: Target, options: &Options) -> Report {
+    let mut report = Report::default();
+    let directives = match Directives::parse(text) {
+        Ok(directives) => directives,
+        Err(failures) => {
+            report.failures = failures;
+            return report;
+        }
+    };
+    let test = Test {
+        line: 0,
+        kind: super::directive::Kind::Run,
+        target,
+        options: *options,
+    };
+    match crate::text::parse::parse_file(text) {
+        Ok(file) => check(&file, &directives, &test, &mut report),
+        Err(errors) => super::report_parse_errors(&errors, &mut report),
+    }
+    report
+}
+
+fn run_line(
+    func: &TileFunction,
+    note: &Note,
+    target: Target,
+    options: &Options,
+    report: &mut Report,
+) {
+    if let Err(errors) = verify(func) {
+        return report.fail(note.line, format!("not valid:\n{}", show(func, &errors)));
+    }
+    let run = match RunLine::parse(&note.words) {
+        Ok(run) => run,
+        Err(message) => return report.fail(note.line, message),
+    };
+    let args = match arguments(func, &run) {
+        Ok(args) => args,
+        Err(message) => return report.fail(note.line, message),
+    };
+    let mut job = Job {
+        func,
+        grid: run.grid,
+        args: &args,
+        target,
+        options,
+        seed: 0,
+    };
+    let reference = exec::reference();
+    let expected_error = run.expects.iter().find_map(|e| match e {
+        Expect::Error(words) => Some(words),
+        Expect::Within(..) | Expect::Values(..) => None,
+    });
+    let expected = match (reference.run(&job), expected_error) {
+        (Outcome::Done(contents), None) => contents,
+        (Outcome::Done(_), Some(words)) => {
+            let message = format!("{} reports nothing, not `{words}`", reference.name());
+            return report.fail(note.line, message);
+        }
+        (Outcome::Failed(error), Some(words)) if error.contains(words.as_str()) => return,
+        (Outcome::Failed(error), _) => {
+            return report.fail(note.line, format!("{}: {error}", reference.name()));
+        }
+        (Outcome::Skipped(reason), _) => return report.skip(reason),
+    };
+    for expect in &run.expects {
+        if let Expect::Values(name, texts) = expect
+            && let Err(message) = compare_values(&args, &expected, name, texts)
+        {
+            report.fail(note.line, format!("{}: {message}", reference.name()));
+        }
+    }
+    let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(&run, arg)).collect();
+    for executor in exec::executors() {
+        let seeds = if executor.is_seeded() { SEEDS } else { 1 };
+        for seed in 0..seeds {
+            job.seed = seed;
+            let result = match executor.run(&job) {
+                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found),
+                Outcome::Failed(error) => Err(error),
+                Outcome::Skipped(reason) => {
+                    report.skip(format!("{} skipped: {reason}", executor.name()));
+                    break;
+                }
+            };
+            if let Err(message) = result {
+                let message = format!("{} (seed {seed}): {message}", executor.name());
+                report.fail(note.line, message);
+                break;
+            }
+        }
+    }
+}
+
+/// The bound that an `expect` states for an argument.
+fn bound_of(run: &RunLine, arg: &Argument) -> Bound {
+    let stated = run.expects.iter().find_map(|expect| match expect {
+        Expect::Within(names, bound) if names.contains(&arg.name) => Some(*bound),
+        _ => None,
+    });
+    stated.unwrap_or(Bound::Exact)
+}
+
+/// The arguments in order of the parameters.
+fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String> {
+    let names = &func.param_names;
+    for (name, _) in &run.args {
+        if !names.contains(name) {
+            return Err(format!("@{} has no parameter `{name}`", func.name));
+        }
+    }
+    for expect in &run.expects {
+        let expected = match expect {
+            Expect::Within(names, _) => &names[..],
+            Expect::Values(name, _) => std::slice::from_ref(name),
+            Expect::Error(_) => &[],
+        };
+        for name in expected {
+            let is_buffer =
+                |(n, spec): &(String, ArgSpec)| n == name && matches!(spec, ArgSpec::Buffer { .. });
+            if !run.args.iter().any(is_buffer) {
+                return Err(format!("there is no buffer `{name}` to expect anything of"));
+            }
+        }
+    }
+    let mut args = Vec::new();
+    for (name, &param) in names.iter().zip(func.params()) {
+        let mut specs = run.args.iter().filter(|(n, _)| n == name);
+        let spec = match (specs.next(), specs.next()) {
+            (Some((_, spec)), None) => spec,
+            (None, _) => return Err(format!("parameter `{name}` gets no argument")),
+            (Some(_), Some(_)) => return Err(format!("parameter `{name}` gets two arguments")),
+        };
+        let elem = func.dfg.ty(param).elem;
+        args.push(Argument {
+            name: name.clone(),
+            it: argument(elem, spec).map_err(|e| format!("`{name}`: {e}"))?,
+        });
+    }
+    Ok(args)
+}
+
+fn argument(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
+    match (elem, spec) {
+        (Elem::Num(scalar), ArgSpec::Number(text)) => Ok(exec::ArgValue::Scalar {
+            scalar,
+            bits: number::parse(text, elem)?,
+        }),
+        (Elem::Ptr(..), ArgSpec::Null) => Ok(exec::ArgValue::Null),
+        (Elem::Ptr(pointee, _), ArgSpec::Buffer { scalar, .. }) if pointee != *scalar => Err(
+            format!("the parameter points to {pointee}, the buffer holds {scalar}"),
+        ),
+        (
+            Elem::Ptr(..),
+            ArgSpec::Buffer {
+                scalar,
+                count,
+                fill,
+                special,
+            },
+        ) => {
+            let bits = fill::fill(*scalar, *count, fill, *special)?;
+            Ok(exec::ArgValue::Buffer {
+                scalar: *scalar,
+                count: *count,
+                bits,
+            })
+        }
+        (Elem::Ptr(..), ArgSpec::Number(_)) => Err("a pointer gets a buffer or null".into()),
+        _ => Err(format!("the parameter is {elem} and gets a number")),
+    }
+}

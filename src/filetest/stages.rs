@@ -1,0 +1,150 @@
+//! Tests of a stage's text: compared as a whole with the comments after the function, or searched for
+//! lines.
+
+use super::directive::{Check, Directives, Test};
+use super::expect::diff;
+use super::{Config, Report};
+use crate::emit::{Stage, emit};
+use crate::text::parse::{ParsedFile, ParsedFunction};
+use crate::verify::{show, verify};
+
+/// What a stage test works with.
+pub(super) struct Context<'a> {
+    pub(super) text: &'a str,
+    pub(super) directives: &'a Directives,
+    pub(super) test: &'a Test,
+    pub(super) stage: Stage,
+    pub(super) config: Config,
+}
+
+pub(super) fn check(file: &ParsedFile, context: &Context<'_>, report: &mut Report) {
+    // From the last function up, so that lines above stay where they are while blocks are rewritten.
+    for (i, parsed) in file.functions.iter().enumerate().rev() {
+        let belongs = |line: u32| function_of(file, line) == i;
+        check_function(parsed, &belongs, context, report);
+    }
+}
+
+/// The function a line belongs to: the last that starts at or above it, or the first.
+pub(super) fn function_of(file: &ParsedFile, line: u32) -> usize {
+    let after = file.functions.iter().position(|f| f.lines.first > line);
+    after.unwrap_or(file.functions.len()).saturating_sub(1)
+}
+
+fn check_function(
+    parsed: &ParsedFunction,
+    belongs: &dyn Fn(u32) -> bool,
+    context: &Context<'_>,
+    report: &mut Report,
+) {
+    let line = parsed.lines.first;
+    let Some(func) = parsed.func.as_tile() else {
+        return report.fail(line, "only a `kernel` is compiled");
+    };
+    if let Err(errors) = verify(func) {
+        return report.fail(line, format!("not valid:\n{}", show(func, &errors)));
+    }
+    let result = emit(
+        func,
+        context.test.target,
+        &context.test.options,
+        context.stage,
+    );
+    let refused = context.directives.errors.iter().find(|e| belongs(e.line));
+    let found = match (result, refused) {
+        (Ok(_), Some(note)) => {
+            return report.fail(
+                note.line,
+                format!("compiled, but should not: {}", note.words),
+            );
+        }
+        (Err(error), Some(note)) => {
+            if !error.to_string().contains(&note.words) {
+                let message = format!("refused with `{error}`, not with `{}`", note.words);
+                report.fail(note.line, message);
+            }
+            return;
+        }
+        (Err(error), None) => {
+            let message = format!("{} {}: {error}", context.stage.name(), context.test.target);
+            return report.fail(line, message);
+        }
+        (Ok(found), None) => found,
+    };
+    let checks = context.directives.checks.iter();
+    let checks: Vec<&Check> = checks.filter(|c| belongs(c.note.line)).collect();
+    if checks.is_empty() {
+        compare_block(parsed, &found, context, report);
+    } else {
+        search(&checks, &found, report);
+    }
+}
+
+/// Searches for `check` lines in order; `not` lines must not occur between their neighbours.
+fn search(checks: &[&Check], text: &str, report: &mut Report) {
+    let mut at = 0;
+    let mut forbidden: Vec<&Check> = Vec::new();
+    for check in checks {
+        if !check.must_occur {
+            forbidden.push(check);
+            continue;
+        }
+        let words = &check.note.words;
+        let Some(found) = text[at..].find(words.as_str()) else {
+            let message = format!("`{words}` does not follow in:\n{text}");
+            return report.fail(check.note.line, message);
+        };
+        fail_forbidden(&forbidden, &text[at..at + found], text, report);
+        forbidden.clear();
+        at += found + words.len();
+    }
+    fail_forbidden(&forbidden, &text[at..], text, report);
+}
+
+fn fail_forbidden(forbidden: &[&Check], part: &str, text: &str, report: &mut Report) {
+    for check in forbidden {
+        let words = &check.note.words;
+        if part.contains(words.as_str()) {
+            let message = format!("`{words}` occurs, but should not, in:\n{text}");
+            report.fail(check.note.line, message);
+        }
+    }
+}
+
+/// Compares the block of comments right after the function, or rewrites it.
+fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, report: &mut Report) {
+    let text = report.blessed.as_deref().unwrap_or(context.text);
+    let lines: Vec<&str> = text.lines().collect();
+    let start = (parsed.lines.last as usize).min(lines.len());
+    let block = lines[start..]
+        .iter()
+        .take_while(|line| line.starts_with(';'));
+    let end = start + block.count();
+    let expected: String = lines[start..end]
+        .iter()
+        .map(|line| {
+            let line = line.strip_prefix("; ").unwrap_or(&line[1..]);
+            format!("{line}\n")
+        })
+        .collect();
+    if expected.trim_end() == found.trim_end() {
+        return;
+    }
+    if !context.config.bless {
+        let message = format!(
+            "{} {} differs; BLESS=1 rewrites the expectation\n{}",
+            context.stage.name(),
+            context.test.target,
+            diff(expected.trim_end(), found.trim_end())
+        );
+        return report.fail(parsed.lines.first, message);
+    }
+    let comment = |line: &str| format!("; {line}").trim_end().to_owned() + "\n";
+    let mut blessed: String = lines[..start]
+        .iter()
+        .map(|line| format!("{line}\n"))
+        .collect();
+    blessed.extend(found.trim_end().lines().map(comment));
+    blessed.extend(lines[end..].iter().map(|line| format!("{line}\n")));
+    report.blessed = Some(blessed);
+}

@@ -1,0 +1,118 @@
+//! The harness itself: that it fails where it should.
+
+use super::{Config, find_files, run_file, run_text};
+
+const PLAIN: Config = Config { bless: false };
+const BLESS: Config = Config { bless: true };
+
+fn messages(text: &str) -> Vec<String> {
+    let report = run_text(text, PLAIN);
+    report.failures.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn mistakes_must_match_place_code_and_words() {
+    let text = |note: &str| {
+        format!(
+            "; test: parse\nkernel @k() warps(4) {{\nblock0:\n    frob {note}\n    return\n}}\n"
+        )
+    };
+    assert_eq!(messages(&text("; error: P04 no op `frob`")), [""; 0]);
+    assert_eq!(messages(&text("")).len(), 1);
+    assert_eq!(messages(&text("; error: P05 no op")).len(), 2);
+    assert_eq!(messages(&text("; error: P04 other words")).len(), 2);
+    let elsewhere = text("") + "; error: P04 no op\n";
+    assert_eq!(messages(&elsewhere).len(), 2);
+}
+
+#[test]
+fn violations_must_match_too() {
+    let text = |note: &str| {
+        format!("; test: verify\nkernel @k() warps(3) {{ {note}\nblock0:\n    return\n}}\n")
+    };
+    assert_eq!(messages(&text("; error: V14 number of warps")), [""; 0]);
+    let without = messages(&text(""));
+    assert!(
+        without[0].contains("V14") && without[1].contains("; ^ error: V14"),
+        "{without:?}"
+    );
+}
+
+#[test]
+fn text_must_be_canonical_to_round_trip() {
+    let text =
+        "; test: roundtrip\nkernel @k(v0 \"n\": i32) warps(4) { ; note\nblock0:\n    return\n}\n";
+    assert_eq!(messages(text), [""; 0]);
+    let other = text.replace("v0", "v1");
+    assert!(messages(&other)[0].contains("not as it is printed"));
+}
+
+#[test]
+fn files_without_a_known_test_fail() {
+    assert_eq!(
+        messages("kernel @k() warps(4) {\nblock0:\n    return\n}\n").len(),
+        1
+    );
+    assert!(messages("; test: magic\n")[0].contains("unknown test"));
+    assert!(messages("; test: ptx sm_1\n")[0].contains("unknown target"));
+    assert!(messages("; test: ptx loud\n")[0].contains("unknown flag"));
+}
+
+const KERNEL: &str = "kernel @k(v7: i32) warps(4) {\nblock0:\n    return\n}\n";
+
+#[test]
+fn checks_are_searched_in_order() {
+    let with = |checks: &str| messages(&format!("; test: tile\n{KERNEL}{checks}"));
+    assert_eq!(
+        with("; check: @k\n; not: thread\n; check: return\n"),
+        [""; 0]
+    );
+    assert!(with("; check: return\n; check: @k\n")[0].contains("does not follow"));
+    assert!(with("; check: @k\n; not: block0\n; check: return\n")[0].contains("should not"));
+    assert!(with("; check: @k\n; not: return\n")[0].contains("should not"));
+    assert_eq!(with("; check: return\n; not: block0\n"), [""; 0]);
+}
+
+#[test]
+fn a_block_of_comments_is_compared_and_blessed() {
+    let second = KERNEL.replace("@k", "@l");
+    let text = format!("; test: tile\n{KERNEL}; old\n; text\n\n; the second\n{second}");
+    let failures = messages(&text);
+    assert!(
+        failures.len() == 2 && failures[0].contains("BLESS=1"),
+        "{failures:?}"
+    );
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("a.tir");
+    std::fs::write(&path, &text).expect("writable");
+    let report = run_file(&path, BLESS).expect("readable");
+    assert_eq!(report.failures, []);
+    let blessed = std::fs::read_to_string(&path).expect("readable");
+    let expected = |name: &str| {
+        format!("; kernel @{name}(v0 \"v7\": i32) warps(4) {{\n; block0:\n;     return\n; }}\n")
+    };
+    let whole = format!(
+        "; test: tile\n{KERNEL}{}\n; the second\n{second}{}",
+        expected("k"),
+        expected("l")
+    );
+    assert_eq!(blessed, whole);
+    assert_eq!(run_text(&blessed, BLESS).blessed, None);
+    assert_eq!(messages(&blessed), [""; 0]);
+    // Nothing is left beside the file.
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("readable").count(),
+        1
+    );
+    assert_eq!(find_files(folder.path()).expect("readable"), [path]);
+}
+
+#[test]
+fn what_should_be_refused_must_be() {
+    let text = format!(
+        "; test: tile\n{}",
+        KERNEL.replace("{\n", "{ ; error: too big\n")
+    );
+    assert!(messages(&text)[0].contains("compiled, but should not"));
+}

@@ -1,0 +1,138 @@
+//! What the interpreter reports.
+
+use std::fmt;
+
+use super::memory::MemoryError;
+use crate::ir::dfg::SourceLoc;
+use crate::ir::entities::Inst;
+use crate::ir::ops::TileOp;
+
+/// Why a kernel could not be run to its end.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {kind}")]
+pub struct InterpError {
+    /// Where it happened.
+    pub place: Place,
+    /// What happened.
+    pub kind: InterpErrorKind,
+}
+
+/// The program and the instruction at fault.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the program along the three axes of the grid; none before programs run.
+    pub program: Option<[u32; 3]>,
+    /// The instruction with its op; none for what concerns the kernel as a whole.
+    pub inst: Option<(Inst, TileOp)>,
+    /// Where the instruction comes from.
+    pub loc: SourceLoc,
+}
+
+impl fmt::Display for Place {
+    /// Writes `program (1, 0, 0), inst7 (load), line 12`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.program {
+            Some([x, y, z]) => write!(f, "program ({x}, {y}, {z})")?,
+            None => f.write_str("launch")?,
+        }
+        if let Some((inst, op)) = self.inst {
+            write!(f, ", {inst} ({op})")?;
+        }
+        if let Some(line) = self.loc.0.expand() {
+            write!(f, ", line {}", line.0)?;
+        }
+        Ok(())
+    }
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InterpErrorKind {
+    /// An access to memory that is not there or that nobody wrote.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// An address that is no multiple of the element's size.
+    #[error("address {address:#x} is not a multiple of {size}")]
+    Misaligned {
+        /// The address.
+        address: u64,
+        /// Size of the element in bytes.
+        size: u32,
+    },
+    /// One store writes different values to one address.
+    #[error("one store writes {first:#x} and {second:#x} to address {address:#x}")]
+    StoreConflict {
+        /// The address.
+        address: u64,
+        /// Bits of one value.
+        first: u64,
+        /// Bits of another.
+        second: u64,
+    },
+    /// Two programs touch the same byte and one of them writes it.
+    #[error(
+        "race: address {address:#x} is {} here and was {} by {other}",
+        touched(*writes), touched(*other_writes)
+    )]
+    Race {
+        /// The byte's address.
+        address: u64,
+        /// Whether this access is a store.
+        writes: bool,
+        /// The other program.
+        other: OtherProgram,
+        /// Whether its access was a store.
+        other_writes: bool,
+    },
+    /// A program touches a byte that it wrote before, without a barrier in between.
+    #[error(
+        "address {address:#x} is {} after this program wrote it, without a barrier between",
+        touched(*writes)
+    )]
+    Unordered {
+        /// The byte's address.
+        address: u64,
+        /// Whether this access is a store too.
+        writes: bool,
+    },
+    /// An `assume_*` op or a parameter's hint that does not hold.
+    #[error("broken promise: {0}")]
+    BrokenPromise(String),
+    /// A loop that counts by less than one.
+    #[error("loop step {0} is below 1")]
+    LoopStep(i64),
+    /// More instructions than the limit allows.
+    #[error("more than {0} instructions executed")]
+    StepLimit(u64),
+    /// Regions nested deeper than the interpreter follows.
+    #[error("regions are nested deeper than {0}")]
+    Nesting(u32),
+    /// The arguments do not fit the kernel's parameters.
+    #[error("{0}")]
+    Arguments(String),
+    /// The function breaks a rule of the IR.
+    #[error("malformed function: {0}")]
+    Malformed(String),
+}
+
+/// Who touched a byte before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OtherProgram {
+    /// The program with this index in the grid, counted along x first.
+    One(u32),
+    /// Several that read it.
+    Several,
+}
+
+impl fmt::Display for OtherProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            OtherProgram::One(index) => write!(f, "program number {index}"),
+            OtherProgram::Several => f.write_str("several programs"),
+        }
+    }
+}
+
+fn touched(writes: bool) -> &'static str {
+    if writes { "written" } else { "read" }
+}

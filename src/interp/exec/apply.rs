@@ -1,0 +1,75 @@
+//! Functions of numbers applied to blocks, element by element.
+
+use crate::interp::float;
+use crate::ir::dfg::InstData;
+use crate::ir::level::Tile;
+use crate::ir::types::Scalar;
+
+use super::{Elems, Machine, Outcome};
+
+impl Machine<'_> {
+    /// The operand unchanged.
+    pub(super) fn same(&self, data: &InstData<Tile>) -> Outcome<Elems> {
+        self.arg(data, 0).cloned()
+    }
+
+    pub(super) fn map(&self, data: &InstData<Tile>, f: impl Fn(u64) -> u64) -> Outcome<Elems> {
+        Ok(self.arg(data, 0)?.iter().map(|&x| f(x)).collect())
+    }
+
+    pub(super) fn zip(&self, data: &InstData<Tile>, f: impl Fn(u64, u64) -> u64) -> Outcome<Elems> {
+        let (a, b) = (self.arg(data, 0)?, self.arg(data, 1)?);
+        Ok(a.iter().zip(b).map(|(&a, &b)| f(a, b)).collect())
+    }
+
+    pub(super) fn zip3(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(u64, u64, u64) -> u64,
+    ) -> Outcome<Elems> {
+        let (a, b, c) = (self.arg(data, 0)?, self.arg(data, 1)?, self.arg(data, 2)?);
+        let pairs = a.iter().zip(b).zip(c);
+        Ok(pairs.map(|((&a, &b), &c)| f(a, b, c)).collect())
+    }
+
+    pub(super) fn ints(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(u32, u64, u64) -> u64,
+    ) -> Outcome<Elems> {
+        let bits = self.scalar(data, 0)?.bits();
+        self.zip(data, |a, b| f(bits, a, b))
+    }
+
+    pub(super) fn float1(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(Scalar, u64) -> u64,
+    ) -> Outcome<Elems> {
+        let scalar = self.scalar(data, 0)?;
+        self.map(data, |a| f(scalar, a))
+    }
+
+    pub(super) fn floats(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(Scalar, u64, u64) -> u64,
+    ) -> Outcome<Elems> {
+        let scalar = self.scalar(data, 0)?;
+        self.zip(data, |a, b| f(scalar, a, b))
+    }
+
+    pub(super) fn approx(&self, data: &InstData<Tile>, f: impl Fn(f32) -> f32) -> Outcome<Elems> {
+        self.float1(data, float::f32_function(f))
+    }
+
+    /// A conversion from the operand's element type to the result's.
+    pub(super) fn cast(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(Scalar, Scalar, u64) -> u64,
+    ) -> Outcome<Elems> {
+        let (from, to) = (self.scalar(data, 0)?, self.result_scalar(data)?);
+        self.map(data, |x| f(from, to, x))
+    }
+}

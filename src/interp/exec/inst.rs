@@ -1,0 +1,221 @@
+//! The instruction set: one match, one arm per op.
+
+use smallvec::SmallVec;
+
+use crate::interp::error::InterpErrorKind;
+use crate::interp::promise::{self, Promise};
+use crate::interp::{float, int};
+use crate::ir::attrs::{self, Attrs};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::Inst;
+use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
+use crate::num::Rounding;
+
+use super::{Elems, Flow, Machine, Outcome, Results, malformed, operand, owned, required};
+
+impl<'a> Machine<'a> {
+    /// Executes an instruction; gives how the block ends if it ends here.
+    pub(super) fn inst(&mut self, inst: Inst) -> Outcome<Option<Flow>> {
+        let func = self.func;
+        let data = &func.dfg.insts[inst];
+        let elems = match data.op {
+            TileOp::Const => self.fill(data, required(data.value())?)?,
+            TileOp::Splat => self.fill(data, self.single(data, 0)?)?,
+
+            TileOp::Iadd => self.ints(data, int::add)?,
+            TileOp::Isub => self.ints(data, int::sub)?,
+            TileOp::Imul => self.ints(data, int::mul)?,
+            TileOp::Sdiv => self.ints(data, int::sdiv)?,
+            TileOp::Udiv => self.ints(data, int::udiv)?,
+            TileOp::Srem => self.ints(data, int::srem)?,
+            TileOp::Urem => self.ints(data, int::urem)?,
+            TileOp::Smin => self.ints(data, int::smin)?,
+            TileOp::Smax => self.ints(data, int::smax)?,
+            TileOp::Umin => self.ints(data, int::umin)?,
+            TileOp::Umax => self.ints(data, int::umax)?,
+            TileOp::And => self.ints(data, int::and)?,
+            TileOp::Or => self.ints(data, int::or)?,
+            TileOp::Xor => self.ints(data, int::xor)?,
+            TileOp::Shl => self.ints(data, int::shl)?,
+            TileOp::Sshr => self.ints(data, int::sshr)?,
+            TileOp::Ushr => self.ints(data, int::ushr)?,
+            TileOp::Icmp => {
+                let pred = required(data.ipred())?;
+                let bits = func.dfg.ty(operand(data, 0)?).elem.bits();
+                self.zip(data, |a, b| u64::from(int::compare(pred, bits, a, b)))?
+            }
+
+            TileOp::Fadd => self.floats(data, float::add)?,
+            TileOp::Fsub => self.floats(data, float::sub)?,
+            TileOp::Fmul => self.floats(data, float::mul)?,
+            TileOp::Fma => {
+                let scalar = self.scalar(data, 0)?;
+                self.zip3(data, |a, b, c| float::fma(scalar, a, b, c))?
+            }
+            TileOp::Fdiv | TileOp::FdivRn => self.floats(data, float::div)?,
+            TileOp::Fneg => self.float1(data, float::neg)?,
+            TileOp::Fabs => self.float1(data, float::abs)?,
+            TileOp::Fmin => {
+                let rule = required(data.nan())?;
+                self.floats(data, |s, a, b| float::min(rule, s, a, b))?
+            }
+            TileOp::Fmax => {
+                let rule = required(data.nan())?;
+                self.floats(data, |s, a, b| float::max(rule, s, a, b))?
+            }
+            TileOp::Fcmp => {
+                let pred = required(data.fpred())?;
+                self.floats(data, |s, a, b| u64::from(float::compare(pred, s, a, b)))?
+            }
+            TileOp::Select => self.zip3(data, |cond, a, b| if cond == 1 { a } else { b })?,
+
+            TileOp::Exp => self.approx(data, float::exp)?,
+            TileOp::Exp2 => self.approx(data, float::exp2)?,
+            TileOp::Log => self.approx(data, float::log)?,
+            TileOp::Rsqrt => self.approx(data, float::rsqrt)?,
+            TileOp::Sqrt => self.approx(data, float::sqrt)?,
+            TileOp::Tanh => self.approx(data, float::tanh)?,
+            TileOp::Erf => self.approx(data, float::erf32)?,
+            TileOp::Rcp => self.approx(data, float::rcp)?,
+            TileOp::Log2 => self.approx(data, float::log2)?,
+            TileOp::Floor => self.float1(data, float::integral(Rounding::Down))?,
+            TileOp::Ceil => self.float1(data, float::integral(Rounding::Up))?,
+            TileOp::Rint => self.float1(data, float::integral(Rounding::NearestEven))?,
+
+            TileOp::Sext => self.cast(data, |from, _, x| int::signed(from.bits(), x) as u64)?,
+            TileOp::Zext | TileOp::Itrunc => self.same(data)?,
+            TileOp::Sitofp => self.cast(data, |from, to, x| float::from_int(true, from, to, x))?,
+            TileOp::Uitofp => self.cast(data, |from, to, x| float::from_int(false, from, to, x))?,
+            TileOp::Fptosi => self.cast(data, |from, to, x| float::to_int(true, from, to, x))?,
+            TileOp::Fptoui => self.cast(data, |from, to, x| float::to_int(false, from, to, x))?,
+            TileOp::Fpext => self.cast(data, |from, to, x| {
+                float::convert(attrs::Rounding::Nearest, from, to, x)
+            })?,
+            TileOp::Fptrunc => {
+                let rounding = required(data.round())?;
+                self.cast(data, |from, to, x| float::convert(rounding, from, to, x))?
+            }
+            TileOp::Bitcast | TileOp::PtrCast => self.same(data)?,
+            TileOp::Addptr => {
+                let pointee = self.pointee(data)?;
+                let bits = self.scalar(data, 1)?.bits();
+                self.zip(data, |pointer, offset| {
+                    let bytes = int::signed(bits, offset).wrapping_mul(i64::from(pointee.bytes()));
+                    pointer.wrapping_add(bytes as u64)
+                })?
+            }
+
+            TileOp::Return => return Ok(Some(Flow::Return)),
+
+            TileOp::ProgramId => self.fill(data, axis_of(self.program, data)?)?,
+            TileOp::NumPrograms => self.fill(data, axis_of(self.grid, data)?)?,
+            TileOp::Arange => {
+                let start = required(data.start())?;
+                let count = self.result_elements(data) as i64;
+                (0..count).map(|i| (i64::from(start) + i) as u64).collect()
+            }
+            TileOp::Broadcast => self.broadcast(data)?,
+            // The element numbered i stays number i when a dimension of extent 1 comes in.
+            TileOp::ExpandDims => self.same(data)?,
+            TileOp::ConvertLayout => self.same(data)?,
+            TileOp::AssumeMultiple => self.assume(data, Promise::Multiple)?,
+            TileOp::AssumeContiguous => self.assume(data, Promise::Contiguous)?,
+            TileOp::AssumeConstant => self.assume(data, Promise::Constant)?,
+
+            TileOp::Load => self.load(data)?,
+            TileOp::Store => {
+                self.store(data)?;
+                return Ok(None);
+            }
+            TileOp::Barrier => {
+                self.memory.barrier();
+                return Ok(None);
+            }
+            TileOp::Reduce => return self.finish(inst, |m| m.reduce(data)),
+
+            TileOp::For => return self.finish(inst, |m| m.for_loop(data)),
+            TileOp::While => return self.finish(inst, |m| m.while_loop(data)),
+            TileOp::If => {
+                return self.finish(inst, |m| {
+                    let index = usize::from(m.single(data, 0)? == 0);
+                    m.region(owned(data, index)?, Results::new())
+                });
+            }
+            TileOp::Yield => return Ok(Some(Flow::Yield(self.many(&data.args)?))),
+            TileOp::Condition => {
+                let goes_on = self.single(data, 0)? == 1;
+                let passed = self.many(&data.args[1..])?;
+                return Ok(Some(Flow::Condition(goes_on, passed)));
+            }
+        };
+        match data.results[..] {
+            [result] => self.define(result, elems)?,
+            _ => return Err(malformed("the op has one result")),
+        }
+        Ok(None)
+    }
+
+    /// Runs an op with regions and defines its results.
+    fn finish(
+        &mut self,
+        inst: Inst,
+        run: impl FnOnce(&mut Machine<'a>) -> Outcome<Results>,
+    ) -> Outcome<Option<Flow>> {
+        let results = run(self)?;
+        // The regions' instructions are done: what goes wrong from here on is this one's fault.
+        self.current = Some(inst);
+        let defined = &self.func.dfg.insts[inst].results;
+        if defined.len() != results.len() {
+            return Err(malformed("a region yields the wrong number of values"));
+        }
+        for (&value, elems) in defined.iter().zip(results) {
+            self.define(value, elems)?;
+        }
+        Ok(None)
+    }
+
+    fn fill(&self, data: &InstData<Tile>, elem: u64) -> Outcome<Elems> {
+        Ok(SmallVec::from_elem(elem, self.result_elements(data)))
+    }
+
+    fn broadcast(&self, data: &InstData<Tile>) -> Outcome<Elems> {
+        let Some(&result) = data.results.first() else {
+            return Err(malformed("the op has one result"));
+        };
+        let from = self.func.dfg.ty(operand(data, 0)?).shape;
+        let to = self.func.dfg.ty(result).shape;
+        let elems = self.arg(data, 0)?;
+        let source = |flat: u32| {
+            let part = |dim| {
+                // An extent of 1 has the coordinate 0 only.
+                let last = from.extent(dim) as u32 - 1;
+                to.coordinate(flat, dim).min(last) << from.bit_offset(dim)
+            };
+            (0..to.rank()).map(part).sum::<u32>()
+        };
+        let count = to.elements() as u32;
+        Ok((0..count)
+            .map(|flat| elems[source(flat) as usize])
+            .collect())
+    }
+
+    fn assume(&self, data: &InstData<Tile>, promise: Promise) -> Outcome<Elems> {
+        let elems = self.same(data)?;
+        if self.options.check_promises {
+            let ty = self.func.dfg.ty(operand(data, 0)?);
+            let values = required(data.values())?;
+            promise::check(promise, ty, &elems, &values).map_err(InterpErrorKind::BrokenPromise)?;
+        }
+        Ok(elems)
+    }
+}
+
+/// The entry of `triple` that the attribute `axis` names.
+fn axis_of(triple: [u32; 3], data: &InstData<Tile>) -> Outcome<u64> {
+    let axis = required(data.axis())?;
+    let entry = triple.get(usize::from(axis));
+    entry
+        .map(|&n| u64::from(n))
+        .ok_or_else(|| malformed("a grid has three axes"))
+}

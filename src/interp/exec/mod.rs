@@ -1,0 +1,255 @@
+//! Runs programs: blocks of instructions, and the values they define.
+//!
+//! ```text
+//!   mod     programs, blocks, values
+//!   inst    the instruction set: one match, one arm per op
+//!   apply   functions of numbers applied element by element
+//!   access  loads and stores
+//!   region  reductions and loops
+//! ```
+
+mod access;
+mod apply;
+mod inst;
+mod region;
+
+use cranelift_entity::{EntityRef, SecondaryMap};
+use smallvec::{SmallVec, smallvec};
+
+use super::error::{InterpError, InterpErrorKind, Place};
+use super::memory::{LaunchMemory, Memory};
+use super::{Options, Stats, int};
+use crate::ir::dfg::{InstData, SourceLoc};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::types::Scalar;
+
+/// Regions nested deeper than this are refused: the interpreter recurses into them.
+const MAX_DEPTH: u32 = 100;
+
+/// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
+type Elems = SmallVec<[u64; 2]>;
+
+/// One list of elements per result.
+type Results = SmallVec<[Elems; 1]>;
+
+type Outcome<T> = Result<T, InterpErrorKind>;
+
+/// How a block ended.
+enum Flow {
+    /// With these results.
+    Yield(Results),
+    /// With these values to go on with if true, or to end the loop with.
+    Condition(bool, Results),
+    /// The program ended.
+    Return,
+}
+
+/// Runs every program of the grid.
+pub(super) fn run(
+    func: &TileFunction,
+    grid: [u32; 3],
+    args: &[u64],
+    memory: &mut Memory,
+    options: &Options,
+) -> Result<Stats, InterpError> {
+    let mut machine = Machine {
+        func,
+        grid,
+        options,
+        memory: LaunchMemory::new(memory, options.check_races),
+        values: SecondaryMap::new(),
+        program: [0; 3],
+        current: None,
+        depth: 0,
+        stats: Stats::default(),
+    };
+    let [x_end, y_end, z_end] = grid;
+    for z in 0..z_end {
+        for y in 0..y_end {
+            for x in 0..x_end {
+                machine.program = [x, y, z];
+                machine.current = None;
+                machine.program(args).map_err(|kind| InterpError {
+                    place: machine.place(),
+                    kind,
+                })?;
+            }
+        }
+    }
+    Ok(machine.stats)
+}
+
+struct Machine<'a> {
+    func: &'a TileFunction,
+    grid: [u32; 3],
+    options: &'a Options,
+    memory: LaunchMemory<'a>,
+    values: SecondaryMap<Value, Elems>,
+    program: [u32; 3],
+    /// The instruction being executed.
+    current: Option<Inst>,
+    /// How many blocks enclose it.
+    depth: u32,
+    stats: Stats,
+}
+
+fn malformed(what: impl Into<String>) -> InterpErrorKind {
+    InterpErrorKind::Malformed(what.into())
+}
+
+/// An attribute that the op table requires.
+fn required<T: Clone>(attr: Option<&T>) -> Outcome<T> {
+    attr.cloned()
+        .ok_or_else(|| malformed("a required attribute is missing"))
+}
+
+impl<'a> Machine<'a> {
+    fn place(&self) -> Place {
+        let insts = &self.func.dfg.insts;
+        Place {
+            program: Some(self.program),
+            inst: self.current.map(|inst| (inst, insts[inst].op)),
+            loc: self.current.map_or(SourceLoc::default(), |i| insts[i].loc),
+        }
+    }
+
+    fn program(&mut self, args: &[u64]) -> Outcome<()> {
+        // Programs are numbered as they run; the number only has to tell them apart.
+        self.memory.enter_program(self.stats.programs as u32);
+        self.stats.programs += 1;
+        self.values.clear();
+        let args = args.iter().map(|&bits| smallvec![bits]).collect();
+        match self.block(self.func.entry, args)? {
+            Flow::Return => Ok(()),
+            Flow::Yield(_) | Flow::Condition(..) => {
+                Err(malformed("the kernel does not end in `return`"))
+            }
+        }
+    }
+
+    /// Runs a block with these values of its parameters.
+    fn block(&mut self, block: Block, args: Results) -> Outcome<Flow> {
+        let func = self.func;
+        let params = &func.dfg.blocks[block].params;
+        if params.len() != args.len() {
+            return Err(malformed(format!(
+                "{block} has {} parameters and gets {} values",
+                params.len(),
+                args.len()
+            )));
+        }
+        for (&param, arg) in params.iter().zip(args) {
+            self.define(param, arg)?;
+        }
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(InterpErrorKind::Nesting(MAX_DEPTH));
+        }
+        for &inst in func.order.insts(block) {
+            self.current = Some(inst);
+            self.stats.instructions += 1;
+            if self.stats.instructions > self.options.step_limit {
+                return Err(InterpErrorKind::StepLimit(self.options.step_limit));
+            }
+            if let Some(flow) = self.inst(inst)? {
+                self.depth -= 1;
+                return Ok(flow);
+            }
+        }
+        Err(malformed(format!("{block} has no terminator")))
+    }
+
+    /// Runs a region that ends in `yield`.
+    fn region(&mut self, block: Block, args: Results) -> Outcome<Results> {
+        match self.block(block, args)? {
+            Flow::Yield(results) => Ok(results),
+            Flow::Condition(..) | Flow::Return => {
+                Err(malformed(format!("{block} does not end in `yield`")))
+            }
+        }
+    }
+
+    /// Gives a value its elements; bits above the element's width are cut off.
+    fn define(&mut self, value: Value, mut elems: Elems) -> Outcome<()> {
+        let ty = self.func.dfg.ty(value);
+        if elems.len() != ty.shape.elements() {
+            return Err(malformed(format!(
+                "{value} of type {ty} gets {} elements",
+                elems.len()
+            )));
+        }
+        let bits = ty.elem.bits();
+        for elem in &mut elems {
+            *elem = int::low_bits(bits, *elem);
+        }
+        self.values[value] = elems;
+        Ok(())
+    }
+
+    fn get(&self, value: Value) -> Outcome<&Elems> {
+        defined(&self.values, value)
+    }
+
+    /// Operand number `index`.
+    fn arg(&self, data: &InstData<Tile>, index: usize) -> Outcome<&Elems> {
+        self.get(operand(data, index)?)
+    }
+
+    /// The single element of operand number `index`.
+    fn single(&self, data: &InstData<Tile>, index: usize) -> Outcome<u64> {
+        match self.arg(data, index)?[..] {
+            [elem] => Ok(elem),
+            _ => Err(malformed("an operand is no scalar")),
+        }
+    }
+
+    fn many(&self, values: &[Value]) -> Outcome<Results> {
+        values.iter().map(|&v| self.get(v).cloned()).collect()
+    }
+
+    /// Element type of operand number `index`, which is a number.
+    fn scalar(&self, data: &InstData<Tile>, index: usize) -> Outcome<Scalar> {
+        let elem = self.func.dfg.ty(operand(data, index)?).elem;
+        elem.scalar()
+            .ok_or_else(|| malformed("an operand is no number"))
+    }
+
+    /// Element type of the result, which is a number.
+    fn result_scalar(&self, data: &InstData<Tile>) -> Outcome<Scalar> {
+        let result = data.results.first();
+        result
+            .and_then(|&r| self.func.dfg.ty(r).elem.scalar())
+            .ok_or_else(|| malformed("the result is no number"))
+    }
+
+    fn result_elements(&self, data: &InstData<Tile>) -> usize {
+        let result = data.results.first();
+        result.map_or(1, |&r| self.func.dfg.ty(r).shape.elements())
+    }
+}
+
+fn defined(values: &SecondaryMap<Value, Elems>, value: Value) -> Outcome<&Elems> {
+    match &values[value] {
+        elems if elems.is_empty() => Err(malformed(format!(
+            "v{} is used before it is defined",
+            value.index()
+        ))),
+        elems => Ok(elems),
+    }
+}
+
+fn operand(data: &InstData<Tile>, index: usize) -> Outcome<Value> {
+    let value = data.args.get(index);
+    value
+        .copied()
+        .ok_or_else(|| malformed("an operand is missing"))
+}
+
+/// Region number `index` of an instruction.
+fn owned(data: &InstData<Tile>, index: usize) -> Outcome<Block> {
+    let call = data.blocks.get(index);
+    call.map(|c| c.block)
+        .ok_or_else(|| malformed("a region is missing"))
+}

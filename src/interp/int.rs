@@ -1,0 +1,118 @@
+//! Integer operations on bit patterns.
+//!
+//! Every function takes the width in bits and operands whose upper bits are zero. Upper bits of a result
+//! may hold anything: the caller cuts them off.
+
+use std::cmp::Ordering;
+
+use crate::ir::attrs::IntPred;
+
+/// `x` without the bits above the width.
+pub(super) fn low_bits(bits: u32, x: u64) -> u64 {
+    match bits {
+        64 => x,
+        _ => x & ((1 << bits) - 1),
+    }
+}
+
+/// `x` as a signed number.
+pub(super) fn signed(bits: u32, x: u64) -> i64 {
+    let unused = 64 - bits;
+    (x << unused) as i64 >> unused
+}
+
+pub(super) fn add(_: u32, a: u64, b: u64) -> u64 {
+    a.wrapping_add(b)
+}
+
+pub(super) fn sub(_: u32, a: u64, b: u64) -> u64 {
+    a.wrapping_sub(b)
+}
+
+pub(super) fn mul(_: u32, a: u64, b: u64) -> u64 {
+    a.wrapping_mul(b)
+}
+
+/// Division by zero is unspecified and gives all ones here; the quotient that overflows wraps.
+pub(super) fn sdiv(bits: u32, a: u64, b: u64) -> u64 {
+    match b {
+        0 => u64::MAX,
+        _ => signed(bits, a).wrapping_div(signed(bits, b)) as u64,
+    }
+}
+
+/// Division by zero is unspecified and gives all ones here.
+pub(super) fn udiv(_: u32, a: u64, b: u64) -> u64 {
+    a.checked_div(b).unwrap_or(u64::MAX)
+}
+
+/// The remainder by zero is unspecified and is `a` here.
+pub(super) fn srem(bits: u32, a: u64, b: u64) -> u64 {
+    match b {
+        0 => a,
+        _ => signed(bits, a).wrapping_rem(signed(bits, b)) as u64,
+    }
+}
+
+/// The remainder by zero is unspecified and is `a` here.
+pub(super) fn urem(_: u32, a: u64, b: u64) -> u64 {
+    a.checked_rem(b).unwrap_or(a)
+}
+
+pub(super) fn smin(bits: u32, a: u64, b: u64) -> u64 {
+    signed(bits, a).min(signed(bits, b)) as u64
+}
+
+pub(super) fn smax(bits: u32, a: u64, b: u64) -> u64 {
+    signed(bits, a).max(signed(bits, b)) as u64
+}
+
+pub(super) fn umin(_: u32, a: u64, b: u64) -> u64 {
+    a.min(b)
+}
+
+pub(super) fn umax(_: u32, a: u64, b: u64) -> u64 {
+    a.max(b)
+}
+
+pub(super) fn and(_: u32, a: u64, b: u64) -> u64 {
+    a & b
+}
+
+pub(super) fn or(_: u32, a: u64, b: u64) -> u64 {
+    a | b
+}
+
+pub(super) fn xor(_: u32, a: u64, b: u64) -> u64 {
+    a ^ b
+}
+
+pub(super) fn shl(bits: u32, a: u64, b: u64) -> u64 {
+    if b < u64::from(bits) { a << b } else { 0 }
+}
+
+pub(super) fn sshr(bits: u32, a: u64, b: u64) -> u64 {
+    (signed(bits, a) >> b.min(63)) as u64
+}
+
+pub(super) fn ushr(bits: u32, a: u64, b: u64) -> u64 {
+    if b < u64::from(bits) { a >> b } else { 0 }
+}
+
+/// Whether `a` and `b` compare as the predicate says.
+pub(super) fn compare(pred: IntPred, bits: u32, a: u64, b: u64) -> bool {
+    let unsigned = a.cmp(&b);
+    let signed = signed(bits, a).cmp(&signed(bits, b));
+    match pred {
+        IntPred::Eq => a == b,
+        IntPred::Ne => a != b,
+        IntPred::Slt => signed == Ordering::Less,
+        IntPred::Sle => signed != Ordering::Greater,
+        IntPred::Sgt => signed == Ordering::Greater,
+        IntPred::Sge => signed != Ordering::Less,
+        IntPred::Ult => unsigned == Ordering::Less,
+        IntPred::Ule => unsigned != Ordering::Greater,
+        IntPred::Ugt => unsigned == Ordering::Greater,
+        IntPred::Uge => unsigned != Ordering::Less,
+    }
+}

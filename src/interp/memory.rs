@@ -1,0 +1,324 @@
+//! The interpreter's memory: buffers far apart, each byte knowing whether anyone wrote it, and the
+//! record of which program touched what.
+//!
+//! Addresses are made up. Between buffers lies more unmapped space than an index that went wrong
+//! usually spans, so that reading past a buffer does not land in the next one.
+
+use super::error::{InterpErrorKind, OtherProgram};
+
+/// Address of the first buffer; small numbers taken for pointers hit nothing.
+const FIRST_ADDRESS: u64 = 0x10_0000_0000;
+
+/// Every buffer starts at a multiple of this, as those of the driver do.
+const ALIGN: u64 = 256;
+
+/// Least number of unmapped bytes between buffers.
+const GUARD: u64 = 1 << 20;
+
+/// What bytes hold before anyone writes them: a pattern that stands out, as a float and as an integer.
+const POISON: u8 = 0xcd;
+
+/// Why an access to memory is not possible.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// Some of the bytes are in no buffer.
+    #[error("{bytes} bytes at {address:#x} are not inside a buffer{}", near(*nearest))]
+    OutOfBounds {
+        /// Address of the first byte.
+        address: u64,
+        /// Number of bytes.
+        bytes: usize,
+        /// Start and size of the last buffer below the address.
+        nearest: Option<(u64, usize)>,
+    },
+    /// A byte nobody wrote.
+    #[error("the byte at {address:#x} was never written{}", near(Some(*buffer)))]
+    Uninitialised {
+        /// Its address.
+        address: u64,
+        /// Start and size of its buffer.
+        buffer: (u64, usize),
+    },
+}
+
+fn near(buffer: Option<(u64, usize)>) -> String {
+    match buffer {
+        Some((start, bytes)) => format!(" (buffer of {bytes} bytes at {start:#x})"),
+        None => String::new(),
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Buffer {
+    start: u64,
+    bytes: Vec<u8>,
+    written: Vec<bool>,
+}
+
+/// Device memory as the interpreter sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Memory {
+    /// Sorted by address, because addresses are given out in rising order.
+    buffers: Vec<Buffer>,
+}
+
+impl Memory {
+    /// Memory without buffers.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    /// A new buffer whose bytes nobody wrote; its address is a multiple of 256.
+    pub fn alloc(&mut self, bytes: usize) -> u64 {
+        let start = match self.buffers.last() {
+            Some(last) => (last.start + last.bytes.len() as u64 + GUARD).next_multiple_of(ALIGN),
+            None => FIRST_ADDRESS,
+        };
+        self.buffers.push(Buffer {
+            start,
+            bytes: vec![POISON; bytes],
+            written: vec![false; bytes],
+        });
+        start
+    }
+
+    /// A new buffer that holds `bytes`.
+    pub fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
+        let start = self.alloc(bytes.len());
+        if let Some(buffer) = self.buffers.last_mut() {
+            buffer.bytes.copy_from_slice(bytes);
+            buffer.written.fill(true);
+        }
+        start
+    }
+
+    /// Writes bytes, which must lie in one buffer.
+    pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), MemoryError> {
+        let (index, offset) = self.locate(address, bytes.len(), 0)?;
+        let buffer = &mut self.buffers[index];
+        buffer.bytes[offset..][..bytes.len()].copy_from_slice(bytes);
+        buffer.written[offset..][..bytes.len()].fill(true);
+        Ok(())
+    }
+
+    /// Reads bytes, all of which must lie in one buffer and have been written.
+    pub fn read(&self, address: u64, bytes: usize) -> Result<&[u8], MemoryError> {
+        let (index, offset) = self.locate(address, bytes, 0)?;
+        self.read_at(index, offset, bytes)
+    }
+
+    /// Reads bytes of one buffer whether or not anyone wrote them.
+    pub fn read_raw(&self, address: u64, bytes: usize) -> Result<&[u8], MemoryError> {
+        let (index, offset) = self.locate(address, bytes, 0)?;
+        Ok(&self.buffers[index].bytes[offset..][..bytes])
+    }
+
+    fn read_at(&self, index: usize, offset: usize, bytes: usize) -> Result<&[u8], MemoryError> {
+        let buffer = &self.buffers[index];
+        let written = &buffer.written[offset..][..bytes];
+        match written.iter().position(|&w| !w) {
+            Some(i) => Err(MemoryError::Uninitialised {
+                address: buffer.start + (offset + i) as u64,
+                buffer: (buffer.start, buffer.bytes.len()),
+            }),
+            None => Ok(&buffer.bytes[offset..][..bytes]),
+        }
+    }
+
+    /// The buffer that holds the bytes, and where in it; `guess` is the buffer to try first.
+    fn locate(
+        &self,
+        address: u64,
+        bytes: usize,
+        guess: usize,
+    ) -> Result<(usize, usize), MemoryError> {
+        let inside = |buffer: &Buffer| {
+            let offset = usize::try_from(address.checked_sub(buffer.start)?).ok()?;
+            let fits = offset <= buffer.bytes.len() && bytes <= buffer.bytes.len() - offset;
+            fits.then_some(offset)
+        };
+        if let Some(offset) = self.buffers.get(guess).and_then(inside) {
+            return Ok((guess, offset));
+        }
+        let below = self.buffers.partition_point(|b| b.start <= address);
+        let index = below.checked_sub(1);
+        let found = index.and_then(|i| Some((i, inside(&self.buffers[i])?)));
+        found.ok_or_else(|| MemoryError::OutOfBounds {
+            address,
+            bytes,
+            nearest: index.map(|i| (self.buffers[i].start, self.buffers[i].bytes.len())),
+        })
+    }
+}
+
+/// Whose accesses a byte has seen in this launch, as program number plus one; 0 is nobody.
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    writer: u32,
+    reader: u32,
+    /// The epoch of the last store.
+    written_in: u32,
+}
+
+/// Stands for more than one reader.
+const SEVERAL: u32 = u32::MAX;
+
+/// Memory during one launch: element accesses with their checks.
+#[derive(Debug)]
+pub(super) struct LaunchMemory<'a> {
+    memory: &'a mut Memory,
+    /// One list per buffer, empty until the buffer is touched; none if races are not looked for.
+    touched: Option<Vec<Vec<Touched>>>,
+    /// Number of the running program plus one.
+    program: u32,
+    /// Number of barriers so far.
+    epoch: u32,
+    /// The buffer touched last: the next access is most likely to it.
+    last: usize,
+}
+
+impl<'a> LaunchMemory<'a> {
+    pub(super) fn new(memory: &'a mut Memory, check_races: bool) -> LaunchMemory<'a> {
+        let touched = check_races.then(|| vec![Vec::new(); memory.buffers.len()]);
+        LaunchMemory {
+            memory,
+            touched,
+            program: 0,
+            epoch: 0,
+            last: 0,
+        }
+    }
+
+    /// Says that the accesses that follow are those of program number `number`.
+    pub(super) fn enter_program(&mut self, number: u32) {
+        self.program = number.wrapping_add(1);
+    }
+
+    /// The program's accesses up to here come before those that follow.
+    pub(super) fn barrier(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// The element of `size` bytes at `address`, zero-extended.
+    pub(super) fn load(&mut self, address: u64, size: u32) -> Result<u64, InterpErrorKind> {
+        let bytes = self.place(address, size)?;
+        let (index, offset) = self.memory.locate(address, bytes, self.last)?;
+        self.last = index;
+        let mut element = [0; 8];
+        element[..bytes].copy_from_slice(self.memory.read_at(index, offset, bytes)?);
+        self.touch(index, offset, bytes, false)?;
+        Ok(u64::from_le_bytes(element))
+    }
+
+    /// Writes the low `size` bytes of `element` at `address`.
+    pub(super) fn store(
+        &mut self,
+        address: u64,
+        size: u32,
+        element: u64,
+    ) -> Result<(), InterpErrorKind> {
+        let bytes = self.place(address, size)?;
+        let (index, offset) = self.memory.locate(address, bytes, self.last)?;
+        self.last = index;
+        self.touch(index, offset, bytes, true)?;
+        let buffer = &mut self.memory.buffers[index];
+        buffer.bytes[offset..][..bytes].copy_from_slice(&element.to_le_bytes()[..bytes]);
+        buffer.written[offset..][..bytes].fill(true);
+        Ok(())
+    }
+
+    fn place(&self, address: u64, size: u32) -> Result<usize, InterpErrorKind> {
+        if address.is_multiple_of(u64::from(size)) {
+            Ok(size as usize)
+        } else {
+            Err(InterpErrorKind::Misaligned { address, size })
+        }
+    }
+
+    /// Records an access and reports another program's that it races with, and a store of the same program
+    /// that no barrier separates from it.
+    fn touch(
+        &mut self,
+        index: usize,
+        offset: usize,
+        bytes: usize,
+        writes: bool,
+    ) -> Result<(), InterpErrorKind> {
+        let Some(touched) = &mut self.touched else {
+            return Ok(());
+        };
+        let buffer = &self.memory.buffers[index];
+        let touched = &mut touched[index];
+        touched.resize(buffer.bytes.len(), Touched::default());
+        let (me, epoch) = (self.program, self.epoch);
+        let is_other = |who: u32| who != 0 && who != me;
+        for (i, byte) in touched[offset..][..bytes].iter_mut().enumerate() {
+            let other = if is_other(byte.writer) {
+                Some((byte.writer, true))
+            } else if writes && is_other(byte.reader) {
+                Some((byte.reader, false))
+            } else {
+                None
+            };
+            if let Some((who, other_writes)) = other {
+                return Err(InterpErrorKind::Race {
+                    address: buffer.start + (offset + i) as u64,
+                    writes,
+                    other: match who {
+                        SEVERAL => OtherProgram::Several,
+                        one => OtherProgram::One(one - 1),
+                    },
+                    other_writes,
+                });
+            }
+            if byte.writer == me && byte.written_in == epoch {
+                return Err(InterpErrorKind::Unordered {
+                    address: buffer.start + (offset + i) as u64,
+                    writes,
+                });
+            }
+            if writes {
+                byte.writer = me;
+                byte.written_in = epoch;
+            } else {
+                byte.reader = if is_other(byte.reader) { SEVERAL } else { me };
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_apart_and_know_what_was_written() {
+        let mut memory = Memory::new();
+        let a = memory.alloc(5);
+        let b = memory.alloc_bytes(&[1, 2, 3]);
+        assert_eq!((a % 256, b % 256), (0, 0));
+        assert!(b - a > 1 << 20);
+        memory.write(a + 1, &[7, 8]).expect("inside the buffer");
+        assert_eq!(memory.read(a + 1, 2), Ok(&[7, 8][..]));
+        assert_eq!(
+            memory.read(a, 2),
+            Err(MemoryError::Uninitialised {
+                address: a,
+                buffer: (a, 5)
+            })
+        );
+        assert_eq!(memory.read_raw(a, 2), Ok(&[POISON, 7][..]));
+        assert_eq!(memory.read(b, 3), Ok(&[1, 2, 3][..]));
+        let past_the_end = memory.read(b + 2, 2).expect_err("one byte too many");
+        assert_eq!(
+            past_the_end.to_string(),
+            format!(
+                "2 bytes at {:#x} are not inside a buffer (buffer of 3 bytes at {b:#x})",
+                b + 2
+            )
+        );
+        assert!(memory.write(0, &[0]).is_err());
+        assert!(memory.read(u64::MAX, 2).is_err());
+    }
+}

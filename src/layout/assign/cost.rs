@@ -1,0 +1,139 @@
+//! What layouts cost: estimates in quarters of a clock of one SM, per warp and execution.
+//!
+//! An SM issues four warp instructions a clock, one access to memory, one shuffle, and moves 128 bytes a
+//! clock to and from shared memory and some 32 bytes (a sector) to and from further away. So arithmetic on a
+//! register costs 1, a memory instruction 4 to issue and 4 more for each sector or shared wavefront, and a
+//! barrier about a hundred. Only ratios matter; `tests` beside this file pin the decisions that follow.
+
+use super::pbqp::Cost;
+use crate::ir::ops::TileOp;
+use crate::linear::gf2::Span;
+use crate::linear::layout::{HwDim, LinearLayout};
+
+/// A barrier, and the latency around it.
+const BARRIER: Cost = 120;
+/// Issue of a memory instruction and its address arithmetic.
+const ACCESS: Cost = 8;
+/// Moving a sector of 32 bytes to or from the L2 cache or beyond.
+const SECTOR: Cost = 4;
+/// Moving 128 bytes to or from shared memory.
+const WAVEFRONT: Cost = 4;
+/// A shuffle of a 32-bit register with the selects around it.
+const SHUFFLE: Cost = 6;
+
+/// 32-bit words of an element in registers.
+fn words(elem_bits: u32) -> Cost {
+    Cost::from(elem_bits.div_ceil(32))
+}
+
+fn registers(layout: &LinearLayout) -> Cost {
+    Cost::from(layout.num_registers())
+}
+
+/// Converting from one layout to another.
+pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32) -> Cost {
+    // Renaming registers is free, but no conversion at all is better still.
+    if to.register_map(from).is_some() {
+        return 1;
+    }
+    let words = words(elem_bits);
+    if stays_in_warps(from, to) {
+        return 8 + registers(to) * words * SHUFFLE;
+    }
+    BARRIER + (registers(from) + registers(to)) * words * WAVEFRONT
+}
+
+/// Whether each warp holds all that it needs.
+fn stays_in_warps(from: &LinearLayout, to: &LinearLayout) -> bool {
+    let within = |layout: &LinearLayout| {
+        let columns = [HwDim::Register, HwDim::Lane].map(|dim| layout.columns(dim).to_vec());
+        Span::of(&columns.concat())
+    };
+    let (have, want) = (within(from), to.columns(HwDim::Warp));
+    let warps = from.columns(HwDim::Warp).iter().zip(want);
+    let inner = [HwDim::Register, HwDim::Lane];
+    let inner = inner.iter().flat_map(|&dim| to.columns(dim));
+    from.bits(HwDim::Warp) == to.bits(HwDim::Warp)
+        && warps.into_iter().all(|(a, b)| have.contains(a ^ b))
+        && inner.into_iter().all(|&column| have.contains(column))
+}
+
+/// An access to memory as the layout sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    /// Dimension along which addresses are consecutive.
+    pub dim: usize,
+    /// Elements one instruction may take, as far as alignment and mask allow.
+    pub vector: u32,
+    /// Exponent of the length of runs of consecutive addresses.
+    pub contiguity: u32,
+    /// Size of an element.
+    pub bytes: u32,
+    /// Whether it writes: what neighbouring instructions leave out of a sector is then moved twice.
+    pub is_store: bool,
+}
+
+/// Loading or storing a block.
+pub(super) fn access(layout: &LinearLayout, access: &Access) -> Cost {
+    let shape = layout.shape();
+    let vector = layout.vector_width(access.dim, access.vector);
+    let held = layout.free_mask(HwDim::Register);
+    let kept = layout.bits(HwDim::Register) - held.count_ones();
+    let instructions = (Cost::from(1u32) << kept) / Cost::from(vector);
+
+    // The consecutive elements that one instruction of a warp covers; for loads the cache joins what
+    // several instructions cover.
+    let offset = shape.bit_offset(access.dim);
+    let width = u32::from(shape.log2()[access.dim]).min(access.contiguity);
+    let lanes = layout.columns(HwDim::Lane);
+    let others = layout.columns(HwDim::Register);
+    let mut run = vector.trailing_zeros();
+    while run < width {
+        let next = 1 << (offset + run);
+        if !lanes.contains(&next) && (access.is_store || !others.contains(&next)) {
+            break;
+        }
+        run += 1;
+    }
+    let free_lanes = layout.free_mask(HwDim::Lane).count_ones();
+    let lane_bits = layout.bits(HwDim::Lane) - free_lanes;
+    let elements = (instructions * Cost::from(vector)) << lane_bits;
+    let runs = (elements >> run).max(1);
+    let mut sectors = runs * Cost::from((access.bytes << run).div_ceil(32));
+    if access.is_store {
+        // One of the warps that hold copies writes.
+        sectors >>= layout.free_mask(HwDim::Warp).count_ones();
+    }
+    instructions * ACCESS + sectors * SECTOR
+}
+
+/// Combining the elements along `axis`, `words` 32-bit words each.
+pub(super) fn reduction(layout: &LinearLayout, axis: usize, elem_bits: u32) -> Cost {
+    let axis_mask = layout.shape().bit_mask(axis);
+    let moves = |dim: HwDim| {
+        let columns = layout.columns(dim).iter();
+        columns.filter(|&&c| c & axis_mask != 0).count() as u32
+    };
+    let held = registers(layout);
+    let left = held >> moves(HwDim::Register);
+    let words = words(elem_bits);
+    let shuffles = Cost::from(moves(HwDim::Lane)) * left * words * SHUFFLE;
+    let exchange = match moves(HwDim::Warp) {
+        0 => 0,
+        // Written, read by the first warps, written again, and read by all.
+        _ => BARRIER + 2 * left * words * WAVEFRONT,
+    };
+    held * words + shuffles + exchange
+}
+
+/// Computing a block element by element; copies held by many threads are computed by each.
+pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
+    let each = match op {
+        TileOp::ExpandDims | TileOp::Broadcast | TileOp::Bitcast => 0,
+        TileOp::Exp | TileOp::Exp2 | TileOp::Log2 | TileOp::Rsqrt | TileOp::Rcp => 8,
+        TileOp::Sqrt | TileOp::Fdiv | TileOp::Log | TileOp::Tanh | TileOp::Erf => 16,
+        TileOp::FdivRn | TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 32,
+        _ => 1,
+    };
+    each * registers(layout)
+}

@@ -1,0 +1,375 @@
+//! The layout graph of a function: who has a layout of its own, and who wants whose result how.
+//!
+//! A *node* is what gets one layout: an access to memory, a computation worth doing once, a value that loops
+//! carry or `if` chooses. An *edge* says that a node's value is an operand of another, and which layout of the
+//! operand the user's layout asks for ([`Need`]).
+//!
+//! A *cheap* value (a range, a splat, index arithmetic over such) is no node: each user gets it in the layout it
+//! likes. How much arithmetic a copy may cost is bounded by [`CHEAP_LIMIT`].
+
+use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl, packed_option::PackedOption};
+use smallvec::SmallVec;
+
+use crate::analysis::program::{ProgramOrder, Step};
+use crate::ir::attrs::Attrs;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::linear::pool::LayoutId;
+use crate::linear::shape::Shape;
+
+/// Operations per element that a value computed anew for another layout may take.
+const CHEAP_LIMIT: u16 = 32;
+
+/// Most layouts a node chooses from.
+pub(super) const MAX_CANDIDATES: usize = 8;
+
+/// A node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Node(u32);
+entity_impl!(Node, "node");
+
+/// Layouts a node chooses from.
+pub(super) type Candidates = SmallVec<[LayoutId; MAX_CANDIDATES]>;
+
+/// What is known of a node.
+#[derive(Debug)]
+pub(super) struct NodeData {
+    /// Shape the node's layout is for: of the operands of stores and reductions, of the result of all else.
+    pub shape: Shape,
+    /// The instruction; none for values that control flow passes on.
+    pub inst: Option<Inst>,
+    /// Number of loops around it.
+    pub depth: u32,
+    /// Axis that a reduction takes out of the layout of its result.
+    pub reduced: Option<u8>,
+    /// What it chooses from.
+    pub candidates: Candidates,
+    /// Edges from and to the node.
+    pub edges: SmallVec<[u32; 6]>,
+}
+
+/// The operand's layout that a user with layout `L` asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Need {
+    /// `L`.
+    Same,
+    /// The one that `expand_dims` at the axis makes `L` of.
+    BeforeExpand(u8),
+    /// The one that `broadcast` from the shape makes `L` of.
+    BeforeBroadcast(Shape),
+}
+
+/// A use of one node's value by another.
+#[derive(Debug)]
+pub(super) struct Edge {
+    /// Whose value it is.
+    pub from: Node,
+    /// Who uses it.
+    pub to: Node,
+    /// What of it is needed.
+    pub need: Need,
+    /// Bits of an element.
+    pub elem_bits: u32,
+    /// Number of loops around the place of a conversion.
+    pub depth: u32,
+}
+
+/// The graph.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    /// Nodes in program order.
+    pub nodes: PrimaryMap<Node, NodeData>,
+    /// Edges in program order of the uses.
+    pub edges: Vec<Edge>,
+    of_value: SecondaryMap<Value, PackedOption<Node>>,
+    of_inst: SecondaryMap<Inst, PackedOption<Node>>,
+    /// Operations it takes to compute a cheap value; 0 for all other values.
+    cheap: SecondaryMap<Value, u16>,
+}
+
+/// Operations per element that count for computing a value again; none if it is never done again.
+fn repeat_cost(op: TileOp) -> Option<u16> {
+    Some(match op {
+        TileOp::Const | TileOp::Splat | TileOp::Arange => 1,
+        TileOp::Broadcast
+        | TileOp::ExpandDims
+        | TileOp::AssumeMultiple
+        | TileOp::AssumeContiguous
+        | TileOp::AssumeConstant => 0,
+        TileOp::Iadd
+        | TileOp::Isub
+        | TileOp::Imul
+        | TileOp::Smin
+        | TileOp::Smax
+        | TileOp::Umin
+        | TileOp::Umax
+        | TileOp::And
+        | TileOp::Or
+        | TileOp::Xor
+        | TileOp::Shl
+        | TileOp::Sshr
+        | TileOp::Ushr
+        | TileOp::Icmp
+        | TileOp::Select
+        | TileOp::Sext
+        | TileOp::Zext
+        | TileOp::Itrunc
+        | TileOp::Bitcast
+        | TileOp::PtrCast
+        | TileOp::Addptr
+        | TileOp::Fadd
+        | TileOp::Fsub
+        | TileOp::Fmul
+        | TileOp::Fma
+        | TileOp::Fneg
+        | TileOp::Fabs
+        | TileOp::Fmin
+        | TileOp::Fmax
+        | TileOp::Fcmp => 1,
+        TileOp::Sitofp | TileOp::Uitofp | TileOp::Fpext | TileOp::Fptrunc => 2,
+        TileOp::Fptosi | TileOp::Fptoui | TileOp::Floor | TileOp::Ceil | TileOp::Rint => 4,
+        TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 8,
+        TileOp::Exp
+        | TileOp::Exp2
+        | TileOp::Log
+        | TileOp::Log2
+        | TileOp::Rsqrt
+        | TileOp::Sqrt
+        | TileOp::Tanh
+        | TileOp::Erf
+        | TileOp::Rcp
+        | TileOp::Fdiv
+        | TileOp::FdivRn
+        | TileOp::ConvertLayout
+        | TileOp::ProgramId
+        | TileOp::NumPrograms
+        | TileOp::Load
+        | TileOp::Barrier
+        | TileOp::Store
+        | TileOp::Reduce
+        | TileOp::For
+        | TileOp::While
+        | TileOp::If
+        | TileOp::Yield
+        | TileOp::Condition
+        | TileOp::Return => return None,
+    })
+}
+
+impl Graph {
+    /// The node whose layout a value has; none for scalars and cheap values.
+    pub(super) fn of_value(&self, value: Value) -> Option<Node> {
+        self.of_value[value].expand()
+    }
+
+    /// The node of an instruction.
+    pub(super) fn of_inst(&self, inst: Inst) -> Option<Node> {
+        self.of_inst[inst].expand()
+    }
+
+    /// Whether each user may compute the value for itself.
+    pub(super) fn is_cheap(&self, value: Value) -> bool {
+        self.cheap[value] > 0
+    }
+
+    /// What an instruction's layout asks of its operands.
+    pub(super) fn need(func: &TileFunction, inst: Inst) -> Need {
+        let data = &func.dfg.insts[inst];
+        match data.op {
+            TileOp::ExpandDims => Need::BeforeExpand(data.axis().copied().unwrap_or(0)),
+            TileOp::Broadcast => Need::BeforeBroadcast(func.dfg.ty(data.args[0]).shape),
+            _ => Need::Same,
+        }
+    }
+
+    /// Builds the graph, without candidates.
+    pub(super) fn build(func: &TileFunction, order: &ProgramOrder) -> Graph {
+        let mut graph = Graph::default();
+        let mut depth = 0;
+        for &step in order.steps() {
+            match step {
+                Step::Inst(inst) => graph.inst(func, order, inst, depth),
+                Step::Enter(inst) => {
+                    graph.enter(func, inst, depth);
+                    depth += loops(func, inst);
+                }
+                Step::Region(_) => {}
+                Step::Leave(inst) => depth -= loops(func, inst),
+            }
+        }
+        graph
+    }
+
+    fn add_node(&mut self, shape: Shape, inst: Option<Inst>, depth: u32) -> Node {
+        let node = self.nodes.push(NodeData {
+            shape,
+            inst,
+            depth,
+            reduced: None,
+            candidates: Candidates::new(),
+            edges: SmallVec::new(),
+        });
+        if let Some(inst) = inst {
+            self.of_inst[inst] = Some(node).into();
+        }
+        node
+    }
+
+    /// A node for a block that control flow passes on under the given names.
+    fn add_passed(&mut self, func: &TileFunction, names: &[Value], depth: u32) -> Option<Node> {
+        let shape = func.dfg.ty(names[0]).shape;
+        if shape.is_scalar() {
+            return None;
+        }
+        let node = self.add_node(shape, None, depth);
+        for &name in names {
+            self.of_value[name] = Some(node).into();
+        }
+        Some(node)
+    }
+
+    fn add_edge(&mut self, func: &TileFunction, value: Value, to: Node, need: Need, depth: u32) {
+        let Some(from) = self.of_value(value) else {
+            return;
+        };
+        let edge = self.edges.len() as u32;
+        self.edges.push(Edge {
+            from,
+            to,
+            need,
+            elem_bits: func.dfg.ty(value).elem.bits(),
+            // A conversion stands where the value is defined if that is further out.
+            depth: depth.min(self.nodes[from].depth),
+        });
+        self.nodes[from].edges.push(edge);
+        if from != to {
+            self.nodes[to].edges.push(edge);
+        }
+    }
+
+    fn inst(&mut self, func: &TileFunction, order: &ProgramOrder, inst: Inst, depth: u32) {
+        let data = &func.dfg.insts[inst];
+        match data.op {
+            TileOp::Yield => {
+                let Some(owner) = order.parent(func, inst) else {
+                    return;
+                };
+                let owner = &func.dfg.insts[owner];
+                let first = &func.dfg.blocks[owner.blocks[0].block].params[..];
+                let targets = match owner.op {
+                    TileOp::For => &first[1..],
+                    TileOp::While => first,
+                    TileOp::If => &owner.results[..],
+                    _ => return,
+                };
+                self.pass(func, &data.args, targets, depth);
+            }
+            TileOp::Condition => {
+                if let Some(owner) = order.parent(func, inst) {
+                    let targets = &func.dfg.insts[owner].results;
+                    self.pass(func, &data.args[1..], targets, depth);
+                }
+            }
+            TileOp::Store => {
+                let shape = func.dfg.ty(data.args[0]).shape;
+                if !shape.is_scalar() {
+                    let node = self.add_node(shape, Some(inst), depth);
+                    self.operands(func, inst, node, depth);
+                }
+            }
+            _ => {
+                let Some(result) = func.dfg.single_result(inst) else {
+                    return;
+                };
+                let shape = func.dfg.ty(result).shape;
+                if shape.is_scalar() {
+                    return;
+                }
+                if let Some(cost) = self.cheap_cost(func, inst) {
+                    self.cheap[result] = cost;
+                    return;
+                }
+                let node = self.add_node(shape, Some(inst), depth);
+                self.of_value[result] = Some(node).into();
+                self.operands(func, inst, node, depth);
+            }
+        }
+    }
+
+    /// What computing the result from scalars takes, if that is little.
+    fn cheap_cost(&self, func: &TileFunction, inst: Inst) -> Option<u16> {
+        let data = &func.dfg.insts[inst];
+        let mut cost = repeat_cost(data.op)?;
+        for &arg in &data.args {
+            if func.dfg.ty(arg).is_scalar() {
+                continue;
+            }
+            if !self.is_cheap(arg) {
+                return None;
+            }
+            cost += self.cheap[arg];
+        }
+        (cost <= CHEAP_LIMIT).then_some(cost.max(1))
+    }
+
+    fn operands(&mut self, func: &TileFunction, inst: Inst, node: Node, depth: u32) {
+        let need = Graph::need(func, inst);
+        for &arg in &func.dfg.insts[inst].args {
+            self.add_edge(func, arg, node, need, depth);
+        }
+    }
+
+    /// Values that control flow passes to nodes under other names.
+    fn pass(&mut self, func: &TileFunction, values: &[Value], targets: &[Value], depth: u32) {
+        for (&value, &target) in values.iter().zip(targets) {
+            if let Some(to) = self.of_value(target) {
+                self.add_edge(func, value, to, Need::Same, depth);
+            }
+        }
+    }
+
+    fn enter(&mut self, func: &TileFunction, inst: Inst, depth: u32) {
+        let data = &func.dfg.insts[inst];
+        let params = |region: usize| &func.dfg.blocks[data.blocks[region].block].params[..];
+        match data.op {
+            TileOp::For => {
+                let carried = &params(0)[1..];
+                for (&param, &result) in carried.iter().zip(&data.results) {
+                    self.add_passed(func, &[param, result], depth + 1);
+                }
+                self.pass(func, &data.args[3..], carried, depth);
+            }
+            TileOp::While => {
+                for &param in params(0) {
+                    self.add_passed(func, &[param], depth + 1);
+                }
+                for (&param, &result) in params(1).iter().zip(&data.results) {
+                    self.add_passed(func, &[param, result], depth + 1);
+                }
+                self.pass(func, &data.args, params(0), depth);
+            }
+            TileOp::If => {
+                for &result in &data.results {
+                    self.add_passed(func, &[result], depth);
+                }
+            }
+            TileOp::Reduce => {
+                let shape = func.dfg.ty(data.args[0]).shape;
+                let node = self.add_node(shape, Some(inst), depth);
+                self.nodes[node].reduced = data.axis().copied();
+                for &result in &data.results {
+                    self.of_value[result] = Some(node).into();
+                }
+                self.operands(func, inst, node, depth);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// How many loops an instruction with regions adds.
+fn loops(func: &TileFunction, inst: Inst) -> u32 {
+    let is_loop = matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While);
+    u32::from(is_loop)
+}

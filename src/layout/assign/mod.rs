@@ -1,0 +1,249 @@
+//! Layout assignment: afterwards every block has a layout, and `convert_layout` stands where layouts change.
+//!
+//! # Algorithm
+//! 1. [`graph`] splits the function into nodes that get one layout each and cheap values that every user
+//!    computes for itself, such as ranges, splats and index arithmetic.
+//! 2. Loads and stores offer the layouts they like ([`seeds`]). These *candidates* travel along edges, both ways,
+//!    until each node has at most eight: through arithmetic unchanged, through `expand_dims`, `broadcast` and
+//!    `reduce` as the algebra of layouts says. A node that nothing reaches gets one from a neighbour by a guess
+//!    (how to spread what a reduction took away), or the plain blocked layout.
+//! 3. [`cost`] says what each candidate costs a node (instructions and sectors of accesses, shuffles and barriers
+//!    of reductions, arithmetic repeated by threads that hold copies), and what converting costs each pair of
+//!    candidates of an edge; each level of loops around it weighs eightfold.
+//! 4. [`pbqp`] chooses, and [`rewrite`] writes the choice down. A reduction gets its attribute `order`.
+//!
+//! # Exact and heuristic
+//! Given candidates and costs, the choice is optimal unless the solver had to decide a node with three or more
+//! undecided neighbours by its neighbourhood alone ([`LayoutStats::exact`] tells). Heuristic are the set of
+//! candidates, the costs, that a conversion is charged to each use although uses share it, and that values
+//! computed anew cost nothing. Work is bounded: candidates by eight a node, each solver step by eight cubed.
+
+use cranelift_entity::PrimaryMap;
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::analysis::axis::Axis;
+use crate::analysis::program::ProgramOrder;
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::linear::named;
+use crate::linear::pool::{LayoutId, LayoutPool};
+use crate::linear::shape::Shape;
+use graph::{Graph, MAX_CANDIDATES, Need, Node};
+use pbqp::{Cost, Problem};
+use rewrite::Rewriter;
+use views::{View, Views};
+
+mod cost;
+mod graph;
+mod pbqp;
+mod rewrite;
+mod seeds;
+mod views;
+
+#[cfg(test)]
+mod tests;
+
+/// What assignment did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LayoutStats {
+    /// Conversions in the function.
+    pub conversions: u32,
+    /// Bytes of the blocks they convert.
+    pub bytes: u64,
+    /// Whether no other choice among the candidates costs less by the estimates.
+    pub exact: bool,
+}
+
+/// Gives every block of the function a layout. `axis` was computed for the function as it is.
+pub fn assign_layouts(func: &mut TileFunction, axis: &Axis) -> LayoutStats {
+    let order = ProgramOrder::compute(func);
+    let graph = Graph::build(func, &order);
+    let mut assignment = Assignment {
+        pool: std::mem::take(&mut func.layouts),
+        graph,
+        views: Views::default(),
+        accesses: FxHashMap::default(),
+        pending: Vec::new(),
+        num_warps: func.num_warps(),
+    };
+    assignment.seed(func, axis);
+    assignment.propagate();
+    assignment.complete();
+    let (chosen, exact) = assignment.choose(func);
+    func.layouts = assignment.pool;
+    let stats = Rewriter::run(func, &order, &assignment.graph, &chosen, assignment.views);
+    LayoutStats { exact, ..stats }
+}
+
+/// The work in progress.
+struct Assignment {
+    pool: LayoutPool,
+    graph: Graph,
+    views: Views,
+    /// How the accesses among the nodes see memory.
+    accesses: FxHashMap<Node, cost::Access>,
+    /// Nodes with a candidate that their neighbours have not heard of.
+    pending: Vec<(Node, LayoutId)>,
+    num_warps: u32,
+}
+
+impl Assignment {
+    /// Makes a layout a candidate of a node, if there is room.
+    fn offer(&mut self, node: Node, layout: LayoutId) {
+        let data = &mut self.graph.nodes[node];
+        if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
+            debug_assert_eq!(self.pool[layout].shape(), data.shape);
+            data.candidates.push(layout);
+            self.pending.push((node, layout));
+        }
+    }
+
+    /// The layout of a node's value when the node has the layout.
+    fn output(&mut self, node: Node, layout: LayoutId) -> LayoutId {
+        match self.graph.nodes[node].reduced {
+            Some(axis) => self.views.view(&mut self.pool, layout, View::Reduce(axis)),
+            None => layout,
+        }
+    }
+
+    /// Spreads candidates along edges wherever the algebra leaves no choice. A node hears of at most
+    /// [`MAX_CANDIDATES`] layouts, so each edge is looked at that often from each end.
+    fn propagate(&mut self) {
+        while let Some((node, layout)) = self.pending.pop() {
+            for i in 0..self.graph.nodes[node].edges.len() {
+                let edge = &self.graph.edges[self.graph.nodes[node].edges[i] as usize];
+                let (from, to, need) = (edge.from, edge.to, edge.need);
+                if from == node {
+                    let output = self.output(node, layout);
+                    let view = match need {
+                        Need::Same => View::Need(Need::Same),
+                        Need::BeforeExpand(axis) => View::Expand(axis),
+                        Need::BeforeBroadcast(_) => continue,
+                    };
+                    let wanted = self.views.view(&mut self.pool, output, view);
+                    self.offer(to, wanted);
+                }
+                if to == node && self.graph.nodes[from].reduced.is_none() {
+                    let wanted = self.views.view(&mut self.pool, layout, View::Need(need));
+                    self.offer(from, wanted);
+                }
+            }
+        }
+    }
+
+    /// Finds something for nodes that nothing has reached.
+    fn complete(&mut self) {
+        let nodes: Vec<Node> = self.graph.nodes.keys().collect();
+        for node in nodes {
+            if self.graph.nodes[node].candidates.is_empty() {
+                let guess = self.guess(node);
+                self.offer(node, guess);
+                self.propagate();
+            }
+        }
+    }
+
+    /// A layout for a node without candidates: what a neighbour's comes from or goes to, else the plain one.
+    fn guess(&mut self, node: Node) -> LayoutId {
+        let shape = self.graph.nodes[node].shape;
+        for i in 0..self.graph.nodes[node].edges.len() {
+            let edge = &self.graph.edges[self.graph.nodes[node].edges[i] as usize];
+            let (from, to, need) = (edge.from, edge.to, edge.need);
+            if to == node {
+                let first = self.graph.nodes[from].candidates.first().copied();
+                if let (Some(layout), Need::BeforeBroadcast(_)) = (first, need) {
+                    let output = self.output(from, layout);
+                    return self
+                        .views
+                        .view(&mut self.pool, output, View::Broadcast(shape));
+                }
+            } else if let Some(axis) = self.graph.nodes[node].reduced
+                && let Some(&layout) = self.graph.nodes[to].candidates.first()
+            {
+                let result = self.views.view(&mut self.pool, layout, View::Need(need));
+                let view = View::BeforeReduce(axis, shape);
+                return self.views.view(&mut self.pool, result, view);
+            }
+        }
+        self.plain(shape)
+    }
+
+    /// Neighbours along the last dimension side by side.
+    fn plain(&mut self, shape: Shape) -> LayoutId {
+        let order: Vec<usize> = (0..shape.rank()).rev().collect();
+        let layout = named::coalesced(shape, &order, 1, self.num_warps)
+            .or_else(|_| named::replicated(shape, self.num_warps))
+            .expect("the number of warps is a power of two and the order a permutation");
+        self.pool.intern(layout)
+    }
+
+    /// What a node costs in a layout.
+    fn node_cost(&self, func: &TileFunction, node: Node, layout: LayoutId) -> Cost {
+        let data = &self.graph.nodes[node];
+        let layout = &self.pool[layout];
+        let Some(inst) = data.inst else {
+            // A value in registers: what costs is that they are taken.
+            return Cost::from(layout.num_registers()).saturating_mul(weight(data.depth));
+        };
+        let op = func.dfg.insts[inst].op;
+        let cost = match (self.accesses.get(&node), data.reduced) {
+            (Some(access), _) => cost::access(layout, access),
+            (None, Some(axis)) => {
+                let args = func.dfg.insts[inst].args.iter();
+                let bits = args.map(|&v| func.dfg.ty(v).elem.bits().max(32)).sum();
+                cost::reduction(layout, usize::from(axis), bits)
+            }
+            (None, None) => cost::elementwise(layout, op),
+        };
+        debug_assert!(op != TileOp::ConvertLayout, "layouts are assigned once");
+        cost.saturating_mul(weight(data.depth))
+    }
+
+    /// Chooses a layout for each node; the flag says whether the choice is optimal.
+    fn choose(&mut self, func: &TileFunction) -> (PrimaryMap<Node, LayoutId>, bool) {
+        let decided = |node: &graph::NodeData| node.candidates.len() == 1;
+        if self.graph.nodes.values().all(decided) {
+            let only = self.graph.nodes.values().map(|node| node.candidates[0]);
+            return (only.collect(), true);
+        }
+        let mut problem = Problem::default();
+        for (node, data) in &self.graph.nodes {
+            let costs = data.candidates.iter();
+            problem.add_node(costs.map(|&l| self.node_cost(func, node, l)).collect());
+        }
+        for edge in &self.graph.edges {
+            let views = &mut self.views;
+            let from = &self.graph.nodes[edge.from];
+            let to = &self.graph.nodes[edge.to];
+            let outputs: SmallVec<[LayoutId; MAX_CANDIDATES]> = match from.reduced {
+                None => from.candidates.clone(),
+                Some(axis) => {
+                    let results = from.candidates.iter();
+                    results
+                        .map(|&l| views.view(&mut self.pool, l, View::Reduce(axis)))
+                        .collect()
+                }
+            };
+            let needs: SmallVec<[LayoutId; MAX_CANDIDATES]> = to
+                .candidates
+                .iter()
+                .map(|&l| views.view(&mut self.pool, l, View::Need(edge.need)))
+                .collect();
+            let weight = weight(edge.depth);
+            problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, j| {
+                let cost = views.conversion_cost(&self.pool, outputs[i], needs[j], edge.elem_bits);
+                cost.saturating_mul(weight)
+            });
+        }
+        let solution = problem.solve();
+        let choices = self.graph.nodes.values().zip(&solution.choices);
+        let chosen = choices.map(|(node, &choice)| node.candidates[choice]);
+        (chosen.collect(), solution.exact)
+    }
+}
+
+/// How often something inside of `depth` loops is taken to run.
+fn weight(depth: u32) -> Cost {
+    8u64.pow(depth.min(16))
+}

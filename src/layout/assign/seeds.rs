@@ -1,0 +1,165 @@
+//! The layouts that loads and stores like.
+//!
+//! Along the dimension in which addresses run on, a thread takes as many neighbours as one instruction can
+//! carry ([`Axis::vector_width`]: alignment, runs of addresses, 16 bytes, runs of the mask), unless threads
+//! would then be idle. Accesses of one shape and direction may be connected, and one layout for all of them
+//! saves conversions: so each is also offered the widest of the others. That is how a block read as f16 and
+//! used with one of f32 gets 8 elements a thread: 16 bytes of f16, and two accesses of f32.
+//!
+//! Where rows are reduced, a second form deals the warps to the other dimensions first, so that a reduction
+//! stays in one warp.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::Assignment;
+use super::cost::Access;
+use super::graph::Node;
+use crate::analysis::axis::Axis;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
+use crate::linear::named;
+use crate::linear::shape::Shape;
+
+/// Largest access of one thread in bytes.
+const MAX_ACCESS_BYTES: u32 = 16;
+
+/// Dimensions, the one along which addresses run on first.
+type DimOrder = SmallVec<[usize; 4]>;
+
+/// A load or store of a block.
+struct Memory {
+    node: Node,
+    shape: Shape,
+    order: DimOrder,
+    /// Elements a thread takes at a time.
+    per_thread: u32,
+}
+
+impl Assignment {
+    /// Offers loads and stores what they like.
+    pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis) {
+        let mut all = Vec::new();
+        let mut row_reductions = Vec::new();
+        for (node, data) in &self.graph.nodes {
+            if let Some(reduced) = data.reduced
+                && data.shape.rank() > 1
+            {
+                row_reductions.push((data.shape, usize::from(reduced)));
+            }
+            let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
+                continue;
+            };
+            let (memory, access) = self.look_at(func, axis, node, ptr, mask);
+            let inst = data.inst.map(|inst| func.dfg.insts[inst].op);
+            let is_store = inst == Some(TileOp::Store);
+            self.accesses.insert(node, Access { is_store, ..access });
+            all.push(memory);
+        }
+        let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
+        for memory in &all {
+            let width = widest.entry((memory.shape, &memory.order)).or_default();
+            *width = memory.per_thread.max(*width);
+        }
+        for memory in &all {
+            let widest = widest[&(memory.shape, &memory.order[..])];
+            let reduces_rows = row_reductions.contains(&(memory.shape, memory.order[0]));
+            for per_thread in [widest, memory.per_thread] {
+                self.offer_coalesced(memory, per_thread, false);
+                if reduces_rows {
+                    self.offer_coalesced(memory, per_thread, true);
+                }
+            }
+        }
+    }
+
+    fn look_at(
+        &self,
+        func: &TileFunction,
+        axis: &Axis,
+        node: Node,
+        ptr: Value,
+        mask: Option<Value>,
+    ) -> (Memory, Access) {
+        let shape = func.dfg.ty(ptr).shape;
+        let info = axis.info(ptr);
+        let mut order: DimOrder = (0..shape.rank()).rev().collect();
+        // Stable: dimensions of equal contiguity keep the last one first.
+        order.sort_by_key(|&dim| std::cmp::Reverse(info.contiguity(dim)));
+        let dim = order[0];
+        let vector = axis.vector_width(func, ptr, mask, dim, MAX_ACCESS_BYTES) as u32;
+        let threads = 32 * u64::from(self.num_warps);
+        let share = (shape.elements() as u64 / threads).max(1);
+        let access = Access {
+            dim,
+            vector,
+            contiguity: u32::from(info.dim(dim).contiguity),
+            bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
+            is_store: false,
+        };
+        let memory = Memory {
+            node,
+            shape,
+            order,
+            per_thread: u64::from(vector).min(share) as u32,
+        };
+        (memory, access)
+    }
+
+    fn offer_coalesced(&mut self, memory: &Memory, per_thread: u32, warps_on_rows: bool) {
+        let made = if warps_on_rows {
+            warps_on_other_dims(memory.shape, &memory.order, per_thread, self.num_warps)
+        } else {
+            named::coalesced(memory.shape, &memory.order, per_thread, self.num_warps)
+        };
+        // The arguments are powers of two and a permutation, so nothing is refused.
+        if let Ok(layout) = made {
+            let layout = self.pool.intern(layout);
+            self.offer(memory.node, layout);
+        }
+    }
+}
+
+/// Pointers and mask of a load or store.
+fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
+    let data = &func.dfg.insts[inst];
+    match data.op {
+        TileOp::Load => Some((data.args[0], data.args.get(1).copied())),
+        TileOp::Store => Some((data.args[0], data.args.get(2).copied())),
+        _ => None,
+    }
+}
+
+/// Lanes along the first dimension of `order`, warps along the others as far as they reach.
+fn warps_on_other_dims(
+    shape: Shape,
+    order: &[usize],
+    per_thread: u32,
+    num_warps: u32,
+) -> Result<LinearLayout, LayoutError> {
+    let mut size = vec![1; shape.rank()];
+    size[order[0]] = per_thread;
+    let mut lanes = vec![1; shape.rank()];
+    let mut warps = vec![1; shape.rank()];
+    let mut left: Vec<u32> = shape.log2().iter().map(|&e| u32::from(e)).collect();
+    left[order[0]] = left[order[0]].saturating_sub(per_thread.trailing_zeros());
+    let mut lane_bits = LOG2_LANES;
+    for &dim in order {
+        let bits = left[dim].min(lane_bits);
+        lanes[dim] = 1 << bits;
+        left[dim] -= bits;
+        lane_bits -= bits;
+    }
+    let mut warp_bits = num_warps.trailing_zeros();
+    for &dim in order[1..].iter().chain(&order[..1]) {
+        let bits = left[dim].min(warp_bits);
+        warps[dim] = 1 << bits;
+        warp_bits -= bits;
+    }
+    // Lanes and warps beyond the block hold copies.
+    lanes[order[0]] <<= lane_bits;
+    warps[order[0]] <<= warp_bits;
+    named::blocked_tile(shape, &size, &lanes, &warps, order)
+}

@@ -1,0 +1,138 @@
+//! What layouts common kernels get.
+
+use super::*;
+use crate::analysis::testing::{self, all, shape};
+use crate::ir::attrs::Attrs;
+use crate::ir::types::Scalar;
+use crate::linear::layout::HwDim;
+
+/// Assigns, checks that every block has a layout and the types still fit.
+fn assign(mut func: TileFunction) -> (TileFunction, LayoutStats) {
+    let axis = Axis::compute(&func);
+    let stats = assign_layouts(&mut func, &axis);
+    testing::check(&func);
+    for block in func.all_blocks() {
+        for &inst in func.order.insts(block) {
+            for value in func
+                .dfg
+                .uses(inst)
+                .chain(func.dfg.insts[inst].results.clone())
+            {
+                let ty = func.dfg.ty(value);
+                assert_eq!(ty.layout.is_some(), !ty.is_scalar(), "{value}: {ty}");
+            }
+        }
+    }
+    let conversions = all(&func, TileOp::ConvertLayout).len();
+    assert_eq!(conversions, stats.conversions as usize);
+    (func, stats)
+}
+
+/// The text of the layout of the operand or result number `i` of the only instruction with the op.
+fn layout_of(func: &TileFunction, op: TileOp, i: usize) -> String {
+    let inst = all(func, op)[i];
+    let data = &func.dfg.insts[inst];
+    let ty = func.dfg.ty(data.args[0]);
+    let id = ty.layout.expand().expect("blocks have layouts");
+    func.layouts[id].to_string()
+}
+
+#[test]
+fn vector_add_reads_four_elements_a_thread() {
+    let (func, stats) = assign(testing::vector_add(Scalar::F32, Scalar::F32, Scalar::F32));
+    assert_eq!(stats.conversions, 0);
+    let wanted = "{reg=[1,2,512], lane=[4,8,16,32,64], warp=[128,256]}";
+    assert_eq!(layout_of(&func, TileOp::Load, 0), wanted);
+    assert_eq!(layout_of(&func, TileOp::Store, 0), wanted);
+}
+
+#[test]
+fn narrow_elements_decide_the_vector_where_both_are_read() {
+    for elems in [
+        [Scalar::F16, Scalar::F16, Scalar::F16],
+        [Scalar::F16, Scalar::F32, Scalar::F16],
+    ] {
+        let (func, stats) = assign(testing::vector_add(elems[0], elems[1], elems[2]));
+        assert_eq!(stats.conversions, 0);
+        let wanted = "{reg=[1,2,4], lane=[8,16,32,64,128], warp=[256,512]}";
+        assert_eq!(layout_of(&func, TileOp::Load, 0), wanted);
+    }
+}
+
+#[test]
+fn softmax_keeps_one_layout() {
+    let (func, stats) = assign(testing::softmax(4096));
+    assert_eq!(stats.conversions, 0);
+    let wanted = "{reg=[1,2,512,1024,2048], lane=[4,8,16,32,64], warp=[128,256]}";
+    assert_eq!(layout_of(&func, TileOp::Load, 0), wanted);
+    assert_eq!(layout_of(&func, TileOp::Reduce, 1), wanted);
+    assert_eq!(layout_of(&func, TileOp::Store, 0), wanted);
+    let order = func.dfg.insts[all(&func, TileOp::Reduce)[0]]
+        .order()
+        .cloned();
+    let order = order.expect("a blocked layout has an order");
+    assert_eq!(order.as_slice(), [0, 1, 9, 10, 11, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn rows_are_reduced_within_a_warp() {
+    let (func, stats) = assign(testing::softmax_rows(16, 256));
+    assert_eq!(stats.conversions, 0);
+    let load = all(&func, TileOp::Load)[0];
+    let ty = func.dfg.ty(func.dfg.insts[load].results[0]);
+    let layout = &func.layouts[ty.layout.expand().expect("a block")];
+    let columns = layout.shape().bit_mask(1);
+    assert!(layout.columns(HwDim::Warp).iter().all(|c| c & columns == 0));
+    assert_eq!(layout.vector_width(1, 4), 4);
+}
+
+#[test]
+fn layer_norm_needs_no_conversion() {
+    let (func, stats) = assign(testing::layer_norm(1024));
+    assert_eq!(stats.conversions, 0);
+    let wanted = "{reg=[1,2,4], lane=[8,16,32,64,128], warp=[256,512]}";
+    for load in 0..4 {
+        assert_eq!(layout_of(&func, TileOp::Load, load), wanted);
+    }
+}
+
+#[test]
+fn column_sums_are_stored_as_they_fall() {
+    let (func, stats) = assign(testing::column_sum(64, 64));
+    assert_eq!(stats.conversions, 0);
+    assert_eq!(
+        layout_of(&func, TileOp::Load, 0),
+        "{reg=[1,2,512,1024,2048], lane=[4,8,16,32,64], warp=[128,256]}"
+    );
+    assert_eq!(
+        layout_of(&func, TileOp::Store, 0),
+        "{reg=[1,2], lane=[4,8,16,32,0], warp=[0,0]}"
+    );
+}
+
+#[test]
+fn a_transposed_copy_converts_once() {
+    let (func, stats) = assign(testing::transposed_copy(64));
+    assert_eq!((stats.conversions, stats.bytes), (1, 64 * 64 * 4));
+    assert_ne!(
+        layout_of(&func, TileOp::Load, 0),
+        layout_of(&func, TileOp::Store, 0)
+    );
+    for op in [TileOp::Load, TileOp::Store] {
+        let text = layout_of(&func, op, 0);
+        let dim = if op == TileOp::Load { 1 } else { 0 };
+        let layout = crate::linear::layout::LinearLayout::parse(&text, shape(&[64, 64]));
+        let layout = layout.expect("printed by us");
+        assert_eq!(layout.run_bits(dim).len(), 2, "{text}");
+    }
+}
+
+#[test]
+fn a_block_smaller_than_the_threads_is_replicated() {
+    let (func, stats) = assign(testing::softmax(32));
+    assert_eq!(stats.conversions, 0);
+    assert_eq!(
+        layout_of(&func, TileOp::Store, 0),
+        "{reg=[], lane=[1,2,4,8,16], warp=[0,0]}"
+    );
+}

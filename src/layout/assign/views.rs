@@ -1,0 +1,74 @@
+//! Layouts that follow from layouts, remembered: the algebra is not free and the same few questions
+//! are asked for every value.
+
+use rustc_hash::FxHashMap;
+
+use super::cost;
+use super::graph::Need;
+use super::pbqp::Cost;
+use crate::linear::layout::LinearLayout;
+use crate::linear::pool::{LayoutId, LayoutPool};
+use crate::linear::shape::Shape;
+
+/// A step from one layout to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum View {
+    /// What a user needs of its operand.
+    Need(Need),
+    /// Result of a reduction along the axis.
+    Reduce(u8),
+    /// Result of `expand_dims` at the axis.
+    Expand(u8),
+    /// Some result of a broadcast to the shape.
+    Broadcast(Shape),
+    /// Some operand of the shape whose reduction along the axis has the layout.
+    BeforeReduce(u8, Shape),
+}
+
+/// Answers given so far.
+#[derive(Debug, Default)]
+pub(super) struct Views {
+    views: FxHashMap<(LayoutId, View), LayoutId>,
+    costs: FxHashMap<(LayoutId, LayoutId, u32), Cost>,
+}
+
+impl Views {
+    /// The layout that follows from `layout`.
+    pub(super) fn view(&mut self, pool: &mut LayoutPool, layout: LayoutId, view: View) -> LayoutId {
+        if view == View::Need(Need::Same) {
+            return layout;
+        }
+        *self.views.entry((layout, view)).or_insert_with(|| {
+            let old = &pool[layout];
+            let new = match view {
+                View::Need(Need::Same) => old.clone(),
+                View::Need(Need::BeforeExpand(axis)) => old.before_expand_dims(usize::from(axis)),
+                View::Need(Need::BeforeBroadcast(shape)) => old.before_broadcast(shape),
+                View::Reduce(axis) => old.reduce(usize::from(axis)),
+                View::Expand(axis) => old.expand_dims(usize::from(axis)),
+                View::Broadcast(shape) => old.broadcast_to(shape),
+                View::BeforeReduce(axis, shape) => old.before_reduce(usize::from(axis), shape),
+            };
+            pool.intern(new)
+        })
+    }
+
+    /// What converting elements of `elem_bits` bits from one layout to another costs a warp.
+    pub(super) fn conversion_cost(
+        &mut self,
+        pool: &LayoutPool,
+        from: LayoutId,
+        to: LayoutId,
+        elem_bits: u32,
+    ) -> Cost {
+        if from == to {
+            return 0;
+        }
+        let key = (from, to, elem_bits);
+        let layouts = |id: LayoutId| -> &LinearLayout { &pool[id] };
+        *self
+            .costs
+            .entry(key)
+            .or_insert_with(|| cost::conversion(layouts(from), layouts(to), elem_bits))
+    }
+}

@@ -1,0 +1,5 @@
+//! Where blocks live and how they move: conversions between layouts, and which value has which layout.
+
+pub mod convert;
+
+pub mod assign;

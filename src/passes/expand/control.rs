@@ -1,0 +1,386 @@
+//! Expansion of structured control flow to a graph of blocks.
+//!
+//! A counted loop is tested once before it is entered and then at its end. What a loop carries becomes
+//! block parameters: data a pack, indices and pointers only their bases, as long as each iteration leaves
+//! their structure and alignment as it found them. That is assumed first and checked when the body is
+//! there; where it fails, the body is expanded again from a copy of the state with less assumed, which
+//! ends because every attempt gives up an assumption.
+
+use smallvec::SmallVec;
+
+use crate::ir::attrs::IntPred;
+use crate::ir::dfg::ValueList;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::ops::ThreadOp;
+use crate::ir::types::{ThreadType, TileType};
+
+use super::regs::{Expanded, Parts};
+use super::{Expander, Result, bug};
+
+/// The form in which a loop carries a tile value.
+#[derive(Clone, Debug)]
+enum Form {
+    /// One value, with this many low bits zero.
+    Uniform { zeros: u32 },
+    /// Bases, with this many low bits zero each, and fixed constants.
+    Parts {
+        parts: Parts,
+        zeros: SmallVec<[u32; 4]>,
+    },
+    /// A pack with one element per register.
+    Pack { count: usize },
+}
+
+impl Expander<'_> {
+    /// The values that travel for `expanded` in this form, or none if it has another structure.
+    fn travelling(&mut self, form: &Form, expanded: &Expanded) -> Result<Option<ValueList>> {
+        Ok(match (form, expanded) {
+            (Form::Uniform { .. }, Expanded::Uniform(value)) => {
+                Some(ValueList::from_slice(&[*value]))
+            }
+            (Form::Uniform { .. }, Expanded::Pack(value)) if self.ty(*value).count == 1 => {
+                Some(ValueList::from_slice(&[*value]))
+            }
+            (Form::Parts { parts, .. }, Expanded::Parts(found)) if parts.same_structure(found) => {
+                Some(found.bases.iter().copied().collect())
+            }
+            (Form::Pack { count }, _) => {
+                Some(ValueList::from_slice(&[self.to_pack(expanded, *count)?]))
+            }
+            _ => None,
+        })
+    }
+
+    /// What a form assumes of the value that enters.
+    fn first_form(&self, ty: TileType, init: &Expanded) -> Result<Form> {
+        let indexes = ty.elem.is_ptr() || ty.elem.is_int() && ty.elem.bits() > 1;
+        Ok(match init {
+            Expanded::Uniform(value) if ty.is_scalar() || indexes => Form::Uniform {
+                zeros: self.bits.trailing_zeros(*value),
+            },
+            Expanded::Parts(parts) if indexes => {
+                let zeros = parts
+                    .bases
+                    .iter()
+                    .map(|&b| self.bits.trailing_zeros(b))
+                    .collect();
+                Form::Parts {
+                    parts: parts.clone(),
+                    zeros,
+                }
+            }
+            _ => Form::Pack {
+                count: self.registers(ty)?,
+            },
+        })
+    }
+
+    /// Weakens a form by what the value at the end of an iteration shows; gives whether anything changed.
+    fn weaken(&mut self, form: &mut Form, ty: TileType, next: &Expanded) -> Result<bool> {
+        let Some(values) = self.travelling(form, next)? else {
+            *form = Form::Pack {
+                count: self.registers(ty)?,
+            };
+            return Ok(true);
+        };
+        let mut changed = false;
+        let mut lower = |zeros: &mut u32, value: Value, bits: &super::known::PossibleBits| {
+            let found = bits.trailing_zeros(value);
+            if found < *zeros {
+                *zeros = found;
+                changed = true;
+            }
+        };
+        match form {
+            Form::Uniform { zeros } => lower(zeros, values[0], &self.bits),
+            Form::Parts { zeros, .. } => {
+                for (zeros, &value) in zeros.iter_mut().zip(&values) {
+                    lower(zeros, value, &self.bits);
+                }
+            }
+            Form::Pack { .. } => {}
+        }
+        Ok(changed)
+    }
+
+    /// Types of the block parameters for a form.
+    fn form_types(&self, form: &Form, ty: TileType) -> SmallVec<[ThreadType; 4]> {
+        match form {
+            Form::Uniform { .. } => [ThreadType::scalar(ty.elem)].into_iter().collect(),
+            Form::Parts { parts, .. } => parts
+                .bases
+                .iter()
+                .map(|_| ThreadType::scalar(ty.elem))
+                .collect(),
+            Form::Pack { count } => [ThreadType::pack(ty.elem, *count as u16)]
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    /// The tile value that parameters stand for; takes them off the front of `params`.
+    fn from_params(&mut self, form: &Form, params: &mut &[Value]) -> Expanded {
+        let mut take = |bits: &mut super::known::PossibleBits, zeros: u32| {
+            let (&first, rest) = params
+                .split_first()
+                .expect("one parameter per travelling value was made");
+            *params = rest;
+            bits.set(first, u64::MAX.checked_shl(zeros).unwrap_or(0));
+            first
+        };
+        match form {
+            Form::Uniform { zeros } => Expanded::Uniform(take(&mut self.bits, *zeros)),
+            Form::Parts { parts, zeros } => {
+                let bases = zeros.iter().map(|&z| take(&mut self.bits, z)).collect();
+                Expanded::Parts(Parts {
+                    bases,
+                    regs: parts.regs.clone(),
+                })
+            }
+            Form::Pack { .. } => Expanded::Pack(take(&mut self.bits, 0)),
+        }
+    }
+
+    fn travelling_all(&mut self, forms: &[Form], values: &[Expanded]) -> Result<ValueList> {
+        let mut list = ValueList::new();
+        for (form, value) in forms.iter().zip(values) {
+            match self.travelling(form, value)? {
+                Some(values) => list.extend(values),
+                None => return bug("a carried value changed its structure"),
+            }
+        }
+        Ok(list)
+    }
+
+    /// A new block whose parameters carry tile values in the given forms, after `extra` ones.
+    fn block_for(
+        &mut self,
+        extra: &[ThreadType],
+        forms: &[Form],
+        types: &[TileType],
+    ) -> (Block, ValueList) {
+        let mut params: Vec<ThreadType> = extra.to_vec();
+        for (form, &ty) in forms.iter().zip(types) {
+            params.extend(self.form_types(form, ty));
+        }
+        self.b.new_block(&params)
+    }
+
+    /// Gives tile values what the parameters of the current block stand for.
+    fn bind(&mut self, forms: &[Form], params: &[Value], to: &[Value]) {
+        let mut rest = params;
+        for (form, &value) in forms.iter().zip(to) {
+            let expanded = self.from_params(form, &mut rest);
+            self.values[value] = Some(expanded);
+        }
+    }
+
+    /// What a region hands on at its end.
+    fn terminator_args(&self, block: Block, skip: usize) -> Result<Vec<Expanded>> {
+        match self.tile.order.last(block) {
+            Some(last) => self.tile.dfg.insts[last]
+                .args
+                .iter()
+                .skip(skip)
+                .map(|&v| self.expanded(v))
+                .collect(),
+            None => bug("an empty region"),
+        }
+    }
+
+    pub(super) fn expand_for(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let data = &tile.dfg.insts[inst];
+        let Some(region) = data.blocks.first().map(|call| call.block) else {
+            return bug("a loop without region");
+        };
+        let bounds: Vec<Value> = (0..3)
+            .map(|i| self.arg(inst, i).and_then(|e| self.to_pack(&e, 1)))
+            .collect::<Result<_>>()?;
+        let types: Vec<TileType> = data.args[3..].iter().map(|&v| tile.dfg.ty(v)).collect();
+        let inits: Vec<Expanded> = data.args[3..]
+            .iter()
+            .map(|&v| self.expanded(v))
+            .collect::<Result<_>>()?;
+        let mut forms: Vec<Form> = types
+            .iter()
+            .zip(&inits)
+            .map(|(&ty, init)| self.first_form(ty, init))
+            .collect::<Result<_>>()?;
+        let may_retry = forms.iter().any(|f| !matches!(f, Form::Pack { .. }));
+        loop {
+            let saved = may_retry.then(|| self.snapshot());
+            let done = self.try_for(region, &bounds, &types, &inits, &mut forms, &data.results)?;
+            match saved {
+                Some(saved) if !done => self.restore(saved),
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Expands a loop with the given forms; gives false, with weaker forms, if they did not hold.
+    fn try_for(
+        &mut self,
+        region: Block,
+        bounds: &[Value],
+        types: &[TileType],
+        inits: &[Expanded],
+        forms: &mut [Form],
+        results: &[Value],
+    ) -> Result<bool> {
+        let &[lo, hi, step] = bounds else {
+            return bug("a loop without bounds");
+        };
+        let counter = self.ty(lo);
+        let (body, params) = self.block_for(&[counter], forms, types);
+        let (exit, exit_params) = self.block_for(&[], forms, types);
+        let entering = self.travelling_all(forms, inits)?;
+        let first = [&[lo][..], &entering].concat();
+        let constants = (self.known(lo), self.known(hi), self.known(step));
+        match constants {
+            (Some(l), Some(h), _) if l < h => self.b.jump(body, &first),
+            (Some(_), Some(_), _) => self.b.jump(exit, &entering),
+            _ => {
+                let enters = self.b.icmp(lo, hi, IntPred::Slt);
+                self.b.brif(enters, (body, &first), (exit, &entering));
+            }
+        }
+        self.b.append_block(body);
+        self.b.switch_to(body);
+        let zeros = self
+            .bits
+            .trailing_zeros(lo)
+            .min(self.bits.trailing_zeros(step));
+        let counted = params[0];
+        self.bits
+            .set(counted, u64::MAX.checked_shl(zeros).unwrap_or(0));
+        let region_params = &self.tile.dfg.blocks[region].params;
+        self.values[region_params[0]] = Some(Expanded::Uniform(counted));
+        self.bind(forms, &params[1..], &region_params[1..]);
+        self.block(region)?;
+
+        let yielded = self.terminator_args(region, 0)?;
+        let mut held = true;
+        for ((form, &ty), next) in forms.iter_mut().zip(types).zip(&yielded) {
+            held &= !self.weaken(form, ty, next)?;
+        }
+        if !held {
+            return Ok(false);
+        }
+        let leaving = self.travelling_all(forms, &yielded)?;
+        let next = self.binary(ThreadOp::Iadd, counted, step)?;
+        let fits = |h: i64, s: i64| {
+            let max = if counter.elem.bits() == 64 {
+                i64::MAX
+            } else {
+                i64::from(i32::MAX)
+            };
+            s > 0 && h <= max - s
+        };
+        let again = match (constants.1, constants.2) {
+            (Some(h), Some(s)) if fits(h, s) => self.b.icmp(next, hi, IntPred::Slt),
+            // `next` may wrap; what is left, as an unsigned number, may not.
+            _ => {
+                let left = self.binary(ThreadOp::Isub, hi, counted)?;
+                self.b.icmp(step, left, IntPred::Ult)
+            }
+        };
+        let back = [&[next][..], &leaving].concat();
+        self.b.brif(again, (body, &back), (exit, &leaving));
+        self.b.append_block(exit);
+        self.b.switch_to(exit);
+        self.bind(forms, &exit_params, results);
+        Ok(true)
+    }
+
+    pub(super) fn expand_while(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let data = &tile.dfg.insts[inst];
+        let &[ref before, ref after] = &data.blocks[..] else {
+            return bug("a while loop without its two regions");
+        };
+        let (before, after) = (before.block, after.block);
+        let types: Vec<TileType> = data.args.iter().map(|&v| tile.dfg.ty(v)).collect();
+        let passed_types: Vec<TileType> = data.results.iter().map(|&v| tile.dfg.ty(v)).collect();
+        let forms = self.plain_forms(&types)?;
+        let passed_forms = self.plain_forms(&passed_types)?;
+        let inits: Vec<Expanded> = data
+            .args
+            .iter()
+            .map(|&v| self.expanded(v))
+            .collect::<Result<_>>()?;
+
+        let (head, head_params) = self.block_for(&[], &forms, &types);
+        let (body, body_params) = self.block_for(&[], &passed_forms, &passed_types);
+        let (exit, exit_params) = self.block_for(&[], &passed_forms, &passed_types);
+        let entering = self.travelling_all(&forms, &inits)?;
+        self.b.jump(head, &entering);
+
+        self.b.append_block(head);
+        self.b.switch_to(head);
+        self.bind(&forms, &head_params, &tile.dfg.blocks[before].params);
+        self.block(before)?;
+        let cond = match self.terminator_args(before, 0)?.first() {
+            Some(cond) => self.to_pack(cond, 1)?,
+            None => return bug("a while loop without condition"),
+        };
+        let passed = self.terminator_args(before, 1)?;
+        let passed = self.travelling_all(&passed_forms, &passed)?;
+        self.b.brif(cond, (body, &passed), (exit, &passed));
+
+        self.b.append_block(body);
+        self.b.switch_to(body);
+        self.bind(&passed_forms, &body_params, &tile.dfg.blocks[after].params);
+        self.block(after)?;
+        let yielded = self.terminator_args(after, 0)?;
+        let back = self.travelling_all(&forms, &yielded)?;
+        self.b.jump(head, &back);
+
+        self.b.append_block(exit);
+        self.b.switch_to(exit);
+        self.bind(&passed_forms, &exit_params, &data.results);
+        Ok(())
+    }
+
+    pub(super) fn expand_if(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let data = &tile.dfg.insts[inst];
+        let &[ref then, ref otherwise] = &data.blocks[..] else {
+            return bug("an if without its two regions");
+        };
+        let cond = self.arg(inst, 0)?;
+        let cond = self.to_pack(&cond, 1)?;
+        let types: Vec<TileType> = data.results.iter().map(|&v| tile.dfg.ty(v)).collect();
+        let forms = self.plain_forms(&types)?;
+        let (first, _) = self.b.new_block(&[]);
+        let (second, _) = self.b.new_block(&[]);
+        let (exit, params) = self.block_for(&[], &forms, &types);
+        self.b.brif(cond, (first, &[]), (second, &[]));
+        for (block, region) in [(first, then.block), (second, otherwise.block)] {
+            self.b.append_block(block);
+            self.b.switch_to(block);
+            self.block(region)?;
+            let yielded = self.terminator_args(region, 0)?;
+            let leaving = self.travelling_all(&forms, &yielded)?;
+            self.b.jump(exit, &leaving);
+        }
+        self.b.append_block(exit);
+        self.b.switch_to(exit);
+        self.bind(&forms, &params, &data.results);
+        Ok(())
+    }
+
+    /// Forms that any value fits: scalars as they are, blocks as packs.
+    fn plain_forms(&self, types: &[TileType]) -> Result<Vec<Form>> {
+        let form = |ty: &TileType| {
+            Ok(if ty.is_scalar() {
+                Form::Uniform { zeros: 0 }
+            } else {
+                Form::Pack {
+                    count: self.registers(*ty)?,
+                }
+            })
+        };
+        types.iter().map(form).collect()
+    }
+}

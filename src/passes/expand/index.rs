@@ -1,0 +1,249 @@
+//! Expansion of what gives elements their place: ranges, program indices, and changes of shape.
+
+use crate::ir::attrs::{Attrs, SpecialReg, make};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::types::{Elem, ThreadType};
+use crate::linear::layout::{HwDim, LinearLayout};
+use crate::linear::shape::Shape;
+
+use super::regs::{Expanded, PartsBuilder};
+use super::{Expander, Result, bug};
+
+impl Expander<'_> {
+    pub(super) fn expand_const(&mut self, inst: Inst) -> Result<Expanded> {
+        let raw = self.tile.dfg.insts[inst].value().copied().unwrap_or(0);
+        let elem = self.result_type(inst)?.elem;
+        Ok(Expanded::Uniform(
+            self.constant(ThreadType::scalar(elem), raw),
+        ))
+    }
+
+    pub(super) fn expand_program(&mut self, inst: Inst) -> Expanded {
+        let data = &self.tile.dfg.insts[inst];
+        let is_index = data.op == TileOp::ProgramId;
+        let reg = match (is_index, data.axis().copied().unwrap_or(0)) {
+            (true, 0) => SpecialReg::ProgramX,
+            (true, 1) => SpecialReg::ProgramY,
+            (true, _) => SpecialReg::ProgramZ,
+            (false, 0) => SpecialReg::ProgramsX,
+            (false, 1) => SpecialReg::ProgramsY,
+            (false, _) => SpecialReg::ProgramsZ,
+        };
+        Expanded::Uniform(self.special(reg))
+    }
+
+    /// A special register, read once in the prologue.
+    pub(super) fn special(&mut self, reg: SpecialReg) -> Value {
+        if let Some(&value) = self.specials.get(&reg) {
+            return value;
+        }
+        let value = self.in_prologue(|this| this.b.special(reg));
+        self.note_bits(value);
+        self.specials.insert(reg, value);
+        value
+    }
+
+    /// The exclusive or of `columns[bit]` over the bits that are set in the thread index (lane bits first,
+    /// then warp bits), an i32 made once in the prologue.
+    pub(super) fn thread_part(&mut self, columns: &[u32]) -> Result<Value> {
+        let key: Vec<u32> = columns.to_vec();
+        if let Some(&value) = self.thread_parts.get(&key) {
+            return Ok(value);
+        }
+        let value = self.in_prologue(|this| this.make_thread_part(&key))?;
+        self.thread_parts.insert(key, value);
+        Ok(value)
+    }
+
+    /// Runs of neighbouring thread bits that go to neighbouring index bits move together.
+    fn make_thread_part(&mut self, columns: &[u32]) -> Result<Value> {
+        let mut sum: Option<Value> = None;
+        let mut covered = 0;
+        let mut bit = 0;
+        while bit < columns.len() {
+            let first = columns[bit];
+            let mut end = bit + 1;
+            if first == 0 {
+                bit = end;
+                continue;
+            }
+            if first.is_power_of_two() {
+                while end < columns.len() && columns[end] == first << (end - bit) {
+                    end += 1;
+                }
+            }
+            let tid = self.special(SpecialReg::Tid);
+            let at_top = end == columns.len();
+            let term = if first.is_power_of_two() {
+                self.moved_bits(
+                    tid,
+                    bit as u32,
+                    (end - bit) as u32,
+                    first.trailing_zeros(),
+                    at_top,
+                )?
+            } else {
+                // A swizzle: the bit switches several index bits.
+                let on = self.moved_bits(tid, bit as u32, 1, 0, at_top)?;
+                let column = self.int(Elem::I32, i64::from(first));
+                self.binary(ThreadOp::Imul, on, column)?
+            };
+            let reached = columns[bit..end].iter().fold(0, |all, c| all | c);
+            sum = Some(match sum {
+                None => term,
+                Some(rest) if covered & reached == 0 => self.binary(ThreadOp::Or, rest, term)?,
+                Some(rest) => self.binary(ThreadOp::Xor, rest, term)?,
+            });
+            covered |= reached;
+            bit = end;
+        }
+        Ok(match sum {
+            Some(value) => value,
+            None => self.int(Elem::I32, 0),
+        })
+    }
+
+    /// `count` bits of `x` from bit `from` on, moved to bit `to`; no bits stand above them if `at_top`.
+    fn moved_bits(
+        &mut self,
+        x: Value,
+        from: u32,
+        count: u32,
+        to: u32,
+        at_top: bool,
+    ) -> Result<Value> {
+        let mut value = x;
+        if from > to {
+            let by = self.int(Elem::I32, i64::from(from - to));
+            value = self.binary(ThreadOp::Ushr, value, by)?;
+        } else if from < to {
+            let by = self.int(Elem::I32, i64::from(to - from));
+            value = self.binary(ThreadOp::Shl, value, by)?;
+        }
+        let kept = ((1u64 << count) - 1) << to;
+        let low_is_clear = from == 0 || to == 0;
+        if !at_top || !low_is_clear {
+            let mask = self.int(Elem::I32, kept as i64);
+            value = self.binary(ThreadOp::And, value, mask)?;
+        }
+        Ok(value)
+    }
+
+    /// Columns of a layout for each bit of the thread index: lanes, then warps.
+    pub(super) fn thread_columns(layout: &LinearLayout) -> Vec<u32> {
+        [layout.columns(HwDim::Lane), layout.columns(HwDim::Warp)].concat()
+    }
+
+    /// A range: the thread's part plus a constant per register.
+    pub(super) fn expand_arange(&mut self, inst: Inst) -> Result<Expanded> {
+        let layout = self.layout(self.result_type(inst)?)?;
+        let start = i64::from(self.tile.dfg.insts[inst].start().copied().unwrap_or(0));
+        let base = self.thread_part(&Self::thread_columns(layout))?;
+        let registers = layout.columns(HwDim::Register);
+        let thread_bits = Self::thread_columns(layout)
+            .iter()
+            .fold(0, |all, c| all | c);
+        let register_bits = registers.iter().fold(0, |all, c| all | c);
+        let mut parts = PartsBuilder::default();
+        for register in 0..layout.num_registers() {
+            let offset = layout.apply(register, 0, 0, 0);
+            if thread_bits & register_bits == 0 {
+                parts.push(base, i64::from(offset) + start);
+            } else {
+                // A swizzled range: registers and threads switch common bits, so nothing adds up.
+                let offset = self.int(Elem::I32, i64::from(offset));
+                let place = self.binary(ThreadOp::Xor, base, offset)?;
+                parts.push(place, start);
+            }
+        }
+        Ok(Expanded::Parts(parts.finish()))
+    }
+
+    /// A new dimension of extent 1 moves no element; registers may be numbered anew.
+    pub(super) fn expand_expand_dims(&mut self, inst: Inst) -> Result<Expanded> {
+        let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
+        let source = self.arg(inst, 0)?;
+        if from.is_scalar() {
+            return Ok(source);
+        }
+        match source_registers(self.layout(to)?, self.layout(from)?, |flat| flat) {
+            Some(map) => self.pick(&source, &map),
+            None => bug("the layout of expand_dims does not follow from its operand's"),
+        }
+    }
+
+    /// Each register reads the one that holds its element with the grown dimensions at 0.
+    pub(super) fn expand_broadcast(&mut self, inst: Inst) -> Result<Expanded> {
+        let source = self.arg(inst, 0)?;
+        if let Expanded::Uniform(_) = source {
+            return Ok(source);
+        }
+        let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
+        let (small, big) = (self.layout(from)?, self.layout(to)?);
+        let map = source_registers(big, small, |flat| shrink(flat, to.shape, from.shape));
+        match map {
+            Some(map) => self.pick(&source, &map),
+            None => bug("the layout of a broadcast does not follow from its operand's"),
+        }
+    }
+
+    /// A promise of divisibility clears low bits of the bases whose offsets keep it.
+    pub(super) fn expand_assume_multiple(&mut self, inst: Inst) -> Result<Expanded> {
+        let source = self.arg(inst, 0)?;
+        let is_scalar = self.result_type(inst)?.is_scalar();
+        let multiple = self.tile.dfg.insts[inst]
+            .values()
+            .and_then(|v| v.first().copied())
+            .unwrap_or(1);
+        let Expanded::Uniform(value) = source else {
+            return Ok(source);
+        };
+        if !is_scalar || self.known(value).is_some() {
+            return Ok(source);
+        }
+        // The same number under a new name, since the promise holds from here on.
+        let elem = self.ty(value).elem;
+        let mut data = InstData::new(ThreadOp::Rearrange, &[value]);
+        data.attrs.push(make::map([0u32][..].into()));
+        let named = self.op(data, &[ThreadType::scalar(elem)])?;
+        let zeros = multiple.trailing_zeros();
+        let mask = self.bits.get(value) & (u64::MAX << zeros);
+        self.bits.set(named, mask);
+        Ok(Expanded::Uniform(named))
+    }
+}
+
+/// Flat index in the small shape of the element at `flat` in the big one, where extents of 1 grew.
+pub(super) fn shrink(flat: u32, big: Shape, small: Shape) -> u32 {
+    let dims = 0..big.rank();
+    let kept = dims.filter(|&d| small.extent(d) == big.extent(d));
+    kept.fold(0, |sum, d| {
+        sum | big.coordinate(flat, d) << small.bit_offset(d)
+    })
+}
+
+/// For each register of `to`, a register of `from` in the same thread that holds the element `element`
+/// maps to; none if a thread would need an element that it does not hold. `element` is linear.
+pub(super) fn source_registers(
+    to: &LinearLayout,
+    from: &LinearLayout,
+    element: impl Fn(u32) -> u32,
+) -> Option<Vec<u16>> {
+    for dim in [HwDim::Lane, HwDim::Warp] {
+        let mapped = to.columns(dim).iter().map(|&c| element(c));
+        if !mapped.eq(from.columns(dim).iter().copied()) {
+            return None;
+        }
+    }
+    let mut holders = rustc_hash::FxHashMap::default();
+    for register in 0..from.num_registers() {
+        holders
+            .entry(from.apply(register, 0, 0, 0))
+            .or_insert(register as u16);
+    }
+    (0..to.num_registers())
+        .map(|r| holders.get(&element(to.apply(r, 0, 0, 0))).copied())
+        .collect()
+}

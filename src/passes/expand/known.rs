@@ -1,0 +1,177 @@
+//! Which bits of a value can be one.
+//!
+//! Two facts follow: how far an address is aligned (its low bits are zero), and that adding a constant
+//! only sets bits that are zero, so that it cannot carry and commutes with widening. Both hold for
+//! wrapping arithmetic, so no promise of the program is needed.
+
+use cranelift_entity::SecondaryMap;
+
+use crate::ir::attrs::{Attrs, SpecialReg};
+use crate::ir::entities::Value;
+use crate::ir::function::ThreadFunction;
+use crate::ir::ops::ThreadOp;
+
+/// Bits that can be one, for each value of a thread function; unknown values can have any.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PossibleBits {
+    masks: SecondaryMap<Value, Mask>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Mask(u64);
+
+impl Default for Mask {
+    fn default() -> Self {
+        Mask(u64::MAX)
+    }
+}
+
+/// Bits a sum can have, given those of its operands: without a common bit nothing carries.
+fn sum(a: u64, b: u64) -> u64 {
+    if a & b == 0 {
+        a | b
+    } else {
+        u64::MAX << (a | b).trailing_zeros().min(63)
+    }
+}
+
+/// Bits a product can have: its trailing zeros add up.
+fn product(a: u64, b: u64) -> u64 {
+    if a == 0 || b == 0 {
+        return 0;
+    }
+    let zeros = a.trailing_zeros() + b.trailing_zeros();
+    u64::MAX.checked_shl(zeros).unwrap_or(0)
+}
+
+/// The mask of a width of `bits`.
+fn width(bits: u32) -> u64 {
+    if bits >= 64 {
+        u64::MAX
+    } else {
+        (1 << bits) - 1
+    }
+}
+
+impl PossibleBits {
+    /// The bits of `value` that can be one.
+    pub(super) fn get(&self, value: Value) -> u64 {
+        self.masks[value].0
+    }
+
+    /// States the bits of a value from knowledge that its operands do not give.
+    pub(super) fn set(&mut self, value: Value, mask: u64) {
+        self.masks[value] = Mask(mask);
+    }
+
+    /// Number of low bits that are zero.
+    pub(super) fn trailing_zeros(&self, value: Value) -> u32 {
+        self.get(value).trailing_zeros()
+    }
+
+    /// Whether adding `offset` to `value`, `bits` wide, only sets bits that are zero, the sign apart.
+    pub(super) fn is_disjoint(&self, value: Value, offset: i64, bits: u32) -> bool {
+        offset >= 0 && offset < (1 << (bits - 1).min(62)) && self.get(value) & offset as u64 == 0
+    }
+
+    /// Derives the mask of a value that an instruction just made.
+    pub(super) fn derive(&mut self, func: &ThreadFunction, value: Value, num_threads: u32) {
+        let dfg = &func.dfg;
+        let Some(inst) = dfg.def_inst(value) else {
+            return;
+        };
+        let data = &dfg.insts[inst];
+        let ty = dfg.ty(value);
+        if ty.count != 1 || !(ty.elem.is_int() || ty.elem.is_ptr()) {
+            return;
+        }
+        let arg = |i: usize| self.get(data.args[i]);
+        let arg_width = |i: usize| width(dfg.ty(data.args[i]).elem.bits());
+        let shift = || constant(func, data.args[1]).and_then(|c| u32::try_from(c).ok());
+        let mask = match data.op {
+            ThreadOp::Const => data.value().copied().unwrap_or(u64::MAX),
+            ThreadOp::Iadd => sum(arg(0), arg(1)),
+            ThreadOp::Imul => product(arg(0), arg(1)),
+            ThreadOp::And => arg(0) & arg(1),
+            ThreadOp::Or | ThreadOp::Xor => arg(0) | arg(1),
+            ThreadOp::Select => arg(1) | arg(2),
+            ThreadOp::Shl => match shift() {
+                Some(by) => arg(0).checked_shl(by).unwrap_or(0),
+                None => u64::MAX << arg(0).trailing_zeros().min(63),
+            },
+            ThreadOp::Ushr => match shift() {
+                Some(by) => (arg(0) & arg_width(0)).checked_shr(by).unwrap_or(0),
+                None => u64::MAX,
+            },
+            ThreadOp::Zext | ThreadOp::Itrunc | ThreadOp::PtrCast => arg(0) & arg_width(0),
+            ThreadOp::Sext => sign_extended(arg(0), dfg.ty(data.args[0]).elem.bits()),
+            ThreadOp::Addptr => {
+                let scale = ty.elem.pointee().map_or(1, |p| p.bytes());
+                let index = sign_extended(arg(1), dfg.ty(data.args[1]).elem.bits());
+                sum(arg(0), index << scale.trailing_zeros())
+            }
+            ThreadOp::Special => match data.reg() {
+                Some(SpecialReg::Tid) => u64::from(num_threads.next_power_of_two() - 1),
+                Some(SpecialReg::Lane) => 31,
+                // A grid has fewer than 2^31 programs along x and 2^16 along the others.
+                Some(SpecialReg::ProgramX | SpecialReg::ProgramsX) => width(31),
+                Some(_) => width(16),
+                None => u64::MAX,
+            },
+            _ => u64::MAX,
+        };
+        self.set(value, mask & width(ty.elem.bits()));
+    }
+}
+
+/// Bits of a number of `bits` bits after sign extension.
+fn sign_extended(mask: u64, bits: u32) -> u64 {
+    let mask = mask & width(bits);
+    if bits < 64 && mask >> (bits - 1) & 1 == 1 {
+        mask | !width(bits)
+    } else {
+        mask
+    }
+}
+
+/// The number a value is, if it is constant; sign-extended from its width.
+pub(super) fn constant(func: &ThreadFunction, value: Value) -> Option<i64> {
+    let inst = func.dfg.def_inst(value)?;
+    let data = &func.dfg.insts[inst];
+    if data.op != ThreadOp::Const {
+        return None;
+    }
+    let bits = func.dfg.ty(value).elem.bits();
+    let raw = *data.value()?;
+    Some(sign_extend(raw, bits))
+}
+
+/// The number whose low `bits` bits are those of `raw`.
+pub(super) fn sign_extend(raw: u64, bits: u32) -> i64 {
+    let unused = 64 - bits.clamp(1, 64);
+    ((raw << unused) as i64) >> unused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_without_common_bits_do_not_carry() {
+        assert_eq!(sum(0b1100, 0b0011), 0b1111);
+        assert_eq!(sum(0b1100, 0b0110), u64::MAX << 1);
+        for a in 0..16u64 {
+            for b in 0..16u64 {
+                assert_eq!((a + b) & !sum(a, b), 0, "{a} + {b}");
+                assert_eq!((a * b) & !product(a, b), 0, "{a} * {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn extension_keeps_the_sign_possible() {
+        assert_eq!(sign_extended(0x8000_0000, 32), 0xffff_ffff_8000_0000);
+        assert_eq!(sign_extended(0x7fff_fff0, 32), 0x7fff_fff0);
+        assert_eq!(sign_extend(0xff, 8), -1);
+    }
+}

@@ -1,0 +1,453 @@
+//! Expansion: from block programs with layouts to what one thread does.
+//!
+//! A tile value becomes the registers that its layout gives to each thread ([`regs::Expanded`]): data
+//! is a pack, on which one thread op works as a whole; indices, pointers and masks are a few bases plus
+//! constants ([`regs::Parts`]), so that what differs between registers by a constant becomes an
+//! immediate of an address. Which accesses can be wide follows from that form and from the bits that can
+//! be one ([`known::PossibleBits`]), without another analysis: neighbours have one base, one mask, and
+//! offsets that count up from an aligned one.
+//!
+//! Values that depend on the thread index and constants alone are made once, in the entry block.
+//! Structured control flow becomes a graph of blocks. Exchanges between warps write and read slots of
+//! shared memory; barriers are placed later, by hazard analysis.
+//!
+//! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
+//! returned as an error and never panics.
+
+mod control;
+mod convert;
+mod elementwise;
+mod index;
+mod known;
+mod memory;
+mod reduce;
+mod regs;
+
+use cranelift_entity::SecondaryMap;
+use rustc_hash::FxHashMap;
+
+use crate::compile::CompileError;
+use crate::ir::builder::ThreadBuilder;
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::{Function, ThreadFunction, TileFunction};
+use crate::ir::level::Thread;
+use crate::ir::ops::{Opcode, ThreadOp, TileOp};
+use crate::ir::types::{Elem, ThreadType, TileType};
+use crate::linear::layout::LinearLayout;
+use crate::settings::Target;
+
+use known::{PossibleBits, constant, sign_extend};
+use regs::{Expanded, Parts, PartsBuilder};
+
+/// Expands a kernel whose block values all have layouts.
+pub fn expand(tile: &TileFunction, target: Target) -> Result<ThreadFunction, CompileError> {
+    let mut expander = Expander::new(tile, target);
+    expander.params();
+    expander.block(tile.entry)?;
+    expander.finish()
+}
+
+type Result<T, E = CompileError> = std::result::Result<T, E>;
+
+/// A mismatch that verification should have found.
+fn bug<T>(message: impl Into<String>) -> Result<T> {
+    Err(CompileError::Internal {
+        pass: "expand",
+        message: message.into(),
+    })
+}
+
+/// State of an expansion.
+struct Expander<'a> {
+    tile: &'a TileFunction,
+    target: Target,
+    /// Entry block: holds what depends on constants and the thread index alone.
+    prologue: Block,
+    /// First block of the body; joined to the prologue at the end.
+    body: Block,
+    state: State,
+}
+
+/// What grows while a kernel is expanded; copied where an attempt may have to be taken back.
+#[derive(Clone)]
+struct State {
+    b: ThreadBuilder,
+    values: SecondaryMap<Value, Option<Expanded>>,
+    bits: PossibleBits,
+    constants: FxHashMap<(ThreadType, u64), Value>,
+    thread_parts: FxHashMap<Vec<u32>, Value>,
+    specials: FxHashMap<crate::ir::attrs::SpecialReg, Value>,
+    leaders: FxHashMap<u32, Value>,
+}
+
+impl std::ops::Deref for Expander<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl std::ops::DerefMut for Expander<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl<'a> Expander<'a> {
+    fn new(tile: &'a TileFunction, target: Target) -> Expander<'a> {
+        let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
+        func.partitions = tile.partitions.clone();
+        let mut b = ThreadBuilder::on(func);
+        let prologue = b.block();
+        let (body, _) = b.new_block(&[]);
+        b.append_block(body);
+        b.switch_to(body);
+        Expander {
+            tile,
+            target,
+            prologue,
+            body,
+            state: State {
+                b,
+                values: SecondaryMap::new(),
+                bits: PossibleBits::default(),
+                constants: FxHashMap::default(),
+                thread_parts: FxHashMap::default(),
+                specials: FxHashMap::default(),
+                leaders: FxHashMap::default(),
+            },
+        }
+    }
+
+    fn snapshot(&self) -> State {
+        self.state.clone()
+    }
+
+    fn restore(&mut self, state: State) {
+        self.state = state;
+    }
+
+    fn params(&mut self) {
+        for (i, &param) in self.tile.params().iter().enumerate() {
+            let ty = ThreadType::scalar(self.tile.dfg.ty(param).elem);
+            let hints = self.tile.param_hints[i];
+            let name = self.tile.param_names[i].clone();
+            let value = self.b.func_mut().append_param(name, ty, hints);
+            let zeros = hints.divisible.max(1).trailing_zeros();
+            self.bits.set(value, u64::MAX << zeros);
+            self.values[param] = Some(Expanded::Uniform(value));
+        }
+    }
+
+    /// Joins prologue and body and hands out the function.
+    fn finish(mut self) -> Result<ThreadFunction> {
+        let (prologue, body) = (self.prologue, self.body);
+        let func = self.b.func_mut();
+        let joined = [func.order.insts(prologue), func.order.insts(body)].concat();
+        func.order.replace(body, Vec::new());
+        func.order.replace(prologue, joined);
+        func.order.blocks.retain(|&b| b != body);
+        self.state.b.finish().or_else(|errors| {
+            let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            bug(text.join("; "))
+        })
+    }
+
+    /// Expands the instructions of a tile block up to its terminator, which is the caller's business
+    /// unless it ends the kernel.
+    fn block(&mut self, block: Block) -> Result<()> {
+        let tile = self.tile;
+        for &inst in tile.order.insts(block) {
+            let op = tile.dfg.insts[inst].op;
+            if matches!(op, TileOp::Yield | TileOp::Condition) {
+                break;
+            }
+            self.b.set_loc(tile.dfg.insts[inst].loc);
+            self.inst(inst)?;
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: Inst) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let result = match data.op {
+            TileOp::Return => {
+                self.b.ret();
+                return Ok(());
+            }
+            TileOp::Barrier => {
+                let threads = self.tile.num_threads();
+                self.b.barrier(0, threads);
+                return Ok(());
+            }
+            TileOp::Const => self.expand_const(inst)?,
+            TileOp::ProgramId | TileOp::NumPrograms => self.expand_program(inst),
+            TileOp::Arange => self.expand_arange(inst)?,
+            TileOp::Splat => self.arg(inst, 0)?,
+            TileOp::ExpandDims => self.expand_expand_dims(inst)?,
+            TileOp::Broadcast => self.expand_broadcast(inst)?,
+            TileOp::ConvertLayout => self.expand_convert(inst)?,
+            TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
+            TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
+            TileOp::Load => self.expand_load(inst)?,
+            TileOp::Store => return self.expand_store(inst),
+            TileOp::Reduce => return self.expand_reduce(inst),
+            TileOp::For => return self.expand_for(inst),
+            TileOp::While => return self.expand_while(inst),
+            TileOp::If => return self.expand_if(inst),
+            TileOp::Yield | TileOp::Condition => return bug("a region's terminator out of place"),
+            _ => {
+                let count = self.registers(self.result_type(inst)?)?;
+                self.expand_elementwise(inst, count)?
+            }
+        };
+        self.set_result(inst, result)
+    }
+
+    // Tile-side queries.
+
+    fn result_type(&self, inst: Inst) -> Result<TileType> {
+        match self.tile.dfg.single_result(inst) {
+            Some(value) => Ok(self.tile.dfg.ty(value)),
+            None => bug(format!(
+                "{} has no single result",
+                self.tile.dfg.insts[inst].op
+            )),
+        }
+    }
+
+    fn set_result(&mut self, inst: Inst, expanded: Expanded) -> Result<()> {
+        match self.tile.dfg.single_result(inst) {
+            Some(value) => {
+                self.values[value] = Some(expanded);
+                Ok(())
+            }
+            None => bug("a result was expected"),
+        }
+    }
+
+    fn arg(&self, inst: Inst, index: usize) -> Result<Expanded> {
+        match self.tile.dfg.insts[inst].args.get(index) {
+            Some(&value) => self.expanded(value),
+            None => bug("an operand is missing"),
+        }
+    }
+
+    fn arg_type(&self, inst: Inst, index: usize) -> Result<TileType> {
+        match self.tile.dfg.insts[inst].args.get(index) {
+            Some(&value) => Ok(self.tile.dfg.ty(value)),
+            None => bug("an operand is missing"),
+        }
+    }
+
+    fn expanded(&self, value: Value) -> Result<Expanded> {
+        match &self.values[value] {
+            Some(expanded) => Ok(expanded.clone()),
+            None => bug(format!("{value} was not expanded")),
+        }
+    }
+
+    fn layout(&self, ty: TileType) -> Result<&'a LinearLayout> {
+        match ty.layout.expand().and_then(|id| self.tile.layouts.get(id)) {
+            Some(layout) => Ok(layout),
+            None => bug(format!("a block without layout: {ty}")),
+        }
+    }
+
+    /// Registers of each thread that hold a value of the type.
+    fn registers(&self, ty: TileType) -> Result<usize> {
+        if ty.is_scalar() {
+            Ok(1)
+        } else {
+            Ok(self.layout(ty)?.num_registers() as usize)
+        }
+    }
+
+    // Thread-side construction.
+
+    /// Makes an instruction of single or pack values; its bits are derived.
+    fn op(&mut self, data: InstData<Thread>, given: &[ThreadType]) -> Result<Value> {
+        let op = data.op;
+        let inst = self.b.inst(data, given);
+        match self.b.func().dfg.single_result(inst) {
+            Some(value) => {
+                self.note_bits(value);
+                Ok(value)
+            }
+            None => bug(format!("{} gives no value", op.info().name)),
+        }
+    }
+
+    fn note_bits(&mut self, value: Value) {
+        let threads = self.tile.num_threads();
+        let State { b, bits, .. } = &mut self.state;
+        bits.derive(b.func(), value, threads);
+    }
+
+    fn binary(&mut self, op: ThreadOp, a: Value, b: Value) -> Result<Value> {
+        self.op(InstData::new(op, &[a, b]), &[])
+    }
+
+    /// Runs `make` with the builder in the prologue.
+    fn in_prologue<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let (block, prologue) = (self.b.block(), self.prologue);
+        self.b.switch_to(prologue);
+        let result = make(self);
+        self.b.switch_to(block);
+        result
+    }
+
+    /// A constant, made once.
+    fn constant(&mut self, ty: ThreadType, raw: u64) -> Value {
+        let raw = if ty.elem.bits() < 64 {
+            raw & ((1 << ty.elem.bits()) - 1)
+        } else {
+            raw
+        };
+        if let Some(&value) = self.constants.get(&(ty, raw)) {
+            return value;
+        }
+        let value = self.in_prologue(|this| this.b.const_bits(raw, ty));
+        self.note_bits(value);
+        self.constants.insert((ty, raw), value);
+        value
+    }
+
+    fn int(&mut self, elem: Elem, number: i64) -> Value {
+        self.constant(ThreadType::scalar(elem), number as u64)
+    }
+
+    fn ty(&self, value: Value) -> ThreadType {
+        self.b.ty(value)
+    }
+
+    /// The number a single value is, if it is constant.
+    fn known(&self, value: Value) -> Option<i64> {
+        constant(self.b.func(), value)
+    }
+
+    /// `base + offset` as one value; for pointers the offset counts bytes.
+    fn add_offset(&mut self, base: Value, offset: i64) -> Result<Value> {
+        let elem = self.ty(base).elem;
+        if offset == 0 {
+            return Ok(base);
+        }
+        if let Some(number) = self.known(base) {
+            return Ok(self.int(elem, number.wrapping_add(offset)));
+        }
+        if let Some(pointee) = elem.pointee() {
+            let index = self.int(Elem::I64, offset / i64::from(pointee.bytes()));
+            return self.binary(ThreadOp::Addptr, base, index);
+        }
+        let offset = self.int(elem, offset);
+        self.binary(ThreadOp::Iadd, base, offset)
+    }
+
+    /// Elements of values laid end to end, as a pack (or a single value for one element).
+    fn rearrange(&mut self, sources: &[Value], map: &[u32]) -> Result<Value> {
+        let elem = self.ty(sources[0]).elem;
+        if let [source] = sources {
+            let count = usize::from(self.ty(*source).count);
+            if map.len() == count && map.iter().enumerate().all(|(i, &m)| i == m as usize) {
+                return Ok(*source);
+            }
+        }
+        let mut data = InstData::new(ThreadOp::Rearrange, sources);
+        data.attrs.push(crate::ir::attrs::make::map(map.into()));
+        self.op(data, &[ThreadType::pack(elem, map.len() as u16)])
+    }
+
+    /// The value as a pack of `count` elements.
+    fn to_pack(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
+        match expanded {
+            Expanded::Pack(value) => Ok(*value),
+            Expanded::Uniform(value) if count == 1 => Ok(*value),
+            Expanded::Uniform(value) => {
+                let ty = ThreadType::pack(self.ty(*value).elem, count as u16);
+                match self.known(*value) {
+                    Some(number) => Ok(self.constant(ty, number as u64)),
+                    None => self.op(InstData::new(ThreadOp::Splat, &[*value]), &[ty]),
+                }
+            }
+            Expanded::Parts(parts) => {
+                let mut singles = Vec::new();
+                let mut numbers = FxHashMap::default();
+                let mut map = Vec::with_capacity(parts.regs.len());
+                for &part in &parts.regs {
+                    let number = match numbers.get(&part) {
+                        Some(&number) => number,
+                        None => {
+                            let base = parts.bases[usize::from(part.base)];
+                            singles.push(self.add_offset(base, part.offset)?);
+                            numbers.insert(part, singles.len() as u32 - 1);
+                            singles.len() as u32 - 1
+                        }
+                    };
+                    map.push(number);
+                }
+                if count == 1 {
+                    Ok(singles[0])
+                } else {
+                    self.rearrange(&singles, &map)
+                }
+            }
+        }
+    }
+
+    /// The value register by register.
+    fn to_parts(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
+        let mut builder = PartsBuilder::default();
+        match expanded {
+            Expanded::Parts(parts) => return Ok(parts.clone()),
+            Expanded::Uniform(value) => (0..count).for_each(|_| builder.push(*value, 0)),
+            Expanded::Pack(value) if count == 1 => builder.push(*value, 0),
+            Expanded::Pack(value) => {
+                for i in 0..count {
+                    let single = self.rearrange(&[*value], &[i as u32])?;
+                    builder.push(single, 0);
+                }
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// Number of registers that a value which is not uniform holds.
+    fn held(&self, expanded: &Expanded) -> usize {
+        match expanded {
+            Expanded::Uniform(_) => 1,
+            Expanded::Parts(parts) => parts.regs.len(),
+            Expanded::Pack(value) => usize::from(self.ty(*value).count),
+        }
+    }
+
+    /// Registers `map[i]` of a value.
+    fn pick(&mut self, expanded: &Expanded, map: &[u16]) -> Result<Expanded> {
+        let in_place = map.iter().enumerate().all(|(i, &m)| i == usize::from(m));
+        if in_place && map.len() == self.held(expanded) {
+            return Ok(expanded.clone());
+        }
+        Ok(match expanded {
+            Expanded::Uniform(value) => Expanded::Uniform(*value),
+            Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
+            Expanded::Pack(value) => {
+                let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
+                Expanded::Pack(self.rearrange(&[*value], &map)?)
+            }
+        })
+    }
+
+    /// A constant operand, sign-extended, of a tile-level scalar that is the same everywhere.
+    fn uniform_constant(&self, expanded: &Expanded) -> Option<i64> {
+        match expanded {
+            Expanded::Uniform(value) => self.known(*value),
+            Expanded::Parts(_) | Expanded::Pack(_) => None,
+        }
+    }
+
+    /// Bits of a constant as a number of its width.
+    fn wrap(elem: Elem, number: i64) -> i64 {
+        sign_extend(number as u64, elem.bits())
+    }
+}

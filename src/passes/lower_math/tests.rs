@@ -1,0 +1,271 @@
+//! Errors in ulp, against f64 references, of what the interpreter makes of the lowered functions.
+//!
+//! The interpreter rounds `exp2` and `rcp` correctly; the machine's units are up to 2 and 1 ulp off, so the bounds here
+//! are necessary and the comparison with the GPU decides.
+
+use super::lower_math;
+use crate::ir::builder::TileBuilder;
+use crate::ir::entities::Value;
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, Scalar, TileType};
+use crate::linear::shape::Shape;
+use crate::passes::testing::{run, verified};
+
+const BLOCK: usize = 1 << 14;
+
+fn floats(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+fn pointers(b: &mut TileBuilder, name: &str, shape: Shape) -> Value {
+    let base = b.param(name, TileType::scalar(Elem::global(Scalar::F32)));
+    let base = b.to_shape(base, shape);
+    let range = b.arange(0, TileType::block(Elem::I32, shape));
+    b.addptr(base, range)
+}
+
+fn lowered(b: TileBuilder, gone: TileOp) -> TileFunction {
+    let mut func = b.finish().expect("well typed");
+    assert!(lower_math(&mut func) > 0);
+    verified(&func);
+    let insts = func.order.insts(func.entry).iter();
+    let mut ops = insts.map(|&inst| func.dfg.insts[inst].op);
+    assert!(ops.all(|op| op != gone), "{gone} is lowered");
+    func
+}
+
+/// The function as the interpreter computes it after lowering.
+fn values_of(op: TileOp, xs: &[f32]) -> Vec<f32> {
+    let mut b = TileBuilder::new("k", 4);
+    let shape = Shape::new(&[BLOCK as u64]).expect("a power of two");
+    let (input, output) = (pointers(&mut b, "x", shape), pointers(&mut b, "y", shape));
+    let x = b.load(input, None, None);
+    let y = match op {
+        TileOp::Log => b.log(x),
+        TileOp::Tanh => b.tanh(x),
+        TileOp::Erf => b.erf(x),
+        _ => b.exp(x),
+    };
+    b.store(output, y, None);
+    b.ret();
+    let func = lowered(b, op);
+    let mut out = Vec::new();
+    for chunk in xs.chunks(BLOCK) {
+        let mut padded = chunk.to_vec();
+        padded.resize(BLOCK, 1.0);
+        let buffers = run(&func, &[floats(&padded), vec![0; 4 * BLOCK]]);
+        let words = buffers[1].chunks(4).take(chunk.len());
+        out.extend(words.map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]])));
+    }
+    out
+}
+
+/// Error in units of the last place of the exact result, as f32 counts them.
+fn ulps(found: f32, exact: f64) -> f64 {
+    if f64::from(found) == exact || (found.is_nan() && exact.is_nan()) {
+        return 0.0;
+    }
+    if found == exact as f32 {
+        // Overflow, and results that round to the same number.
+        return ((f64::from(found) - exact) / ulp(exact)).abs().min(0.5);
+    }
+    ((f64::from(found) - exact) / ulp(exact)).abs()
+}
+
+fn ulp(exact: f64) -> f64 {
+    let exponent = (exact.abs().to_bits() >> 52) as i32 - 1023;
+    2f64.powi(exponent.clamp(-126, 127) - 23)
+}
+
+const EDGES: [u32; 18] = [
+    0,
+    0x8000_0000,
+    1,
+    0x8000_0001,
+    0x007f_ffff,
+    0x0080_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x3f7f_ffff,
+    0x3f80_0001,
+    0x7f7f_ffff,
+    0xff7f_ffff,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fff_ffff,
+    0xffc0_0000,
+    0x3f19_999a,
+    0x4080_0000,
+];
+
+/// Numbers of all magnitudes and of the range where the function bends.
+fn samples(from: f32, to: f32) -> Vec<f32> {
+    let mut out: Vec<f32> = EDGES.iter().map(|&bits| f32::from_bits(bits)).collect();
+    let all = (0..u32::MAX).step_by(65_521);
+    out.extend(all.map(f32::from_bits));
+    let count = 200_000;
+    out.extend((0..count).map(|i| from + (to - from) * (i as f32 + 0.37) / count as f32));
+    out
+}
+
+fn worst(op: TileOp, xs: &[f32], exact: impl Fn(f64) -> f64) -> f64 {
+    let found = values_of(op, xs);
+    let mut worst = 0.0;
+    for (&x, &y) in xs.iter().zip(&found) {
+        let exact = exact(f64::from(x));
+        let error = ulps(y, exact);
+        assert!(
+            error < 2.0,
+            "{op}({x:e}) is {y:e}, not {exact:e}: {error} ulp"
+        );
+        worst = f64::max(worst, error);
+    }
+    worst
+}
+
+#[test]
+fn logarithm_is_within_one_ulp() {
+    let worst = worst(TileOp::Log, &samples(0.5, 2.0), f64::ln);
+    assert!(worst < 1.0, "{worst}");
+}
+
+#[test]
+fn hyperbolic_tangent_is_within_two_ulp() {
+    let worst = worst(TileOp::Tanh, &samples(-2.0, 2.0), f64::tanh);
+    assert!(worst < 1.8, "{worst}");
+}
+
+/// Taylor series below 3 and a continued fraction above, in f64.
+fn erf(x: f64) -> f64 {
+    let a = x.abs();
+    if a.is_nan() {
+        return a;
+    }
+    let value = if a < 3.0 {
+        let mut term = a;
+        let mut sum = a;
+        for n in 1..200 {
+            term *= -a * a / f64::from(n);
+            sum += term / f64::from(2 * n + 1);
+        }
+        sum * std::f64::consts::FRAC_2_SQRT_PI
+    } else {
+        let mut fraction = a;
+        for n in (1..60).rev() {
+            fraction = a + f64::from(n) / 2.0 / fraction;
+        }
+        1.0 - (-a * a).exp() / fraction / std::f64::consts::PI.sqrt()
+    };
+    if a > 6.0 {
+        x.signum()
+    } else {
+        value.copysign(x)
+    }
+}
+
+#[test]
+fn error_function_is_within_two_ulp() {
+    let worst = worst(TileOp::Erf, &samples(-4.5, 4.5), erf);
+    assert!(worst < 1.1, "{worst}");
+}
+
+#[test]
+fn zeros_keep_their_sign() {
+    for op in [TileOp::Tanh, TileOp::Erf] {
+        let found = values_of(op, &[-0.0, 0.0]);
+        let bits: Vec<u32> = found.iter().map(|x| x.to_bits()).collect();
+        assert_eq!(bits, [0x8000_0000, 0]);
+    }
+}
+
+#[test]
+fn exponential_is_a_power_of_two_of_a_rounded_product() {
+    let xs = samples(-100.0, 90.0);
+    let found = values_of(TileOp::Exp, &xs);
+    for (&x, &y) in xs.iter().zip(&found) {
+        let power = x * f32::from_bits(super::LOG2_E);
+        let exact = f64::from(power).exp2() as f32;
+        let flushed = if exact.is_subnormal() { 0.0 } else { exact };
+        let same = y == exact || y == flushed || (y.is_nan() && exact.is_nan());
+        assert!(same, "exp({x:e}) is {y:e}, not {exact:e}");
+    }
+}
+
+/// Divides a block by each of the divisors.
+fn quotients(xs: &[f32], divisors: &[f32]) -> Vec<Vec<f32>> {
+    let mut b = TileBuilder::new("k", 4);
+    let shape = Shape::new(&[xs.len() as u64]).expect("a power of two");
+    let (input, output) = (pointers(&mut b, "x", shape), pointers(&mut b, "y", shape));
+    let divisor = b.param("d", TileType::scalar(Elem::global(Scalar::F32)));
+    let divisor = b.load(divisor, None, None);
+    let divisor = b.to_shape(divisor, shape);
+    let x = b.load(input, None, None);
+    let y = b.fdiv(x, divisor);
+    b.store(output, y, None);
+    b.ret();
+    let func = lowered(b, TileOp::Fdiv);
+    let one = |&d: &f32| {
+        let buffers = [floats(xs), vec![0; 4 * xs.len()], floats(&[d])];
+        let out = run(&func, &buffers);
+        let words = out[1].chunks(4);
+        words
+            .map(|w| f32::from_le_bytes([w[0], w[1], w[2], w[3]]))
+            .collect()
+    };
+    divisors.iter().map(one).collect()
+}
+
+#[test]
+fn division_by_few_is_within_two_ulp_everywhere() {
+    let numbers = |step: usize| -> Vec<f32> {
+        let sweep = (0..u32::MAX).step_by(step).map(f32::from_bits);
+        EDGES
+            .iter()
+            .map(|&bits| f32::from_bits(bits))
+            .chain(sweep)
+            .collect()
+    };
+    let mut xs = numbers(2_097_143);
+    xs.truncate(2048);
+    xs.resize(2048, 3.0);
+    let divisors = numbers(16_777_213);
+    let mut worst = 0.0;
+    for (row, &d) in quotients(&xs, &divisors).iter().zip(&divisors) {
+        for (&x, &y) in xs.iter().zip(row) {
+            let exact = f64::from(x) / f64::from(d);
+            let error = ulps(y, exact);
+            // One ulp of the reciprocal, half of one of the product, and none of the scaling.
+            assert!(
+                error <= 1.5,
+                "{x:e} / {d:e} is {y:e}, not {exact:e}: {error} ulp"
+            );
+            worst = f64::max(worst, error);
+        }
+    }
+    assert!(worst > 0.5, "the samples are harder than that: {worst}");
+}
+
+#[test]
+fn rows_are_divided_by_one_reciprocal_each() {
+    let mut b = TileBuilder::new("k", 4);
+    let wide = Shape::new(&[4, 8]).expect("powers of two");
+    let line = Shape::new(&[4]).expect("a power of two");
+    let rows = pointers(&mut b, "rows", line);
+    let row = b.load(rows, None, None);
+    let column = b.expand_dims(row, 1);
+    let divisor = b.to_shape(column, wide);
+    let x = b.f32(1.0, wide);
+    let y = b.fdiv(x, divisor);
+    let total = b.reduce_one(y, 1, |b, x, y| b.fadd(x, y));
+    b.store(rows, total, None);
+    b.ret();
+    let func = lowered(b, TileOp::Fdiv);
+    let insts = func.order.insts(func.entry).iter();
+    let data: Vec<_> = insts.map(|&inst| &func.dfg.insts[inst]).collect();
+    let rcp = data
+        .iter()
+        .find(|d| d.op == TileOp::Rcp)
+        .expect("one reciprocal");
+    assert_eq!(func.dfg.ty(rcp.args[0]).shape, line);
+}

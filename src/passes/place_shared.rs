@@ -1,0 +1,192 @@
+//! Gives every shared-memory slot its offset.
+//!
+//! Positions number the instructions in program order. A slot lives from its first to its last access;
+//! a range that leaves a block is widened over every loop it touches, because the next iteration may come
+//! before the last access. Two slots whose ranges overlap must not share bytes.
+//!
+//! Sharing bytes costs a barrier between the last read of the one slot and the first write of the other,
+//! so as long as all slots together are small each has its own. Beyond that they are placed largest
+//! first, each at the lowest offset that no neighbour in time takes (first fit on intervals).
+
+use crate::ir::attrs::Attrs;
+use crate::ir::entities::{Block, Slot};
+use crate::ir::function::ThreadFunction;
+use crate::ir::ops::ThreadOp;
+
+/// Shared memory in bytes that is not worth a barrier: 32 CTAs of a multiprocessor take this much and
+/// leave most of it.
+const FREE_BYTES: u32 = 4096;
+
+/// Where slots lie in time: positions of the first and last access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LiveRange {
+    /// The slot.
+    pub slot: Slot,
+    /// Position of the first access.
+    pub first: u32,
+    /// Position of the last access.
+    pub last: u32,
+}
+
+/// Places the slots and returns the bytes of shared memory that the kernel needs.
+pub fn place_shared(func: &mut ThreadFunction) -> u32 {
+    let mut ranges = live_ranges(func);
+    let total: u32 = ranges.iter().map(|r| padded(func, r.slot)).sum();
+    if total <= FREE_BYTES {
+        let mut offset = 0;
+        for range in &ranges {
+            func.slots[range.slot].offset = Some(offset);
+            offset += padded(func, range.slot);
+        }
+        return total;
+    }
+    ranges.sort_by_key(|r| (std::cmp::Reverse(func.slots[r.slot].bytes), r.slot));
+    let mut end = 0;
+    for i in 0..ranges.len() {
+        let here = ranges[i];
+        let mut taken: Vec<(u32, u32)> = ranges[..i]
+            .iter()
+            .filter(|r| r.first <= here.last && here.first <= r.last)
+            .filter_map(|r| {
+                func.slots[r.slot]
+                    .offset
+                    .map(|o| (o, o + padded(func, r.slot)))
+            })
+            .collect();
+        taken.sort_unstable();
+        let (size, align) = (padded(func, here.slot), func.slots[here.slot].align.max(1));
+        let mut offset = 0u32;
+        for (from, to) in taken {
+            if offset + size <= from {
+                break;
+            }
+            offset = offset.max(to.next_multiple_of(align));
+        }
+        func.slots[here.slot].offset = Some(offset);
+        end = end.max(offset + size);
+    }
+    end
+}
+
+/// Size of a slot rounded up so that the next one may start behind it.
+fn padded(func: &ThreadFunction, slot: Slot) -> u32 {
+    let data = &func.slots[slot];
+    data.bytes.next_multiple_of(data.align.max(16))
+}
+
+/// The live range of each slot that is accessed, in the order of first accesses.
+pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
+    let mut ranges: Vec<LiveRange> = Vec::new();
+    let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
+    let mut position = 0;
+    for &block in &func.order.blocks {
+        let start = position;
+        for &inst in func.order.insts(block) {
+            let data = &func.dfg.insts[inst];
+            if let (ThreadOp::Ld | ThreadOp::St, Some(&slot)) = (data.op, data.slot()) {
+                match ranges.iter_mut().find(|r| r.slot == slot) {
+                    Some(range) => range.last = position,
+                    None => ranges.push(LiveRange {
+                        slot,
+                        first: position,
+                        last: position,
+                    }),
+                }
+            }
+            position += 1;
+        }
+        bounds.push((block, start, position));
+    }
+    let loops = loops(func, &bounds);
+    for range in &mut ranges {
+        let leaves = |b: &&(Block, u32, u32)| b.1 <= range.first && range.last < b.2;
+        if bounds.iter().find(leaves).is_none() {
+            widen(range, &loops);
+        }
+    }
+    ranges
+}
+
+/// Position ranges from the target of each backward jump to its source.
+fn loops(func: &ThreadFunction, bounds: &[(Block, u32, u32)]) -> Vec<(u32, u32)> {
+    let start = |block: Block| bounds.iter().find(|b| b.0 == block).map(|b| b.1);
+    let mut loops = Vec::new();
+    for &(block, from, to) in bounds {
+        let Some(last) = func.order.last(block) else {
+            continue;
+        };
+        for call in &func.dfg.insts[last].blocks {
+            if let Some(head) = start(call.block).filter(|&head| head <= from) {
+                loops.push((head, to));
+            }
+        }
+    }
+    loops
+}
+
+fn widen(range: &mut LiveRange, loops: &[(u32, u32)]) {
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for &(head, end) in loops {
+            let touches = range.first < end && head <= range.last;
+            let covers = range.first <= head && end <= range.last + 1;
+            if touches && !covers {
+                range.first = range.first.min(head);
+                range.last = range.last.max(end - 1);
+                changed = true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::attrs::make;
+    use crate::ir::builder::ThreadBuilder;
+    use crate::ir::dfg::InstData;
+    use crate::ir::function::SlotData;
+    use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
+
+    /// A function that writes and reads slots of the given sizes one after the other.
+    fn round_trips(sizes: &[u32]) -> ThreadFunction {
+        let mut b = ThreadBuilder::new("k", 4);
+        let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
+        for &bytes in sizes {
+            let slot = b.func_mut().slots.push(SlotData {
+                bytes,
+                align: 16,
+                offset: None,
+            });
+            let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
+            let address = b.slot_addr(slot, ty);
+            let mut store = InstData::new(ThreadOp::St, &[address, number]);
+            store.attrs.push(make::slot(slot));
+            b.inst(store, &[]);
+            let mut load = InstData::new(ThreadOp::Ld, &[address]);
+            load.attrs.push(make::slot(slot));
+            b.inst(load, &[ThreadType::scalar(Elem::F32)]);
+        }
+        b.ret();
+        b.finish().expect("everything fits")
+    }
+
+    fn offsets(func: &ThreadFunction) -> Vec<Option<u32>> {
+        func.slots.values().map(|s| s.offset).collect()
+    }
+
+    #[test]
+    fn small_slots_share_nothing() {
+        let mut func = round_trips(&[16, 20, 64]);
+        assert_eq!(place_shared(&mut func), 16 + 32 + 64);
+        assert_eq!(offsets(&func), [Some(0), Some(16), Some(48)]);
+    }
+
+    #[test]
+    fn large_slots_share_when_they_do_not_live_together() {
+        let mut func = round_trips(&[8192, 16384, 4096]);
+        assert_eq!(place_shared(&mut func), 16384);
+        assert_eq!(offsets(&func), [Some(0), Some(0), Some(0)]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Comparisons of integers, and choices.
+
+use super::fold::{self, signed};
+use super::{Rewrite, Simplifier};
+use crate::ir::attrs::{Attr, Attrs, IntPred, make};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::ops::TileOp;
+
+/// The predicate with its operands exchanged.
+fn exchanged(pred: IntPred) -> IntPred {
+    match pred {
+        IntPred::Eq => IntPred::Eq,
+        IntPred::Ne => IntPred::Ne,
+        IntPred::Slt => IntPred::Sgt,
+        IntPred::Sle => IntPred::Sge,
+        IntPred::Sgt => IntPred::Slt,
+        IntPred::Sge => IntPred::Sle,
+        IntPred::Ult => IntPred::Ugt,
+        IntPred::Ule => IntPred::Uge,
+        IntPred::Ugt => IntPred::Ult,
+        IntPred::Uge => IntPred::Ule,
+    }
+}
+
+/// The predicate that is true where this one is false.
+fn opposite(pred: IntPred) -> IntPred {
+    match pred {
+        IntPred::Eq => IntPred::Ne,
+        IntPred::Ne => IntPred::Eq,
+        IntPred::Slt => IntPred::Sge,
+        IntPred::Sle => IntPred::Sgt,
+        IntPred::Sgt => IntPred::Sle,
+        IntPred::Sge => IntPred::Slt,
+        IntPred::Ult => IntPred::Uge,
+        IntPred::Ule => IntPred::Ugt,
+        IntPred::Ugt => IntPred::Ule,
+        IntPred::Uge => IntPred::Ult,
+    }
+}
+
+fn pred(s: &Simplifier<'_, '_>, inst: Inst) -> Option<IntPred> {
+    s.edit.func.dfg.insts[inst].ipred().copied()
+}
+
+/// A constant on the left goes to the right.
+pub(super) fn constant_right(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let (a, b) = (s.arg(inst, 0), s.arg(inst, 1));
+    if s.known(a).is_none() || s.known(b).is_some() {
+        return None;
+    }
+    s.swap(inst);
+    for attr in &mut s.edit.func.dfg.insts[inst].attrs {
+        if let Attr::IntPred(pred) = attr {
+            *pred = exchanged(*pred);
+        }
+    }
+    Some(Rewrite::Updated)
+}
+
+/// A value compared with itself.
+pub(super) fn with_itself(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    if s.arg(inst, 0) != s.arg(inst, 1) {
+        return None;
+    }
+    let any = (0, crate::ir::types::Elem::I32);
+    let holds = fold::compare(pred(s, inst)?, any, any);
+    let ty = s.result_ty(inst);
+    Some(Rewrite::Value(s.constant(u64::from(holds), ty)))
+}
+
+/// `x + c == d` is `x == d - c`, modulo 2^bits.
+pub(super) fn shifted_equality(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    if !matches!(pred(s, inst)?, IntPred::Eq | IntPred::Ne) {
+        return None;
+    }
+    let d = s.known(s.arg(inst, 1))?;
+    let (x, c) = s.pair(s.arg(inst, 0), TileOp::Iadd)?;
+    let c = s.known(c)?;
+    let mask = u64::MAX >> (64 - d.1.bits().clamp(1, 64));
+    let ty = s.ty(x);
+    let difference = signed(d).wrapping_sub(signed(c)) as u64 & mask;
+    let difference = s.constant(difference, ty);
+    s.edit.func.dfg.insts[inst].args = [x, difference].into_iter().collect();
+    Some(Rewrite::Updated)
+}
+
+/// `x ^ true` where it negates a truth value.
+fn negation_of(s: &Simplifier<'_, '_>, value: Value) -> Option<Value> {
+    let (x, c) = s.pair(value, TileOp::Xor)?;
+    let (bits, elem) = s.known(c)?;
+    (elem.bits() == 1 && bits == 1).then_some(x)
+}
+
+/// A negated comparison is the opposite comparison, a negation twice is nothing.
+pub(super) fn negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let (x, c) = (s.arg(inst, 0), s.known(s.arg(inst, 1))?);
+    if c.1.bits() != 1 || c.0 != 1 {
+        return None;
+    }
+    if let Some(inner) = negation_of(s, x) {
+        return Some(Rewrite::Value(inner));
+    }
+    let data = s.edit.def(x).filter(|data| data.op == TileOp::Icmp)?;
+    let args = data.args.clone();
+    let attr = make::ipred(opposite(*data.ipred()?));
+    let ty = s.result_ty(inst);
+    Some(Rewrite::Value(s.emit(TileOp::Icmp, &args, &[attr], ty)))
+}
+
+/// A choice that is known, makes no difference, or chooses between true and false.
+pub(super) fn select_known(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let [cond, a, b] = [0, 1, 2].map(|i| s.arg(inst, i));
+    if a == b {
+        return Some(Rewrite::Value(a));
+    }
+    if let Some((bits, _)) = s.known(cond) {
+        return Some(Rewrite::Value(if bits == 1 { a } else { b }));
+    }
+    let truth = s.ty(a).elem.bits() == 1;
+    let known = |v: Value| s.known(v).map(|(bits, _)| bits);
+    (truth && known(a) == Some(1) && known(b) == Some(0)).then_some(Rewrite::Value(cond))
+}
+
+/// A negated condition exchanges the alternatives.
+pub(super) fn select_negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let cond = negation_of(s, s.arg(inst, 0))?;
+    let args = &mut s.edit.func.dfg.insts[inst].args;
+    args[0] = cond;
+    args.swap(1, 2);
+    Some(Rewrite::Updated)
+}

@@ -1,0 +1,168 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::emit::Stage;
+
+/// A GPU compiler for block programs: .tir in, PTX out.
+#[derive(Debug, Parser)]
+#[command(name = "tilelift", version, arg_required_else_help = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Compile a kernel.
+    Compile(CompileArgs),
+    /// Run the file's `; run:` lines on interpreter, emulator and GPU.
+    Run(RunArgs),
+    /// Run file tests; BLESS=1 rewrites their expectations.
+    Test(TestArgs),
+    /// Show the kernel after every pass.
+    Explain(ExplainArgs),
+    /// Show devices, driver, targets and the cache.
+    Info,
+}
+
+/// The language of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Lang {
+    /// Triton's Python.
+    Py,
+    /// The text form of the IR.
+    Tir,
+}
+
+/// What to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Emit {
+    /// The block program.
+    Tile,
+    /// The block program after simplification.
+    Opt,
+    /// The block program with layouts.
+    Layout,
+    /// Live ranges of shared memory against offsets.
+    Shared,
+    /// What one thread does.
+    Thread,
+    /// PTX.
+    Ptx,
+    /// Conversions and their bytes, instructions, registers.
+    Stats,
+    /// Rust code that builds the kernel.
+    Rust,
+}
+
+impl Emit {
+    /// The stage whose text it is.
+    pub(super) fn stage(self) -> Option<Stage> {
+        match self {
+            Emit::Tile => Some(Stage::Tile),
+            Emit::Opt => Some(Stage::Opt),
+            Emit::Layout => Some(Stage::Layout),
+            Emit::Shared => Some(Stage::Shared),
+            Emit::Thread => Some(Stage::Thread),
+            Emit::Ptx => Some(Stage::Ptx),
+            Emit::Stats => Some(Stage::Stats),
+            Emit::Rust => None,
+        }
+    }
+}
+
+/// Which kernel, and how it is compiled.
+#[derive(Debug, ClapArgs)]
+pub(super) struct KernelArgs {
+    /// The input: a .py or .tir file, or - for standard input (.tir unless --lang py).
+    pub(super) file: PathBuf,
+    /// The kernel, if the file has several.
+    #[arg(short = 'n', long = "name", value_name = "KERNEL")]
+    pub(super) name: Option<String>,
+    /// Types and constants of the parameters, as in "*fp32:16, i32, 1024" (.py only).
+    #[arg(
+        short = 's',
+        long,
+        value_name = "SIGNATURE",
+        allow_hyphen_values = true
+    )]
+    pub(super) signature: Option<String>,
+    /// A constant of **META or of the module (.py only).
+    #[arg(short = 'c', long = "constant", value_name = "NAME=VALUE")]
+    pub(super) constants: Vec<String>,
+    /// Warps of a CTA; a .tir file states them itself, this overrides.
+    #[arg(short = 'w', long = "num-warps", value_name = "WARPS")]
+    pub(super) num_warps: Option<u32>,
+    /// Stages of loops that do not state their own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(super) num_stages: Option<u8>,
+    /// CTAs of a cluster.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) num_ctas: u32,
+    /// Most registers of a thread.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
+    pub(super) maxnreg: Option<u16>,
+    /// Keep products and sums apart.
+    #[arg(long)]
+    pub(super) no_fp_fusion: bool,
+    /// Do not check integer arithmetic for overflow in debug builds (.py only).
+    #[arg(long)]
+    pub(super) no_sanitize_overflow: bool,
+    /// Keep device assertions (.py only).
+    #[arg(long)]
+    pub(super) debug: bool,
+    /// Let tools show the lines of the source.
+    #[arg(long)]
+    pub(super) line_info: bool,
+    /// The target, as in sm_80; else the GPU present, else sm_80.
+    #[arg(short = 't', long, value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The language of the input; else by the file's name.
+    #[arg(long, value_enum)]
+    pub(super) lang: Option<Lang>,
+}
+
+/// Arguments of `compile`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct CompileArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = Emit::Ptx)]
+    pub(super) emit: Emit,
+    /// Where to write it; else to standard output.
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    pub(super) out: Option<PathBuf>,
+    /// Where to write what a launcher must know, as JSON.
+    #[arg(long, value_name = "OUT.json")]
+    pub(super) meta: Option<PathBuf>,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct RunArgs {
+    /// The .tir file, or - for standard input.
+    pub(super) file: PathBuf,
+    /// The target, as in sm_80; else the GPU present, else sm_80.
+    #[arg(short = 't', long, value_name = "TARGET")]
+    pub(super) target: Option<String>,
+}
+
+/// Arguments of `test`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct TestArgs {
+    /// Files, and folders with .tir files in them.
+    #[arg(required = true, value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+}

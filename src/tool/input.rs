@@ -1,0 +1,237 @@
+//! From a file name to a kernel with its options, and messages that point into the file.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::args::{KernelArgs, Lang};
+use super::{Failure, Result};
+use crate::compile::CompileError;
+use crate::ir::attrs::{Attrs, make};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::settings::{Options, Target};
+use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
+use crate::verify::verify;
+
+/// A text and where it comes from.
+pub(super) struct Source {
+    /// The file's name for messages.
+    pub(super) name: String,
+    /// Its contents.
+    pub(super) text: String,
+}
+
+impl Source {
+    /// Reads a file, or standard input for `-`.
+    pub(super) fn read(path: &Path) -> Result<Source> {
+        let text = if path == Path::new("-") {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        } else {
+            std::fs::read_to_string(path)
+        };
+        let text = text.map_err(|error| Failure::Io {
+            path: path.to_owned(),
+            error,
+        })?;
+        let name = if path == Path::new("-") {
+            "<stdin>".to_owned()
+        } else {
+            path.display().to_string()
+        };
+        Ok(Source { name, text })
+    }
+
+    /// A message that points at a place of the text. Column 0 points at the whole line.
+    pub(super) fn message(&self, pos: Pos, code: &str, message: &str) -> String {
+        let line = self.text.lines().nth(pos.line.saturating_sub(1) as usize);
+        let line = line.unwrap_or("").trim_end();
+        let number = pos.line.to_string();
+        let margin = " ".repeat(number.len());
+        let code = if code.is_empty() {
+            String::new()
+        } else {
+            format!("[{code}]")
+        };
+        let place = match pos.column {
+            0 => format!("{}:{}", self.name, pos.line),
+            column => format!("{}:{}:{column}", self.name, pos.line),
+        };
+        let mut text = format!("{place}: error{code}: {message}\n{margin} |\n{number} | {line}");
+        if pos.column > 0 {
+            // Tabs stay tabs, so that the caret stands under its character.
+            let before = line.chars().take(pos.column as usize - 1);
+            let space: String = before.map(|c| if c == '\t' { c } else { ' ' }).collect();
+            text += &format!("\n{margin} | {space}^");
+        }
+        text
+    }
+
+    fn parse_errors(&self, errors: &[ParseError]) -> Failure {
+        let messages = errors
+            .iter()
+            .map(|e| self.message(e.pos, e.code.name(), &e.message));
+        Failure::Input(messages.collect::<Vec<_>>().join("\n"))
+    }
+
+    /// A message about a line.
+    pub(super) fn at_line(&self, line: u32, code: &str, message: &str) -> String {
+        self.message(Pos { line, column: 0 }, code, message)
+    }
+}
+
+/// A kernel ready to be compiled.
+pub(super) struct Kernel {
+    pub(super) source: Source,
+    pub(super) func: TileFunction,
+    /// Line of its name.
+    pub(super) line: u32,
+    pub(super) target: Target,
+    pub(super) options: Options,
+}
+
+impl Kernel {
+    /// What a command line asks for.
+    pub(super) fn load(args: &KernelArgs) -> Result<Kernel> {
+        check_usage(args)?;
+        let target = target(args.target.as_deref())?;
+        let source = Source::read(&args.file)?;
+        let file = parse_file(&source.text).map_err(|errors| source.parse_errors(&errors))?;
+        let parsed = pick(&source, file, args.name.as_deref())?;
+        let line = parsed.lines.first;
+        let Some(func) = parsed.func.as_tile() else {
+            let message = "a `thread` is what a kernel becomes; compile the `kernel`";
+            return Err(Failure::Input(source.at_line(line, "", message)));
+        };
+        if args.num_ctas > 1 {
+            let message = format!(
+                "--num-ctas {}: clusters are not there yet; use 1",
+                args.num_ctas
+            );
+            return Err(Failure::Input(source.at_line(line, "", &message)));
+        }
+        let mut func = func.clone();
+        if let Some(num_warps) = args.num_warps {
+            func.set_num_warps(num_warps);
+        }
+        if let Some(stages) = args.num_stages {
+            set_stages(&mut func, stages);
+        }
+        if let Err(errors) = verify(&func) {
+            let messages = errors.0.iter().map(|e| {
+                let line = parsed.lines.of(e.entity);
+                source.at_line(line, e.rule.code(), &e.message)
+            });
+            return Err(Failure::Input(messages.collect::<Vec<_>>().join("\n")));
+        }
+        let options = Options {
+            fp_fusion: !args.no_fp_fusion,
+            max_registers: args.maxnreg,
+            line_info: args.line_info,
+            ..Options::DEFAULT
+        };
+        Ok(Kernel {
+            source,
+            func,
+            line,
+            target,
+            options,
+        })
+    }
+
+    /// Why the kernel cannot be compiled, at its place.
+    pub(super) fn refused(&self, error: &CompileError) -> Failure {
+        let message = self.source.at_line(self.line, "", &error.to_string());
+        Failure::Input(message)
+    }
+}
+
+fn check_usage(args: &KernelArgs) -> Result<()> {
+    let is_py = args.file.extension().is_some_and(|ext| ext == "py");
+    let lang = args
+        .lang
+        .unwrap_or(if is_py { Lang::Py } else { Lang::Tir });
+    let problem = match lang {
+        Lang::Py => {
+            "the Triton language is not there yet; this version compiles .tir files (tilelift help compile)"
+        }
+        Lang::Tir if args.signature.is_some() => {
+            "-s is for .py files; a .tir file states the types of its parameters"
+        }
+        Lang::Tir if !args.constants.is_empty() => {
+            "-c is for .py files; a .tir file has no names to give values to"
+        }
+        Lang::Tir => return Ok(()),
+    };
+    Err(Failure::Usage(problem.to_owned()))
+}
+
+/// The kernel asked for, or the only one.
+fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedFunction> {
+    let names: Vec<String> = file
+        .functions
+        .iter()
+        .map(|f| f.func.name().to_owned())
+        .collect();
+    let mut functions = file.functions.into_iter();
+    let found = match name {
+        Some(name) => functions.find(|f| f.func.name() == name),
+        None if names.len() <= 1 => functions.next(),
+        None => {
+            let message = format!(
+                "{} has several kernels ({}); choose one with -n",
+                source.name,
+                names.join(", ")
+            );
+            return Err(Failure::Usage(message));
+        }
+    };
+    found.ok_or_else(|| {
+        let message = match name {
+            Some(name) => format!(
+                "{}: error: there is no kernel `{name}`; there is {}",
+                source.name,
+                if names.is_empty() {
+                    "none".to_owned()
+                } else {
+                    names.join(", ")
+                }
+            ),
+            None => format!("{}: error: there is no kernel in it", source.name),
+        };
+        Failure::Input(message)
+    })
+}
+
+/// Gives loops that state no number of stages this one.
+fn set_stages(func: &mut TileFunction, stages: u8) {
+    for block in func.all_blocks() {
+        for inst in func.order.insts(block).to_vec() {
+            let data = &mut func.dfg.insts[inst];
+            if data.op == TileOp::For && data.stages().is_none() {
+                data.attrs.push(make::stages(stages));
+            }
+        }
+    }
+}
+
+/// The target of this name, or the one of the machine.
+pub(super) fn target(name: Option<&str>) -> Result<Target> {
+    match name {
+        Some(name) => Target::parse(name).map_err(|e| Failure::Usage(e.to_string())),
+        None => Ok(present_target().unwrap_or(Target::SM_80)),
+    }
+}
+
+/// The target of the GPU that is present.
+#[cfg(feature = "cuda")]
+fn present_target() -> Option<Target> {
+    let device = crate::driver::Device::get(0).ok()?;
+    Target::for_device(device.capability.major, device.capability.minor)
+}
+
+/// Without the driver layer there is no GPU.
+#[cfg(not(feature = "cuda"))]
+fn present_target() -> Option<Target> {
+    None
+}

@@ -1,0 +1,111 @@
+//! The `tilelift` command: what its arguments mean and what it does.
+//!
+//! Exit codes: 0 for success, 1 if the input does not compile or a test fails, 2 if the command line is
+//! wrong. What is asked for goes to standard output or to a file, everything else to standard error. A file
+//! is written under another name and renamed, so it is never half there.
+
+mod args;
+mod compile;
+mod explain;
+mod info;
+mod input;
+mod metadata;
+mod run;
+mod test;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+/// Why a command ends early.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The command line asks for what cannot be.
+    #[error("error: {0}")]
+    Usage(String),
+    /// The input is wrong; the messages are located.
+    #[error("{0}")]
+    Input(String),
+    /// A file cannot be read or written.
+    #[error("error: {}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Standard output cannot be written.
+    #[error("error: standard output: {0}")]
+    Stdout(io::Error),
+}
+
+impl Failure {
+    fn code(&self) -> u8 {
+        match self {
+            Failure::Usage(_) => 2,
+            // The reader has gone away with what it wanted, as `head` does.
+            Failure::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
+            Failure::Input(_) | Failure::Io { .. } | Failure::Stdout(_) => 1,
+        }
+    }
+}
+
+type Result<T> = std::result::Result<T, Failure>;
+
+/// Runs the command line of the process.
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            // Help and version are errors to clap, too. Nobody can be told if the terminal is gone.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    let result = match &args.command {
+        Command::Compile(args) => compile::compile(args),
+        Command::Run(args) => run::run(args),
+        Command::Test(args) => test::test(args),
+        Command::Explain(args) => explain::explain(args),
+        Command::Info => info::info(),
+    };
+    match result {
+        Ok(code) => code,
+        Err(failure) => {
+            let code = failure.code();
+            if code != 0 {
+                say(&failure.to_string());
+            }
+            ExitCode::from(code)
+        }
+    }
+}
+
+/// Writes a line to standard error; if that is closed, there is nobody to tell.
+fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// Writes to a file, or to standard output.
+fn write_out(path: Option<&Path>, text: &str) -> Result<()> {
+    match path {
+        Some(path) if path != Path::new("-") => {
+            let written = crate::filetest::write_atomically(path, text.as_bytes());
+            written.map_err(|error| Failure::Io {
+                path: path.to_owned(),
+                error,
+            })
+        }
+        _ => {
+            let mut stdout = io::stdout().lock();
+            let written = stdout.write_all(text.as_bytes());
+            written
+                .and_then(|()| stdout.flush())
+                .map_err(Failure::Stdout)
+        }
+    }
+}

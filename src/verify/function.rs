@@ -1,0 +1,122 @@
+//! V13 to V16: the function as a whole.
+
+use super::{Errors, Rule};
+use crate::ir::entities::AnyEntity;
+use crate::ir::function::Function;
+use crate::ir::level::Level;
+use crate::ir::types::{AddressSpace, Elem, ValueType};
+
+/// Largest alignment of a slot in bytes; nothing in shared memory asks for more.
+const MAX_ALIGN: u32 = 1024;
+
+pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    check_params(func, errors);
+    check_warps(func, errors);
+    if !is_ptx_identifier(&func.name) {
+        let message = format!(
+            "{:?} is not an identifier of PTX; rename the function",
+            func.name
+        );
+        errors.report(Rule::Name, AnyEntity::Function, message);
+    }
+    for (slot, data) in &func.slots {
+        if data.bytes == 0 {
+            errors.report(Rule::Slot, slot, "a slot has a size");
+        }
+        if !data.align.is_power_of_two() || data.align > MAX_ALIGN {
+            let message = format!("the alignment must be a power of two up to {MAX_ALIGN}");
+            errors.report(Rule::Slot, slot, message);
+        } else if data.offset.is_some_and(|offset| offset % data.align != 0) {
+            errors.report(
+                Rule::Slot,
+                slot,
+                "the offset must be a multiple of the alignment",
+            );
+        }
+        if data.offset.unwrap_or(0).checked_add(data.bytes).is_none() {
+            errors.report(Rule::Slot, slot, "the slot ends beyond 4 GiB");
+        }
+    }
+}
+
+fn check_params<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    let Some(entry) = func.dfg.blocks.get(func.entry) else {
+        return;
+    };
+    let (params, names, hints) = (
+        entry.params.len(),
+        func.param_names.len(),
+        func.param_hints.len(),
+    );
+    if names != params || hints != params {
+        let message = format!("{params} parameters have {names} names and {hints} sets of hints");
+        errors.report(Rule::Params, AnyEntity::Function, message);
+    }
+    for (&value, hints) in entry.params.iter().zip(&func.param_hints) {
+        let Some(ty) = func.dfg.values.get(value).map(|data| data.ty) else {
+            continue;
+        };
+        if !ty.is_single() {
+            errors.report(
+                Rule::Params,
+                value,
+                format!("a parameter is a scalar, not {ty}"),
+            );
+        }
+        if matches!(ty.elem(), Elem::Ptr(_, AddressSpace::Shared)) {
+            errors.report(
+                Rule::Params,
+                value,
+                "no caller has a pointer to shared memory",
+            );
+        }
+        let divisible = hints.divisible;
+        if divisible != 0 && !divisible.is_power_of_two() {
+            let message = format!("`divisible` must be a power of two, found {divisible}");
+            errors.report(Rule::Params, value, message);
+        }
+        if divisible > 1 && !(ty.elem().is_int() || ty.elem().is_ptr()) {
+            let message = format!("only integers and pointers are divisible, not {ty}");
+            errors.report(Rule::Params, value, message);
+        }
+    }
+}
+
+fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    let Some(whole) = func.partitions.values().next() else {
+        let message = "there is no partition, so no warps";
+        return errors.report(Rule::Warps, AnyEntity::Function, message);
+    };
+    if !whole.num_warps.is_power_of_two() || whole.num_warps > 32 {
+        let message = format!(
+            "the number of warps must be 1, 2, 4, 8, 16 or 32, not {}",
+            whole.num_warps
+        );
+        errors.report(Rule::Warps, AnyEntity::Function, message);
+    }
+    if whole.first_warp != 0 {
+        errors.report(
+            Rule::Warps,
+            AnyEntity::Function,
+            "the first partition starts at warp 0",
+        );
+    }
+    for (part, data) in func.partitions.iter().skip(1) {
+        let end = data.first_warp.checked_add(data.num_warps);
+        if !data.num_warps.is_power_of_two() || end.is_none_or(|end| end > whole.num_warps) {
+            let message = "a partition has a power of two of the function's warps";
+            errors.report(Rule::Warps, part, message);
+        }
+    }
+}
+
+/// Section 4.4 of the PTX manual: a letter, then letters, digits, `_` and `$`; or `_`, `$` or `%` and at least
+/// one of those. `%` is left to registers.
+fn is_ptx_identifier(name: &str) -> bool {
+    let follows = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    match name.chars().next() {
+        Some('_' | '$') => name.len() > 1 && name.chars().all(follows),
+        Some(c) => c.is_ascii_alphabetic() && name.chars().all(follows),
+        None => false,
+    }
+}

@@ -1,0 +1,137 @@
+//! V17 to V19: layouts of values.
+
+use super::{Errors, Rule};
+use crate::ir::attrs::Attrs;
+use crate::ir::entities::{AnyEntity, Inst, Value};
+use crate::ir::function::Function;
+use crate::ir::level::Level;
+use crate::ir::ops::{Opcode, TypeRule};
+use crate::ir::types::{Extent, ValueType};
+use crate::linear::layout::{HwDim, LinearLayout};
+use crate::linear::pool::LayoutId;
+use crate::linear::shape::Shape;
+
+pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    let mut with = None;
+    let mut without = None;
+    for block in func.all_blocks() {
+        let results = func.order.insts(block).iter();
+        let results = results.flat_map(|&inst| &func.dfg.insts[inst].results);
+        for &value in func.dfg.blocks[block].params.iter().chain(results) {
+            match func.dfg.ty(value).extent() {
+                Extent::Block(shape, Some(layout)) if shape.is_scalar() => {
+                    let message = format!("a scalar has no layout, found {layout}");
+                    errors.report(Rule::LayoutsEverywhere, value, message);
+                }
+                Extent::Block(shape, Some(layout)) => {
+                    with.get_or_insert(value);
+                    check_fit(func, value, shape, layout, errors);
+                }
+                Extent::Block(shape, None) if !shape.is_scalar() => {
+                    without.get_or_insert(value);
+                }
+                Extent::Block(..) | Extent::Single | Extent::Pack(_) => {}
+            }
+        }
+    }
+    if let (Some(with), Some(without)) = (with, without) {
+        let message = format!("{without} has no layout, but {with} has one");
+        errors.report(Rule::LayoutsEverywhere, without, message);
+    }
+    for block in func.all_blocks() {
+        for &inst in func.order.insts(block) {
+            check_relation(func, inst, errors);
+        }
+    }
+}
+
+/// V18.
+fn check_fit<L: Level>(
+    func: &Function<L>,
+    value: Value,
+    shape: Shape,
+    id: LayoutId,
+    errors: &mut Errors,
+) {
+    let layout = &func.layouts[id];
+    let mut report = |message: String| errors.report(Rule::LayoutFits, value, message);
+    if layout.shape() != shape {
+        return report(format!(
+            "layout {id} is for a block of [{}]",
+            layout.shape()
+        ));
+    }
+    if !layout.is_distributed() {
+        return report(format!("layout {id} is one of memory"));
+    }
+    if layout.bits(HwDim::Lane) != 5 || layout.num_ctas() != 1 {
+        report(format!(
+            "layout {id} is not for the 32 lanes of one CTA's warps"
+        ));
+    }
+    if layout.num_warps() != func.num_warps() {
+        let (found, expected) = (layout.num_warps(), func.num_warps());
+        report(format!("layout {id} is for {found} warps, not {expected}"));
+    }
+    if !layout.is_surjective() {
+        report(format!("layout {id} leaves elements out"));
+    }
+}
+
+/// The layout of a value, if it fits the value; what does not fit was reported.
+fn layout_of<L: Level>(func: &Function<L>, value: Value) -> Option<&LinearLayout> {
+    match func.dfg.ty(value).extent() {
+        Extent::Block(shape, Some(id)) => {
+            let layout = &func.layouts[id];
+            (layout.shape() == shape && layout.is_distributed()).then_some(layout)
+        }
+        _ => None,
+    }
+}
+
+/// V19: the threads that hold an element of the result hold what it is made of.
+fn check_relation<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) {
+    let data = &func.dfg.insts[inst];
+    let rule = data.op.info().rule;
+    if !matches!(
+        rule,
+        TypeRule::ExpandDims | TypeRule::Broadcast | TypeRule::Reduce
+    ) {
+        return;
+    }
+    let axis = data.axis().map_or(0, |&axis| usize::from(axis));
+    for (&arg, &result) in data.args.iter().zip(&data.results) {
+        let (Some(from), Some(to)) = (layout_of(func, arg), layout_of(func, result)) else {
+            continue;
+        };
+        // Shapes that do not belong together are V09's and V10's business.
+        let agrees = match rule {
+            TypeRule::ExpandDims => {
+                from.shape().with_unit_dim(axis) != Ok(to.shape())
+                    || to.reshape(from.shape()).register_map(from).is_some()
+            }
+            TypeRule::Broadcast => {
+                !grows(from.shape(), to.shape())
+                    || to
+                        .project_broadcast(from.shape())
+                        .register_map(from)
+                        .is_some()
+            }
+            _ => {
+                axis >= from.shape().rank()
+                    || from.shape().without_dim(axis) != to.shape()
+                    || to.register_map(&from.project(axis)).is_some()
+            }
+        };
+        if !agrees {
+            let message =
+                format!("the layouts of {arg} and {result} do not follow from each other");
+            errors.report(Rule::LayoutsAgree, AnyEntity::Inst(inst), message);
+        }
+    }
+}
+
+fn grows(from: Shape, to: Shape) -> bool {
+    let fits = |(a, b): (u64, u64)| a == b || a == 1;
+    from.rank() == to.rank() && from.extents().zip(to.extents()).all(fits)
+}

@@ -1,0 +1,37 @@
+//! The kernels of `common`, compiled for every target, on the PTX emulator, with every check of the emulator on.
+
+mod common;
+#[path = "common/on_emu.rs"]
+mod on_emu;
+
+use common::executor::{Executor, HostArg};
+use tilelift::compile::compile;
+use tilelift::ir::function::TileFunction;
+use tilelift::settings::{Options, Target};
+
+struct Emulator;
+
+impl Executor for Emulator {
+    fn name(&self) -> &str {
+        "emulator"
+    }
+
+    fn run(
+        &mut self,
+        func: &TileFunction,
+        grid: [u32; 3],
+        args: &mut [HostArg],
+    ) -> Result<(), String> {
+        let before = args.to_vec();
+        for target in Target::ALL {
+            let kernel =
+                compile(func, target, &Options::DEFAULT).map_err(|e| format!("{target}: {e}"))?;
+            let after = on_emu::run(&kernel, grid, &before)
+                .map_err(|e| format!("{target}: {e}\n{}", kernel.ptx))?;
+            args.clone_from_slice(&after);
+        }
+        Ok(())
+    }
+}
+
+common::kernel_suite!(Emulator);
