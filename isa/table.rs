@@ -52,8 +52,6 @@ macro_rules! for_each_ptx {
             MulWide "mul.wide.{u}" (def T, imm U, imm U) sm 0 ptx 6 0, Int;
             /// Low half of the product, plus a third operand.
             MadLo "mad.lo.{t}" (def T, imm T, imm T, imm T) sm 0 ptx 6 0, Int;
-            /// Whole product plus a third operand of twice the width.
-            MadWide "mad.wide.{u}" (def T, imm U, imm U, imm T) sm 0 ptx 6 0, Int;
             /// Integer quotient.
             Div "div.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Integer remainder.
