@@ -73,13 +73,15 @@ fn vector_add_is_what_one_would_write() {
 \tmul.lo.s32 %r1, %r1, 512;
 \tmad.lo.s32 %r1, %r2, 4, %r1;
 \tsetp.lt.s32 %p0, %r1, %r0;
-\tmad.wide.s32 %rd0, %r1, 4, %rd0;
+\tmul.wide.s32 %rd3, %r1, 4;
+\tadd.s64 %rd0, %rd0, %rd3;
 \tmov.b32 %r2, 0;
 \tmov.b32 %r3, 0;
 \tmov.b32 %r4, 0;
 \tmov.b32 %r5, 0;
 \t@%p0 ld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd0];
-\tmad.wide.s32 %rd0, %r1, 4, %rd1;
+\tmul.wide.s32 %rd0, %r1, 4;
+\tadd.s64 %rd0, %rd1, %rd0;
 \tmov.b32 %r6, 0;
 \tmov.b32 %r7, 0;
 \tmov.b32 %r8, 0;
@@ -89,7 +91,8 @@ fn vector_add_is_what_one_would_write() {
 \tadd.rn.f32 %r11, %r3, %r7;
 \tadd.rn.f32 %r12, %r4, %r8;
 \tadd.rn.f32 %r13, %r5, %r9;
-\tmad.wide.s32 %rd0, %r1, 4, %rd2;
+\tmul.wide.s32 %rd0, %r1, 4;
+\tadd.s64 %rd0, %rd2, %rd0;
 \t@%p0 st.global.v4.b32 [%rd0], {%r10, %r11, %r12, %r13};
 \tret;
 }
