@@ -360,7 +360,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The value as a pack of `count` elements.
-    fn to_pack(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
+    fn pack_of(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
         match expanded {
             Expanded::Pack(value) => Ok(*value),
             Expanded::Uniform(value) if count == 1 => Ok(*value),
@@ -397,7 +397,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The value register by register.
-    fn to_parts(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
+    fn parts_of(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
         let mut builder = PartsBuilder::default();
         match expanded {
             Expanded::Parts(parts) => return Ok(parts.clone()),
