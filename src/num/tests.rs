@@ -1,3 +1,5 @@
+//! The formats and operations against plain references.
+
 use super::*;
 
 /// A small generator of bit patterns (Knuth's MMIX constants).

@@ -107,8 +107,9 @@ impl AxisInfo {
     /// Whether no element is negative as a signed number.
     ///
     /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
-    /// block sizes are. A kernel for which this overflows 31 bits computes wrong addresses anyway; the gain
-    /// is that quotients and remainders of such numbers keep their alignment.
+    /// block sizes are, and quotients and remainders of such numbers keep their alignment. Only layouts are
+    /// chosen by this analysis, and expansion proves each wide access for itself: a kernel for which the sums
+    /// overflow may be slower, never wrong.
     pub fn non_negative(&self) -> bool {
         self.non_negative
     }

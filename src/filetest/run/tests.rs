@@ -1,12 +1,13 @@
 //! The reader of `; run:` lines, contents of buffers, and bounds.
 
 use super::compare::{Bound, compare_buffers};
-use super::exec::{ArgValue, Argument, Contents};
+use super::exec::{ArgValue, Argument, Contents, Job, Outcome};
 use super::fill::{Fill, fill};
 use super::line::{ArgSpec, Expect, RunLine};
 use super::run_lines;
 use crate::ir::types::Scalar;
 use crate::settings::{Options, Target};
+use crate::text::parse::parse_tile;
 
 const COPY: &str = r#"
 kernel @copy(v0 "x": ptr<f32>, v1 "y": ptr<f32>, v2 "n": i32) warps(1) {
@@ -189,4 +190,32 @@ fn bounds_are_kept() {
     }
     assert!(close(Scalar::I8, Bound::Absolute(2.0), 0xff, 1));
     assert!(!close(Scalar::I8, Bound::Absolute(1.0), 0xff, 1));
+}
+
+#[test]
+fn the_emulator_runs_what_was_compiled() {
+    let func = parse_tile(COPY).expect("valid");
+    let run = RunLine::parse("x=f32[8] iota(1) y=f32[8] poison n=3").expect("valid");
+    let args = super::arguments(&func, &run).expect("they fit");
+    let job = Job {
+        func: &func,
+        grid: run.grid,
+        args: &args,
+        target: Target::SM_80,
+        options: &Options::DEFAULT,
+        seed: 1,
+    };
+    let executors = super::exec::executors();
+    let names: Vec<&str> = executors.iter().map(|e| e.name()).collect();
+    assert_eq!(names, ["emulator", "GPU"]);
+    let Outcome::Done(found) = executors[0].run(&job) else {
+        panic!("the emulator failed");
+    };
+    let y = found[1].as_ref().expect("a buffer");
+    let f = |x: f32| Some(u64::from(x.to_bits()));
+    assert_eq!(y.0, [f(1.0), f(2.0), f(3.0), None, None, None, None, None]);
+    let mut other = found.clone();
+    other[1] = Some(Contents(vec![f(1.0); 8]));
+    let bounds = [Bound::Exact; 3];
+    assert!(compare_buffers(&args, &bounds, &other, &found).is_err());
 }

@@ -21,7 +21,7 @@ use super::regs::Expanded;
 use super::{Expander, Result, bug};
 
 /// Largest number of warp bits folded in registers after vector reads; with more, lanes share the work.
-const MAX_VECTOR_FOLD_BITS: usize = 4;
+const MAX_VECTOR_FOLD_BITS: usize = 3;
 
 /// What each bit of the thread index and of the register index means to a reduction.
 struct Plan {

@@ -25,7 +25,6 @@ mod shape;
 mod tests;
 
 use super::edit::{self, Editor, Fate};
-use crate::analysis::axis::Axis;
 use crate::ir::attrs::Attr;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -51,14 +50,10 @@ enum Rewrite {
 /// A rule: looks at an instruction and perhaps rewrites it.
 type Rule = fn(&mut Simplifier<'_, '_>, Inst) -> Option<Rewrite>;
 
-/// Simplifies the function; gives the number of changes. `axis` was computed for the function as it is.
-pub fn simplify(func: &mut TileFunction, axis: &Axis) -> usize {
+/// Simplifies the function; gives the number of changes.
+pub fn simplify(func: &mut TileFunction) -> usize {
     edit::rewrite(func, |edit, inst| {
-        let mut simplifier = Simplifier {
-            edit,
-            axis,
-            depth: 0,
-        };
+        let mut simplifier = Simplifier { edit, depth: 0 };
         simplifier.simplify(inst)
     })
 }
@@ -176,7 +171,6 @@ fn rules(op: TileOp) -> &'static [Rule] {
 /// The walk at one instruction.
 struct Simplifier<'a, 'f> {
     edit: &'a mut Editor<'f>,
-    axis: &'a Axis,
     depth: u32,
 }
 

@@ -1,0 +1,366 @@
+//! The `tilelift` command as a user meets it.
+#![cfg(feature = "tool")]
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const KERNEL: &str = r#"kernel @double(v0 "x": ptr<f32> {divisible = 16}, v1 "n": i32) warps(4) {
+block0:
+    v2 = arange {start = 0} : i32[256]
+    v3 = splat v1 : i32[256]
+    v4 = icmp v2, v3 {ipred = slt} : i1[256]
+    v5 = splat v0 : ptr<f32>[256]
+    v6 = addptr v5, v2 : ptr<f32>[256]
+    v7 = load v6, v4 : f32[256]
+    v8 = fadd v7, v7 : f32[256]
+    store v6, v8, v4
+    return
+}
+"#;
+
+/// Runs the command with standard input.
+fn tilelift(args: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .args(args)
+        .env_remove("BLESS")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command was built");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    // A command that reads nothing closes its end, which is not this test's business.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    child.wait_with_output().expect("it ends")
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, text).expect("writable");
+        path
+    }
+
+    fn names(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.0.path()).expect("readable");
+        let names = entries.map(|e| {
+            e.expect("readable")
+                .file_name()
+                .to_string_lossy()
+                .into_owned()
+        });
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    }
+}
+
+fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("readable")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a command that must fail with this code and these words, and write nothing to standard output.
+fn check_failure(args: &[&str], input: &str, code: i32, words: &str) {
+    let output = tilelift(args, input);
+    let message = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {message}");
+    assert!(message.contains(words), "{args:?}: {message}");
+    assert_eq!(stdout(&output), "", "{args:?}");
+}
+
+#[test]
+fn ptx_goes_to_standard_output() {
+    let output = tilelift(&["compile", "-", "-t", "sm_80"], KERNEL);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let ptx = stdout(&output);
+    assert!(
+        ptx.contains(".target sm_80") && ptx.contains(".entry double"),
+        "{ptx}"
+    );
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn every_stage_can_be_shown() {
+    let cases = [
+        ("tile", "kernel @double("),
+        ("opt", "kernel @double("),
+        ("layout", "layout #0 = {reg="),
+        ("shared", "0 slots"),
+        ("thread", "thread @double("),
+        ("ptx", ".entry double"),
+        ("stats", "layout conversions"),
+    ];
+    for (stage, words) in cases {
+        let output = tilelift(&["compile", "-", "--emit", stage], KERNEL);
+        assert!(output.status.success(), "{stage}: {}", stderr(&output));
+        assert!(
+            stdout(&output).contains(words),
+            "{stage}: {}",
+            stdout(&output)
+        );
+    }
+    let output = tilelift(&["compile", "-", "--emit", "tile"], KERNEL);
+    assert_eq!(stdout(&output), KERNEL);
+}
+
+#[test]
+fn files_are_written_whole() {
+    let folder = Folder::new();
+    let input = folder.file("k.tir", KERNEL);
+    let (ptx, meta) = (
+        folder.0.path().join("k.ptx"),
+        folder.0.path().join("k.json"),
+    );
+    let paths = [&input, &ptx, &meta].map(|p| p.to_str().expect("plain"));
+    let args = [
+        "compile", paths[0], "-t", "sm_90", "-o", paths[1], "--meta", paths[2], "-w", "8",
+    ];
+    let output = tilelift(&args, "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    assert!(text(&ptx).contains(".target sm_90"));
+    assert_eq!(folder.names(), ["k.json", "k.ptx", "k.tir"]);
+    let json: serde_json::Value = serde_json::from_str(&text(&meta)).expect("JSON");
+    let version = json["ptx_version"].as_str().expect("text");
+    assert!(text(&ptx).contains(&format!(".version {version}\n")));
+    let expected = serde_json::json!({
+        "name": "double",
+        "target": "sm_90",
+        "ptx_version": version,
+        "num_warps": 8,
+        "num_stages": 1,
+        "block": [256, 1, 1],
+        "cluster": [1, 1, 1],
+        "shared": 0,
+        "params": [
+            {"name": "x", "kind": "pointer", "type": "f32", "bytes": 8},
+            {"name": "n", "kind": "scalar", "type": "i32", "bytes": 4},
+        ],
+        "constants": {},
+    });
+    assert_eq!(json, expected);
+    // A file that cannot be written is an error and leaves nothing.
+    let nowhere = folder.0.path().join("no/such/k.ptx");
+    let args = ["compile", paths[0], "-o", nowhere.to_str().expect("plain")];
+    check_failure(&args, "", 1, "no/such/k.ptx");
+}
+
+#[test]
+fn mistakes_point_into_the_file() {
+    let broken = KERNEL.replace("fadd v7, v7", "fadd v7 v7");
+    check_failure(
+        &["compile", "-"],
+        &broken,
+        1,
+        "<stdin>:9:18: error[P02]: expected the end",
+    );
+    check_failure(
+        &["compile", "-"],
+        &broken,
+        1,
+        "9 |     v8 = fadd v7 v7 : f32[256]\n  |                  ^",
+    );
+    let invalid = KERNEL.replace("divisible = 16", "divisible = 12");
+    check_failure(&["compile", "-"], &invalid, 1, "<stdin>:1: error[V13]:");
+    check_failure(&["compile", "-", "-w", "3"], KERNEL, 1, "error[V14]");
+    check_failure(
+        &["compile", "-", "--num-ctas", "2"],
+        KERNEL,
+        1,
+        "<stdin>:1: error: --num-ctas 2",
+    );
+    check_failure(
+        &["compile", "-", "-n", "other"],
+        KERNEL,
+        1,
+        "there is no kernel `other`; there is double",
+    );
+    check_failure(&["compile", "-"], "", 1, "there is no kernel in it");
+    check_failure(
+        &["compile", "/no/such/file.tir"],
+        "",
+        1,
+        "/no/such/file.tir",
+    );
+    let thread = "thread @t() warps(4) {\nblock0:\n    return\n}\n";
+    check_failure(&["compile", "-"], thread, 1, "compile the `kernel`");
+}
+
+#[test]
+fn wrong_command_lines_end_with_two() {
+    check_failure(
+        &["compile", "-", "-s", "*fp32"],
+        KERNEL,
+        2,
+        "-s is for .py files",
+    );
+    check_failure(
+        &["compile", "-", "-c", "N=1"],
+        KERNEL,
+        2,
+        "-c is for .py files",
+    );
+    check_failure(
+        &["compile", "kernel.py", "-s", "*fp32"],
+        "",
+        2,
+        "not there yet",
+    );
+    check_failure(
+        &["compile", "-", "--lang", "py"],
+        KERNEL,
+        2,
+        "not there yet",
+    );
+    check_failure(
+        &["compile", "-", "-t", "sm_1"],
+        KERNEL,
+        2,
+        "unknown target `sm_1`",
+    );
+    check_failure(
+        &["compile", "-", "--emit", "rust"],
+        KERNEL,
+        2,
+        "not there yet",
+    );
+    check_failure(&["compile", "-", "--emit", "magic"], KERNEL, 2, "magic");
+    check_failure(&["compile"], "", 2, "FILE");
+    check_failure(&["frobnicate"], "", 2, "frobnicate");
+    check_failure(&["test"], "", 2, "PATH");
+    let two = KERNEL.to_owned() + &KERNEL.replace("@double", "@twice");
+    check_failure(
+        &["compile", "-"],
+        &two,
+        2,
+        "several kernels (double, twice)",
+    );
+    let output = tilelift(&["compile", "-", "-n", "twice"], &two);
+    assert!(stdout(&output).contains(".entry twice"));
+}
+
+#[test]
+fn run_lines_are_run() {
+    let good = KERNEL.to_owned() + "; run: grid(1) x=f32[4] [1,2,3,4] n=3 ; expect x = [2,4,6,4]\n";
+    let output = tilelift(&["run", "-"], &good);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "<stdin>: ok\n");
+    let bad = good.replace("[2,4,6,4]", "[2,4,6,8]");
+    check_failure(
+        &["run", "-"],
+        &bad,
+        1,
+        "<stdin>:13: error: interpreter: `x`: 1 of 4 elements",
+    );
+    check_failure(&["run", "-"], KERNEL, 1, "no `; run:` line");
+}
+
+#[test]
+fn file_tests_are_counted_and_blessed() {
+    let folder = Folder::new();
+    let path = folder.file("a.tir", &format!("; test: tile\n{KERNEL}"));
+    folder.file("b.tir", &format!("; test: roundtrip\n{KERNEL}"));
+    let root = folder.0.path().to_str().expect("plain");
+    let output = tilelift(&["test", root], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "1 passed, 1 failed\n");
+    assert!(
+        stderr(&output).contains("a.tir:2: tile sm_80 differs; BLESS=1"),
+        "{}",
+        stderr(&output)
+    );
+    let blessed = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .args(["test", root])
+        .env("BLESS", "1")
+        .output()
+        .expect("it runs");
+    assert_eq!(stdout(&blessed), "2 passed, 0 failed, 1 rewritten\n");
+    assert!(text(&path).contains("; block0:\n;     v2 = arange"));
+    let output = tilelift(&["test", path.to_str().expect("plain")], "");
+    assert_eq!(stdout(&output), "1 passed, 0 failed\n");
+    let empty = Folder::new();
+    check_failure(
+        &["test", empty.0.path().to_str().expect("plain")],
+        "",
+        1,
+        "no .tir files",
+    );
+}
+
+#[test]
+fn explain_shows_every_pass() {
+    let output = tilelift(&["explain", "-"], KERNEL);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for words in [
+        "; --- as it was read",
+        "; --- after assign_layouts",
+        "; --- after expand",
+        "; --- PTX",
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn info_names_targets_and_driver() {
+    let output = tilelift(&["info"], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = stdout(&output);
+    for words in ["tilelift ", "sm_80 (PTX 7.0)", "driver: ", "cache: "] {
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn help_and_version_are_no_failures() {
+    for args in [&["--help"][..], &["--version"], &["compile", "--help"]] {
+        let output = tilelift(args, "");
+        assert_eq!(output.status.code(), Some(0), "{args:?}");
+        assert!(stdout(&output).contains("tilelift"), "{args:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    // More text than a pipe holds, and a reader that takes one byte of it.
+    let many: String = (0..2000)
+        .map(|i| format!("    v{} = const {{value = {i}}} : i32\n", i + 10))
+        .collect();
+    let text = KERNEL.replace("    return\n", &(many + "    return\n"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .args(["compile", "-", "--emit", "tile"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command was built");
+    let mut stdin = child.stdin.take().expect("it is piped");
+    stdin
+        .write_all(text.as_bytes())
+        .expect("it reads everything");
+    drop(stdin);
+    let mut pipe = child.stdout.take().expect("it is piped");
+    pipe.read_exact(&mut [0]).expect("it writes something");
+    drop(pipe);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -1,0 +1,236 @@
+//! Rules about the source text itself: the direction of modules, sizes of files, what must not be written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// Modules from the bottom up. A module uses only itself and those above it in this list.
+const ORDER: &[&str] = &[
+    "num", "settings", "linear", "ir", "text", "analysis", "verify", "layout", "passes", "isa",
+    "regalloc", "ptx", "compile", "emit", "interp", "emu", "driver", "runtime", "tune", "front",
+    "fuzzing", "filetest", "tool", "lib", "bin",
+];
+
+/// Uses against the order, with their reasons.
+const EXCEPTIONS: &[(&str, &str, &str)] = &[
+    (
+        "passes",
+        "compile",
+        "passes return the error type of the pipeline",
+    ),
+    (
+        "ptx",
+        "compile",
+        "passes return the error type of the pipeline",
+    ),
+    (
+        "isa",
+        "compile",
+        "passes return the error type of the pipeline",
+    ),
+];
+
+/// Longest file in lines.
+const MAX_LINES: usize = 1000;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below a folder with this ending, sorted.
+fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = std::fs::read_dir(&folder) else {
+            continue;
+        };
+        for entry in entries {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == ending) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn rust_files() -> Vec<PathBuf> {
+    ["src", "tests", "benches", "examples", "isa", "fuzz"]
+        .iter()
+        .flat_map(|folder| files(folder, "rs"))
+        .collect()
+}
+
+fn name(path: &Path) -> String {
+    path.strip_prefix(root())
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).expect("the file can be read")
+}
+
+/// The lines of a file that are neither comment nor test code, with their numbers. Tests of a file stand at
+/// its end, as `mod tests`.
+fn code_lines(path: &Path) -> Vec<(usize, String)> {
+    if path.components().any(|part| {
+        let part = part.as_os_str();
+        part == "tests" || part == "tests.rs" || part == "testing.rs"
+    }) {
+        return Vec::new();
+    }
+    let text = read(path);
+    let mut lines = Vec::new();
+    for (i, line) in text.lines().enumerate() {
+        if line.starts_with("mod tests") && line.ends_with('{') {
+            break;
+        }
+        if !line.trim_start().starts_with("//") {
+            lines.push((i + 1, line.to_owned()));
+        }
+    }
+    lines
+}
+
+/// The module of the first level that a source file belongs to.
+fn module(path: &Path) -> String {
+    let path = path
+        .strip_prefix(root().join("src"))
+        .expect("a source file");
+    let first = path.components().next().expect("a file name").as_os_str();
+    let first = first.to_string_lossy();
+    first.strip_suffix(".rs").unwrap_or(&first).to_owned()
+}
+
+/// The modules of the first level that a line names after `crate::`.
+fn uses(line: &str) -> Vec<String> {
+    line.match_indices("crate::")
+        .filter(|(i, _)| !line[..*i].ends_with('$'))
+        .map(|(i, found)| {
+            let rest = &line[i + found.len()..];
+            let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            rest[..end.unwrap_or(rest.len())].to_owned()
+        })
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+#[test]
+fn modules_use_only_what_stands_above_them() {
+    let rank: BTreeMap<&str, usize> = ORDER.iter().enumerate().map(|(i, &m)| (m, i)).collect();
+    let mut wrong = Vec::new();
+    let mut used = BTreeSet::new();
+    for path in files("src", "rs") {
+        let from = module(&path);
+        let Some(&own) = rank.get(from.as_str()) else {
+            wrong.push(format!("{}: module `{from}` is not in ORDER", name(&path)));
+            continue;
+        };
+        for (number, line) in code_lines(&path) {
+            for to in uses(&line) {
+                if rank.get(to.as_str()).is_none_or(|&other| other <= own) {
+                    continue;
+                }
+                match EXCEPTIONS.iter().find(|&&(f, t, _)| f == from && t == to) {
+                    Some(exception) => _ = used.insert(*exception),
+                    None => wrong.push(format!("{}:{number}: {from} uses {to}", name(&path))),
+                }
+            }
+        }
+    }
+    for exception in EXCEPTIONS {
+        if !used.contains(exception) {
+            wrong.push(format!(
+                "the exception {exception:?} is not needed any more"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn files_are_not_too_long() {
+    let long: Vec<String> = rust_files()
+        .into_iter()
+        .map(|path| (read(&path).lines().count(), path))
+        .filter(|(lines, _)| *lines > MAX_LINES)
+        .map(|(lines, path)| format!("{}: {lines} lines", name(&path)))
+        .collect();
+    assert!(long.is_empty(), "\n{}", long.join("\n"));
+}
+
+#[test]
+fn source_is_ascii() {
+    let mut wrong = Vec::new();
+    for path in rust_files() {
+        // Tests may hold any text as data.
+        for (number, line) in code_lines(&path) {
+            if !line.is_ascii() {
+                wrong.push(format!("{}:{number}: {line}", name(&path)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Words that source must not hold, put together here so that this file does not hold them.
+#[test]
+fn forbidden_words_are_absent() {
+    let attribute = |word: &str| format!("#[{word}");
+    let anywhere = [
+        attribute("ignore"),
+        attribute("should_panic"),
+        ["todo", "!("].concat(),
+        ["unimplemented", "!("].concat(),
+        ["dbg", "!("].concat(),
+    ];
+    let mut wrong = Vec::new();
+    for path in rust_files() {
+        for (i, line) in read(&path).lines().enumerate() {
+            for word in &anywhere {
+                if line.contains(word.as_str()) {
+                    wrong.push(format!("{}:{}: {word}", name(&path), i + 1));
+                }
+            }
+        }
+    }
+    for path in files("src", "rs") {
+        for (number, line) in code_lines(&path) {
+            if line.contains(".unwrap()") {
+                wrong.push(format!("{}:{number}: unwrap without a reason", name(&path)));
+            }
+            let is_unsafe = line.contains("unsafe {") || line.contains("unsafe fn");
+            if is_unsafe && module(&path) != "driver" {
+                wrong.push(format!(
+                    "{}:{number}: unsafe outside of driver",
+                    name(&path)
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_says_what_it_is_for() {
+    let silent: Vec<String> = files("src", "rs")
+        .into_iter()
+        .filter(|path| !read(path).starts_with("//!"))
+        .map(|path| name(&path))
+        .collect();
+    assert!(silent.is_empty(), "no module doc:\n{}", silent.join("\n"));
+}
+
+#[test]
+fn names_of_file_tests_are_plain() {
+    for path in files("tests/filetests", "tir") {
+        let stem = path.file_stem().expect("a name").to_string_lossy();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_' || c == '-';
+        assert!(stem.chars().all(plain), "{}", name(&path));
+    }
+}
