@@ -151,7 +151,7 @@ fn pipeline(
     let mut tile = func.clone();
     let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
         on_pass_end(pass, Snapshot::Tile(f))
-    });
+    })?;
 
     let mut thread = expand(&tile, target)?;
     on_pass_end("expand", Snapshot::Thread(&thread));

@@ -19,49 +19,77 @@ mod edit;
 mod testing;
 
 use crate::analysis::axis::Axis;
+use crate::compile::CompileError;
 use crate::ir::function::TileFunction;
 use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::settings::{Options, Target};
+use crate::verify::verify;
+use contract::contract;
+use eliminate_dead_code::eliminate_dead_code;
+use hoist_invariants::hoist_invariants;
+use legalize::legalize;
+use lower_math::lower_math;
+use merge_equal_values::merge_equal_values;
+use simplify::simplify;
 
 /// Everything between a verified block program and its expansion into what one thread does. `on_pass_end` sees
 /// the function after each pass, under the pass's name.
+///
+/// The order matters in four places: contraction looks for products with one use, so dead code and copies go
+/// first; it comes before legalization, which takes products and sums apart; what lowering writes per element is
+/// often uniform or invariant, so the cleaning passes run again after it; layouts come last, because they multiply
+/// index arithmetic.
 pub fn optimize(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
     on_pass_end: &mut dyn FnMut(&str, &TileFunction),
-) -> LayoutStats {
-    let _ = (target, options);
-    scratch_exp(func);
+) -> Result<LayoutStats, CompileError> {
+    let mut done = |pass: &'static str, func: &TileFunction| {
+        on_pass_end(pass, func);
+        check(pass, func, options)
+    };
+
+    let axis = Axis::compute(func);
+    simplify(func, &axis);
+    done("simplify", func)?;
+    merge_equal_values(func);
+    done("merge_equal_values", func)?;
+    eliminate_dead_code(func);
+    done("eliminate_dead_code", func)?;
+
+    lower_math(func);
+    done("lower_math", func)?;
+    if options.fp_fusion {
+        contract(func, target);
+        done("contract", func)?;
+    }
+    legalize(func, target);
+    done("legalize", func)?;
+
+    let axis = Axis::compute(func);
+    simplify(func, &axis);
+    done("simplify_again", func)?;
+    merge_equal_values(func);
+    done("merge_equal_values_again", func)?;
+    hoist_invariants(func);
+    done("hoist_invariants", func)?;
+    eliminate_dead_code(func);
+    done("eliminate_dead_code_again", func)?;
+
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis);
-    on_pass_end("assign_layouts", func);
-    stats
+    done("assign_layouts", func)?;
+    Ok(stats)
 }
 
-fn scratch_exp(func: &mut TileFunction) {
-    use crate::ir::{attrs::make, dfg::InstData, ops::TileOp};
-    for block in func.all_blocks() {
-        let mut out = Vec::new();
-        for inst in func.order.insts(block).to_vec() {
-            if func.dfg.insts[inst].op == TileOp::Exp {
-                let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
-                let mut c = InstData::new(TileOp::Const, &[]);
-                c.attrs
-                    .push(make::value(u64::from(std::f32::consts::LOG2_E.to_bits())));
-                let c = func.dfg.make_inst(c, &[ty]);
-                let cv = func.dfg.insts[c].results[0];
-                let x = func.dfg.insts[inst].args[0];
-                let m = func
-                    .dfg
-                    .make_inst(InstData::new(TileOp::Fmul, &[x, cv]), &[ty]);
-                let mv = func.dfg.insts[m].results[0];
-                func.dfg.insts[inst].op = TileOp::Exp2;
-                func.dfg.insts[inst].args[0] = mv;
-                out.extend([c, m]);
-            }
-            out.push(inst);
-        }
-        func.order.replace(block, out);
+/// A pass that leaves an invalid function behind is a bug of ours.
+fn check(pass: &'static str, func: &TileFunction, options: &Options) -> Result<(), CompileError> {
+    if !options.verify_passes {
+        return Ok(());
     }
+    verify(func).map_err(|errors| CompileError::Internal {
+        pass,
+        message: errors.to_string(),
+    })
 }
