@@ -50,6 +50,11 @@ fn meta_json(kernel: &CompiledKernel) -> String {
     )
 }
 
+/// Configurations whose machine code is compared: about 8 to 16 elements per thread, as kernels are written by hand.
+fn is_usual(block: u64, warps: u32) -> bool {
+    (8..=16).contains(&(block / (32 * u64::from(warps)))) && warps >= 4
+}
+
 fn write_case(folder: &Path, case: &Case, index: &mut String) -> Result<(), Box<dyn Error>> {
     let stem = case.name().replace(' ', "_");
     let mut configs = Vec::new();
@@ -59,7 +64,8 @@ fn write_case(folder: &Path, case: &Case, index: &mut String) -> Result<(), Box<
         fs::write(folder.join(format!("{file}.ptx")), &kernel.ptx)?;
         fs::write(folder.join(format!("{file}.json")), meta_json(&kernel))?;
         configs.push(format!(
-            r#"{{"block": {block}, "warps": {warps}, "ptx": "{file}.ptx", "meta": "{file}.json", "sass": true}}"#
+            r#"{{"block": {block}, "warps": {warps}, "ptx": "{file}.ptx", "meta": "{file}.json", "sass": {}}}"#,
+            is_usual(block, warps)
         ));
     }
     let comma = if index.is_empty() { "" } else { ",\n" };

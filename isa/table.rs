@@ -31,10 +31,6 @@
 //! split or join pairs need none.
 
 /// Calls `$mac!` with the rows.
-#[allow(
-    unused_macros,
-    reason = "the build script and the crate use different ones"
-)]
 macro_rules! for_each_ptx {
     ($mac:ident) => {
         $mac! {
@@ -52,8 +48,6 @@ macro_rules! for_each_ptx {
             MulWide "mul.wide.{u}" (def T, imm U, imm U) sm 0 ptx 6 0, Int;
             /// Low half of the product, plus a third operand.
             MadLo "mad.lo.{t}" (def T, imm T, imm T, imm T) sm 0 ptx 6 0, Int;
-            /// Whole product plus a third operand of twice the width.
-            MadWide "mad.wide.{u}" (def T, imm U, imm U, imm T) sm 0 ptx 6 0, Int;
             /// Integer quotient.
             Div "div.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Integer remainder.
@@ -195,10 +189,6 @@ macro_rules! for_each_ptx {
 }
 
 /// Calls `$mac!` with PTX's types: variant, text, register class, bits.
-#[allow(
-    unused_macros,
-    reason = "the build script and the crate use different ones"
-)]
 macro_rules! for_each_ptx_type {
     ($mac:ident) => {
         $mac! {
@@ -215,10 +205,6 @@ macro_rules! for_each_ptx_type {
 
 /// Calls `$mac!` with the kinds of registers that selection tells apart: what an element is, and whether
 /// two share a register.
-#[allow(
-    unused_macros,
-    reason = "the build script and the crate use different ones"
-)]
 macro_rules! for_each_kind {
     ($mac:ident) => {
         $mac! { I1 I8 I16 I16x2 I32 I64 F16 F16x2 Bf16 Bf16x2 F32 F64 E4m3 E5m2 }
@@ -226,10 +212,6 @@ macro_rules! for_each_kind {
 }
 
 /// Calls `$mac!` with the comparisons of `setp`: variant and text.
-#[allow(
-    unused_macros,
-    reason = "the build script and the crate use different ones"
-)]
 macro_rules! for_each_cmp {
     ($mac:ident) => {
         $mac! {

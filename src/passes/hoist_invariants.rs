@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn invariants_leave_every_loop_they_can() {
         check_pass(
-            |func| hoist_invariants(func),
+            hoist_invariants,
             "kernel @k(v0: i32, v1: ptr<i32>, v2: i1) warps(4) {
             block0:
                 v3 = const {value = 1} : i32

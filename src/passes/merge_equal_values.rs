@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn regions_see_what_stands_before_them_but_not_each_other() {
         check_pass(
-            |func| merge_equal_values(func),
+            merge_equal_values,
             "kernel @k(v0: i32, v1: i1, v2: ptr<i32>) warps(4) {
             block0:
                 v3 = iadd v0, v0 : i32
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn loads_are_merged_up_to_the_next_store() {
         check_pass(
-            |func| merge_equal_values(func),
+            merge_equal_values,
             "kernel @k(v0: ptr<i32>, v1: ptr<i32>) warps(4) {
             block0:
                 v2 = load v0 : i32
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn operands_of_differences_are_not_exchanged() {
         fixed_point(
-            |func| merge_equal_values(func),
+            merge_equal_values,
             "kernel @k(v0: i32, v1: i32, v2: ptr<i32>) warps(4) {
             block0:
                 v3 = isub v0, v1 : i32

@@ -17,6 +17,8 @@ pub mod simplify;
 mod edit;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 use crate::analysis::axis::Axis;
 use crate::compile::CompileError;

@@ -249,11 +249,15 @@ impl Scan {
         slot
     }
 
+    /// 32-bit registers that what is live takes. The machine has seven predicates, one of them always true; what is
+    /// beyond lives in ordinary registers, as bits or as what it was computed from.
     fn words(&self) -> u32 {
-        RegClass::ALL
+        let [predicates, ..] = self.counts;
+        let numbers: u32 = RegClass::ALL
             .iter()
             .map(|c| c.words() * self.counts[c.index()])
-            .sum()
+            .sum();
+        numbers + predicates.saturating_sub(6)
     }
 
     fn note_peak(&mut self) {

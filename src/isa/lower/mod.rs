@@ -337,6 +337,14 @@ impl<'a> Lower<'a> {
                 rules::constructor_lower_cmp(self, &arg_kind(), &view)
             }
             ThreadOp::Select => rules::constructor_lower_cmp(self, &result_kind(), &view),
+            // 8-bit floats are stored and moved; computing with them is expanded before.
+            ThreadOp::Fpext | ThreadOp::Fptrunc
+                if [arg_kind(), result_kind()]
+                    .iter()
+                    .any(|k| matches!(k, Kind::E4m3 | Kind::E5m2)) =>
+            {
+                None
+            }
             ThreadOp::Sext
             | ThreadOp::Zext
             | ThreadOp::Itrunc
@@ -367,7 +375,7 @@ impl<'a> Lower<'a> {
     /// An instruction that no rule covers.
     fn not_selected(&self, op: ThreadOp) -> CompileError {
         let data = &self.func.dfg.insts[self.root];
-        let mut message = format!("{} `{op}", self.root);
+        let mut message = format!("{} `{op}`", self.root);
         for (i, &arg) in data.args.iter().enumerate() {
             message += if i == 0 { " " } else { ", " };
             message += &self.func.dfg.ty(arg).to_string();
@@ -375,7 +383,7 @@ impl<'a> Lower<'a> {
         if let Some(&result) = data.results.first() {
             message += &format!(" -> {}", self.func.dfg.ty(result));
         }
-        message += &format!("` has no form on {}", self.target);
+        message += &format!(" has no form on {}", self.target);
         if let Some(line) = data.loc.0.expand() {
             message += &format!(" (line {})", line.0);
         }

@@ -94,12 +94,12 @@ impl Math<'_, '_> {
         self.edit.emit(TileOp::Select, &[cond, a, b], &[], ty)
     }
 
-    fn to_int(&mut self, x: Value) -> Value {
+    fn bits_of(&mut self, x: Value) -> Value {
         let ty = self.int();
         self.edit.emit(TileOp::Bitcast, &[x], &[], ty)
     }
 
-    fn to_float(&mut self, x: Value) -> Value {
+    fn number_of(&mut self, x: Value) -> Value {
         self.edit.emit(TileOp::Bitcast, &[x], &[], self.ty)
     }
 
@@ -116,11 +116,11 @@ impl Math<'_, '_> {
 
     /// The magnitude, not negative, with the sign of `x`; NaN stays.
     fn with_sign_of(&mut self, magnitude: Value, x: Value) -> Value {
-        let (bits, sign) = (self.to_int(magnitude), self.to_int(x));
+        let (bits, sign) = (self.bits_of(magnitude), self.bits_of(x));
         let mask = self.int_bits(0x8000_0000);
         let sign = self.op(TileOp::And, &[sign, mask]);
         let bits = self.op(TileOp::Or, &[bits, sign]);
-        self.to_float(bits)
+        self.number_of(bits)
     }
 }
 
@@ -136,13 +136,13 @@ pub(super) fn log(edit: &mut Editor<'_>, x: Value) -> Value {
     let (minus_23, zero) = (m.number(-23.0), m.number(0.0));
     let exponent = m.select(tiny, minus_23, zero);
 
-    let bits = m.to_int(scaled);
+    let bits = m.bits_of(scaled);
     let two_thirds = m.int_bits(0x3f2a_aaab);
     let above = m.op(TileOp::Isub, &[bits, two_thirds]);
     let exponent_mask = m.int_bits(0xff80_0000);
     let power = m.op(TileOp::And, &[above, exponent_mask]);
     let mantissa = m.op(TileOp::Isub, &[bits, power]);
-    let mantissa = m.to_float(mantissa);
+    let mantissa = m.number_of(mantissa);
     let one = m.number(1.0);
     let r = m.op(TileOp::Fsub, &[mantissa, one]);
     let power = m.edit.emit(TileOp::Sitofp, &[power], &[], ty);

@@ -426,8 +426,7 @@ fn random_programs_give_the_same_bits() {
             pool.push(value);
         }
         // Everything is written somewhere.
-        let mut at = 0;
-        for &value in &pool {
+        for (at, &value) in pool.iter().enumerate() {
             let ty = b.ty(value);
             let value = match ty.elem {
                 Elem::I1 => b.zext(value, TileType::block(Elem::I32, shape)),
@@ -438,7 +437,7 @@ fn random_programs_give_the_same_bits() {
             } else {
                 ints
             };
-            let start = b.i32(n as i32 * (1 + at), Shape::SCALAR);
+            let start = b.i32(n as i32 * (1 + at as i32), Shape::SCALAR);
             let start = b.addptr(base, start);
             let mut pointers = b.to_shape(start, shape);
             if shape.rank() == 1 {
@@ -456,7 +455,6 @@ fn random_programs_give_the_same_bits() {
                 pointers = b.addptr(pointers, flat);
             }
             b.store(pointers, value, None);
-            at += 1;
         }
         b.ret();
         let before = b.finish().expect("random programs are well typed");

@@ -8,6 +8,7 @@ use crate::ir::types::{Elem, Scalar, ThreadType};
 mod flow;
 mod forms;
 mod fuzz;
+mod kernels;
 mod ops;
 #[path = "../../../tests/common/ptxas.rs"]
 mod ptxas;
@@ -60,5 +61,41 @@ fn vector_add_is_what_one_would_write() {
         compile(&func, target);
     }
     let ptx = compile(&func, Target::SM_80);
-    println!("{ptx}");
+    let (_, body) = ptx
+        .split_once("\n\n\t")
+        .expect("declarations end with an empty line");
+    let expected = "ld.param.u64 %rd0, [add_kernel_param_0];
+\tld.param.u64 %rd1, [add_kernel_param_1];
+\tld.param.u64 %rd2, [add_kernel_param_2];
+\tld.param.u32 %r0, [add_kernel_param_3];
+\tmov.u32 %r1, %ctaid.x;
+\tmov.u32 %r2, %tid.x;
+\tmul.lo.s32 %r1, %r1, 512;
+\tmad.lo.s32 %r1, %r2, 4, %r1;
+\tsetp.lt.s32 %p0, %r1, %r0;
+\tmul.wide.s32 %rd3, %r1, 4;
+\tadd.s64 %rd0, %rd0, %rd3;
+\tmov.b32 %r2, 0;
+\tmov.b32 %r3, 0;
+\tmov.b32 %r4, 0;
+\tmov.b32 %r5, 0;
+\t@%p0 ld.global.v4.b32 {%r2, %r3, %r4, %r5}, [%rd0];
+\tmul.wide.s32 %rd0, %r1, 4;
+\tadd.s64 %rd0, %rd1, %rd0;
+\tmov.b32 %r6, 0;
+\tmov.b32 %r7, 0;
+\tmov.b32 %r8, 0;
+\tmov.b32 %r9, 0;
+\t@%p0 ld.global.v4.b32 {%r6, %r7, %r8, %r9}, [%rd0];
+\tadd.rn.f32 %r10, %r2, %r6;
+\tadd.rn.f32 %r11, %r3, %r7;
+\tadd.rn.f32 %r12, %r4, %r8;
+\tadd.rn.f32 %r13, %r5, %r9;
+\tmul.wide.s32 %rd0, %r1, 4;
+\tadd.s64 %rd0, %rd2, %rd0;
+\t@%p0 st.global.v4.b32 [%rd0], {%r10, %r11, %r12, %r13};
+\tret;
+}
+";
+    pretty_assertions::assert_eq!(body, expected);
 }
