@@ -57,8 +57,7 @@
 //!
 //! # Promises
 //! `assume_*` ops and parameter hints (`divisible`) are promises of the kernel's author or of the caller. A broken one is
-//! undefined; the interpreter reports it. One promise is silent: where a signed quotient or remainder is taken of sums and
-//! products of numbers that are not negative (program indices, ranges, constants), these do not overflow.
+//! undefined; the interpreter reports it.
 //!
 //! # Scheduled work
 //! Asynchronous ops (copies, matrix products, bulk transfers) are made by passes, never by front ends. Each yields

@@ -52,8 +52,7 @@ pub fn optimize(
         check(pass, func, options)
     };
 
-    let axis = Axis::compute(func);
-    simplify(func, &axis);
+    simplify(func);
     done("simplify", func)?;
     merge_equal_values(func);
     done("merge_equal_values", func)?;
@@ -69,8 +68,7 @@ pub fn optimize(
     legalize(func, target);
     done("legalize", func)?;
 
-    let axis = Axis::compute(func);
-    simplify(func, &axis);
+    simplify(func);
     done("simplify_again", func)?;
     merge_equal_values(func);
     done("merge_equal_values_again", func)?;

@@ -10,12 +10,12 @@
 //! A scalar counts as one dimension of extent 1, so that `divisibility` alone says something.
 //!
 //! From the three follow the width of vector accesses and how many neighbours share a mask. The transfer
-//! rules stand in [`transfer`]; where Triton's rules (its `AxisInfo`) are unsound because of wrap-around or
+//! rules stand in `transfer`; where Triton's rules (its `AxisInfo`) are unsound because of wrap-around or
 //! negative numbers, these are stricter, with one exception: see [`AxisInfo::non_negative`].
 //!
 //! # Loops
 //! Parameters of loop regions start with what is known of their initial values and are met with what is
-//! carried back until nothing changes. Facts only get weaker, so this ends; after [`MAX_ROUNDS`] walks over
+//! carried back until nothing changes. Facts only get weaker, so this ends; after `MAX_ROUNDS` walks over
 //! the function whatever still changes is taken to be unknown. A walk costs time linear in the function.
 
 use cranelift_entity::SecondaryMap;
@@ -107,8 +107,9 @@ impl AxisInfo {
     /// Whether no element is negative as a signed number.
     ///
     /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
-    /// block sizes are. A kernel for which this overflows 31 bits computes wrong addresses anyway; the gain
-    /// is that quotients and remainders of such numbers keep their alignment.
+    /// block sizes are, and quotients and remainders of such numbers keep their alignment. Only layouts are
+    /// chosen by this analysis, and expansion proves each wide access for itself: a kernel for which the sums
+    /// overflow may be slower, never wrong.
     pub fn non_negative(&self) -> bool {
         self.non_negative
     }

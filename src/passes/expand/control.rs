@@ -45,7 +45,7 @@ impl Expander<'_> {
                 Some(found.bases.iter().copied().collect())
             }
             (Form::Pack { count }, _) => {
-                Some(ValueList::from_slice(&[self.to_pack(expanded, *count)?]))
+                Some(ValueList::from_slice(&[self.pack_of(expanded, *count)?]))
             }
             _ => None,
         })
@@ -119,7 +119,7 @@ impl Expander<'_> {
     }
 
     /// The tile value that parameters stand for; takes them off the front of `params`.
-    fn from_params(&mut self, form: &Form, params: &mut &[Value]) -> Expanded {
+    fn take_params(&mut self, form: &Form, params: &mut &[Value]) -> Expanded {
         let mut take = |bits: &mut super::known::PossibleBits, zeros: u32| {
             let (&first, rest) = params
                 .split_first()
@@ -170,7 +170,7 @@ impl Expander<'_> {
     fn bind(&mut self, forms: &[Form], params: &[Value], to: &[Value]) {
         let mut rest = params;
         for (form, &value) in forms.iter().zip(to) {
-            let expanded = self.from_params(form, &mut rest);
+            let expanded = self.take_params(form, &mut rest);
             self.values[value] = Some(expanded);
         }
     }
@@ -195,7 +195,7 @@ impl Expander<'_> {
             return bug("a loop without region");
         };
         let bounds: Vec<Value> = (0..3)
-            .map(|i| self.arg(inst, i).and_then(|e| self.to_pack(&e, 1)))
+            .map(|i| self.arg(inst, i).and_then(|e| self.pack_of(&e, 1)))
             .collect::<Result<_>>()?;
         let types: Vec<TileType> = data.args[3..].iter().map(|&v| tile.dfg.ty(v)).collect();
         let inits: Vec<Expanded> = data.args[3..]
@@ -296,7 +296,7 @@ impl Expander<'_> {
     pub(super) fn expand_while(&mut self, inst: Inst) -> Result<()> {
         let tile = self.tile;
         let data = &tile.dfg.insts[inst];
-        let &[ref before, ref after] = &data.blocks[..] else {
+        let [before, after] = &data.blocks[..] else {
             return bug("a while loop without its two regions");
         };
         let (before, after) = (before.block, after.block);
@@ -321,7 +321,7 @@ impl Expander<'_> {
         self.bind(&forms, &head_params, &tile.dfg.blocks[before].params);
         self.block(before)?;
         let cond = match self.terminator_args(before, 0)?.first() {
-            Some(cond) => self.to_pack(cond, 1)?,
+            Some(cond) => self.pack_of(cond, 1)?,
             None => return bug("a while loop without condition"),
         };
         let passed = self.terminator_args(before, 1)?;
@@ -345,11 +345,11 @@ impl Expander<'_> {
     pub(super) fn expand_if(&mut self, inst: Inst) -> Result<()> {
         let tile = self.tile;
         let data = &tile.dfg.insts[inst];
-        let &[ref then, ref otherwise] = &data.blocks[..] else {
+        let [then, otherwise] = &data.blocks[..] else {
             return bug("an if without its two regions");
         };
         let cond = self.arg(inst, 0)?;
-        let cond = self.to_pack(&cond, 1)?;
+        let cond = self.pack_of(&cond, 1)?;
         let types: Vec<TileType> = data.results.iter().map(|&v| tile.dfg.ty(v)).collect();
         let forms = self.plain_forms(&types)?;
         let (first, _) = self.b.new_block(&[]);

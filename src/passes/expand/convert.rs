@@ -25,8 +25,8 @@ impl Expander<'_> {
         if let Some(map) = dst.register_map(src) {
             return self.pick(&source, &map);
         }
-        let pack = self.to_pack(&source, src.num_registers() as usize)?;
-        let carried = self.to_carrier(pack)?;
+        let pack = self.pack_of(&source, src.num_registers() as usize)?;
+        let carried = self.carrier_of(pack)?;
         let elem = self.ty(carried).elem;
         let moved = match plan(src, dst, elem.bytes()) {
             Conversion::Identity => carried,
@@ -38,7 +38,7 @@ impl Expander<'_> {
             Conversion::Shared(plan) => self.convert_through_memory(carried, elem, &plan)?,
         };
         let ty = ThreadType::pack(from.elem, self.ty(moved).count);
-        Ok(Expanded::Pack(self.from_carrier(moved, ty)?))
+        Ok(Expanded::Pack(self.carried_as(moved, ty)?))
     }
 
     /// Single elements of a pack.

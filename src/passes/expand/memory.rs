@@ -27,7 +27,7 @@ impl Expander<'_> {
         let ty = self.result_type(inst)?;
         let count = self.registers(ty)?;
         let pointers = self.arg(inst, 0)?;
-        let pointers = self.to_parts(&pointers, count)?;
+        let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 1, count)?;
         let other = self.fallback(inst, 2)?;
         let attrs = self.access_attrs(inst);
@@ -80,7 +80,7 @@ impl Expander<'_> {
         let ty = self.arg_type(inst, 1)?;
         let count = self.registers(ty)?;
         let pointers = self.arg(inst, 0)?;
-        let pointers = self.to_parts(&pointers, count)?;
+        let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 2, count)?;
         let value = self.arg(inst, 1)?;
         let attrs = self.access_attrs(inst);
@@ -167,7 +167,7 @@ impl Expander<'_> {
         if self.uniform_constant(&mask).is_some_and(|bits| bits != 0) {
             return Ok(None);
         }
-        Ok(Some(self.to_parts(&mask, count)?))
+        Ok(Some(self.parts_of(&mask, count)?))
     }
 
     /// The elements for masked-off places; none for zero, which is what a load gives by itself.
@@ -219,11 +219,11 @@ impl Expander<'_> {
     /// Elements `reg..reg + width` of a value of `count` registers.
     fn slice(&mut self, value: &Expanded, count: usize, reg: usize, width: usize) -> Result<Value> {
         match value {
-            Expanded::Uniform(_) => self.to_pack(value, width),
+            Expanded::Uniform(_) => self.pack_of(value, width),
             Expanded::Parts(parts) => {
                 let map: Vec<u16> = (reg..reg + width).map(|r| r as u16).collect();
                 let part = Expanded::Parts(parts.select(&map));
-                self.to_pack(&part, width)
+                self.pack_of(&part, width)
             }
             Expanded::Pack(pack) if count == width => Ok(*pack),
             Expanded::Pack(pack) => {

@@ -1,8 +1,8 @@
 //! Simplification: constants are folded, identities applied, and work moved to where it is done once.
 //!
-//! One walk in program order tries the [`rules`] of each instruction's op, one function each, in files by class. What a
-//! rule emits is simplified in turn, at most [`MAX_DEPTH`] deep; an instruction changed in place is tried again at
-//! most [`MAX_ROUNDS`] times. So the walk is linear in the function.
+//! One walk in program order tries the `rules` of each instruction's op, one function each, in files by class. What a
+//! rule emits is simplified in turn, at most `MAX_DEPTH` deep; an instruction changed in place is tried again at
+//! most `MAX_ROUNDS` times. So the walk is linear in the function.
 //!
 //! Every rule is exact: bit for bit for integers and pointers, for floating point up to the NaN patterns that the
 //! IR leaves open, and for ops with an error bound within that bound. There is no rule that holds for real numbers
@@ -25,7 +25,6 @@ mod shape;
 mod tests;
 
 use super::edit::{self, Editor, Fate};
-use crate::analysis::axis::Axis;
 use crate::ir::attrs::Attr;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -51,14 +50,10 @@ enum Rewrite {
 /// A rule: looks at an instruction and perhaps rewrites it.
 type Rule = fn(&mut Simplifier<'_, '_>, Inst) -> Option<Rewrite>;
 
-/// Simplifies the function; gives the number of changes. `axis` was computed for the function as it is.
-pub fn simplify(func: &mut TileFunction, axis: &Axis) -> usize {
+/// Simplifies the function; gives the number of changes.
+pub fn simplify(func: &mut TileFunction) -> usize {
     edit::rewrite(func, |edit, inst| {
-        let mut simplifier = Simplifier {
-            edit,
-            axis,
-            depth: 0,
-        };
+        let mut simplifier = Simplifier { edit, depth: 0 };
         simplifier.simplify(inst)
     })
 }
@@ -176,7 +171,6 @@ fn rules(op: TileOp) -> &'static [Rule] {
 /// The walk at one instruction.
 struct Simplifier<'a, 'f> {
     edit: &'a mut Editor<'f>,
-    axis: &'a Axis,
     depth: u32,
 }
 
