@@ -95,7 +95,7 @@ pub(crate) struct Allocation {
 /// The registers that ptxas will use when so many 32-bit ones are live at the peak of our order.
 ///
 /// A fit to ptxas 12.8 on the kernels of `tests/ptxas.rs` and `tests/registers.rs`: of the former 228 of 243 are
-/// within 8, of the latter 58 of 68. ptxas needs some of its own, for addresses it computes early. Where about 32
+/// within 8 (234 with ptxas 13.0), of the latter 58 of 68. ptxas needs some of its own, for addresses it computes early. Where about 32
 /// would do with another order of instructions, it takes that order; where more is live it needs less too, because
 /// it interleaves what we write op by op. Ordering code by consumer before allocation would bring the two together.
 fn predict(live_words: u32) -> u32 {
