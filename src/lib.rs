@@ -88,3 +88,6 @@ pub mod driver;
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+#[doc(hidden)]
+pub mod fuzzing;
