@@ -66,6 +66,8 @@ struct Expander<'a> {
     prologue: Block,
     /// First block of the body; joined to the prologue at the end.
     body: Block,
+    /// For each loop of which an attempt failed, what was still assumed of its carried values then.
+    weakened: FxHashMap<Inst, Vec<control::Form>>,
     state: State,
 }
 
@@ -109,6 +111,7 @@ impl<'a> Expander<'a> {
             target,
             prologue,
             body,
+            weakened: FxHashMap::default(),
             state: State {
                 b,
                 values: SecondaryMap::new(),
