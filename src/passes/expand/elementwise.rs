@@ -201,7 +201,8 @@ impl Expander<'_> {
                     stay(operands)
                 }
             }
-            (ThreadOp::Itrunc, &[(a, x)]) => Combination {
+            // Truth values have no sums.
+            (ThreadOp::Itrunc, &[(a, x)]) if elem != Elem::I1 => Combination {
                 operands: [(a, 0)].into_iter().collect(),
                 offset: Self::wrap(elem, x),
             },

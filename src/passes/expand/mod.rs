@@ -20,10 +20,11 @@ mod elementwise;
 mod index;
 mod known;
 mod memory;
+mod overwrites;
 mod reduce;
 mod regs;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use crate::compile::CompileError;
@@ -66,6 +67,8 @@ struct Expander<'a> {
     prologue: Block,
     /// First block of the body; joined to the prologue at the end.
     body: Block,
+    /// Stores with a barrier before them.
+    overwriting: EntitySet<Inst>,
     state: State,
 }
 
@@ -109,6 +112,7 @@ impl<'a> Expander<'a> {
             target,
             prologue,
             body,
+            overwriting: overwrites::overwriting_stores(tile),
             state: State {
                 b,
                 values: SecondaryMap::new(),
@@ -192,7 +196,13 @@ impl<'a> Expander<'a> {
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
             TileOp::Load => self.expand_load(inst)?,
-            TileOp::Store => return self.expand_store(inst),
+            TileOp::Store => {
+                if self.overwriting.contains(inst) {
+                    let threads = self.tile.num_threads();
+                    self.b.barrier(0, threads);
+                }
+                return self.expand_store(inst);
+            }
             TileOp::Reduce => return self.expand_reduce(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),
