@@ -72,9 +72,12 @@ impl Generator {
     }
 
     /// A new input buffer.
-    fn input(&mut self, scalar: Scalar) -> Pointer {
+    fn input(&mut self, scalar: Scalar, count: i64) -> Pointer {
         let value = self.pointer_param(scalar);
-        let len = self.random.pick(&[16, 256, 1024, 4096]);
+        let len = match self.random.chance(70) {
+            true => count * self.random.pick(&[1, 2, 2, 4]),
+            false => self.random.pick(&[16, 256, 1024, 4096]),
+        };
         let bytes = self.fill(scalar, len);
         self.args.push(Argument::Buffer(scalar, bytes));
         Pointer {
@@ -111,7 +114,7 @@ impl Generator {
         }
         let bases = fitting(self, Shape::SCALAR);
         let base = match bases.is_empty() || self.random.chance(30) {
-            true => self.input(scalar),
+            true => self.input(scalar, shape.elements() as i64),
             false => self.random.pick(&bases),
         };
         let room = base.len - base.last;
@@ -272,7 +275,9 @@ impl Generator {
                 let x = self.numbering(shape);
                 let bound = self.value(TileType::scalar(Elem::I32));
                 let bound = self.b.to_shape(bound, shape);
-                let pred = self.random.pick(&[IntPred::Slt, IntPred::Sge, IntPred::Ult]);
+                let pred = self
+                    .random
+                    .pick(&[IntPred::Slt, IntPred::Sge, IntPred::Ult]);
                 Some(self.b.icmp(x, bound, pred))
             }
             _ => Some(self.value(ty)),
@@ -304,6 +309,12 @@ impl Generator {
     /// A load from an input buffer.
     pub(super) fn load(&mut self) {
         let (scalar, shape) = (self.pointee(), self.shape());
+        let value = self.load_of(scalar, shape);
+        self.values.push(value);
+    }
+
+    /// A load of a type.
+    pub(super) fn load_of(&mut self, scalar: Scalar, shape: Shape) -> Value {
         let (pointer, guard) = self.pointers_of(scalar, shape);
         let mut mask = self.mask(shape);
         if let Some(guard) = guard {
@@ -317,8 +328,7 @@ impl Generator {
             }
         }
         let attrs = self.access_attrs(true);
-        let value = self.one(TileOp::Load, &args, &attrs, &[]);
-        self.values.push(value);
+        self.one(TileOp::Load, &args, &attrs, &[])
     }
 
     fn programs(&self) -> i64 {
@@ -475,9 +485,7 @@ impl Generator {
         let index = self.index(shape, site.count);
         let index = match self.b.ty(index).elem {
             Elem::I32 => index,
-            _ => self
-                .b
-                .itrunc(index, TileType::block(Elem::I32, shape)),
+            _ => self.b.itrunc(index, TileType::block(Elem::I32, shape)),
         };
         let pointers = self.site_pointers(buffer, site, index);
         self.b.barrier();
@@ -507,9 +515,7 @@ impl Generator {
                 }
             }
             1 => {
-                let address = self
-                    .b
-                    .ptr_cast(from.value, ty.with_elem(Elem::I64));
+                let address = self.b.ptr_cast(from.value, ty.with_elem(Elem::I64));
                 let step = self.random.between(0, room - 1);
                 let bytes = self.int_like(step * i64::from(scalar.bytes()), address);
                 let moved = self.b.iadd(address, bytes);

@@ -121,7 +121,13 @@ fn small_float(scalar: Scalar, x: f64) -> u64 {
 
 impl Generator {
     /// Appends an instruction with one result.
-    pub(super) fn one(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], given: &[TileType]) -> Value {
+    pub(super) fn one(
+        &mut self,
+        op: TileOp,
+        args: &[Value],
+        attrs: &[Attr],
+        given: &[TileType],
+    ) -> Value {
         let mut data = InstData::new(op, args);
         data.attrs.extend(attrs.iter().cloned());
         let inst = self.b.inst(data, given);
@@ -189,6 +195,7 @@ impl Generator {
             can(ty.elem == Elem::I1, 40),
             can(ty.elem == Elem::I32 && scalar, 10),
             can(int && !scalar, 10),
+            can(1 < fuel && !scalar, 30),
         ];
         match self.random.weighted(&weights) {
             0 => {
@@ -206,7 +213,11 @@ impl Generator {
             }
             4 => self.from_fewer_dims(ty, fuel),
             5 => {
-                let elem = if self.random.chance(70) { Elem::I32 } else { self.elem() };
+                let elem = if self.random.chance(70) {
+                    Elem::I32
+                } else {
+                    self.elem()
+                };
                 let from = ty.with_elem(elem);
                 let (a, b) = (
                     self.value_from(from, fuel - 1),
@@ -232,7 +243,7 @@ impl Generator {
                 }
             }
             // Index arithmetic, which the axis analysis follows.
-            _ => {
+            7 => {
                 let x = self.value_from(ty, fuel - 1);
                 let factor = self.random.pick(&[1, 2, 4, 8, 16, 3, 64]);
                 let factor = self.int_like(factor, x);
@@ -243,6 +254,10 @@ impl Generator {
                     3 => self.b.and(x, factor),
                     _ => self.b.iadd(x, factor),
                 }
+            }
+            _ => {
+                let scalar = ty.elem.scalar().expect("the pool of types has numbers");
+                self.load_of(scalar, ty.shape)
             }
         }
     }
@@ -282,7 +297,11 @@ impl Generator {
         for &dim in &dropped {
             x = self.b.expand_dims(x, dim as u8);
         }
-        if self.b.ty(x) == ty { x } else { self.b.broadcast(x, ty) }
+        if self.b.ty(x) == ty {
+            x
+        } else {
+            self.b.broadcast(x, ty)
+        }
     }
 
     /// The attributes that an op needs.
