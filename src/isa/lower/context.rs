@@ -352,10 +352,6 @@ impl rules::Context for Lower<'_> {
         matches!(kind, Kind::I8 | Kind::I16 | Kind::I16x2).then_some(*kind)
     }
 
-    fn word_int(&mut self, ty: &PtxType) -> Option<PtxType> {
-        (ty.bits() == 32).then_some(*ty)
-    }
-
     fn wide_int(&mut self, ty: &PtxType) -> Option<PtxType> {
         (32 <= ty.bits()).then_some(*ty)
     }

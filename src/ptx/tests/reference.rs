@@ -180,11 +180,7 @@ pub(super) fn eval(
                 signed: op == ThreadOp::Fptosi,
                 bits: to.bits(),
             };
-            if fa.is_nan() {
-                if to == Scalar::I64 { 1 << 63 } else { 0 }
-            } else {
-                num::float_to_int(fa, num::Rounding::Zero, int, false)
-            }
+            num::float_to_saturated(fa, int, from == Scalar::F64)
         }
         ThreadOp::Fpext => float(fa),
         ThreadOp::Fptrunc => match attrs.round()? {
