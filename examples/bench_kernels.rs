@@ -11,114 +11,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use tilelift::compile::{CompiledKernel, ParamKind, compile};
-use tilelift::ir::function::TileFunction;
-use tilelift::ir::types::Scalar;
-use tilelift::settings::{Options, Target};
 
 #[path = "../tests/common/kernels/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests use the other kernels")]
 mod kernels;
 
-use kernels::Config;
+#[path = "../benches/cases.rs"]
+mod cases;
 
-/// What users run: no verification between passes.
-const OPTIONS: Options = Options {
-    verify_passes: false,
-    ..Options::DEFAULT
-};
-
-/// One row of the comparison.
-struct Case {
-    kind: &'static str,
-    scalar: Scalar,
-    rows: u64,
-    cols: u64,
-    /// Blocks and warps to choose from.
-    configs: Vec<(u64, u32)>,
-    target: Target,
-}
-
-impl Case {
-    fn name(&self) -> String {
-        match self.kind {
-            "add" => format!("add {} {}", self.scalar, self.cols),
-            kind => format!("{kind} {} {}x{}", self.scalar, self.rows, self.cols),
-        }
-    }
-
-    /// Whether the caller may promise that sizes are multiples of 16, as Triton finds out at run time.
-    fn divisible(&self) -> bool {
-        self.cols.is_multiple_of(16)
-    }
-
-    fn kernel(&self, block: u64, warps: u32) -> TileFunction {
-        // A multiple of 16 is promised where Triton would find it out at run time.
-        let divisible = if self.divisible() { 16 } else { 1 };
-        let config = Config {
-            scalar: self.scalar,
-            block,
-            warps,
-            divisible,
-        };
-        match self.kind {
-            "add" => kernels::vector_add(config),
-            "softmax" => kernels::softmax(config),
-            _ => kernels::layer_norm(config),
-        }
-    }
-}
-
-/// Warps from 1 to 32 that give each thread 1 to 64 elements of a row.
-fn row_configs(cols: u64) -> Vec<(u64, u32)> {
-    let block = cols.next_power_of_two();
-    let warps = [1u32, 2, 4, 8, 16, 32].into_iter();
-    let fits = |w: &u32| (1..=64).contains(&(block / (32 * u64::from(*w))));
-    warps.filter(fits).map(|w| (block, w)).collect()
-}
-
-fn cases() -> Vec<Case> {
-    let mut cases = Vec::new();
-    let add = |scalar, cols| {
-        let configs = [
-            (512, 4),
-            (1024, 4),
-            (1024, 8),
-            (2048, 8),
-            (4096, 8),
-            (2048, 4),
-        ]
-        .to_vec();
-        Case {
-            kind: "add",
-            scalar,
-            rows: 1,
-            cols,
-            configs,
-            target: Target::SM_90,
-        }
-    };
-    cases.extend([1 << 20, 1 << 24, 1 << 28].map(|n| add(Scalar::F32, n)));
-    cases.extend([Scalar::F16, Scalar::Bf16].map(|s| add(s, 1 << 28)));
-    let softmax = |scalar, rows, cols| Case {
-        kind: "softmax",
-        scalar,
-        rows,
-        cols,
-        configs: row_configs(cols),
-        target: Target::SM_90,
-    };
-    cases.push(softmax(Scalar::F32, 583, 931));
-    let widths = [256, 1024, 2048, 4096, 8192, 12672, 16384, 32768];
-    cases.extend(widths.map(|n| softmax(Scalar::F32, 4096, n)));
-    cases.push(softmax(Scalar::F16, 4096, 8192));
-    let norm = |scalar, cols| Case {
-        kind: "layer_norm",
-        ..softmax(scalar, 4096, cols)
-    };
-    cases.extend([1024, 4096, 8192].map(|n| norm(Scalar::F32, n)));
-    cases.push(norm(Scalar::F16, 8192));
-    cases
-}
+use cases::{Case, OPTIONS, cases};
 
 fn meta_json(kernel: &CompiledKernel) -> String {
     let meta = &kernel.meta;
@@ -172,7 +73,7 @@ fn write_case(folder: &Path, case: &Case, index: &mut String) -> Result<(), Box<
         index,
         r#"{comma}{{"name": "{}", "kind": "{}", "dtype": "{}", "m": {}, "n": {}, "target": "{}", "divisible": {}, "configs": [{}]}}"#,
         case.name(),
-        case.kind,
+        case.kind.name(),
         case.scalar,
         case.rows,
         case.cols,

@@ -83,3 +83,11 @@ pub mod tool;
     reason = "the driver is reached through C calls; the only module where this is allowed"
 )]
 pub mod driver;
+
+/// The README's example is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+#[doc(hidden)]
+pub mod fuzzing;

@@ -1,4 +1,5 @@
 //! The file tests, one test for each folder.
+#![cfg(feature = "tool")]
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -12,7 +12,6 @@ use tilelift::settings::{Options, Target};
 )]
 mod kernels;
 #[path = "common/ptxas.rs"]
-#[expect(dead_code, reason = "other tests assemble with options")]
 mod ptxas;
 
 use kernels::Config;

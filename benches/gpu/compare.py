@@ -184,9 +184,11 @@ def main():
         _, their_name, their_fn = best(theirs, tune)
         budget = 10 if quick else 60
         a, b = [], []
-        for _ in range(2 if quick else 5):
-            a += times(our_fn, budget)
-            b += times(their_fn, budget)
+        for round_ in range(2 if quick else 5):
+            # Who goes first changes, so that nothing the one leaves behind favours the other.
+            sides = [(a, our_fn), (b, their_fn)]
+            for sample, fn in sides if round_ % 2 == 0 else reversed(sides):
+                sample += times(fn, budget)
         qa, qb = quartiles(a), quartiles(b)
         rate = lambda ms: work.bytes / ms * 1e-6
         rows.append(f"{case['name']:28} {rate(qa[1]):7.0f} {rate(qb[1]):7.0f}  {qb[1] / qa[1]:6.3f}  "

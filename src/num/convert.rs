@@ -86,13 +86,3 @@ pub fn int_to_float(raw: u64, from: Int, to: Format, rounding: Rounding) -> u64 
         Overflow::Ieee,
     )
 }
-
-/// [`int_to_float`] to f32.
-pub fn int_to_f32(raw: u64, from: Int, rounding: Rounding) -> f32 {
-    f32::from_bits(int_to_float(raw, from, Format::F32, rounding) as u32)
-}
-
-/// [`int_to_float`] to f64.
-pub fn int_to_f64(raw: u64, from: Int, rounding: Rounding) -> f64 {
-    f64::from_bits(int_to_float(raw, from, Format::F64, rounding))
-}

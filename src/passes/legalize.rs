@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | bf16 `fadd fsub fmul` | sm_80 | `fma` with 1, -1 or -0: exact, rounded once |
 //! | bf16 arithmetic, `fcmp` | sm_75 | through f32: 24 bits are more than twice 8 and two, so rounding twice is harmless |
-//! | bf16 `fma` | sm_75 | through f64 and numbers rounded to odd: see [`narrow`] |
+//! | bf16 `fma` | sm_75 | through f64 and numbers rounded to odd: see `narrow` |
 //! | bf16 `fneg`, `fabs` | sm_75 | on bits |
 //! | f32 to and from bf16 | sm_75 | on bits, nearest even by hand |
 //! | integers and f64 to and from bf16, bf16 `fcmp`, `floor`.. | below sm_90 | through f32 |
@@ -12,7 +12,7 @@
 //! | f8 to and from other floats | everywhere | through f16 and f32: see [`eight`] |
 //! | `fmin`, `fmax` that propagate NaN | f64 everywhere, f32 on sm_75 | with a test for NaN |
 //!
-//! What a rewrite emits is legalized in turn, to a depth of at most [`MAX_DEPTH`]; the chains above end well before. Sources:
+//! What a rewrite emits is legalized in turn, to a depth of at most `MAX_DEPTH`; the chains above end well before. Sources:
 //! the PTX manual's target notes of each instruction.
 
 mod eight;

@@ -1,6 +1,6 @@
 //! The text form of the IR, `.tir`: what tests, dumps, fuzz artefacts and bug reports are made of.
 //!
-//! [`print`] writes a function, [`parse`] reads a file of functions. Both levels share one syntax, and
+//! [`mod@print`] writes a function, [`parse`] reads a file of functions. Both levels share one syntax, and
 //! printing is canonical: `print(parse(print(f))) == print(f)`.
 //!
 //! ```text

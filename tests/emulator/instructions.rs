@@ -101,6 +101,7 @@ fn integer_arithmetic() {
         ("div.u32 r r r", &[0xffff_fff9, 2], 0x7fff_fffc),
         ("rem.s32 r r r", &[0xffff_fff9, 2], MINUS),
         ("rem.u64 d d d", &[17, 5], 2),
+        ("rem.u32 r r r", &[17, 0], MINUS),
         ("abs.s32 r r", &[0xffff_fffb], 5),
         ("neg.s16 w w", &[5], 0xfffb),
         ("min.s32 r r r", &[MINUS, 1], MINUS),
@@ -237,6 +238,8 @@ fn comparisons() {
         ("testp.subnormal.f32 p f", &[1], 1),
         ("testp.notanumber.f64 p d", &[e(f64::NAN)], 1),
         ("testp.infinite.f32 p f", &[0x7f80_0000], 1),
+        ("testp.normal.f32 p f", &[0x8000_0000], 1),
+        ("testp.normal.f32 p f", &[1], 0),
     ]);
 }
 
@@ -275,6 +278,7 @@ fn single_and_double_floats() {
         ("max.NaN.f32 f f f", &[nan, f(1.0)], 0x7fff_ffff),
         ("max.xorsign.abs.f32 f f f", &[f(-3.0), f(2.0)], f(-3.0)),
         ("neg.f32 f f", &[f(2.0)], f(-2.0)),
+        ("neg.f32 f f", &[0x7fc0_0001], 0x7fff_ffff),
         ("abs.ftz.f32 f f", &[0x8000_0001], 0),
         ("copysign.f32 f f f", &[f(-1.0), f(5.0)], f(-5.0)),
         (
@@ -313,6 +317,9 @@ fn half_floats() {
         ("min.NaN.bf16 g g g", &[0x7fc0, 0x3f80], 0x7fff),
         ("neg.bf16x2 G G", &[0x3f80_0000], 0xbf80_8000),
         ("abs.f16 h h", &[0xbc00], 0x3c00),
+        ("abs.bf16 g g", &[0xffc1], 0x7fff),
+        // The sign of a NaN counts.
+        ("max.xorsign.abs.f16 h h h", &[0xfe76, 0xe3c4], 0x63c4),
         ("ex2.approx.f16 h h", &[0x4200], 0x4800),
         ("tanh.approx.bf16 g g", &[0], 0),
     ]);
@@ -352,8 +359,10 @@ fn conversions() {
         ("cvt.rz.f16.f32 h f", &[f(65535.0)], 0x7bff),
         ("cvt.rn.bf16.f32 g f", &[0x3f80_8000], 0x3f80),
         ("cvt.rn.relu.bf16.f32 g f", &[f(-1.0)], 0),
+        ("cvt.rn.relu.f16.f32 h f", &[f(-0.0)], 0),
         ("cvt.rn.f16.f32 h f", &[f(f32::NAN)], 0x7fff),
         ("cvt.f32.bf16 f g", &[0xbf80], f(-1.0)),
+        ("cvt.f32.bf16 f g", &[0xffc1], 0xffc1_0000),
         ("cvt.f64.f32 e f", &[f(0.1)], e(0.1_f32 as f64)),
         ("cvt.rn.f32.f64 f e", &[e(0.1)], f(0.1)),
         ("cvt.rn.ftz.f32.f64 f e", &[e(1e-40)], 0),
@@ -427,19 +436,26 @@ fn whole_warps() {
     }
 }
 
-/// The rows that are compared with hardware; lines with `~` state a relative bound.
-fn table() -> Vec<(Option<f64>, Row)> {
-    let path = folder().join("rows.txt");
-    let text = fs::read_to_string(path).expect("committed test data");
+/// The error that an approximate row may have, see `rows.txt`.
+struct Bound {
+    relative: f64,
+    absolute: f64,
+}
+
+/// The rows that are compared with hardware, approximate ones with their bound.
+fn table() -> Vec<(Option<Bound>, Row)> {
+    let text = fs::read_to_string(folder().join("rows.txt")).expect("committed test data");
+    let power = |exponent: &str| exponent.parse::<f64>().expect("a power of two").exp2();
     text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
         .map(|line| match line.strip_prefix('~') {
             Some(rest) => {
-                let (exponent, row) = rest.split_once(' ').expect("a bound and a row");
-                (
-                    Some(exponent.parse::<f64>().expect("a power of two").exp2()),
-                    Row::parse(row),
-                )
+                let (bounds, row) = rest.split_once(' ').expect("a bound and a row");
+                let (relative, absolute) = match bounds.split_once(',') {
+                    Some((relative, absolute)) => (power(relative), power(absolute)),
+                    None => (power(bounds), 0.0),
+                };
+                (Some(Bound { relative, absolute }), Row::parse(row))
             }
             None => (None, Row::parse(line)),
         })
@@ -450,7 +466,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/hardware")
 }
 
-/// Operand sets for a row: edge cases against each other, then random bits.
+/// Operand sets for a row: edge cases against each other, then random bits, in the end with many NaNs.
 fn operand_sets(row: &Row) -> Vec<[u64; 4]> {
     const F32: [u32; 16] = [
         0,
@@ -541,14 +557,25 @@ fn operand_sets(row: &Row) -> Vec<[u64; 4]> {
             let mut set = [0; 4];
             for (slot, &letter) in letters.iter().enumerate() {
                 let bits = random();
+                // NaNs of any sign and payload.
+                let bits = match letter {
+                    _ if index < 896 || random() >> 33 & 1 == 0 => bits,
+                    'f' => bits | 0x7f80_0000,
+                    'h' => bits | 0x7c00,
+                    'g' => bits | 0x7f80,
+                    'H' => bits | 0x7c00_7c00,
+                    'G' => bits | 0x7f80_7f80,
+                    'e' => bits | 0x7ff0_0000_0000_0000,
+                    _ => bits,
+                };
                 set[slot] = match (index, letter) {
                     // Every pair of edge cases.
                     (0..256, _) => edge(letter, [index, index / 16, index / 5, index / 3][slot]),
                     (_, 's') => bits & 63,
                     (_, 'p') => bits & 1,
                     // Half of the floats lie near one, so that sums and roundings matter.
-                    (_, 'f') if index & 1 == 0 => bits & 0x81ff_ffff | 0x3e00_0000,
-                    (_, 'e') if index & 1 == 0 => {
+                    (..896, 'f') if index & 1 == 0 => bits & 0x81ff_ffff | 0x3e00_0000,
+                    (..896, 'e') if index & 1 == 0 => {
                         bits & 0x803f_ffff_ffff_ffff | 0x3fc0_0000_0000_0000
                     }
                     _ => bits,
@@ -588,10 +615,22 @@ fn float(row: &Row, bits: u64) -> f64 {
     }
 }
 
-/// Compares the table with what hardware gave. `tests/ptx/hardware/h100.txt` holds a digest for each
-/// exact row. To record it: `TILELIFT_HARDWARE=DIR cargo test --test emulator hardware` writes
-/// `rows.ptx` and `inputs.bin` there; `hardware.py DIR` on a machine with a GPU writes
-/// `outputs.bin`; the same test again compares every value and, with BLESS=1, writes the digests.
+/// Whether a result agrees with hardware's: in every bit, or within the row's bound.
+fn agrees(bound: Option<&Bound>, row: &Row, their: [u64; 2], our: [u64; 2]) -> bool {
+    let Some(bound) = bound else {
+        return normal(row, their) == normal(row, our);
+    };
+    let (their, our) = (float(row, their[0]), float(row, our[0]));
+    // Bits of one are the smallest number of the format.
+    let allowed = (bound.relative * our.abs()).max(bound.absolute) + float(row, 1);
+    their == our || their.is_nan() && our.is_nan() || (their - our).abs() <= allowed
+}
+
+/// Compares the table with what hardware gave. `tests/ptx/hardware/h100.txt` holds a digest of each
+/// exact row's results and the results of each approximate row. To record it:
+/// `TILELIFT_HARDWARE=DIR cargo test --test emulator hardware` writes `rows.ptx` and `inputs.bin`
+/// there; `hardware.py DIR` on a machine with a GPU writes `outputs.bin` and `device.txt`; the same
+/// test again compares every value and, with BLESS=1, writes the file.
 #[test]
 fn the_table_agrees_with_hardware() {
     let table = table();
@@ -620,35 +659,36 @@ fn the_table_agrees_with_hardware() {
     if let Some(folder) = std::env::var_os("TILELIFT_HARDWARE") {
         record(Path::new(&folder), &text, &table, &sets, &ours);
     }
-    let Ok(recorded) = fs::read_to_string(folder().join("h100.txt")) else {
-        eprintln!("skipped: no results of hardware are recorded");
-        return;
-    };
-    let mut compared = 0;
-    for (index, (bound, row)) in table.iter().enumerate() {
-        if bound.is_some() {
-            continue;
-        }
-        let name = format!("{} {}", row.opcode, row.operands.join(" "));
+    let recorded = fs::read_to_string(folder().join("h100.txt")).expect("committed test data");
+    for ((bound, row), ours) in table.iter().zip(&ours) {
+        let name = row.name();
         let line = recorded
             .lines()
-            .find_map(|line| line.strip_suffix(name.as_str())?.strip_suffix(' '));
-        let line = line.unwrap_or_else(|| panic!("`{name}` is not recorded"));
-        assert_eq!(
-            line,
-            format!("{:016x}", digest(row, &ours[index])),
-            "{name}"
-        );
-        compared += 1;
+            .find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(": "))
+            .unwrap_or_else(|| panic!("`{name}` is not recorded"));
+        if bound.is_none() {
+            assert_eq!(line, format!("{:016x}", digest(row, ours)), "{name}");
+            continue;
+        }
+        let theirs: Vec<u64> = line
+            .split(' ')
+            .map(|word| u64::from_str_radix(word, 16).expect("a result"))
+            .collect();
+        assert_eq!(theirs.len(), ours.len(), "{name}");
+        for (&their, &our) in theirs.iter().zip(ours) {
+            assert!(
+                agrees(bound.as_ref(), row, [their, 0], our),
+                "{name}: hardware {their:x}, emulator {our:x?}"
+            );
+        }
     }
-    assert!(compared > 100);
 }
 
 /// Writes what hardware needs, or compares with what it gave.
 fn record(
     folder: &Path,
     text: &str,
-    table: &[(Option<f64>, Row)],
+    table: &[(Option<Bound>, Row)],
     sets: &[Vec<[u64; 4]>],
     ours: &[Vec<[u64; 2]>],
 ) {
@@ -670,31 +710,44 @@ fn record(
         .map(|&word| u64::from_le_bytes(word))
         .collect();
     let pairs = words.as_chunks::<2>().0;
+    assert_eq!(pairs.len(), table.len() * 1024, "results of another table");
+    let device = fs::read_to_string(folder.join("device.txt")).expect("`hardware.py` writes it");
     let mut wrong = Vec::new();
-    let mut lines = String::new();
+    let mut lines = format!(
+        "# {}. Exact rows: a digest of the results; approximate rows: the results.\n",
+        device.trim()
+    );
     for (index, (bound, row)) in table.iter().enumerate() {
         let theirs = &pairs[index * 1024..(index + 1) * 1024];
-        let name = format!("{} {}", row.opcode, row.operands.join(" "));
-        for (set, (&their, &our)) in sets[index].iter().zip(theirs.iter().zip(&ours[index])) {
-            let same = match bound {
-                None => normal(row, their) == normal(row, our),
-                Some(bound) => {
-                    let (their, our) = (float(row, their[0]), float(row, our[0]));
-                    their == our
-                        || their.is_nan() && our.is_nan()
-                        || (their - our).abs() <= bound * our.abs().max(f64::MIN_POSITIVE)
-                }
-            };
-            if !same {
-                wrong.push(format!(
-                    "{name}: {set:x?}: hardware {their:x?}, emulator {our:x?}"
-                ));
-                break;
-            }
+        let differing: Vec<String> = sets[index]
+            .iter()
+            .zip(theirs.iter().zip(&ours[index]))
+            .filter(|&(_, (&their, &our))| !agrees(bound.as_ref(), row, their, our))
+            .map(|(set, (their, our))| {
+                format!("\n  {set:x?}: hardware {their:x?}, emulator {our:x?}")
+            })
+            .collect();
+        let name = row.name();
+        if !differing.is_empty() {
+            // The first few tell edge cases, the last few NaNs.
+            let count = differing.len();
+            let shown: String = differing
+                .iter()
+                .enumerate()
+                .filter(|&(at, _)| at < 5 || at + 5 >= count)
+                .map(|(_, line)| line.as_str())
+                .collect();
+            wrong.push(format!("{name}: {count} results{shown}"));
         }
-        if bound.is_none() {
-            lines += &format!("{:016x} {name}\n", digest(row, theirs));
-        }
+        let results = match bound {
+            None => format!("{:016x}", digest(row, theirs)),
+            Some(_) => theirs
+                .iter()
+                .map(|[value, _]| format!("{value:x}"))
+                .collect::<Vec<String>>()
+                .join(" "),
+        };
+        lines += &format!("{name}: {results}\n");
     }
     assert!(
         wrong.is_empty(),

@@ -24,6 +24,11 @@ impl Row {
         }
     }
 
+    /// The row as it was parsed.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.opcode, self.operands.join(" "))
+    }
+
     /// The letters of the sources, in order.
     pub(crate) fn sources(&self) -> Vec<char> {
         self.operands[1..]

@@ -37,8 +37,9 @@ fn half_to_single(_: &Mods, s: &[u64; 4]) -> u64 {
     u64::from(f16::to_f32(s[0] as u16).to_bits())
 }
 
+/// A shift on hardware: the one conversion between these formats that keeps a NaN's bits.
 fn bfloat_to_single(_: &Mods, s: &[u64; 4]) -> u64 {
-    u64::from(bf16::to_f32(s[0] as u16).to_bits())
+    u64::from(s[0] as u16) << 16
 }
 
 fn signed_to_single(_: &Mods, s: &[u64; 4]) -> u64 {
@@ -101,7 +102,8 @@ fn widen(m: &Mods, bits: u64) -> f64 {
 
 /// Rounds to the destination's format and applies `.relu`, `.sat`, `.satfinite` and `.ftz`.
 pub(in crate::emu) fn narrow(m: &Mods, x: f64) -> u64 {
-    let x = if m.relu && x < 0.0 { 0.0 } else { x };
+    // -0 becomes +0 too.
+    let x = if m.relu && x <= 0.0 { 0.0 } else { x };
     let x = if m.sat { num::saturate64(x) } else { x };
     let overflow = if m.finite {
         Overflow::Finite
@@ -110,13 +112,39 @@ pub(in crate::emu) fn narrow(m: &Mods, x: f64) -> u64 {
     };
     let bits = format(m.ty).from_f64(x, m.rounding, overflow);
     match m.ty.kind {
-        // The 19 bits stand at the top of the word; a NaN is the canonical f32 one.
-        Kind::Tf32 if x.is_nan() => 0x7fff_ffff,
+        // The 19 bits stand at the top of the word.
         Kind::Tf32 => bits << 13,
         Kind::Float if m.ty.bits == 32 && m.ftz => {
             u64::from(num::ftz(f32::from_bits(bits as u32)).to_bits())
         }
         _ => bits,
+    }
+}
+
+/// The NaNs that hardware passes on instead of making them canonical: narrowed from f64 they keep
+/// their sign and the upper bits of their payload and become quiet, rounded to tf32 by `.rna` they
+/// lose the low bits.
+fn kept_nan(m: &Mods, bits: u64) -> Option<u64> {
+    if m.sat || m.relu {
+        return None;
+    }
+    match (m.ty.kind, m.ty.bits) {
+        (Kind::Float | Kind::Bfloat, 16 | 32)
+            if m.from.is_f64() && f64::from_bits(bits).is_nan() =>
+        {
+            let to = format(m.ty);
+            let payload = bits & ((1 << 52) - 1);
+            let quiet = 1 << (to.mantissa_bits - 1);
+            let sign = bits >> 63 << (m.ty.bits - 1);
+            let kept = payload >> (52 - to.mantissa_bits);
+            Some(sign | (to.max_finite + 1) | quiet | kept)
+        }
+        (Kind::Tf32, _)
+            if m.rounding == Rounding::NearestAway && f32::from_bits(bits as u32).is_nan() =>
+        {
+            Some(bits & 0xffff_e000)
+        }
+        _ => None,
     }
 }
 
@@ -136,6 +164,9 @@ fn convert(m: &Mods, s: &[u64; 4]) -> u64 {
         }
         (false, true) => num::float_to_int(widen(m, s[0]), m.rounding, int(m.ty), m.from.is_f64()),
         (false, false) => {
+            if let Some(nan) = kept_nan(m, s[0]) {
+                return nan;
+            }
             let x = widen(m, s[0]);
             if m.integral {
                 // Integral values that came from the same format are exact in it.

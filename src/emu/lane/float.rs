@@ -43,8 +43,9 @@ single_ops! {
     tanh32(m, a) = num::tanh(a);
     min32(m, a, b) = xorsign(m, a, b, |a, b| if m.nan { num::min_nan(a, b) } else { num::min(a, b) });
     max32(m, a, b) = xorsign(m, a, b, |a, b| if m.nan { num::max_nan(a, b) } else { num::max(a, b) });
-    neg32(m, a) = -a;
-    abs32(m, a) = a.abs();
+    // Additions on hardware, not operations on the sign: a NaN becomes the canonical one.
+    neg32(m, a) = num::canonical(-a);
+    abs32(m, a) = num::canonical(a.abs());
     copysign32(m, a, b) = b.copysign(a);
 }
 
@@ -69,8 +70,8 @@ fn xorsign(m: &Mods, a: f32, b: f32, f: impl Fn(f32, f32) -> f32) -> f32 {
     if !m.flag {
         return f(a, b);
     }
-    let result = f(a.abs(), b.abs());
     let negative = a.is_sign_negative() != b.is_sign_negative();
+    let result = f(a.abs(), b.abs());
     if negative && !result.is_nan() {
         -result
     } else {
@@ -135,20 +136,31 @@ fn is_bf16(m: &Mods) -> bool {
     m.ty.kind == Kind::Bfloat
 }
 
+fn flush16(m: &Mods, x: u16) -> u16 {
+    match (m.ftz, is_bf16(m)) {
+        (false, _) => x,
+        (true, true) => bf16::ftz(x),
+        (true, false) => f16::ftz(x),
+    }
+}
+
 fn half(m: &Mods, x: u64) -> u16 {
-    let x = x as u16;
-    if m.ftz { f16::ftz(x) } else { x }
+    flush16(m, x as u16)
+}
+
+fn is_nan16(m: &Mods, x: u16) -> bool {
+    if is_bf16(m) {
+        bf16::is_nan(x)
+    } else {
+        f16::is_nan(x)
+    }
 }
 
 /// Applies `.ftz`, `.sat` and `.relu` to a 16-bit result.
 fn finish16(m: &Mods, x: u16) -> u64 {
-    let mut x = if m.ftz { f16::ftz(x) } else { x };
+    let mut x = flush16(m, x);
     let negative = x >> 15 == 1;
-    let nan = if is_bf16(m) {
-        bf16::is_nan(x)
-    } else {
-        f16::is_nan(x)
-    };
+    let nan = is_nan16(m, x);
     let one = if is_bf16(m) { 0x3f80 } else { 0x3c00 };
     if m.sat {
         x = if nan || negative { 0 } else { x.min(one) };
@@ -199,13 +211,26 @@ pub(in crate::emu) fn tanh16(m: &Mods, s: &[u64; 4]) -> u64 {
 }
 
 fn pick16(m: &Mods, s: &[u64; 4], f: impl Fn(f32, f32) -> f32) -> u64 {
-    let (a, b) = (half(m, s[0]), half(m, s[1]));
-    let x = if is_bf16(m) {
-        bf16::from_f32(xorsign(m, bf16::to_f32(a), bf16::to_f32(b), f))
-    } else {
-        f16::from_f32(xorsign(m, f16::to_f32(a), f16::to_f32(b), f))
+    let operand = |x: u64| {
+        let x = half(m, x);
+        // `.xorsign.abs` takes the sign of a NaN too, which widening drops.
+        let sign = if m.flag { x & 0x8000 } else { 0 };
+        let wide = if is_bf16(m) {
+            bf16::to_f32(x)
+        } else {
+            f16::to_f32(x)
+        };
+        (wide, sign)
     };
-    finish16(m, x)
+    let ((a, a_sign), (b, b_sign)) = (operand(s[0]), operand(s[1]));
+    let wide = if m.flag { f(a.abs(), b.abs()) } else { f(a, b) };
+    let x = if is_bf16(m) {
+        bf16::from_f32(wide)
+    } else {
+        f16::from_f32(wide)
+    };
+    let sign = if wide.is_nan() { 0 } else { a_sign ^ b_sign };
+    finish16(m, x | sign)
 }
 
 pub(in crate::emu) fn min16(m: &Mods, s: &[u64; 4]) -> u64 {
@@ -228,10 +253,16 @@ pub(in crate::emu) fn max16(m: &Mods, s: &[u64; 4]) -> u64 {
     })
 }
 
+/// A 16-bit operation on the sign; hardware makes a NaN the canonical one.
+fn sign16(m: &Mods, x: u64, f: impl Fn(u16) -> u16) -> u64 {
+    let x = half(m, x);
+    u64::from(if is_nan16(m, x) { num::NAN_16 } else { f(x) })
+}
+
 pub(in crate::emu) fn neg16(m: &Mods, s: &[u64; 4]) -> u64 {
-    u64::from(half(m, s[0]) ^ 0x8000)
+    sign16(m, s[0], |x| x ^ 0x8000)
 }
 
 pub(in crate::emu) fn abs16(m: &Mods, s: &[u64; 4]) -> u64 {
-    u64::from(half(m, s[0]) & 0x7fff)
+    sign16(m, s[0], |x| x & 0x7fff)
 }

@@ -130,10 +130,10 @@ pub(in crate::emu) fn div(m: &Mods, s: &[u64; 4]) -> u64 {
     if b == 0 { u64::MAX } else { (a / b) as u64 }
 }
 
-/// The remainder by zero is machine-specific in PTX; the dividend is what `a - q * 0` gives.
+/// The remainder by zero is machine-specific in PTX; NVIDIA hardware yields all ones.
 pub(in crate::emu) fn rem(m: &Mods, s: &[u64; 4]) -> u64 {
     let (a, b) = (value(m, s[0]), value(m, s[1]));
-    if b == 0 { s[0] } else { (a % b) as u64 }
+    if b == 0 { u64::MAX } else { (a % b) as u64 }
 }
 
 pub(in crate::emu) fn abs(m: &Mods, s: &[u64; 4]) -> u64 {

@@ -103,31 +103,20 @@ pub(in crate::emu) fn property(name: &str) -> Option<u32> {
 
 /// `testp`.
 pub(in crate::emu) fn has_property(m: &Mods, a: u64, _: u64) -> bool {
-    let (finite, infinite, nan, normal, subnormal) = if m.ty.bits == 32 {
+    let (finite, infinite, nan, subnormal) = if m.ty.bits == 32 {
         let x = f32::from_bits(a as u32);
-        (
-            x.is_finite(),
-            x.is_infinite(),
-            x.is_nan(),
-            x.is_normal(),
-            x.is_subnormal(),
-        )
+        (x.is_finite(), x.is_infinite(), x.is_nan(), x.is_subnormal())
     } else {
         let x = f64::from_bits(a);
-        (
-            x.is_finite(),
-            x.is_infinite(),
-            x.is_nan(),
-            x.is_normal(),
-            x.is_subnormal(),
-        )
+        (x.is_finite(), x.is_infinite(), x.is_nan(), x.is_subnormal())
     };
     match m.imm {
         0 => finite,
         1 => infinite,
         2 => !nan,
         3 => nan,
-        4 => normal,
+        // PTX counts zeros as normal.
+        4 => finite && !subnormal,
         _ => subnormal,
     }
 }

@@ -1,16 +1,16 @@
 //! Layout assignment: afterwards every block has a layout, and `convert_layout` stands where layouts change.
 //!
 //! # Algorithm
-//! 1. [`graph`] splits the function into nodes that get one layout each and cheap values that every user
+//! 1. `graph` splits the function into nodes that get one layout each and cheap values that every user
 //!    computes for itself, such as ranges, splats and index arithmetic.
-//! 2. Loads and stores offer the layouts they like ([`seeds`]). These *candidates* travel along edges, both ways,
+//! 2. Loads and stores offer the layouts they like (`seeds`). These *candidates* travel along edges, both ways,
 //!    until each node has at most eight: through arithmetic unchanged, through `expand_dims`, `broadcast` and
 //!    `reduce` as the algebra of layouts says. A node that nothing reaches gets one from a neighbour by a guess
 //!    (how to spread what a reduction took away), or the plain blocked layout.
-//! 3. [`cost`] says what each candidate costs a node (instructions and sectors of accesses, shuffles and barriers
+//! 3. `cost` says what each candidate costs a node (instructions and sectors of accesses, shuffles and barriers
 //!    of reductions, arithmetic repeated by threads that hold copies), and what converting costs each pair of
 //!    candidates of an edge; each level of loops around it weighs eightfold.
-//! 4. [`pbqp`] chooses, and [`rewrite`] writes the choice down. A reduction gets its attribute `order`.
+//! 4. `pbqp` chooses, and `rewrite` writes the choice down. A reduction gets its attribute `order`.
 //!
 //! # Exact and heuristic
 //! Given candidates and costs, the choice is optimal unless the solver had to decide a node with three or more

@@ -40,7 +40,7 @@ impl Expander<'_> {
         if args.iter().all(|a| matches!(a, Expanded::Uniform(_))) {
             let singles: Vec<Value> = args
                 .iter()
-                .map(|a| self.to_pack(a, 1))
+                .map(|a| self.pack_of(a, 1))
                 .collect::<Result<_>>()?;
             return Ok(Expanded::Uniform(self.apply(op, data, elem, &singles)?));
         }
@@ -49,13 +49,13 @@ impl Expander<'_> {
         if is_index && !has_pack {
             let parts: Vec<Parts> = args
                 .iter()
-                .map(|a| self.to_parts(a, count))
+                .map(|a| self.parts_of(a, count))
                 .collect::<Result<_>>()?;
             return Ok(Expanded::Parts(self.part_by_part(op, data, elem, &parts)?));
         }
         let packs: Vec<Value> = args
             .iter()
-            .map(|a| self.to_pack(a, count))
+            .map(|a| self.pack_of(a, count))
             .collect::<Result<_>>()?;
         Ok(Expanded::Pack(self.apply(op, data, elem, &packs)?))
     }
@@ -201,7 +201,8 @@ impl Expander<'_> {
                     stay(operands)
                 }
             }
-            (ThreadOp::Itrunc, &[(a, x)]) => Combination {
+            // Truth values cannot be added to.
+            (ThreadOp::Itrunc, &[(a, x)]) if elem != Elem::I1 => Combination {
                 operands: [(a, 0)].into_iter().collect(),
                 offset: Self::wrap(elem, x),
             },

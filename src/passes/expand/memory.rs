@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::attrs::{Attr, AttrKind, Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 use crate::linear::layout::HwDim;
@@ -19,6 +19,12 @@ use super::{Expander, Result};
 /// Widest access in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
 
+/// Attributes of an access `offset` bytes into a slot, beside what its address adds.
+pub(super) fn slot_attrs(slot: Slot, offset: u32) -> impl Iterator<Item = Attr> {
+    let distance = (offset != 0).then(|| make::offset(offset as i32));
+    std::iter::once(make::slot(slot)).chain(distance)
+}
+
 /// Where an access goes: base, distance in bytes, and predicate.
 type Place = (Value, i64, Option<Value>);
 
@@ -27,7 +33,7 @@ impl Expander<'_> {
         let ty = self.result_type(inst)?;
         let count = self.registers(ty)?;
         let pointers = self.arg(inst, 0)?;
-        let pointers = self.to_parts(&pointers, count)?;
+        let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 1, count)?;
         let other = self.fallback(inst, 2)?;
         let attrs = self.access_attrs(inst);
@@ -80,7 +86,7 @@ impl Expander<'_> {
         let ty = self.arg_type(inst, 1)?;
         let count = self.registers(ty)?;
         let pointers = self.arg(inst, 0)?;
-        let pointers = self.to_parts(&pointers, count)?;
+        let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 2, count)?;
         let value = self.arg(inst, 1)?;
         let attrs = self.access_attrs(inst);
@@ -167,7 +173,7 @@ impl Expander<'_> {
         if self.uniform_constant(&mask).is_some_and(|bits| bits != 0) {
             return Ok(None);
         }
-        Ok(Some(self.to_parts(&mask, count)?))
+        Ok(Some(self.parts_of(&mask, count)?))
     }
 
     /// The elements for masked-off places; none for zero, which is what a load gives by itself.
@@ -219,11 +225,11 @@ impl Expander<'_> {
     /// Elements `reg..reg + width` of a value of `count` registers.
     fn slice(&mut self, value: &Expanded, count: usize, reg: usize, width: usize) -> Result<Value> {
         match value {
-            Expanded::Uniform(_) => self.to_pack(value, width),
+            Expanded::Uniform(_) => self.pack_of(value, width),
             Expanded::Parts(parts) => {
                 let map: Vec<u16> = (reg..reg + width).map(|r| r as u16).collect();
                 let part = Expanded::Parts(parts.select(&map));
-                self.to_pack(&part, width)
+                self.pack_of(&part, width)
             }
             Expanded::Pack(pack) if count == width => Ok(*pack),
             Expanded::Pack(pack) => {

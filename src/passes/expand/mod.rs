@@ -1,10 +1,10 @@
 //! Expansion: from block programs with layouts to what one thread does.
 //!
-//! A tile value becomes the registers that its layout gives to each thread ([`regs::Expanded`]): data
+//! A tile value becomes the registers that its layout gives to each thread (`Expanded`): data
 //! is a pack, on which one thread op works as a whole; indices, pointers and masks are a few bases plus
-//! constants ([`regs::Parts`]), so that what differs between registers by a constant becomes an
+//! constants (`Parts`), so that what differs between registers by a constant becomes an
 //! immediate of an address. Which accesses can be wide follows from that form and from the bits that can
-//! be one ([`known::PossibleBits`]), without another analysis: neighbours have one base, one mask, and
+//! be one (`PossibleBits`), without another analysis: neighbours have one base, one mask, and
 //! offsets that count up from an aligned one.
 //!
 //! Values that depend on the thread index and constants alone are made once, in the entry block.
@@ -66,6 +66,8 @@ struct Expander<'a> {
     prologue: Block,
     /// First block of the body; joined to the prologue at the end.
     body: Block,
+    /// For each loop of which an attempt failed, what was still assumed of its carried values then.
+    weakened: FxHashMap<Inst, Vec<control::Form>>,
     state: State,
 }
 
@@ -109,6 +111,7 @@ impl<'a> Expander<'a> {
             target,
             prologue,
             body,
+            weakened: FxHashMap::default(),
             state: State {
                 b,
                 values: SecondaryMap::new(),
@@ -360,7 +363,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The value as a pack of `count` elements.
-    fn to_pack(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
+    fn pack_of(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
         match expanded {
             Expanded::Pack(value) => Ok(*value),
             Expanded::Uniform(value) if count == 1 => Ok(*value),
@@ -397,7 +400,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The value register by register.
-    fn to_parts(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
+    fn parts_of(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
         let mut builder = PartsBuilder::default();
         match expanded {
             Expanded::Parts(parts) => return Ok(parts.clone()),

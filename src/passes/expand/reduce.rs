@@ -17,11 +17,13 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::shape::Shape;
 
+use super::memory::slot_attrs;
 use super::regs::Expanded;
 use super::{Expander, Result, bug};
 
-/// Largest number of warp bits folded in registers after vector reads; with more, lanes share the work.
-const MAX_VECTOR_FOLD_BITS: usize = 3;
+/// Largest number of warp bits folded in registers after a vector read. With more, each lane reads one partial
+/// result and butterflies fold them: fewer instructions and registers, and on an H100 no slower (8 warps and more).
+const MAX_VECTOR_FOLD_BITS: usize = 2;
 
 /// What each bit of the thread index and of the register index means to a reduction.
 struct Plan {
@@ -93,7 +95,7 @@ impl Expander<'_> {
         for i in 0..data.args.len() {
             let arg = self.arg(inst, i)?;
             let picked = self.pick(&arg, &map)?;
-            values.push(self.to_pack(&picked, map.len())?);
+            values.push(self.pack_of(&picked, map.len())?);
         }
         for (bit, &column) in layout.columns(HwDim::Register).iter().enumerate() {
             if column & plan.axis_mask != 0 && free >> bit & 1 == 0 {
@@ -146,15 +148,15 @@ impl Expander<'_> {
     }
 
     fn fold_lanes(&mut self, region: Block, plan: &Plan, values: &mut Vec<Value>) -> Result<()> {
-        if plan.lanes.len() == 5 && self.target.sm >= 80 {
-            if let (Some(redop), &[value]) = (self.redux_op(region), &values[..]) {
-                if self.ty(value).elem == Elem::I32 {
-                    let mut data = InstData::new(ThreadOp::Redux, &[value]);
-                    data.attrs.push(make::redop(redop));
-                    values[0] = self.op(data, &[])?;
-                    return Ok(());
-                }
-            }
+        if plan.lanes.len() == 5
+            && self.target.sm >= 80
+            && let (Some(redop), &[value]) = (self.redux_op(region), &values[..])
+            && self.ty(value).elem == Elem::I32
+        {
+            let mut data = InstData::new(ThreadOp::Redux, &[value]);
+            data.attrs.push(make::redop(redop));
+            values[0] = self.op(data, &[])?;
+            return Ok(());
         }
         for &bit in &plan.lanes {
             self.fold_lane_bit(region, 1 << bit, values)?;
@@ -174,15 +176,15 @@ impl Expander<'_> {
     /// The values of lane `lane ^ mask`, of any element type.
     pub(super) fn shuffled(&mut self, value: Value, mask: u32) -> Result<Value> {
         let ty = self.ty(value);
-        let carried = self.to_carrier(value)?;
+        let carried = self.carrier_of(value)?;
         let mut data = InstData::new(ThreadOp::ShflBfly, &[carried]);
         data.attrs.push(make::mask(mask));
         let moved = self.op(data, &[])?;
-        self.from_carrier(moved, ty)
+        self.carried_as(moved, ty)
     }
 
     /// Truth values and pointers as integers, which can move between threads.
-    pub(super) fn to_carrier(&mut self, value: Value) -> Result<Value> {
+    pub(super) fn carrier_of(&mut self, value: Value) -> Result<Value> {
         let ty = self.ty(value);
         match ty.elem {
             Elem::I1 => self.op(
@@ -197,8 +199,8 @@ impl Expander<'_> {
         }
     }
 
-    /// The inverse of [`Self::to_carrier`].
-    pub(super) fn from_carrier(&mut self, value: Value, ty: ThreadType) -> Result<Value> {
+    /// The inverse of [`Self::carrier_of`].
+    pub(super) fn carried_as(&mut self, value: Value, ty: ThreadType) -> Result<Value> {
         match ty.elem {
             Elem::I1 => {
                 let zero = self.constant(ty.with_elem(Elem::I32), 0);
@@ -257,7 +259,7 @@ impl Expander<'_> {
         let types: Vec<ThreadType> = values.iter().map(|&v| self.ty(v)).collect();
         let mut slots: Vec<(Slot, Value)> = Vec::new();
         for value in values.iter_mut() {
-            *value = self.to_carrier(*value)?;
+            *value = self.carrier_of(*value)?;
             let ty = self.ty(*value);
             let size = ty.elem.bytes();
             let bytes = (u32::from(ty.count) << next) * size;
@@ -272,9 +274,8 @@ impl Expander<'_> {
                 let single = self.rearrange(&[*value], &[u32::from(reg)])?;
                 let mut data = InstData::new(ThreadOp::St, &[place, single]);
                 data.args.extend(leader);
-                data.attrs.push(make::slot(slot));
                 data.attrs
-                    .push(make::offset(((u32::from(reg) << next) * size) as i32));
+                    .extend(slot_attrs(slot, (u32::from(reg) << next) * size));
                 self.b.inst(data, &[]);
             }
             slots.push((slot, address));
@@ -290,15 +291,14 @@ impl Expander<'_> {
                 for chunk in 0..each / width {
                     let offset = ((reg << next) + chunk * width) * ty.elem.bytes();
                     let mut data = InstData::new(ThreadOp::Ld, &[place]);
-                    data.attrs.push(make::slot(slot));
-                    data.attrs.push(make::offset(offset as i32));
+                    data.attrs.extend(slot_attrs(slot, offset));
                     parts.push(self.op(data, &[ThreadType::pack(ty.elem, width as u16)])?);
                 }
             }
             let total = u32::from(ty.count) * each;
             let map: Vec<u32> = (0..total).collect();
             let joined = self.rearrange(&parts, &map)?;
-            *value = self.from_carrier(joined, ThreadType::pack(types[i].elem, total as u16))?;
+            *value = self.carried_as(joined, ThreadType::pack(types[i].elem, total as u16))?;
         }
         if by_lane {
             for k in 0..fold_bits {
@@ -358,7 +358,7 @@ impl Expander<'_> {
                 let mut results = Vec::new();
                 for &value in &data.args {
                     let expanded = self.expanded(value)?;
-                    results.push(self.to_pack(&expanded, count)?);
+                    results.push(self.pack_of(&expanded, count)?);
                 }
                 return Ok(results);
             }

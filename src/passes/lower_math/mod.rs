@@ -4,7 +4,7 @@
 //! - `log`, `tanh`, `erf` (f32): see their files' functions; argument reduction and polynomials of our own fit, every
 //!   product that is added written as `fma`, so that contraction changes nothing. The bounds of the op table hold with
 //!   `exp2` and `rcp` rounded correctly, which tests check on all edge cases and samples of all magnitudes.
-//! - `fdiv` by a block with fewer distinct elements than the dividend takes the reciprocal of the few: [`divide`].
+//! - `fdiv` by a block with fewer distinct elements than the dividend takes the reciprocal of the few: `divide`.
 
 mod divide;
 mod functions;

@@ -1,8 +1,8 @@
 //! Simplification: constants are folded, identities applied, and work moved to where it is done once.
 //!
-//! One walk in program order tries the [`rules`] of each instruction's op, one function each, in files by class. What a
-//! rule emits is simplified in turn, at most [`MAX_DEPTH`] deep; an instruction changed in place is tried again at
-//! most [`MAX_ROUNDS`] times. So the walk is linear in the function.
+//! One walk in program order tries the `rules` of each instruction's op, one function each, in files by class. What a
+//! rule emits is simplified in turn, at most `MAX_DEPTH` deep; an instruction changed in place is tried again at
+//! most `MAX_ROUNDS` times. So the walk is linear in the function.
 //!
 //! Every rule is exact: bit for bit for integers and pointers, for floating point up to the NaN patterns that the
 //! IR leaves open, and for ops with an error bound within that bound. There is no rule that holds for real numbers

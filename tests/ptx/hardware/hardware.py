@@ -1,4 +1,4 @@
-"""Runs `rows.ptx` of a folder on the GPU of this machine and writes `outputs.bin` there.
+"""Runs `rows.ptx` of a folder on the GPU of this machine; writes `outputs.bin` and `device.txt` there.
 
     python hardware.py DIR
 
@@ -7,6 +7,7 @@ files are and compares them.
 """
 
 import ctypes
+import datetime
 import os
 import re
 import sys
@@ -57,7 +58,12 @@ def main(folder):
         file.write(outputs.raw)
     name = ctypes.create_string_buffer(100)
     call("cuDeviceGetName", name, 100, device)
-    print(f"{rows} rows on {name.value.decode()}")
+    version = ctypes.c_int()
+    call("cuDriverGetVersion", ctypes.byref(version))
+    about = f"{name.value.decode()}, CUDA {version.value // 1000}.{version.value // 10 % 100} driver, {datetime.date.today()}"
+    with open(os.path.join(folder, "device.txt"), "w") as file:
+        file.write(about + "\n")
+    print(f"{rows} rows on {about}")
 
 
 if __name__ == "__main__":

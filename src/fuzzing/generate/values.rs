@@ -1,0 +1,441 @@
+//! Values: taken from the pool, made from others, and the elementwise statements.
+
+use super::Generator;
+use crate::ir::attrs::{Attr, FloatPred, IntPred, NanRule, Rounding, make};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::Value;
+use crate::ir::level::{Level, Tile};
+use crate::ir::ops::rules::Operands;
+use crate::ir::ops::{Opcode, TileOp, TypeRule};
+use crate::ir::types::{Elem, Scalar, TileType, ValueType};
+use crate::linear::shape::Shape;
+use crate::num::{Overflow, Rounding as NumRounding};
+use crate::text::number;
+
+use super::super::random::Random;
+
+/// How an op is generated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Element by element, by [`Generator::elementwise`].
+    Elementwise,
+    /// Like that, but the result is open within a bound.
+    Approximate,
+    /// By a statement of its own.
+    Other,
+}
+
+/// How ops of a rule are generated. Exhaustive, so that a new rule is thought of here.
+fn way(rule: TypeRule) -> Way {
+    match rule {
+        TypeRule::SameInt
+        | TypeRule::SameBits
+        | TypeRule::SameFloat
+        | TypeRule::SameWideFloat
+        | TypeRule::IntCompare
+        | TypeRule::FloatCompare
+        | TypeRule::Select
+        | TypeRule::IntWiden
+        | TypeRule::IntNarrow
+        | TypeRule::IntToFloat
+        | TypeRule::FloatToInt
+        | TypeRule::FloatWiden
+        | TypeRule::FloatNarrow
+        | TypeRule::Bitcast => Way::Elementwise,
+        TypeRule::SameF32 => Way::Approximate,
+        TypeRule::Const
+        | TypeRule::Splat
+        | TypeRule::PtrCast
+        | TypeRule::AddPtr
+        | TypeRule::NoResult
+        | TypeRule::I32Scalar
+        | TypeRule::Arange
+        | TypeRule::Broadcast
+        | TypeRule::ExpandDims
+        | TypeRule::ConvertLayout
+        | TypeRule::Hint
+        | TypeRule::Load
+        | TypeRule::Store
+        | TypeRule::Reduce
+        | TypeRule::For
+        | TypeRule::While
+        | TypeRule::If
+        | TypeRule::Rearrange
+        | TypeRule::SlotAddr
+        | TypeRule::Ld
+        | TypeRule::St
+        | TypeRule::Shuffle
+        | TypeRule::Redux => Way::Other,
+    }
+}
+
+/// How deep values are made from made values.
+const MAX_MAKING: usize = 4;
+
+/// The bits of a number, small or special more often than not.
+pub(super) fn number(random: &mut Random, elem: Elem) -> u64 {
+    let Some(scalar) = elem.scalar() else {
+        return 0;
+    };
+    let mask = u64::MAX >> (64 - scalar.bits());
+    match number::format_of(scalar) {
+        Some(format) => match random.below(10) {
+            0 => random.bits() & mask,
+            1 => random.pick(&[
+                0,
+                1,
+                1 << (scalar.bits() - 1),
+                format.max_finite,
+                format.nan,
+                format.infinity.unwrap_or(0),
+                1 << format.mantissa_bits,
+            ]),
+            2..6 => small_float(scalar, random.between(-9, 9) as f64),
+            _ => small_float(
+                scalar,
+                random.between(-1_000_000, 1_000_000) as f64 / 123_457.0,
+            ),
+        },
+        None => match random.below(8) {
+            0 => random.bits() & mask,
+            1 => {
+                random.pick(&[
+                    0,
+                    1,
+                    mask,
+                    mask >> 1,
+                    (mask >> 1) + 1,
+                    u64::from(scalar.bits()),
+                ]) & mask
+            }
+            _ => random.between(-70, 70) as u64 & mask,
+        },
+    }
+}
+
+fn small_float(scalar: Scalar, x: f64) -> u64 {
+    number::format_of(scalar).map_or(0, |format| {
+        format.from_f64(x, NumRounding::NearestEven, Overflow::Ieee)
+    })
+}
+
+impl Generator {
+    /// Appends an instruction with one result.
+    pub(super) fn one(
+        &mut self,
+        op: TileOp,
+        args: &[Value],
+        attrs: &[Attr],
+        given: &[TileType],
+    ) -> Value {
+        let mut data = InstData::new(op, args);
+        data.attrs.extend(attrs.iter().cloned());
+        let inst = self.b.inst(data, given);
+        self.b.func().dfg.insts[inst]
+            .results
+            .first()
+            .copied()
+            .expect("the op has a result")
+    }
+
+    pub(super) fn constant(&mut self, ty: TileType, bits: u64) -> Value {
+        self.b.const_bits(bits, ty)
+    }
+
+    pub(super) fn int(&mut self, n: i64) -> Value {
+        self.constant(TileType::scalar(Elem::I32), n as u32 as u64)
+    }
+
+    /// The same number everywhere.
+    pub(super) fn int_like(&mut self, n: i64, like: Value) -> Value {
+        let ty = self.b.ty(like);
+        let bits = n as u64 & (u64::MAX >> (64 - ty.elem.bits()));
+        self.constant(ty, bits)
+    }
+
+    /// A value of a type.
+    pub(super) fn value(&mut self, ty: TileType) -> Value {
+        self.value_from(ty, MAX_MAKING)
+    }
+
+    fn value_from(&mut self, ty: TileType, fuel: usize) -> Value {
+        if self.random.chance(80) {
+            let fitting: Vec<Value> = self
+                .values
+                .iter()
+                .copied()
+                .filter(|&v| self.b.ty(v) == ty)
+                .collect();
+            if !fitting.is_empty() {
+                // Of two the later one, so that chains grow.
+                let (a, b) = (
+                    self.random.below(fitting.len()),
+                    self.random.below(fitting.len()),
+                );
+                return fitting[a.max(b)];
+            }
+        }
+        let value = self.make(ty, fuel);
+        if self.random.chance(50) {
+            self.values.push(value);
+        }
+        value
+    }
+
+    fn make(&mut self, ty: TileType, fuel: usize) -> Value {
+        let scalar = ty.is_scalar();
+        let can = |possible: bool, weight: usize| if possible && fuel > 0 { weight } else { 0 };
+        let int = ty.elem.is_int() && ty.elem != Elem::I1;
+        let weights = [
+            12,
+            can(!scalar, 15),
+            can(true, 15),
+            can(ty.elem == Elem::I32 && ty.shape.rank() == 1, 40),
+            can(!scalar, 30),
+            can(ty.elem == Elem::I1, 40),
+            can(ty.elem == Elem::I32 && scalar, 10),
+            can(int && !scalar, 10),
+        ];
+        match self.random.weighted(&weights) {
+            0 => {
+                let bits = number(&mut self.random, ty.elem);
+                self.constant(ty, bits)
+            }
+            1 => {
+                let x = self.value_from(TileType::scalar(ty.elem), fuel - 1);
+                self.b.splat(x, ty)
+            }
+            2 => self.cast_to(ty, fuel),
+            3 => {
+                let start = self.random.pick(&[0, 0, 0, 1, 16, -5, 1000]);
+                self.b.arange(start, ty)
+            }
+            4 => self.from_fewer_dims(ty, fuel),
+            5 => {
+                let elem = if self.random.chance(70) {
+                    Elem::I32
+                } else {
+                    self.elem()
+                };
+                let from = ty.with_elem(elem);
+                let (a, b) = (
+                    self.value_from(from, fuel - 1),
+                    self.value_from(from, fuel - 1),
+                );
+                match elem.is_int() {
+                    true => {
+                        let pred = self.random.pick(IntPred::ALL);
+                        self.b.icmp(a, b, pred)
+                    }
+                    false if elem.bits() > 8 => {
+                        let pred = self.random.pick(FloatPred::ALL);
+                        self.b.fcmp(a, b, pred)
+                    }
+                    false => self.constant(ty, 1),
+                }
+            }
+            6 => {
+                let axis = self.random.below(3) as u8;
+                match self.random.chance(50) {
+                    true => self.b.program_id(axis),
+                    false => self.b.num_programs(axis),
+                }
+            }
+            // Index arithmetic, which the axis analysis follows.
+            _ => {
+                let x = self.value_from(ty, fuel - 1);
+                let factor = self.random.pick(&[1, 2, 4, 8, 16, 3, 64]);
+                let factor = self.int_like(factor, x);
+                match self.random.below(5) {
+                    0 => self.b.imul(x, factor),
+                    1 => self.b.udiv(x, factor),
+                    2 => self.b.urem(x, factor),
+                    3 => self.b.and(x, factor),
+                    _ => self.b.iadd(x, factor),
+                }
+            }
+        }
+    }
+
+    /// A value of another element type, converted.
+    fn cast_to(&mut self, ty: TileType, fuel: usize) -> Value {
+        let casts: Vec<TileOp> = TileOp::ALL
+            .iter()
+            .copied()
+            .filter(|op| way(op.info().rule) == Way::Elementwise && op.info().result_is_given)
+            .collect();
+        for _ in 0..12 {
+            let from = ty.with_elem(self.elem());
+            let op = self.random.pick(&casts);
+            let attrs = self.attributes(op);
+            if fits(op, &[from], &attrs, &[ty]) {
+                let x = self.value_from(from, fuel - 1);
+                return self.emit(op, &[x], &attrs, &[ty]);
+            }
+        }
+        let bits = number(&mut self.random, ty.elem);
+        self.constant(ty, bits)
+    }
+
+    /// A block made of one with fewer dimensions, repeated along the others.
+    fn from_fewer_dims(&mut self, ty: TileType, fuel: usize) -> Value {
+        let rank = ty.shape.rank();
+        let dropped: Vec<usize> = (0..rank).filter(|_| self.random.chance(50)).collect();
+        if dropped.is_empty() {
+            return self.value_from(ty, fuel - 1);
+        }
+        let mut shape = ty.shape;
+        for &dim in dropped.iter().rev() {
+            shape = shape.without_dim(dim);
+        }
+        let mut x = self.value_from(ty.with_shape(shape), fuel - 1);
+        for &dim in &dropped {
+            x = self.b.expand_dims(x, dim as u8);
+        }
+        if self.b.ty(x) == ty {
+            x
+        } else {
+            self.b.broadcast(x, ty)
+        }
+    }
+
+    /// The attributes that an op needs.
+    fn attributes(&mut self, op: TileOp) -> Vec<Attr> {
+        let random = &mut self.random;
+        op.info()
+            .required
+            .iter()
+            .filter_map(|&key| {
+                Some(match key {
+                    "ipred" => make::ipred(random.pick(IntPred::ALL)),
+                    "fpred" => make::fpred(random.pick(FloatPred::ALL)),
+                    "nan" => make::nan(random.pick(NanRule::ALL)),
+                    "round" => make::round(random.pick(Rounding::ALL)),
+                    _ => return None,
+                })
+            })
+            .collect()
+    }
+
+    /// An op of the table on blocks of one shape.
+    pub(super) fn elementwise(&mut self) {
+        let shape = self.shape();
+        for _ in 0..60 {
+            let op = self.random.pick(TileOp::ALL);
+            match way(op.info().rule) {
+                Way::Elementwise => {}
+                Way::Approximate if self.inexact => self.exact = false,
+                Way::Approximate | Way::Other => continue,
+            }
+            let elem = self.elem();
+            let mut types = vec![TileType::block(elem, shape); op.info().operands.len()];
+            if op.info().rule == TypeRule::Select {
+                types[0] = types[0].with_elem(Elem::I1);
+            }
+            let given = match op.info().result_is_given {
+                true => vec![TileType::block(self.elem(), shape)],
+                false => Vec::new(),
+            };
+            let attrs = self.attributes(op);
+            if fits(op, &types, &attrs, &given) {
+                let args: Vec<Value> = types.iter().map(|&ty| self.value(ty)).collect();
+                let value = self.emit(op, &args, &attrs, &given);
+                return self.values.push(value);
+            }
+        }
+    }
+
+    /// Appends an op, its operands changed so that its result is specified.
+    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], given: &[TileType]) -> Value {
+        let mut args = args.to_vec();
+        match op {
+            TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => {
+                args[1] = self.divisor(args[1]);
+            }
+            // The bits of a NaN are open.
+            TileOp::Bitcast if self.b.ty(args[0]).elem.is_float() => {
+                if self.b.ty(args[0]).elem.bits() > 8 {
+                    let zero = self.constant(self.b.ty(args[0]), 0);
+                    let is_number = self.b.fcmp(args[0], args[0], FloatPred::Ord);
+                    args[0] = self.b.select(is_number, args[0], zero);
+                }
+            }
+            _ => {}
+        }
+        self.one(op, &args, attrs, given)
+    }
+
+    /// A positive number made of `x`, or a constant.
+    fn divisor(&mut self, x: Value) -> Value {
+        if self.random.chance(40) {
+            let n = self.random.pick(&[1, 2, 3, 7, 8, 64, 100, 127]);
+            return self.int_like(n, x);
+        }
+        let ty = self.b.ty(x);
+        let (max, one) = (
+            (u64::MAX >> (64 - ty.elem.bits())) >> 1,
+            self.int_like(1, x),
+        );
+        let max = self.constant(ty, max);
+        let positive = self.b.and(x, max);
+        self.b.or(positive, one)
+    }
+
+    /// A block from a block of another shape: expanded, repeated, or spread.
+    pub(super) fn reshape(&mut self) {
+        let ty = TileType::block(self.elem(), self.shape());
+        if ty.is_scalar() {
+            return;
+        }
+        let value = self.from_fewer_dims(ty, 2);
+        self.values.push(value);
+    }
+
+    /// A promise about a value that keeps it.
+    pub(super) fn hint(&mut self) {
+        let shape = self.shape();
+        let elem = self.random.pick(&[Elem::I32, Elem::I64]);
+        let ty = TileType::block(elem, shape);
+        let rank = shape.rank().max(1);
+        let value = match self.random.below(3) {
+            0 => {
+                let x = self.value(ty);
+                let n = 1 << self.random.below(5);
+                let mask = self.int_like(-n, x);
+                let x = self.b.and(x, mask);
+                self.b
+                    .assume_multiple(x, std::iter::repeat_n(n as u32, rank).collect())
+            }
+            1 if shape.rank() == 1 => {
+                let range = self.b.arange(0, ty.with_elem(Elem::I32));
+                let start = self.random.between(-20, 200);
+                let start = self.int(start);
+                let start = self.b.splat(start, ty.with_elem(Elem::I32));
+                let x = self.b.iadd(range, start);
+                self.b
+                    .assume_contiguous(x, std::iter::once(shape.extent(0) as u32).collect())
+            }
+            _ => {
+                let x = self.value(TileType::scalar(elem));
+                let x = self.b.to_shape(x, shape);
+                let extents = match shape.is_scalar() {
+                    true => std::iter::once(1).collect(),
+                    false => shape.extents().map(|e| e as u32).collect(),
+                };
+                self.b.assume_constant(x, extents)
+            }
+        };
+        self.values.push(value);
+    }
+
+    /// A scalar of a shape-less type, for conditions.
+    pub(super) fn condition_value(&mut self) -> Value {
+        self.value(TileType::block(Elem::I1, Shape::SCALAR))
+    }
+}
+
+/// Whether the op takes operands of these types.
+fn fits(op: TileOp, args: &[TileType], attrs: &[Attr], given: &[TileType]) -> bool {
+    let operands = Operands::<Tile> { args, attrs, given };
+    Tile::result_types(op, &operands).is_ok()
+}

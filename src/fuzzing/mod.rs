@@ -1,0 +1,95 @@
+//! Fuzzing: generators of test cases, the oracles that judge them, and the loop that runs them.
+//!
+//! Each target is a module with a function from a seed to a [`Verdict`]; a case depends on its seed alone, so a
+//! failure is repeated by its number. The files in the top-level folder `fuzz/` only call [`run`]; each runs
+//! for a second under `cargo test`, longer if the environment says so.
+//!
+//! | target | cases | oracles |
+//! |---|---|---|
+//! | [`tile_ir`] | valid kernels with their arguments | verifier, interpreter before and after the passes, emulator, text |
+//! | [`ir_text`] | broken and strange texts of kernels | no panic; what verifies compiles |
+//! | [`ptx_text`] | broken and strange PTX | no panic; the step limit holds |
+//! | [`layouts`] | conversions between random layouts | simulation of the plan |
+//!
+//! Not part of the crate's promises.
+
+pub mod generate;
+pub mod ir_text;
+pub mod layouts;
+pub mod mutate;
+pub mod ptx_text;
+pub mod random;
+pub mod shrink;
+pub mod tile_ir;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a target runs, in seconds; a number.
+pub const SECONDS: &str = "TILELIFT_FUZZ_SECONDS";
+/// The first seed. With it set and no time given, that one case runs alone.
+pub const SEED: &str = "TILELIFT_FUZZ_SEED";
+
+/// What became of a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every oracle agreed; what was notable about the case, to be counted.
+    Passed(Vec<&'static str>),
+    /// It could not be judged.
+    Skipped(&'static str),
+    /// An oracle disagreed: all that is needed to understand and repeat it.
+    Failed(String),
+}
+
+/// Counts of verdicts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Cases that passed.
+    pub passed: u64,
+    /// Cases that could not be judged, by reason.
+    pub skipped: BTreeMap<&'static str, u64>,
+    /// Notable things about those that passed.
+    pub notes: BTreeMap<&'static str, u64>,
+    /// Seeds and reports of those that failed.
+    pub failures: Vec<(u64, String)>,
+}
+
+/// Failures after which a run ends.
+const MAX_FAILURES: usize = 8;
+
+/// Runs `check` on one seed after the other until the time is up, and prints the counts.
+pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
+    let number = |key: &str| std::env::var(key).ok()?.parse::<u64>().ok();
+    let (seconds, seed) = (number(SECONDS), number(SEED));
+    let start = Instant::now();
+    let limit = Duration::from_secs(seconds.unwrap_or(1));
+    let only_one = seed.is_some() && seconds.is_none();
+    let mut report = Report::default();
+    for seed in seed.unwrap_or(0).. {
+        match check(seed) {
+            Verdict::Passed(notes) => {
+                report.passed += 1;
+                for note in notes {
+                    *report.notes.entry(note).or_default() += 1;
+                }
+            }
+            Verdict::Skipped(reason) => *report.skipped.entry(reason).or_default() += 1,
+            Verdict::Failed(message) => {
+                eprintln!("{name}: seed {seed} failed: {message}");
+                report.failures.push((seed, message));
+            }
+        }
+        if only_one || start.elapsed() > limit || MAX_FAILURES <= report.failures.len() {
+            break;
+        }
+    }
+    eprintln!(
+        "{name}: {} passed {:?}, {} failed, skipped {:?}, {:.1} s",
+        report.passed,
+        report.notes,
+        report.failures.len(),
+        report.skipped,
+        start.elapsed().as_secs_f64()
+    );
+    report
+}

@@ -1,0 +1,259 @@
+//! Makes a failing kernel smaller as long as it fails in the same way.
+//!
+//! Greedy: each instruction in turn, from the last, is left out, its results replaced by an operand of the same type,
+//! by what a loop starts with, or by zero; choices are replaced by one of their regions. What then is dead goes too.
+//! Rounds repeat until nothing changes or the time is up.
+
+use std::time::{Duration, Instant};
+
+use super::generate::{Argument, Case};
+use super::tile_ir::{Judgement, judge};
+use crate::ir::attrs::make;
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::types::Elem;
+use crate::verify::verify;
+
+/// Time for one failure.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The smallest case found that fails as `kind` says.
+pub(super) fn shrink(case: &Case, kind: &str) -> Case {
+    let start = Instant::now();
+    let mut best = case.clone();
+    let fails = |case: &Case| {
+        verify(&case.func).is_ok()
+            && matches!(judge(case), Judgement::Failed(failure) if failure.kind == kind)
+    };
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    loop {
+        let mut changed = shrink_launch(&mut best, &fails);
+        let mut insts: Vec<Inst> = best
+            .func
+            .all_blocks()
+            .iter()
+            .flat_map(|&b| best.func.order.insts(b).to_vec())
+            .collect();
+        insts.reverse();
+        for inst in insts {
+            if LIMIT < start.elapsed() {
+                changed = false;
+                break;
+            }
+            if best.func.order.block_of(inst).is_none() {
+                continue;
+            }
+            for func in smaller(&best.func, inst) {
+                let candidate = Case {
+                    func,
+                    ..best.clone()
+                };
+                if fails(&candidate) {
+                    best = candidate;
+                    changed = true;
+                    break;
+                }
+            }
+        }
+        if !changed {
+            break;
+        }
+    }
+    drop_parameters(&mut best);
+    std::panic::set_hook(hook);
+    best
+}
+
+/// Fewer programs and warps, no fusion.
+fn shrink_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
+    let mut changed = false;
+    let mut attempt = |best: &mut Case, change: &dyn Fn(&mut Case)| {
+        let mut candidate = best.clone();
+        change(&mut candidate);
+        if fails(&candidate) {
+            *best = candidate;
+            changed = true;
+        }
+    };
+    if best.grid != [1, 1, 1] {
+        attempt(best, &|case| case.grid = [1, 1, 1]);
+    }
+    let warps = best.func.num_warps();
+    if warps > 1 {
+        attempt(best, &|case| case.func.set_num_warps(1));
+        attempt(best, &|case| case.func.set_num_warps(warps / 2));
+    }
+    if best.options.fp_fusion {
+        attempt(best, &|case| case.options.fp_fusion = false);
+    }
+    changed
+}
+
+/// The function without an instruction, in several ways.
+fn smaller(func: &TileFunction, inst: Inst) -> Vec<TileFunction> {
+    let data = &func.dfg.insts[inst];
+    let mut out = Vec::new();
+    if data.op.info().effect == Effect::Terminator || data.op == TileOp::Const {
+        return out;
+    }
+    if data.results.is_empty() {
+        out.push(without(func, inst, &[]));
+        return out;
+    }
+    let fallback = |func: &mut TileFunction, value: Value, choice: Option<Value>| {
+        choice.or_else(|| zero_before(func, inst, value))
+    };
+    let choices: Vec<Vec<Option<Value>>> = match data.op {
+        TileOp::For => vec![data.args[3..].iter().copied().map(Some).collect()],
+        TileOp::If => {
+            for index in 0..2 {
+                out.push(inline(func, inst, data.blocks[index].block));
+            }
+            Vec::new()
+        }
+        TileOp::While => vec![vec![None; data.results.len()]],
+        _ => {
+            let ty = func.dfg.ty(data.results[0]);
+            let mut ways: Vec<Vec<Option<Value>>> = data
+                .args
+                .iter()
+                .filter(|&&arg| data.results.len() == 1 && func.dfg.ty(arg) == ty)
+                .map(|&arg| vec![Some(arg)])
+                .collect();
+            ways.insert(0, vec![None; data.results.len()]);
+            ways
+        }
+    };
+    for choice in choices {
+        let mut copy = func.clone();
+        let mut with = Vec::new();
+        for (&result, choice) in data.results.iter().zip(choice) {
+            match fallback(&mut copy, result, choice) {
+                Some(value) => with.push((result, value)),
+                None => break,
+            }
+        }
+        if with.len() == data.results.len() {
+            out.push(without(&copy, inst, &with));
+        }
+    }
+    out
+}
+
+/// A zero of the value's type before an instruction; none for pointers.
+fn zero_before(func: &mut TileFunction, inst: Inst, value: Value) -> Option<Value> {
+    let ty = func.dfg.ty(value);
+    if !matches!(ty.elem, Elem::Num(_)) {
+        return None;
+    }
+    let mut data = InstData::new(TileOp::Const, &[]);
+    data.attrs.push(make::value(0));
+    let constant = func.dfg.make_inst(data, &[ty]);
+    let block = func.order.block_of(inst)?;
+    let index = func.order.insts(block).iter().position(|&i| i == inst)?;
+    func.order.insert(block, index, constant);
+    func.dfg.single_result(constant)
+}
+
+fn without(func: &TileFunction, inst: Inst, replacements: &[(Value, Value)]) -> TileFunction {
+    let mut func = func.clone();
+    if let Some(block) = func.order.block_of(inst) {
+        func.order.retain(block, |i| i != inst);
+    }
+    replace(&mut func, replacements);
+    clean(&mut func);
+    func
+}
+
+/// A choice replaced by one of its regions.
+fn inline(func: &TileFunction, inst: Inst, region: Block) -> TileFunction {
+    let mut func = func.clone();
+    let Some(outer) = func.order.block_of(inst) else {
+        return func;
+    };
+    let mut body = func.order.insts(region).to_vec();
+    let end = body.pop();
+    let yields = end.map_or_else(Default::default, |end| func.dfg.insts[end].args.clone());
+    let with: Vec<(Value, Value)> = func.dfg.insts[inst]
+        .results
+        .iter()
+        .copied()
+        .zip(yields)
+        .collect();
+    func.order.replace(region, Vec::new());
+    let insts: Vec<Inst> = func
+        .order
+        .insts(outer)
+        .iter()
+        .flat_map(|&i| if i == inst { body.clone() } else { vec![i] })
+        .collect();
+    func.order.replace(outer, insts);
+    replace(&mut func, &with);
+    clean(&mut func);
+    func
+}
+
+fn replace(func: &mut TileFunction, with: &[(Value, Value)]) {
+    for block in func.all_blocks() {
+        for inst in func.order.insts(block).to_vec() {
+            func.dfg.map_uses(inst, |value| {
+                with.iter()
+                    .find(|(from, _)| *from == value)
+                    .map_or(value, |&(_, to)| to)
+            });
+        }
+    }
+}
+
+/// Takes out pure instructions without use; not by the pass, which may be at fault.
+fn clean(func: &mut TileFunction) {
+    loop {
+        let mut used = std::collections::BTreeSet::new();
+        for block in func.all_blocks() {
+            for &inst in func.order.insts(block) {
+                used.extend(func.dfg.uses(inst));
+            }
+        }
+        let mut changed = false;
+        for block in func.all_blocks() {
+            let dfg = &func.dfg;
+            func.order.retain(block, |inst| {
+                let data = &dfg.insts[inst];
+                let pure = matches!(data.op.info().effect, Effect::Pure | Effect::Read);
+                let keep = !pure || data.results.iter().any(|v| used.contains(v));
+                changed |= !keep;
+                keep
+            });
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Parameters that nothing uses go, with their arguments.
+fn drop_parameters(case: &mut Case) {
+    let func = &mut case.func;
+    let mut used = std::collections::BTreeSet::new();
+    for block in func.all_blocks() {
+        for &inst in func.order.insts(block) {
+            used.extend(func.dfg.uses(inst));
+        }
+    }
+    let params = func.params().to_vec();
+    let kept: Vec<usize> = (0..params.len())
+        .filter(|&i| used.contains(&params[i]))
+        .collect();
+    let pick = |i: &usize| -> Argument { case.args[*i].clone() };
+    case.args = kept.iter().map(pick).collect();
+    func.param_names = kept.iter().map(|&i| func.param_names[i].clone()).collect();
+    func.param_hints = kept.iter().map(|&i| func.param_hints[i]).collect();
+    let entry = func.entry;
+    func.dfg.blocks[entry].params = kept.iter().map(|&i| params[i]).collect();
+    for (i, &old) in kept.iter().enumerate() {
+        func.dfg.values[params[old]].def = crate::ir::dfg::ValueDef::Param(entry, i as u16);
+    }
+}

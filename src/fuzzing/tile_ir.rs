@@ -1,0 +1,320 @@
+//! The target `tile_ir`: generated kernels against every oracle there is.
+//!
+//! 1. A generated kernel verifies, and its text comes back the same.
+//! 2. The interpreter runs it without a report.
+//! 3. It compiles for every target, or needs more shared memory than there is; the text compiles to the same bytes.
+//! 4. After the passes on tiles the interpreter computes the same (where the IR leaves nothing open and fusion is off;
+//!    NaNs equal NaNs).
+//! 5. The emulator, with every check on and under several seeds, leaves each buffer bit for bit as the interpreter
+//!    after the passes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Verdict;
+use super::generate::{Argument, Case, case};
+use super::shrink::shrink;
+use crate::compile::{CompileError, CompiledKernel, Snapshot, compile, compile_with};
+use crate::emu;
+use crate::interp;
+use crate::ir::attrs::Attrs;
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::ir::types::Scalar;
+use crate::settings::Target;
+use crate::text::number::format_of;
+use crate::text::parse::parse_tile;
+use crate::text::print::print;
+use crate::verify::verify;
+
+/// Instructions that the interpreter may execute.
+const INTERPRETER_STEPS: u64 = 200_000;
+/// Warp instructions that the emulator may execute.
+const EMULATOR_STEPS: u64 = 20_000_000;
+/// Schedules to try.
+const SCHEDULES: u64 = 2;
+
+/// What an oracle found: a name for the kind of failure, and the details.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Failure {
+    pub(super) kind: &'static str,
+    pub(super) details: String,
+}
+
+pub(super) enum Judgement {
+    Passed(Vec<&'static str>),
+    Skipped(&'static str),
+    Failed(Failure),
+}
+
+/// Judges the case of a seed; a failure is shrunk.
+pub fn check(seed: u64) -> Verdict {
+    let case = match catch_unwind(|| case(seed)) {
+        Ok(case) => case,
+        Err(_) => return Verdict::Failed("the generator panicked".into()),
+    };
+    match judge(&case) {
+        Judgement::Passed(notes) => Verdict::Passed(notes),
+        Judgement::Skipped(reason) => Verdict::Skipped(reason),
+        Judgement::Failed(failure) => {
+            let small = shrink(&case, failure.kind);
+            let details = match judge(&small) {
+                Judgement::Failed(failure) => failure.details,
+                Judgement::Passed(_) | Judgement::Skipped(_) => failure.details,
+            };
+            Verdict::Failed(format!("{}\n{details}\n{}", failure.kind, show(&small)))
+        }
+    }
+}
+
+/// The case as a file test, its data by other numbers of the kind.
+pub(super) fn show(case: &Case) -> String {
+    let args = case.func.param_names.iter().zip(&case.args);
+    let args: Vec<String> = args
+        .map(|(name, arg)| match arg {
+            Argument::Buffer(scalar, bytes) => {
+                let count = bytes.len() / scalar.bytes() as usize;
+                format!("{name}={scalar}[{count}] uniform(1,-9,9) special")
+            }
+            Argument::Number(elem, bits) => format!("{name}={elem}:{bits:#x}"),
+        })
+        .collect();
+    let [x, y, z] = case.grid;
+    format!(
+        "; {} {:?} exact {}\n; run: grid({x},{y},{z}) {}\n{}",
+        case.target,
+        case.options,
+        case.exact,
+        args.join(" "),
+        print(&case.func)
+    )
+}
+
+/// Runs every oracle on a case; a panic is a failure.
+pub(super) fn judge(case: &Case) -> Judgement {
+    catch_unwind(AssertUnwindSafe(|| oracles(case))).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+        Judgement::Failed(Failure {
+            kind: "panic",
+            details: text.unwrap_or_default(),
+        })
+    })
+}
+
+fn oracles(case: &Case) -> Judgement {
+    match try_oracles(case) {
+        Ok(judgement) => judgement,
+        Err(failure) => Judgement::Failed(failure),
+    }
+}
+
+fn fail(kind: &'static str) -> impl Fn(String) -> Failure {
+    move |details| Failure { kind, details }
+}
+
+fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
+    let func = &case.func;
+    verify(func).map_err(|e| fail("generator: invalid")(e.to_string()))?;
+    let text = print(func);
+    let parsed = parse_tile(&text).map_err(|e| fail("text: does not parse")(format!("{e:?}")))?;
+    if print(&parsed) != text {
+        return Err(fail("text: changes")(print(&parsed)));
+    }
+
+    let before = match interpret(func, case) {
+        Ok(buffers) => buffers,
+        Err(e) if is_step_limit(&e) => return Ok(Judgement::Skipped("interpreter's step limit")),
+        Err(e) => return Err(fail("generator: undefined")(e.to_string())),
+    };
+
+    let mut notes = Vec::new();
+    let mut chosen = None;
+    for target in Target::ALL {
+        let mut last = None;
+        let result = compile_with(func, target, &case.options, &mut |_, snapshot| {
+            if let Snapshot::Tile(tile) = snapshot
+                && target == case.target
+            {
+                last = Some(tile.clone());
+            }
+        });
+        match result {
+            Ok(kernel) if target == case.target => chosen = Some((kernel, last)),
+            Ok(_) => {}
+            Err(CompileError::SharedMemory { .. }) => notes.push("too much shared memory"),
+            Err(e) => return Err(fail("does not compile")(format!("{target}: {e}"))),
+        }
+    }
+    let Some((kernel, Some(tile))) = chosen else {
+        return Ok(Judgement::Skipped("too much shared memory"));
+    };
+    let again = compile(&parsed, case.target, &case.options)
+        .map_err(|e| fail("text: does not compile")(e.to_string()))?;
+    if again.ptx != kernel.ptx {
+        return Err(fail("not deterministic")(String::new()));
+    }
+
+    let after = interpret(&tile, case)
+        .map_err(|e| fail("passes: undefined")(format!("{e}\n{}", print(&tile))))?;
+    if case.exact && !case.options.fp_fusion {
+        notes.push("compared before and after the passes");
+        for (i, ((scalar, x), (_, y))) in before.iter().zip(&after).enumerate() {
+            if let Some(at) = first_difference(*scalar, x, y) {
+                return Err(fail("passes: other result")(format!(
+                    "buffer {i} ({scalar}) element {at}\n{}",
+                    print(&tile)
+                )));
+            }
+        }
+    }
+    for seed in 0..SCHEDULES {
+        let found = match emulate(&kernel, case, seed) {
+            Ok(found) => found,
+            Err(e) if e.contains("step limit") => {
+                return Ok(Judgement::Skipped("emulator's step limit"));
+            }
+            Err(e) => {
+                return Err(fail("emulator: fault")(format!("{e}\n{}", kernel.ptx)));
+            }
+        };
+        for (i, ((scalar, x), y)) in after.iter().zip(&found).enumerate() {
+            if let Some(at) = x.iter().zip(y).position(|(a, b)| a != b) {
+                let size = scalar.bytes() as usize;
+                let start = at / size * size;
+                return Err(fail("emulator: other result")(format!(
+                    "buffer {i} ({scalar}) element {}: interpreter {:02x?}, emulator {:02x?}\n{}\n{}",
+                    at / size,
+                    &x[start..start + size],
+                    &y[start..start + size],
+                    print(&tile),
+                    kernel.ptx
+                )));
+            }
+        }
+    }
+    note_shape(func, &kernel, &mut notes);
+    Ok(Judgement::Passed(notes))
+}
+
+/// What a kernel covers, so that a generator that makes only trivial ones is noticed.
+fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'static str>) {
+    let blocks = func.all_blocks();
+    let mut insts = blocks.iter().flat_map(|&b| func.order.insts(b));
+    let has = |op: TileOp| {
+        blocks
+            .iter()
+            .flat_map(|&b| func.order.insts(b))
+            .any(|&i| func.dfg.insts[i].op == op)
+    };
+    if has(TileOp::For) || has(TileOp::While) {
+        notes.push("with loops");
+    }
+    if has(TileOp::Reduce) {
+        notes.push("with reductions");
+    }
+    if insts.any(|&i| func.dfg.insts[i].volatile().is_some()) {
+        notes.push("with volatile loads");
+    }
+    if kernel.meta.shared > 0 {
+        notes.push("with shared memory");
+    }
+    if kernel.meta.shared > 4096 {
+        notes.push("with more than 4 KB of it");
+    }
+    if kernel.stats.layouts.conversions > 0 {
+        notes.push("with conversions");
+    }
+    if kernel.ptx.contains(".v4") {
+        notes.push("with wide accesses");
+    }
+}
+
+fn is_step_limit(error: &interp::InterpError) -> bool {
+    matches!(error.kind, interp::InterpErrorKind::StepLimit(_))
+}
+
+type Buffers = Vec<(Scalar, Vec<u8>)>;
+
+/// The buffers as the interpreter leaves them.
+fn interpret(func: &TileFunction, case: &Case) -> Result<Buffers, interp::InterpError> {
+    let mut memory = interp::Memory::new();
+    let args: Vec<interp::Arg> = case
+        .args
+        .iter()
+        .map(|arg| match arg {
+            Argument::Buffer(_, bytes) => interp::Arg::Ptr(memory.alloc_bytes(bytes)),
+            Argument::Number(_, bits) => interp::Arg::Bits(*bits),
+        })
+        .collect();
+    let launch = interp::Launch {
+        grid: case.grid,
+        args: &args,
+    };
+    let options = interp::Options {
+        step_limit: INTERPRETER_STEPS,
+        ..interp::Options::default()
+    };
+    interp::run(func, &launch, &mut memory, &options)?;
+    let buffers = case.args.iter().zip(&args).filter_map(|(arg, place)| {
+        let (Argument::Buffer(scalar, bytes), interp::Arg::Ptr(address)) = (arg, place) else {
+            return None;
+        };
+        let bytes = memory
+            .read(*address, bytes.len())
+            .expect("the whole buffer was written before the launch");
+        Some((*scalar, bytes.to_vec()))
+    });
+    Ok(buffers.collect())
+}
+
+/// The buffers as the emulator leaves them under a schedule.
+fn emulate(kernel: &CompiledKernel, case: &Case, seed: u64) -> Result<Vec<Vec<u8>>, String> {
+    let module = emu::Module::parse(&kernel.ptx).map_err(|e| e.to_string())?;
+    let mut memory = emu::Memory::new();
+    let mut buffers = Vec::new();
+    let args: Vec<emu::Arg> = case
+        .args
+        .iter()
+        .map(|arg| match arg {
+            Argument::Buffer(_, bytes) => {
+                let address = memory.alloc_bytes(bytes);
+                buffers.push((address, bytes.len()));
+                emu::Arg::pointer(address)
+            }
+            Argument::Number(elem, bits) => {
+                emu::Arg::bytes(&bits.to_le_bytes()[..elem.bytes() as usize])
+            }
+        })
+        .collect();
+    let launch = emu::Launch {
+        grid: case.grid,
+        block: [32 * kernel.meta.num_warps, 1, 1],
+        shared_bytes: kernel.meta.shared,
+        args: &args,
+        options: emu::Options {
+            seed,
+            step_limit: EMULATOR_STEPS,
+            ..emu::Options::default()
+        },
+    };
+    emu::run(&module, &kernel.meta.name, &launch, &mut memory).map_err(|e| e.to_string())?;
+    let read = |&(address, bytes): &(u64, usize)| {
+        memory
+            .read(address, bytes)
+            .expect("the whole buffer was written before the launch")
+    };
+    Ok(buffers.iter().map(read).collect())
+}
+
+/// The first element that differs; NaNs equal NaNs.
+fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
+    let size = scalar.bytes() as usize;
+    let is_nan = |bytes: &[u8]| {
+        let mut word = [0; 8];
+        word[..size].copy_from_slice(bytes);
+        format_of(scalar).is_some_and(|f| f.to_f64(u64::from_le_bytes(word)).is_nan())
+    };
+    x.chunks(size)
+        .zip(y.chunks(size))
+        .position(|(a, b)| a != b && !(is_nan(a) && is_nan(b)))
+}
