@@ -177,7 +177,12 @@ fn inline(func: &TileFunction, inst: Inst, region: Block) -> TileFunction {
     let mut body = func.order.insts(region).to_vec();
     let end = body.pop();
     let yields = end.map_or_else(Default::default, |end| func.dfg.insts[end].args.clone());
-    let with: Vec<(Value, Value)> = func.dfg.insts[inst].results.iter().copied().zip(yields).collect();
+    let with: Vec<(Value, Value)> = func.dfg.insts[inst]
+        .results
+        .iter()
+        .copied()
+        .zip(yields)
+        .collect();
     func.order.replace(region, Vec::new());
     let insts: Vec<Inst> = func
         .order

@@ -37,6 +37,13 @@ impl Order {
         self.parent[inst] = Some(block).into();
     }
 
+    /// Puts an instruction at position `index` of a block (at the end if there are fewer).
+    pub fn insert(&mut self, block: Block, index: usize, inst: Inst) {
+        let list = &mut self.insts[block];
+        list.insert(index.min(list.len()), inst);
+        self.parent[inst] = Some(block).into();
+    }
+
     /// Gives a block a new list of instructions; those not in it are out of order from now on.
     pub fn replace(&mut self, block: Block, insts: Vec<Inst>) {
         for &inst in &self.insts[block] {

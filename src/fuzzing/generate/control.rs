@@ -125,7 +125,9 @@ impl Generator {
         // A pointer that moves each round.
         let moving: Vec<(Pointer, i64)> = (0..self.random.below(3))
             .filter_map(|_| {
-                let from = *self.pointers.get(self.random.below(self.pointers.len().max(1)))?;
+                let from = *self
+                    .pointers
+                    .get(self.random.below(self.pointers.len().max(1)))?;
                 let step = (from.len - from.last - 1) / most;
                 let step = self.random.between(0, step.min(64));
                 Some((from, step))
@@ -236,19 +238,20 @@ impl Generator {
             false => self.condition_value(),
         };
         let mut types = self.carried_types();
-        let choices: Option<(Pointer, Pointer)> = (self.random.chance(30) && !self.pointers.is_empty())
-            .then(|| {
-                let first = self.pointers[self.random.below(self.pointers.len())];
-                let ty = self.b.ty(first.value);
-                let same: Vec<Pointer> = self
-                    .pointers
-                    .iter()
-                    .copied()
-                    .filter(|p| self.b.ty(p.value) == ty)
-                    .collect();
-                (first, self.random.pick(&same))
-            })
-            .filter(|(a, b)| a.last.max(b.last) < a.len.min(b.len));
+        let choices: Option<(Pointer, Pointer)> = (self.random.chance(30)
+            && !self.pointers.is_empty())
+        .then(|| {
+            let first = self.pointers[self.random.below(self.pointers.len())];
+            let ty = self.b.ty(first.value);
+            let same: Vec<Pointer> = self
+                .pointers
+                .iter()
+                .copied()
+                .filter(|p| self.b.ty(p.value) == ty)
+                .collect();
+            (first, self.random.pick(&same))
+        })
+        .filter(|(a, b)| a.last.max(b.last) < a.len.min(b.len));
         let numbers = types.len();
         let mut blocks = Vec::new();
         for side in 0..2 {

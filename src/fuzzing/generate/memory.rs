@@ -272,7 +272,9 @@ impl Generator {
                 let x = self.numbering(shape);
                 let bound = self.value(TileType::scalar(Elem::I32));
                 let bound = self.b.to_shape(bound, shape);
-                let pred = self.random.pick(&[IntPred::Slt, IntPred::Sge, IntPred::Ult]);
+                let pred = self
+                    .random
+                    .pick(&[IntPred::Slt, IntPred::Sge, IntPred::Ult]);
                 Some(self.b.icmp(x, bound, pred))
             }
             _ => Some(self.value(ty)),
@@ -475,9 +477,7 @@ impl Generator {
         let index = self.index(shape, site.count);
         let index = match self.b.ty(index).elem {
             Elem::I32 => index,
-            _ => self
-                .b
-                .itrunc(index, TileType::block(Elem::I32, shape)),
+            _ => self.b.itrunc(index, TileType::block(Elem::I32, shape)),
         };
         let pointers = self.site_pointers(buffer, site, index);
         self.b.barrier();
@@ -507,9 +507,7 @@ impl Generator {
                 }
             }
             1 => {
-                let address = self
-                    .b
-                    .ptr_cast(from.value, ty.with_elem(Elem::I64));
+                let address = self.b.ptr_cast(from.value, ty.with_elem(Elem::I64));
                 let step = self.random.between(0, room - 1);
                 let bytes = self.int_like(step * i64::from(scalar.bytes()), address);
                 let moved = self.b.iadd(address, bytes);

@@ -163,9 +163,7 @@ impl Generator {
     fn body(&mut self) {
         let largest = self.shapes.iter().map(|s| s.elements()).max().unwrap_or(1);
         self.scalars();
-        let statements = 4 + self
-            .random
-            .below(if largest <= 256 { 30 } else { 12 });
+        let statements = 4 + self.random.below(if largest <= 256 { 30 } else { 12 });
         self.statements(statements);
         // The last values of each kind leave the kernel, so that they are not dead.
         let mut kept = Vec::new();

@@ -58,7 +58,8 @@ impl Generator {
                 _ if elem.bits() <= 8 => continue,
                 _ if self.inexact && self.random.chance(60) => {
                     self.exact = false;
-                    self.random.pick(&[TileOp::Fadd, TileOp::Fadd, TileOp::Fmul])
+                    self.random
+                        .pick(&[TileOp::Fadd, TileOp::Fadd, TileOp::Fmul])
                 }
                 _ => self.random.pick(&[TileOp::Fmin, TileOp::Fmax]),
             };

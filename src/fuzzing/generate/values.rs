@@ -121,7 +121,13 @@ fn small_float(scalar: Scalar, x: f64) -> u64 {
 
 impl Generator {
     /// Appends an instruction with one result.
-    pub(super) fn one(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], given: &[TileType]) -> Value {
+    pub(super) fn one(
+        &mut self,
+        op: TileOp,
+        args: &[Value],
+        attrs: &[Attr],
+        given: &[TileType],
+    ) -> Value {
         let mut data = InstData::new(op, args);
         data.attrs.extend(attrs.iter().cloned());
         let inst = self.b.inst(data, given);
@@ -206,7 +212,11 @@ impl Generator {
             }
             4 => self.from_fewer_dims(ty, fuel),
             5 => {
-                let elem = if self.random.chance(70) { Elem::I32 } else { self.elem() };
+                let elem = if self.random.chance(70) {
+                    Elem::I32
+                } else {
+                    self.elem()
+                };
                 let from = ty.with_elem(elem);
                 let (a, b) = (
                     self.value_from(from, fuel - 1),
@@ -282,7 +292,11 @@ impl Generator {
         for &dim in &dropped {
             x = self.b.expand_dims(x, dim as u8);
         }
-        if self.b.ty(x) == ty { x } else { self.b.broadcast(x, ty) }
+        if self.b.ty(x) == ty {
+            x
+        } else {
+            self.b.broadcast(x, ty)
+        }
     }
 
     /// The attributes that an op needs.

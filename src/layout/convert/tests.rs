@@ -7,16 +7,6 @@ use crate::linear::gf2;
 use crate::linear::named;
 use crate::linear::shape::Shape;
 
-impl Conversion {
-    fn cost(&self, elem_bytes: u32) -> Cost {
-        match self {
-            Conversion::Identity | Conversion::Registers(_) => Cost::default(),
-            Conversion::Shuffle(plan) => plan.cost(elem_bytes),
-            Conversion::Shared(plan) => plan.cost(),
-        }
-    }
-}
-
 fn shape(extents: &[u64]) -> Shape {
     Shape::new(extents).expect("powers of two")
 }
