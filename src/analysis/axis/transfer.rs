@@ -364,7 +364,9 @@ fn all_elements(a: DimInfo, b: DimInfo) -> DimInfo {
 
 fn and(a: &AxisInfo, b: &AxisInfo) -> AxisInfo {
     let (x, mask) = if a.constant.is_some() { (b, a) } else { (a, b) };
-    let low_mask = mask.constant.filter(|&m| m >= 0 && m & (m + 1) == 0);
+    let low_mask = mask
+        .constant
+        .filter(|&m| m >= 0 && m & m.wrapping_add(1) == 0);
     if let Some(m) = low_mask {
         // A remainder by a power of two, of negative numbers too.
         let modulus = m.trailing_ones() as u8;

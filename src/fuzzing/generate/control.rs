@@ -100,7 +100,7 @@ impl Generator {
                 _ => hi,
             };
             // The counter may pass the largest number behind the last round.
-            let lo = (lo + self.random.between(0, step - 1)).min(max);
+            let lo = lo.saturating_add(self.random.between(0, step - 1)).min(max);
             return (number(self, lo), number(self, hi), number(self, step));
         }
         // The number of rounds is found at run time: hi = lo + (n & mask) * step.

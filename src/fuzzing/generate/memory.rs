@@ -72,9 +72,12 @@ impl Generator {
     }
 
     /// A new input buffer.
-    fn input(&mut self, scalar: Scalar) -> Pointer {
+    fn input(&mut self, scalar: Scalar, count: i64) -> Pointer {
         let value = self.pointer_param(scalar);
-        let len = self.random.pick(&[16, 256, 1024, 4096]);
+        let len = match self.random.chance(70) {
+            true => count * self.random.pick(&[1, 2, 2, 4]),
+            false => self.random.pick(&[16, 256, 1024, 4096]),
+        };
         let bytes = self.fill(scalar, len);
         self.args.push(Argument::Buffer(scalar, bytes));
         Pointer {
@@ -111,7 +114,7 @@ impl Generator {
         }
         let bases = fitting(self, Shape::SCALAR);
         let base = match bases.is_empty() || self.random.chance(30) {
-            true => self.input(scalar),
+            true => self.input(scalar, shape.elements() as i64),
             false => self.random.pick(&bases),
         };
         let room = base.len - base.last;
@@ -306,6 +309,12 @@ impl Generator {
     /// A load from an input buffer.
     pub(super) fn load(&mut self) {
         let (scalar, shape) = (self.pointee(), self.shape());
+        let value = self.load_of(scalar, shape);
+        self.values.push(value);
+    }
+
+    /// A load of a type.
+    pub(super) fn load_of(&mut self, scalar: Scalar, shape: Shape) -> Value {
         let (pointer, guard) = self.pointers_of(scalar, shape);
         let mut mask = self.mask(shape);
         if let Some(guard) = guard {
@@ -319,8 +328,7 @@ impl Generator {
             }
         }
         let attrs = self.access_attrs(true);
-        let value = self.one(TileOp::Load, &args, &attrs, &[]);
-        self.values.push(value);
+        self.one(TileOp::Load, &args, &attrs, &[])
     }
 
     fn programs(&self) -> i64 {

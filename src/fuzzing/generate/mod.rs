@@ -142,7 +142,7 @@ fn shapes(random: &mut Random) -> Vec<Shape> {
     for _ in 0..1 + random.below(2) {
         let bits = match random.below(10) {
             0 => random.below(3),
-            9 => random.below(MAX_LOG2_ELEMENTS + 1),
+            7.. => 6 + random.below(MAX_LOG2_ELEMENTS - 5),
             _ => 2 + random.below(8),
         };
         let rank = 1 + random.weighted(&[40, 50, 10]);
@@ -237,8 +237,7 @@ impl Generator {
             7 => self.if_else(),
             8 => self.b.barrier(),
             9 => self.hint(),
-            10 if std::env::var("NOUIP").is_err() => self.update_in_place(),
-            10 => {}
+            10 => self.update_in_place(),
             11 => self.load_stored(),
             _ => self.new_pointer(),
         }

@@ -195,6 +195,7 @@ impl Generator {
             can(ty.elem == Elem::I1, 40),
             can(ty.elem == Elem::I32 && scalar, 10),
             can(int && !scalar, 10),
+            can(1 < fuel && !scalar, 30),
         ];
         match self.random.weighted(&weights) {
             0 => {
@@ -242,7 +243,7 @@ impl Generator {
                 }
             }
             // Index arithmetic, which the axis analysis follows.
-            _ => {
+            7 => {
                 let x = self.value_from(ty, fuel - 1);
                 let factor = self.random.pick(&[1, 2, 4, 8, 16, 3, 64]);
                 let factor = self.int_like(factor, x);
@@ -253,6 +254,10 @@ impl Generator {
                     3 => self.b.and(x, factor),
                     _ => self.b.iadd(x, factor),
                 }
+            }
+            _ => {
+                let scalar = ty.elem.scalar().expect("the pool of types has numbers");
+                self.load_of(scalar, ty.shape)
             }
         }
     }

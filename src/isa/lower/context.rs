@@ -225,6 +225,10 @@ impl rules::Context for Lower<'_> {
     fn pair(&mut self, arg: Arg) -> Arg {
         match arg {
             Arg::Imm(bits) => Arg::Imm(bits & 0xffff | bits << 16 & 0xffff_0000),
+            // One register that stands for all.
+            Arg::Regs(view) if view.count == 1 => {
+                self.plain(Ptx::Join32, PtxType::B32, &[Arg::Regs(view.repeat(2))])
+            }
             other => self.plain(Ptx::Join32, PtxType::B32, &[other]),
         }
     }
@@ -350,10 +354,6 @@ impl rules::Context for Lower<'_> {
 
     fn narrow_int(&mut self, kind: &Kind) -> Option<Kind> {
         matches!(kind, Kind::I8 | Kind::I16 | Kind::I16x2).then_some(*kind)
-    }
-
-    fn word_int(&mut self, ty: &PtxType) -> Option<PtxType> {
-        (ty.bits() == 32).then_some(*ty)
     }
 
     fn wide_int(&mut self, ty: &PtxType) -> Option<PtxType> {

@@ -409,10 +409,17 @@ impl<'a> Lower<'a> {
             return Ok(());
         };
         if view.count != dest.count {
-            if !view.is_uniform() {
+            // Of operands that are numbers one register, or one pair, stands for all.
+            let (period, one) = match view.is_uniform() {
+                true => (dest.count, view.part(0, 1)),
+                false => (view.count, view),
+            };
+            if !dest.count.is_multiple_of(period) {
                 return Err(self.not_selected(self.func.dfg.insts[self.root].op));
             }
-            self.copy(dest, Arg::Regs(view.part(0, 1)), ty);
+            for start in (0..dest.count).step_by(usize::from(period)) {
+                self.copy(dest.part(start, period), Arg::Regs(one), ty);
+            }
             return Ok(());
         }
         let first_dest = self.code.regs.unit(dest, 0);

@@ -181,7 +181,9 @@ pub(super) fn eval(
                 bits: to.bits(),
             };
             if fa.is_nan() {
-                if to == Scalar::I64 { 1 << 63 } else { 0 }
+                // The top bit, where either has 64 bits.
+                let wide = to == Scalar::I64 || from == Scalar::F64;
+                u64::from(wide) << (to.bits() - 1)
             } else {
                 num::float_to_int(fa, num::Rounding::Zero, int, false)
             }
