@@ -102,7 +102,7 @@ fn every_stage_can_be_shown() {
         ("tile", "kernel @double("),
         ("opt", "kernel @double("),
         ("layout", "layout #0 = {reg="),
-        ("shared", "0 slots"),
+        ("shared", "no shared memory"),
         ("thread", "thread @double("),
         ("ptx", ".entry double"),
         ("stats", "layout conversions"),
@@ -259,9 +259,19 @@ fn wrong_command_lines_end_with_two() {
 #[test]
 fn run_lines_are_run() {
     let good = KERNEL.to_owned() + "; run: grid(1) x=f32[4] [1,2,3,4] n=3 ; expect x = [2,4,6,4]\n";
-    let output = tilelift(&["run", "-"], &good);
+    let output = tilelift(&["run", "-", "-t", "sm_80"], &good);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "<stdin>: ok\n");
+    let table = stdout(&output);
+    for row in [
+        "line 13: @double on a grid of 1 x 1 x 1 for sm_80\n",
+        "\n  interpreter  is the reference\n",
+        "\n  x: f32[4]    [2.0, 4.0, 6.0, 4.0]\n",
+        "\n  emulator     agrees on 3 schedules\n",
+        "\n  GPU          ",
+    ] {
+        assert!(table.contains(row), "{row}{table}");
+    }
+    assert!(table.ends_with("\n<stdin>: ok\n"), "{table}");
     let bad = good.replace("[2,4,6,4]", "[2,4,6,8]");
     check_failure(
         &["run", "-"],

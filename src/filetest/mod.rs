@@ -15,7 +15,8 @@
 //!   without a comment fails the test. Without a code it expects the compiler to refuse the function.
 //! - `; check: words` lines must occur in the text in this order, `; not: words` must not occur between its neighbours.
 //! - Without `check` lines the expected text of a stage is the block of comments right after the
-//!   function, compared as a whole. `BLESS=1` rewrites it in place.
+//!   function, compared as a whole. In a file with several stage tests it has a section for each, headed by the
+//!   words of the test: `; == ptx sm_80`. `BLESS=1` rewrites it in place.
 //! - `; run:` lines are described in [`run`].
 
 mod directive;
@@ -84,6 +85,8 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// What could not be tried here, each once.
     pub skipped: Vec<String>,
+    /// What `; run:` lines did.
+    pub runs: Vec<run::Summary>,
     /// The text with expectations rewritten, if that was asked for and changes it.
     pub blessed: Option<String>,
 }

@@ -28,7 +28,9 @@
 //!
 //! # Conversions
 //! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, or where operand or result has 64 bits the number
-//! whose top bit alone is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
+//! whose top bit alone is set. Results of 8 and 16 bits saturate from the one of 32 bits, so that NaN in f64 gives their
+//! end of the range. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc`
+//! keeps low bits.
 //!
 //! # Memory
 //! Memory is bytes, little-endian; a truth value is a byte, 0 or 1 when stored and non-zero for true when loaded.

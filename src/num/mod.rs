@@ -26,7 +26,7 @@ mod small;
 
 pub use approx::{cos, ex2, lg2, rsqrt, sin, tanh};
 pub use arith::{add, div, fma, mul, rcp, sqrt, sub};
-pub use convert::{Int, float_to_int, int_to_float, round_to_integral};
+pub use convert::{Int, float_to_int, float_to_saturated, int_to_float, round_to_integral};
 pub use format::{Format, Overflow};
 pub use small::{bf16, f16, fp8};
 
