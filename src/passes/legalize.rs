@@ -9,7 +9,7 @@
 //! | f32 to and from bf16 | sm_75 | on bits, nearest even by hand |
 //! | integers and f64 to and from bf16, bf16 `fcmp`, `floor`.. | below sm_90 | through f32 |
 //! | f16 `fmin`, `fmax` | sm_75 | through f32, exact |
-//! | f8 to and from other floats | everywhere | through f16 and f32: see [`eight`] |
+//! | f8 to and from other floats | everywhere | through f16 and f32: see `eight` |
 //! | `fmin`, `fmax` that propagate NaN | f64 everywhere, f32 on sm_75 | with a test for NaN |
 //!
 //! What a rewrite emits is legalized in turn, to a depth of at most `MAX_DEPTH`; the chains above end well before. Sources:
