@@ -1,1 +1,129 @@
-//! x
+//! The target `ir_text`: broken and strange texts of kernels.
+//!
+//! Reading, verifying and printing never panic; what verifies compiles for every target or is refused for its
+//! shared memory, and the interpreter runs it to an end or to an error.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Verdict;
+use super::generate::{Argument, Case, case};
+use super::mutate::{mutate, noise};
+use super::random::Random;
+use crate::compile::{CompileError, Snapshot, compile, compile_with};
+use crate::interp;
+use crate::ir::function::TileFunction;
+use crate::settings::{Options, Target};
+use crate::text::parse::{AnyFunction, Checks, parse_file, parse_file_with};
+use crate::text::print::print;
+use crate::verify::verify;
+
+/// Largest block to compile; larger ones take their time.
+const MAX_ELEMENTS: usize = 1 << 13;
+
+/// Judges the text of a seed.
+pub fn check(seed: u64) -> Verdict {
+    let mut random = Random::new(seed);
+    let mut source = case(random.below(1 << 20) as u64);
+    let text = match random.below(10) {
+        0 => noise(&mut random),
+        1 | 2 => inside(&mut random, &source),
+        _ => print(&source.func),
+    };
+    let other = print(&case(random.below(1 << 20) as u64).func);
+    let text = mutate(&mut random, &text, &other);
+    source.options = Options {
+        verify_passes: true,
+        ..source.options
+    };
+    catch_unwind(AssertUnwindSafe(|| judge(&text, &source)))
+        .unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))
+}
+
+/// The text of a kernel in the middle of its compilation, with layouts or as what a thread does.
+fn inside(random: &mut Random, case: &Case) -> String {
+    let mut texts = vec![print(&case.func)];
+    let shown = compile_with(
+        &case.func,
+        case.target,
+        &case.options,
+        &mut |_, snapshot| {
+            texts.push(match snapshot {
+                Snapshot::Tile(func) => print(func),
+                Snapshot::Thread(func) => print(func),
+            });
+        },
+    );
+    // What does not compile is the business of another target.
+    drop(shown);
+    texts.swap_remove(random.below(texts.len()))
+}
+
+fn judge(text: &str, case: &Case) -> Verdict {
+    // Without the checks of types, verification has more to find.
+    if let Ok(file) = parse_file_with(text, Checks::None) {
+        for parsed in &file.functions {
+            match &parsed.func {
+                AnyFunction::Tile(func) => drop(verify(func)),
+                AnyFunction::Thread(func) => drop(verify(func)),
+            }
+        }
+    }
+    let Ok(file) = parse_file(text) else {
+        return Verdict::Passed(vec!["does not parse"]);
+    };
+    let mut notes = Vec::new();
+    for parsed in &file.functions {
+        let AnyFunction::Tile(func) = &parsed.func else {
+            notes.push("thread level");
+            continue;
+        };
+        if verify(func).is_err() {
+            notes.push("does not verify");
+            continue;
+        }
+        let too_large = func
+            .dfg
+            .values
+            .values()
+            .any(|v| MAX_ELEMENTS < v.ty.shape.elements());
+        if too_large {
+            return Verdict::Skipped("large blocks");
+        }
+        notes.push("verifies");
+        interpret(func, case);
+        for target in Target::ALL {
+            match compile(func, target, &case.options) {
+                Ok(_) | Err(CompileError::SharedMemory { .. }) => {}
+                Err(CompileError::Internal { message, .. })
+                    if message.contains("has no form") && message.contains("f8e") =>
+                {
+                    return Verdict::Skipped("8-bit floats have no form");
+                }
+                Err(e) => return Verdict::Failed(format!("{target}: {e}\n{text}")),
+            }
+        }
+    }
+    Verdict::Passed(notes)
+}
+
+/// Runs the kernel on the arguments of another; most often they do not fit, which is an error like others.
+fn interpret(func: &TileFunction, case: &Case) {
+    let mut memory = interp::Memory::new();
+    let args: Vec<interp::Arg> = case
+        .args
+        .iter()
+        .map(|arg| match arg {
+            Argument::Buffer(_, bytes) => interp::Arg::Ptr(memory.alloc_bytes(bytes)),
+            Argument::Number(_, bits) => interp::Arg::Bits(*bits),
+        })
+        .collect();
+    let launch = interp::Launch {
+        grid: case.grid,
+        args: &args,
+    };
+    let options = interp::Options {
+        step_limit: 2000,
+        ..interp::Options::default()
+    };
+    drop(interp::run(func, &launch, &mut memory, &options));
+}

@@ -1,1 +1,130 @@
-//! x
+//! Breaks texts: small changes of a valid one reach deeper than random bytes, and both are tried.
+
+use super::random::Random;
+
+/// Numbers at which readers go wrong.
+const NUMBERS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "31",
+    "32",
+    "33",
+    "63",
+    "64",
+    "65",
+    "255",
+    "1024",
+    "4096",
+    "65536",
+    "1048576",
+    "2147483647",
+    "-2147483648",
+    "4294967295",
+    "4294967296",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "18446744073709551615",
+    "18446744073709551616",
+    "0x",
+    "0xffffffffffffffff",
+    "1e400",
+    "-0.0",
+    "nan",
+    "inf",
+];
+
+/// Bytes that mean something to one of the readers, and some that do not.
+const BYTES: &[u8] = b"{}()[]<>@%;:,.=#\"'\\/*-+&|!~^$_ \t\r\n0179aexvzXZ\x00\x7f";
+
+/// A text after a few random changes; `words` are taken from `other` too.
+pub fn mutate(random: &mut Random, text: &str, other: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    for _ in 0..1 + random.below(5) {
+        if bytes.is_empty() {
+            bytes = other.as_bytes().to_vec();
+        }
+        change(random, &mut bytes, other.as_bytes());
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Random bytes, most of which readers know.
+pub fn noise(random: &mut Random) -> String {
+    let count = random.below(400);
+    let bytes: Vec<u8> = (0..count)
+        .map(|_| match random.chance(90) {
+            true => random.pick(BYTES),
+            false => random.bits() as u8,
+        })
+        .collect();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn change(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
+    match random.below(8) {
+        0 => {
+            let at = random.below(bytes.len());
+            bytes[at] = random.pick(BYTES);
+        }
+        1 => {
+            let at = random.below(bytes.len());
+            let end = (at + 1 + random.below(8)).min(bytes.len());
+            bytes.drain(at..end);
+        }
+        2 => {
+            let at = random.below(bytes.len());
+            bytes.insert(at, random.pick(BYTES));
+        }
+        // Lines: left out, doubled, or put elsewhere.
+        3 => {
+            let line = span(random, bytes, |b| b != b'\n');
+            bytes.drain(line);
+        }
+        4 => {
+            let line = span(random, bytes, |b| b != b'\n');
+            let copy = [&bytes[line], b"\n"].concat();
+            let target = span(random, bytes, |b| b != b'\n').start;
+            bytes.splice(target..target, copy);
+        }
+        // Words: a number by another, a word by one of this text or the other.
+        5 => {
+            let number = span(random, bytes, |b| b.is_ascii_digit());
+            let with = random.pick(NUMBERS).bytes();
+            bytes.splice(number, with);
+        }
+        6 => {
+            let target = span(random, bytes, is_word);
+            let source = span(random, bytes, is_word);
+            let with = bytes[source].to_vec();
+            bytes.splice(target, with);
+        }
+        _ if other.is_empty() => {}
+        _ => {
+            let target = span(random, bytes, is_word);
+            let source = span(random, other, is_word);
+            bytes.splice(target, other[source].iter().copied());
+        }
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.' || byte == b'%'
+}
+
+/// A run of bytes of a class, the first one at or after a random place; may be empty.
+fn span(random: &mut Random, bytes: &[u8], class: impl Fn(u8) -> bool) -> std::ops::Range<usize> {
+    let at = random.below(bytes.len());
+    let mut start = (at..bytes.len())
+        .find(|&i| class(bytes[i]))
+        .unwrap_or(bytes.len());
+    while 0 < start && start < bytes.len() && class(bytes[start - 1]) {
+        start -= 1;
+    }
+    let end = (start..bytes.len())
+        .find(|&i| !class(bytes[i]))
+        .unwrap_or(bytes.len());
+    start..end
+}
