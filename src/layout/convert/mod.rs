@@ -14,13 +14,12 @@
 //! Replicated sources offer several places to read from, and replicated results need no more than one
 //! transport: both are used.
 //!
-//! Plans are pure data. The expander emits them, `simulate` runs them in tests; planning costs tens of
+//! Plans are pure data. The expander emits them, `simulate` runs them in tests and under fuzzing; planning costs tens of
 //! microseconds, so callers that ask often keep the answers by pair of layout ids.
 
 pub mod shared;
 pub mod shuffle;
-#[cfg(test)]
-mod simulate;
+pub(crate) mod simulate;
 
 use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
 use shared::SharedPlan;
