@@ -42,7 +42,7 @@ const BYTES: &[u8] = b"{}()[]<>@%;:,.=#\"'\\/*-+&|!~^$_ \t\r\n0179aexvzXZ\x00\x7
 /// A text after a few random changes; `words` are taken from `other` too.
 pub fn mutate(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
-    for _ in 0..1 + random.below(5) {
+    for _ in 0..1 + random.weighted(&[70, 20, 7, 3]) {
         if bytes.is_empty() {
             bytes = other.as_bytes().to_vec();
         }
@@ -64,7 +64,7 @@ pub fn noise(random: &mut Random) -> String {
 }
 
 fn change(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
-    match random.below(8) {
+    match random.weighted(&[1, 1, 1, 2, 2, 5, 10, 4]) {
         0 => {
             let at = random.below(bytes.len());
             bytes[at] = random.pick(BYTES);
@@ -97,21 +97,42 @@ fn change(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
         }
         6 => {
             let target = span(random, bytes, is_word);
-            let source = span(random, bytes, is_word);
-            let with = bytes[source].to_vec();
+            let with = like(random, &bytes[target.clone()], bytes).to_vec();
             bytes.splice(target, with);
         }
         _ if other.is_empty() => {}
         _ => {
             let target = span(random, bytes, is_word);
-            let source = span(random, other, is_word);
-            bytes.splice(target, other[source].iter().copied());
+            let with = like(random, &bytes[target.clone()], other).to_vec();
+            bytes.splice(target, with);
         }
     }
 }
 
 fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.' || byte == b'%'
+}
+
+/// A word of `text`, most often of the kind of `word`: another register, number, type or op.
+fn like<'a>(random: &mut Random, word: &[u8], text: &'a [u8]) -> &'a [u8] {
+    let kind = |word: &[u8]| -> Vec<u8> {
+        let letters = word.iter().take_while(|b| !b.is_ascii_digit());
+        let letters: Vec<u8> = letters.copied().collect();
+        match letters.len() {
+            // Registers and numbers.
+            0..=3 => letters,
+            _ => b"word".to_vec(),
+        }
+    };
+    let wanted = kind(word);
+    let mut found = &text[..0];
+    for _ in 0..20 {
+        found = &text[span(random, text, is_word)];
+        if kind(found) == wanted && found != word {
+            break;
+        }
+    }
+    found
 }
 
 /// A run of bytes of a class, the first one at or after a random place; may be empty.

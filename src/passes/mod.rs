@@ -6,6 +6,7 @@
 pub mod contract;
 pub mod eliminate_dead_code;
 pub mod expand;
+pub mod forget_layouts;
 pub mod hoist_invariants;
 pub mod insert_barriers;
 pub mod legalize;
@@ -28,6 +29,7 @@ use crate::settings::{Options, Target};
 use crate::verify::verify;
 use contract::contract;
 use eliminate_dead_code::eliminate_dead_code;
+use forget_layouts::forget_layouts;
 use hoist_invariants::hoist_invariants;
 use legalize::legalize;
 use lower_math::lower_math;
@@ -52,6 +54,9 @@ pub fn optimize(
         check(pass, func, options)
     };
 
+    if forget_layouts(func) {
+        done("forget_layouts", func)?;
+    }
     simplify(func);
     done("simplify", func)?;
     merge_equal_values(func);

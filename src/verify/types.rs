@@ -60,7 +60,7 @@ fn check_inst<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) {
         .map(|p| p.num_warps)
         .max()
         .unwrap_or(1)
-        * 32;
+        .saturating_mul(32);
     if threads.is_some_and(|t| t == 0 || t % 32 != 0 || t > limit) {
         let message = format!("a barrier waits for a multiple of 32 threads, at most {limit}");
         errors.report(Rule::Barrier, inst, message);

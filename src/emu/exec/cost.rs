@@ -66,7 +66,7 @@ impl Machine<'_> {
         let mut ordered = true;
         for lane in lanes(active) {
             let address = self.operands[3][lane as usize];
-            for sector in address / 32..=(address + u64::from(bytes) - 1) / 32 {
+            for sector in address / 32..=address.saturating_add(u64::from(bytes) - 1) / 32 {
                 if count == 0 || seen[count - 1] != sector {
                     ordered &= count == 0 || seen[count - 1] < sector;
                     if count < seen.len() {
