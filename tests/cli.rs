@@ -374,3 +374,26 @@ fn a_reader_that_goes_away_is_no_panic() {
     assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// Writing whole files means replacing them, which must not happen to a device.
+#[cfg(unix)]
+#[test]
+fn the_null_device_stays_one() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let input = folder.path().join("k.tir");
+    let text = "kernel @k(v0 \"n\": i32) warps(1) {\nblock0:\n    return\n}\n";
+    std::fs::write(&input, text).expect("the folder is writable");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("the folder takes links");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .args(["compile", "-t", "sm_80", "-o"])
+        .args([&link, &input])
+        .status()
+        .expect("the command starts");
+    assert!(status.success());
+    let kind = std::fs::metadata(&link)
+        .expect("the device is there")
+        .file_type();
+    assert!(kind.is_char_device(), "the null device became a file");
+}

@@ -188,8 +188,14 @@ pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Writes a file so that at any time it has its old or its new contents: to a temporary file in the same
-/// folder, which then takes its place.
+/// folder, which then takes its place. A link is followed; what is no regular file (a terminal, a pipe, the null
+/// device) is written to and not replaced.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let linked = std::fs::canonicalize(path);
+    let path = linked.as_deref().unwrap_or(path);
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        return std::fs::write(path, contents);
+    }
     let mut name = path
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?
