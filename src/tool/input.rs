@@ -24,22 +24,36 @@ pub(super) struct Source {
 impl Source {
     /// Reads a file, or standard input for `-`.
     pub(super) fn read(path: &Path) -> Result<Source> {
-        let text = if path == Path::new("-") {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
+        let (name, bytes) = Source::read_bytes(path)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Source { name, text }),
+            Err(_) => {
+                let path = PathBuf::from(name);
+                let error = std::io::Error::new(
+                    std::io::ErrorKind::InvalidData,
+                    "stream did not contain valid UTF-8",
+                );
+                Err(Failure::Io { path, error })
+            }
+        }
+    }
+
+    /// The name and the bytes of a file, or of standard input for `-`.
+    pub(super) fn read_bytes(path: &Path) -> Result<(String, Vec<u8>)> {
+        let (name, bytes) = if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().read_to_end(&mut bytes);
+            ("<stdin>".to_owned(), read.map(|_| bytes))
         } else {
-            std::fs::read_to_string(path)
+            (path.display().to_string(), std::fs::read(path))
         };
-        let name = if path == Path::new("-") {
-            "<stdin>".to_owned()
-        } else {
-            path.display().to_string()
-        };
-        let text = text.map_err(|error| Failure::Io {
-            path: PathBuf::from(&name),
-            error,
-        })?;
-        Ok(Source { name, text })
+        match bytes {
+            Ok(bytes) => Ok((name, bytes)),
+            Err(error) => Err(Failure::Io {
+                path: PathBuf::from(name),
+                error,
+            }),
+        }
     }
 
     /// A message that points at a place of the text. Column 0 points at the whole line.
@@ -88,13 +102,17 @@ pub(super) struct Kernel {
     pub(super) line: u32,
     pub(super) target: Target,
     pub(super) options: Options,
+    /// Parameters of the source that have become constants, with their values.
+    pub(super) constants: Vec<(String, String)>,
 }
 
 impl Kernel {
     /// What a command line asks for.
     pub(super) fn load(args: &KernelArgs) -> Result<Kernel> {
-        check_usage(args)?;
         let target = target(args.target.as_deref())?;
+        if check_usage(args)? == Lang::Py {
+            return Kernel::load_python(args, target);
+        }
         let source = Source::read(&args.file)?;
         let file = parse_file(&source.text).map_err(|errors| source.parse_errors(&errors))?;
         let parsed = pick(&source, file, args.name.as_deref())?;
@@ -124,18 +142,13 @@ impl Kernel {
             });
             return Err(Failure::Input(messages.collect::<Vec<_>>().join("\n")));
         }
-        let options = Options {
-            fp_fusion: !args.no_fp_fusion,
-            max_registers: args.maxnreg,
-            line_info: args.line_info,
-            ..Options::DEFAULT
-        };
         Ok(Kernel {
             source,
             func,
             line,
             target,
-            options,
+            options: options(args),
+            constants: Vec::new(),
         })
     }
 
@@ -146,22 +159,31 @@ impl Kernel {
     }
 }
 
-fn check_usage(args: &KernelArgs) -> Result<()> {
+/// How the command line wants a kernel compiled.
+pub(super) fn options(args: &KernelArgs) -> Options {
+    Options {
+        fp_fusion: !args.no_fp_fusion,
+        max_registers: args.maxnreg,
+        line_info: args.line_info,
+        ..Options::DEFAULT
+    }
+}
+
+/// The language of the input; an error for options that do not belong to it.
+fn check_usage(args: &KernelArgs) -> Result<Lang> {
     let is_py = args.file.extension().is_some_and(|ext| ext == "py");
     let lang = args
         .lang
         .unwrap_or(if is_py { Lang::Py } else { Lang::Tir });
     let problem = match lang {
-        Lang::Py => {
-            "the Triton language is not there yet; this version compiles .tir files (tilelift help compile)"
-        }
+        Lang::Py => return Ok(lang),
         Lang::Tir if args.signature.is_some() => {
             "-s is for .py files; a .tir file states the types of its parameters"
         }
         Lang::Tir if !args.constants.is_empty() => {
             "-c is for .py files; a .tir file has no names to give values to"
         }
-        Lang::Tir => return Ok(()),
+        Lang::Tir => return Ok(lang),
     };
     Err(Failure::Usage(problem.to_owned()))
 }
@@ -204,7 +226,7 @@ fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedF
 }
 
 /// Gives loops that state no number of stages this one.
-fn set_stages(func: &mut TileFunction, stages: u8) {
+pub(super) fn set_stages(func: &mut TileFunction, stages: u8) {
     for block in func.all_blocks() {
         for inst in func.order.insts(block).to_vec() {
             let data = &mut func.dfg.insts[inst];
