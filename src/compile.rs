@@ -92,6 +92,16 @@ pub enum CompileError {
         /// The target.
         target: Target,
     },
+    /// The compiler has no code for an operation on the target.
+    #[error("{what} has no form on {target}{}", .line.map_or(String::new(), |line| format!(" (line {line})")))]
+    Unsupported {
+        /// The operation with its types.
+        what: String,
+        /// The target.
+        target: Target,
+        /// Line of the source it comes from, if the kernel says so.
+        line: Option<u32>,
+    },
     /// A bug of ours: a pass broke the kernel or met something it does not expect.
     #[error("internal error in {pass}: {message}")]
     Internal {

@@ -120,8 +120,12 @@ fn draw_shared(func: &ThreadFunction) -> String {
         ));
     }
     rows.sort();
-    let bytes = rows.len();
-    let mut text = format!("{bytes} slots; bytes, and instructions from first to last access\n");
+    let slots = match rows.len() {
+        0 => return "no shared memory\n".to_owned(),
+        1 => "1 slot".to_owned(),
+        n => format!("{n} slots"),
+    };
+    let mut text = format!("{slots}; bytes, and instructions from first to last access\n");
     text.extend(rows.into_iter().map(|(_, row)| row));
     text
 }

@@ -102,7 +102,7 @@ fn every_stage_can_be_shown() {
         ("tile", "kernel @double("),
         ("opt", "kernel @double("),
         ("layout", "layout #0 = {reg="),
-        ("shared", "0 slots"),
+        ("shared", "no shared memory"),
         ("thread", "thread @double("),
         ("ptx", ".entry double"),
         ("stats", "layout conversions"),
@@ -259,9 +259,19 @@ fn wrong_command_lines_end_with_two() {
 #[test]
 fn run_lines_are_run() {
     let good = KERNEL.to_owned() + "; run: grid(1) x=f32[4] [1,2,3,4] n=3 ; expect x = [2,4,6,4]\n";
-    let output = tilelift(&["run", "-"], &good);
+    let output = tilelift(&["run", "-", "-t", "sm_80"], &good);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "<stdin>: ok\n");
+    let table = stdout(&output);
+    for row in [
+        "line 13: @double on a grid of 1 x 1 x 1 for sm_80\n",
+        "\n  interpreter  is the reference\n",
+        "\n  x: f32[4]    [2.0, 4.0, 6.0, 4.0]\n",
+        "\n  emulator     agrees on 3 schedules\n",
+        "\n  GPU          ",
+    ] {
+        assert!(table.contains(row), "{row}{table}");
+    }
+    assert!(table.ends_with("\n<stdin>: ok\n"), "{table}");
     let bad = good.replace("[2,4,6,4]", "[2,4,6,8]");
     check_failure(
         &["run", "-"],
@@ -363,4 +373,27 @@ fn a_reader_that_goes_away_is_no_panic() {
     let output = child.wait_with_output().expect("it ends");
     assert!(!stderr(&output).contains("panicked"), "{}", stderr(&output));
     assert_eq!(output.status.code(), Some(0));
+}
+
+/// Writing whole files means replacing them, which must not happen to a device.
+#[cfg(unix)]
+#[test]
+fn the_null_device_stays_one() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let input = folder.path().join("k.tir");
+    let text = "kernel @k(v0 \"n\": i32) warps(1) {\nblock0:\n    return\n}\n";
+    std::fs::write(&input, text).expect("the folder is writable");
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).expect("the folder takes links");
+    let status = std::process::Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .args(["compile", "-t", "sm_80", "-o"])
+        .args([&link, &input])
+        .status()
+        .expect("the command starts");
+    assert!(status.success());
+    let kind = std::fs::metadata(&link)
+        .expect("the device is there")
+        .file_type();
+    assert!(kind.is_char_device(), "the null device became a file");
 }

@@ -29,6 +29,18 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Panics outside of tests, with their reasons.
+const PANICS: &[(&str, &str)] = &[
+    (
+        "src/driver/symbols.rs",
+        "in a constant: the compiler evaluates it",
+    ),
+    (
+        "src/fuzzing/generate/mod.rs",
+        "a generator that makes invalid programs is a failed test",
+    ),
+];
+
 /// Longest file in lines.
 const MAX_LINES: usize = 1000;
 
@@ -199,17 +211,108 @@ fn forbidden_words_are_absent() {
             }
         }
     }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Whether a line holds the word by itself.
+fn has_word(line: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(i, _)| {
+        let before = line[..i].chars().next_back();
+        let after = line[i + word.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
+}
+
+#[test]
+fn the_library_does_not_panic_without_a_reason() {
+    let mut wrong = Vec::new();
+    let mut used = BTreeSet::new();
     for path in files("src", "rs") {
+        let name = name(&path);
         for (number, line) in code_lines(&path) {
             if line.contains(".unwrap()") {
-                wrong.push(format!("{}:{number}: unwrap without a reason", name(&path)));
+                wrong.push(format!("{name}:{number}: unwrap without a reason"));
             }
-            let is_unsafe = line.contains("unsafe {") || line.contains("unsafe fn");
-            if is_unsafe && module(&path) != "driver" {
-                wrong.push(format!(
-                    "{}:{number}: unsafe outside of driver",
-                    name(&path)
-                ));
+            if line.contains("panic!(") {
+                match PANICS.iter().find(|&&(file, _)| file == name) {
+                    Some(exception) => _ = used.insert(*exception),
+                    None => wrong.push(format!("{name}:{number}: a panic")),
+                }
+            }
+        }
+    }
+    for exception in PANICS {
+        if !used.contains(exception) {
+            wrong.push(format!(
+                "the exception {exception:?} is not needed any more"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn only_the_driver_is_unsafe() {
+    let mut wrong = Vec::new();
+    for path in files("src", "rs") {
+        if module(&path) == "driver" {
+            continue;
+        }
+        for (number, line) in code_lines(&path) {
+            if has_word(&line, "unsafe") {
+                wrong.push(format!("{}:{number}: unsafe", name(&path)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// What a macro writes may or may not need a lint's permission, so only there `allow` is right; elsewhere `expect` is.
+#[test]
+fn lints_are_allowed_in_macros_only() {
+    let words = ["#[", "#!["].map(|start| format!("{start}allow("));
+    let mut wrong = Vec::new();
+    for path in rust_files() {
+        let mut in_macro = false;
+        for (i, line) in read(&path).lines().enumerate() {
+            in_macro |= line.starts_with("macro_rules!");
+            in_macro &= line != "}";
+            if !in_macro && words.iter().any(|word| line.contains(word.as_str())) {
+                wrong.push(format!("{}:{}: {line}", name(&path), i + 1));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_path_of_a_machine_is_written_down() {
+    let homes = ["work", "home", "root", "Users", "opt"].map(|folder| format!("/{folder}/"));
+    let mut texts = rust_files();
+    for ending in ["tir", "ptx", "txt", "py", "toml", "isle", "md"] {
+        for folder in ["src", "tests", "benches", "examples", "isa", "fuzz", "docs"] {
+            texts.extend(files(folder, ending));
+        }
+    }
+    for folder in [".ci", ".cargo"] {
+        let entries = std::fs::read_dir(root().join(folder)).expect("the folder is there");
+        let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+        texts.extend(paths.filter(|path| path.is_file()));
+    }
+    texts.extend(["Cargo.toml", "README.md"].map(|file| root().join(file)));
+    let mut wrong = Vec::new();
+    for path in texts {
+        for (i, line) in read(&path).lines().enumerate() {
+            for home in &homes {
+                // Part of a longer path or of an address is something else.
+                let starts = line.match_indices(home.as_str()).any(|(at, _)| {
+                    let before = line[..at].chars().next_back();
+                    !before.is_some_and(|c| c.is_ascii_alphanumeric() || "./}_-".contains(c))
+                });
+                if starts {
+                    wrong.push(format!("{}:{}: {line}", name(&path), i + 1));
+                }
             }
         }
     }

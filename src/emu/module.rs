@@ -94,11 +94,6 @@ impl Entry {
             .last()
             .map_or(0, |param| param.offset + param.size)
     }
-
-    /// Number of decoded instructions.
-    pub fn instruction_count(&self) -> usize {
-        self.code.len()
-    }
 }
 
 /// A register: which file it is in, where, and how wide it is.

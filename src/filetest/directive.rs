@@ -19,6 +19,8 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Test {
     pub(crate) line: u32,
+    /// Everything after `test:`.
+    pub(crate) words: String,
     pub(crate) kind: Kind,
     pub(crate) target: Target,
     pub(crate) options: Options,
@@ -103,6 +105,7 @@ fn parse_test(note: &Note) -> Result<Test, String> {
     };
     let mut test = Test {
         line: note.line,
+        words: note.words.clone(),
         kind,
         target: Target::SM_80,
         options: Options {

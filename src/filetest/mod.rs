@@ -15,7 +15,8 @@
 //!   without a comment fails the test. Without a code it expects the compiler to refuse the function.
 //! - `; check: words` lines must occur in the text in this order, `; not: words` must not occur between its neighbours.
 //! - Without `check` lines the expected text of a stage is the block of comments right after the
-//!   function, compared as a whole. `BLESS=1` rewrites it in place.
+//!   function, compared as a whole. In a file with several stage tests it has a section for each, headed by the
+//!   words of the test: `; == ptx sm_80`. `BLESS=1` rewrites it in place.
 //! - `; run:` lines are described in [`run`].
 
 mod directive;
@@ -84,6 +85,8 @@ pub struct Report {
     pub failures: Vec<Failure>,
     /// What could not be tried here, each once.
     pub skipped: Vec<String>,
+    /// What `; run:` lines did.
+    pub runs: Vec<run::Summary>,
     /// The text with expectations rewritten, if that was asked for and changes it.
     pub blessed: Option<String>,
 }
@@ -185,8 +188,14 @@ pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Writes a file so that at any time it has its old or its new contents: to a temporary file in the same
-/// folder, which then takes its place.
+/// folder, which then takes its place. A link is followed; what is no regular file (a terminal, a pipe, the null
+/// device) is written to and not replaced.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let linked = std::fs::canonicalize(path);
+    let path = linked.as_deref().unwrap_or(path);
+    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+        return std::fs::write(path, contents);
+    }
     let mut name = path
         .file_name()
         .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no file name"))?

@@ -1,7 +1,7 @@
 //! Tests of a stage's text: compared as a whole with the comments after the function, or searched for
 //! lines.
 
-use super::directive::{Check, Directives, Test};
+use super::directive::{Check, Directives, Kind, Test};
 use super::expect::diff;
 use super::{Config, Report};
 use crate::emit::{Stage, emit};
@@ -111,15 +111,26 @@ fn fail_forbidden(forbidden: &[&Check], part: &str, text: &str, report: &mut Rep
     }
 }
 
-/// Compares the block of comments right after the function, or rewrites it.
+/// Starts the part of a block that belongs to one of several tests: `; == ptx sm_80`.
+const SECTION: &str = "; == ";
+
+/// Compares the block of comments right after the function, or rewrites it. In a file with several such tests, each has
+/// the section under its own words.
 fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, report: &mut Report) {
     let text = report.blessed.as_deref().unwrap_or(context.text);
     let lines: Vec<&str> = text.lines().collect();
-    let start = (parsed.lines.last as usize).min(lines.len());
-    let block = lines[start..]
+    let block_start = (parsed.lines.last as usize).min(lines.len());
+    let block = lines[block_start..]
         .iter()
         .take_while(|line| line.starts_with(';'));
-    let end = start + block.count();
+    let block_end = block_start + block.count();
+    let is_stage = |test: &&Test| matches!(test.kind, Kind::Stage(_));
+    let heading = (context.directives.tests.iter().filter(is_stage).count() > 1)
+        .then(|| format!("{SECTION}{}", context.test.words));
+    let (start, end, is_new) = match &heading {
+        None => (block_start, block_end, false),
+        Some(heading) => section(&lines, block_start, block_end, heading),
+    };
     let expected: String = lines[start..end]
         .iter()
         .map(|line| {
@@ -127,7 +138,7 @@ fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, re
             format!("{line}\n")
         })
         .collect();
-    if expected.trim_end() == found.trim_end() {
+    if !is_new && expected.trim_end() == found.trim_end() {
         return;
     }
     if !context.config.bless {
@@ -144,7 +155,22 @@ fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, re
         .iter()
         .map(|line| format!("{line}\n"))
         .collect();
+    blessed.extend(heading.filter(|_| is_new).map(|line| line + "\n"));
     blessed.extend(found.trim_end().lines().map(comment));
     blessed.extend(lines[end..].iter().map(|line| format!("{line}\n")));
     report.blessed = Some(blessed);
+}
+
+/// First and last line of the section under a heading, and whether it is still to be made, at the end of the block.
+fn section(lines: &[&str], start: usize, end: usize, heading: &str) -> (usize, usize, bool) {
+    match lines[start..end].iter().position(|&line| line == heading) {
+        None => (end, end, true),
+        Some(at) => {
+            let first = start + at + 1;
+            let next = lines[first..end]
+                .iter()
+                .position(|line| line.starts_with(SECTION));
+            (first, next.map_or(end, |n| first + n), false)
+        }
+    }
 }

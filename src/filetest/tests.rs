@@ -109,6 +109,19 @@ fn a_block_of_comments_is_compared_and_blessed() {
 }
 
 #[test]
+fn several_stages_have_sections() {
+    let text = format!("; test: tile sm_80\n; test: stats sm_90\n{KERNEL}; == tile sm_80\n; old\n");
+    assert_eq!(messages(&text).len(), 2);
+    let blessed = run_text(&text, BLESS).blessed.expect("it is rewritten");
+    let at = |words: &str| blessed.find(words).unwrap_or_else(|| panic!("{blessed}"));
+    assert!(at("; == tile sm_80\n; kernel @k(") < at("; == stats sm_90\n; layout conversions"));
+    assert!(!blessed.contains("; old"), "{blessed}");
+    assert_eq!(messages(&blessed), [""; 0]);
+    let without = blessed.replace("; == stats sm_90\n", "");
+    assert_eq!(messages(&without).len(), 2);
+}
+
+#[test]
 fn what_should_be_refused_must_be() {
     let text = format!(
         "; test: tile\n{}",

@@ -301,6 +301,6 @@ pub(super) fn to_int(is_signed: bool, from: Scalar, to: Scalar, x: u64) -> u64 {
         signed: is_signed,
         bits: to.bits(),
     };
-    let result = num::float_to_int(to_f64(from, x), Rounding::Zero, target, from == Scalar::F64);
+    let result = num::float_to_saturated(to_f64(from, x), target, from == Scalar::F64);
     int::low_bits(to.bits(), result)
 }

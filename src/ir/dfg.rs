@@ -178,11 +178,6 @@ impl<L: Level> Dfg<L> {
         }
     }
 
-    /// The instruction a value is a result of, with its op.
-    pub fn def_op(&self, value: Value) -> Option<L::Op> {
-        self.def_inst(value).map(|inst| self.insts[inst].op)
-    }
-
     /// The only result of an instruction; none if there are more or fewer.
     pub fn single_result(&self, inst: Inst) -> Option<Value> {
         match self.insts[inst].results[..] {

@@ -68,9 +68,6 @@ pub type TileFunction = Function<Tile>;
 /// A kernel of the thread IR.
 pub type ThreadFunction = Function<Thread>;
 
-/// Warps of a CTA where nothing else is said.
-pub const DEFAULT_NUM_WARPS: u32 = 4;
-
 impl<L: Level> Function<L> {
     /// An empty kernel without parameters.
     pub fn new(name: impl Into<String>, num_warps: u32) -> Function<L> {

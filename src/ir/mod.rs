@@ -28,7 +28,9 @@
 //!
 //! # Conversions
 //! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, or where operand or result has 64 bits the number
-//! whose top bit alone is set. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc` keeps low bits.
+//! whose top bit alone is set. Results of 8 and 16 bits saturate from the one of 32 bits, so that NaN in f64 gives their
+//! end of the range. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc`
+//! keeps low bits.
 //!
 //! # Memory
 //! Memory is bytes, little-endian; a truth value is a byte, 0 or 1 when stored and non-zero for true when loaded.
@@ -38,7 +40,7 @@
 //!   reports it unless the values are equal.
 //! - The elements of a block are read and written by many threads. Two accesses of one program to the same byte, one of
 //!   them a store, are ordered by a `barrier` between them, or when the store's value at that element depends on the load
-//!   (an update in place). Otherwise their order is unspecified, as in Triton.
+//!   and both start from the same pointer argument (an update in place). Otherwise their order is unspecified, as in Triton.
 //! - Between programs of a grid, two accesses to the same byte of which one is a store are a race unless atomics
 //!   order them: the result is undefined, and interpreter and emulator report it where they see it.
 //! - Reading bytes that nobody wrote, or an address outside of every buffer, is undefined and reported likewise.

@@ -51,11 +51,6 @@ impl Span {
         self.rank
     }
 
-    /// Number of vectors inserted so far, dependent ones included.
-    pub fn inserted(&self) -> u32 {
-        self.inserted
-    }
-
     /// What remains of `vector` after subtracting rows, and the inserted vectors subtracted.
     fn reduce_tracked(&self, vector: u32) -> (u32, u64) {
         let (mut rest, mut used) = (vector, 0);
@@ -76,11 +71,6 @@ impl Span {
     /// Whether `vector` is a member.
     pub fn contains(&self, vector: u32) -> bool {
         self.reduce(vector) == 0
-    }
-
-    /// Whether every vector of `vectors` is a member.
-    pub fn contains_all(&self, vectors: &[u32]) -> bool {
-        vectors.iter().all(|&v| self.contains(v))
     }
 
     /// The set of inserted vectors (bit `i` for the `i`-th) that adds up to `vector`, if it is a

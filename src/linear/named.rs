@@ -4,7 +4,7 @@
 //! block, the surplus lanes and warps hold copies (zero columns) and surplus registers are not there at
 //! all; where it is smaller it repeats in registers.
 
-use super::layout::{Columns, HwDim, LOG2_LANES, LayoutError, LinearLayout};
+use super::layout::{Columns, LOG2_LANES, LayoutError, LinearLayout};
 use super::shape::Shape;
 
 fn log2(what: &'static str, value: u32) -> Result<u32, LayoutError> {
@@ -447,12 +447,6 @@ pub fn mma_warps(shape: Shape, num_warps: u32) -> Result<[u32; 2], LayoutError> 
         warps[dim] *= 2;
     }
     Ok(warps)
-}
-
-/// Whether `layout` is [`replicated`] as far as lanes and warps go: every thread holds all of it.
-pub fn is_replicated(layout: &LinearLayout) -> bool {
-    let zero = |dim| layout.columns(dim).iter().all(|&c| c == 0);
-    layout.is_distributed() && [HwDim::Lane, HwDim::Warp, HwDim::Cta].into_iter().all(zero)
 }
 
 #[cfg(test)]

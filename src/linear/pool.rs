@@ -21,11 +21,6 @@ pub struct LayoutPool {
 }
 
 impl LayoutPool {
-    /// An empty pool.
-    pub fn new() -> LayoutPool {
-        LayoutPool::default()
-    }
-
     /// The id of `layout`, which is added if it is new.
     pub fn intern(&mut self, layout: LinearLayout) -> LayoutId {
         if let Some(&id) = self.ids.get(&layout) {
@@ -36,29 +31,9 @@ impl LayoutPool {
         id
     }
 
-    /// The id of `layout` if it is there.
-    pub fn find(&self, layout: &LinearLayout) -> Option<LayoutId> {
-        self.ids.get(layout).copied()
-    }
-
     /// The layout with this id, if the pool has one.
     pub fn get(&self, id: LayoutId) -> Option<&LinearLayout> {
         self.layouts.get(id)
-    }
-
-    /// Number of layouts.
-    pub fn len(&self) -> usize {
-        self.layouts.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.layouts.is_empty()
-    }
-
-    /// All layouts in order of their ids.
-    pub fn iter(&self) -> impl Iterator<Item = (LayoutId, &LinearLayout)> {
-        self.layouts.iter()
     }
 }
 
@@ -81,14 +56,14 @@ mod tests {
     fn equal_layouts_share_an_id() {
         let shape = Shape::new(&[4]).expect("a power of two");
         let layout = |text: &str| LinearLayout::parse(text, shape).expect("a layout");
-        let mut pool = LayoutPool::new();
+        let mut pool = LayoutPool::default();
         let a = pool.intern(layout("{reg=[1,2]}"));
         let b = pool.intern(layout("{reg=[2,1]}"));
         assert_ne!(a, b);
         assert_eq!(pool.intern(layout("{ reg = [1,2] }")), a);
-        assert_eq!(pool.find(&layout("{reg=[2,1]}")), Some(b));
-        assert_eq!(pool.find(&layout("{offset=[2,1]}")), None);
-        assert_eq!((a.to_string(), pool.len()), ("#0".to_owned(), 2));
+        assert_eq!(pool.ids.get(&layout("{reg=[2,1]}")).copied(), Some(b));
+        assert_eq!(pool.ids.get(&layout("{offset=[2,1]}")), None);
+        assert_eq!((a.to_string(), pool.layouts.len()), ("#0".to_owned(), 2));
         assert_eq!(pool[b].to_string(), "{reg=[2,1], lane=[], warp=[]}");
         assert_eq!(PackedOption::from(Some(b)).expand(), Some(b));
     }

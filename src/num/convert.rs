@@ -64,6 +64,17 @@ pub fn float_to_int(x: f64, rounding: Rounding, to: Int, from_f64: bool) -> u64 
     (round_to_integral(x, rounding) as i128).clamp(to.min(), to.max()) as u64
 }
 
+/// Rounds to zero and clamps to the type's range; what is narrower than 32 bits is clamped from 32 bits, which decides
+/// what becomes of NaN. The result is sign- or zero-extended to 64 bits.
+pub fn float_to_saturated(x: f64, to: Int, from_f64: bool) -> u64 {
+    let wide = Int {
+        bits: to.bits.max(32),
+        ..to
+    };
+    let result = wide.value(float_to_int(x, Rounding::Zero, wide, from_f64));
+    result.clamp(to.min(), to.max()) as u64
+}
+
 /// An integer of type `from`, in the low bits of `raw`, rounded to a float format.
 pub fn int_to_float(raw: u64, from: Int, to: Format, rounding: Rounding) -> u64 {
     let value = from.value(raw);
@@ -74,14 +85,4 @@ pub fn int_to_float(raw: u64, from: Int, to: Format, rounding: Rounding) -> u64 
         rounding,
         Overflow::Ieee,
     )
-}
-
-/// [`int_to_float`] to f32.
-pub fn int_to_f32(raw: u64, from: Int, rounding: Rounding) -> f32 {
-    f32::from_bits(int_to_float(raw, from, Format::F32, rounding) as u32)
-}
-
-/// [`int_to_float`] to f64.
-pub fn int_to_f64(raw: u64, from: Int, rounding: Rounding) -> f64 {
-    f64::from_bits(int_to_float(raw, from, Format::F64, rounding))
 }

@@ -8,7 +8,8 @@
 //! - 16-bit and 8-bit floats travel as their bits (`u16`, `u8`); f32 and f64 as Rust values.
 //! - Every result that is not a number is the canonical NaN of its format: `0x7fffffff` for f32,
 //!   `0x7fff` for f16 and bf16, `0x7f` for both fp8 formats. Payloads never survive an operation
-//!   of these formats. For f64 the canonical NaN is this crate's choice: PTX leaves it open.
+//!   of these formats. For f64 the canonical NaN is this crate's choice: PTX leaves it open. The few
+//!   conversions in which hardware passes a payload on are the emulator's affair (`emu::lane`).
 //! - Nothing flushes subnormals unless [`ftz`] is applied by the caller to operands and results.
 //!
 //! Method: a value of any format narrower than f64 widens to f64 exactly. An operation is done in
@@ -25,7 +26,7 @@ mod small;
 
 pub use approx::{cos, ex2, lg2, rsqrt, sin, tanh};
 pub use arith::{add, div, fma, mul, rcp, sqrt, sub};
-pub use convert::{Int, float_to_int, int_to_f32, int_to_f64, int_to_float, round_to_integral};
+pub use convert::{Int, float_to_int, float_to_saturated, int_to_float, round_to_integral};
 pub use format::{Format, Overflow};
 pub use small::{bf16, f16, fp8};
 

@@ -384,6 +384,10 @@ fn float_to_int_clamps_and_treats_nan_by_width() {
 
 #[test]
 fn ints_round_to_floats_as_the_host_does() {
+    let int_to_f32 =
+        |raw, from, rounding| f32::from_bits(int_to_float(raw, from, Format::F32, rounding) as u32);
+    let int_to_f64 =
+        |raw, from, rounding| f64::from_bits(int_to_float(raw, from, Format::F64, rounding));
     let mut random = Lcg(6);
     let s64 = Int {
         signed: true,

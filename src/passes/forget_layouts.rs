@@ -26,7 +26,7 @@ pub fn forget_layouts(func: &mut TileFunction) -> bool {
     for value in func.dfg.values.values_mut() {
         value.ty = value.ty.without_layout();
     }
-    func.layouts = LayoutPool::new();
+    func.layouts = LayoutPool::default();
     true
 }
 

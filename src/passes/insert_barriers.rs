@@ -1,11 +1,19 @@
 //! Puts barriers where one thread reads shared memory that another may have written, or writes what
 //! another may still read.
 //!
+//! # Shared memory
 //! A forward dataflow analysis over the blocks keeps the slots that were read and written since the last
 //! barrier. A read of bytes of a written slot, and a write to bytes of a read slot or of another written
 //! one, needs a barrier before it, which empties both sets. Stores to one slot belong to one exchange and
 //! never overlap, so a write after a write to the same slot needs none: a read, and with it a barrier,
 //! stands between two exchanges through it.
+//!
+//! # Device memory
+//! An update in place is a load and a store of the same element. Several threads may read that element, because
+//! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
+//! store lets all have read. It is placed where load and store start from the same parameter of the kernel, or from
+//! a pointer whose origin is not known. Two parameters are taken to point to different elements, as the semantics in
+//! [`crate::ir`] say.
 //!
 //! All branches are uniform over the CTA (conditions are scalars of the program), so every thread reaches
 //! every barrier. Sets at block entries only grow, so the iteration ends.
@@ -16,32 +24,62 @@ use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Block, Inst, Slot};
+use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
+use crate::ir::types::{AddressSpace, Elem};
 
 /// Accesses since the last barrier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Pending {
     read: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
+    /// Where the addresses of loads from device memory come from.
+    loaded: BTreeSet<Origin>,
+}
+
+/// What a pointer to device memory was made from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Origin {
+    /// Nothing seen yet; of the values that can be reached, none stays so.
+    #[default]
+    Unseen,
+    /// This parameter of the kernel.
+    Param(Value),
+    /// Several, or something else.
+    Unknown,
+}
+
+impl Origin {
+    fn join(self, other: Origin) -> Origin {
+        match (self, other) {
+            (Origin::Unseen, x) | (x, Origin::Unseen) => x,
+            (a, b) if a == b => a,
+            _ => Origin::Unknown,
+        }
+    }
+
+    /// Whether two pointers may be to the same element.
+    fn meets(self, other: Origin) -> bool {
+        self == other || self == Origin::Unknown || other == Origin::Unknown
+    }
 }
 
 impl Pending {
     fn join(&mut self, other: &Pending) -> bool {
-        let before = (self.read.len(), self.written.len());
+        let sizes = |p: &Pending| (p.read.len(), p.written.len(), p.loaded.len());
+        let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
-        before != (self.read.len(), self.written.len())
+        self.loaded.extend(&other.loaded);
+        before != sizes(self)
     }
 }
 
 /// Inserts barriers into a function whose slots are placed; returns how many.
 pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
-    if func.slots.is_empty() {
-        return 0;
-    }
+    let origins = origins(func);
     let mut entry: SecondaryMap<Block, Pending> = SecondaryMap::new();
     let mut changed = true;
     while changed {
@@ -49,7 +87,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         for &block in &func.order.blocks {
             let mut pending = entry[block].clone();
             for &inst in func.order.insts(block) {
-                step(func, inst, &mut pending);
+                step(func, &origins, inst, &mut pending);
             }
             let Some(last) = func.order.last(block) else {
                 continue;
@@ -65,7 +103,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         let insts = func.order.insts(block).to_vec();
         let mut with_barriers = Vec::with_capacity(insts.len());
         for inst in insts {
-            if step(func, inst, &mut pending) {
+            if step(func, &origins, inst, &mut pending) {
                 with_barriers.push(make_barrier(func));
                 count += 1;
             }
@@ -84,14 +122,19 @@ fn make_barrier(func: &mut ThreadFunction) -> Inst {
 }
 
 /// Updates `pending` across an instruction; gives whether a barrier must stand before it.
-fn step(func: &ThreadFunction, inst: Inst, pending: &mut Pending) -> bool {
+fn step(
+    func: &ThreadFunction,
+    origins: &SecondaryMap<Value, Origin>,
+    inst: Inst,
+    pending: &mut Pending,
+) -> bool {
     let data = &func.dfg.insts[inst];
     if data.op == ThreadOp::Barrier {
         *pending = Pending::default();
         return false;
     }
     let Some(&slot) = data.slot() else {
-        return false;
+        return global_step(func, origins, data, pending);
     };
     let clash = |set: &BTreeSet<Slot>, same: bool| {
         set.iter().any(|&other| {
@@ -115,6 +158,75 @@ fn step(func: &ThreadFunction, inst: Inst, pending: &mut Pending) -> bool {
         _ => pending.written.insert(slot),
     };
     hazard
+}
+
+/// The same for an access to device memory.
+fn global_step(
+    func: &ThreadFunction,
+    origins: &SecondaryMap<Value, Origin>,
+    data: &InstData<Thread>,
+    pending: &mut Pending,
+) -> bool {
+    let is_global = |v: Value| matches!(func.dfg.ty(v).elem, Elem::Ptr(_, AddressSpace::Global));
+    let Some(&address) = data.args.first().filter(|&&v| is_global(v)) else {
+        return false;
+    };
+    match data.op {
+        ThreadOp::Ld => {
+            pending.loaded.insert(origins[address]);
+            false
+        }
+        ThreadOp::St => {
+            let hazard = pending.loaded.iter().any(|o| o.meets(origins[address]));
+            if hazard {
+                *pending = Pending::default();
+            }
+            hazard
+        }
+        _ => false,
+    }
+}
+
+/// Where each pointer to device memory comes from. Values only move from unseen to a parameter to unknown, so the
+/// iteration ends.
+fn origins(func: &ThreadFunction) -> SecondaryMap<Value, Origin> {
+    let mut origins: SecondaryMap<Value, Origin> = SecondaryMap::new();
+    for &param in func.params() {
+        origins[param] = Origin::Param(param);
+    }
+    let is_ptr = |v: Value| func.dfg.ty(v).elem.is_ptr();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        let mut flow = |origins: &mut SecondaryMap<Value, Origin>, to: Value, from: Origin| {
+            let joined = origins[to].join(from);
+            changed |= joined != origins[to];
+            origins[to] = joined;
+        };
+        for &block in &func.order.blocks {
+            for &inst in func.order.insts(block) {
+                let data = &func.dfg.insts[inst];
+                for &result in data.results.iter().filter(|&&v| is_ptr(v)) {
+                    let pointers = data.args.iter().filter(|&&v| is_ptr(v));
+                    let from = pointers.fold(Origin::Unseen, |o, &v| o.join(origins[v]));
+                    let made_here = !data.args.iter().any(|&v| is_ptr(v));
+                    flow(
+                        &mut origins,
+                        result,
+                        if made_here { Origin::Unknown } else { from },
+                    );
+                }
+                for call in &data.blocks {
+                    let params = func.dfg.blocks[call.block].params.iter();
+                    for (&param, &arg) in params.zip(&call.args).filter(|&(&p, _)| is_ptr(p)) {
+                        let from = origins[arg];
+                        flow(&mut origins, param, from);
+                    }
+                }
+            }
+        }
+    }
+    origins
 }
 
 /// Whether two placed slots share bytes; slots without a place might.
@@ -181,6 +293,23 @@ mod tests {
                 load(&mut b, place);
                 load(&mut b, place);
             }
+            b.ret();
+            let mut func = b.finish().expect("everything fits");
+            insert_barriers(&mut func);
+            assert_eq!(trace(&func), expected);
+        }
+    }
+
+    #[test]
+    fn an_update_in_place_waits_until_all_have_read() {
+        for (same, expected) in [(true, "r|w"), (false, "rw")] {
+            let mut b = ThreadBuilder::new("k", 4);
+            let ty = ThreadType::scalar(Elem::global(Scalar::F32));
+            let [x, y] = ["x", "y"].map(|name| b.param(name, ty));
+            let one = b.const_bits(1, ThreadType::scalar(Elem::I64));
+            let (from, to) = (b.addptr(x, one), b.addptr(if same { x } else { y }, one));
+            let value = b.ld(from, None, None, ThreadType::scalar(Elem::F32));
+            b.st(to, value, None);
             b.ret();
             let mut func = b.finish().expect("everything fits");
             insert_barriers(&mut func);

@@ -9,11 +9,13 @@
 //! | f32 to and from bf16 | sm_75 | on bits, nearest even by hand |
 //! | integers and f64 to and from bf16, bf16 `fcmp`, `floor`.. | below sm_90 | through f32 |
 //! | f16 `fmin`, `fmax` | sm_75 | through f32, exact |
+//! | f8 to and from other floats | everywhere | through f16 and f32: see `eight` |
 //! | `fmin`, `fmax` that propagate NaN | f64 everywhere, f32 on sm_75 | with a test for NaN |
 //!
 //! What a rewrite emits is legalized in turn, to a depth of at most `MAX_DEPTH`; the chains above end well before. Sources:
 //! the PTX manual's target notes of each instruction.
 
+mod eight;
 mod narrow;
 #[cfg(test)]
 mod tests;
@@ -124,6 +126,8 @@ impl Legalizer<'_, '_> {
                     None
                 }
             }
+            TileOp::Fpext if from.bits() == 8 => Some(self.wider_from_f8(arg, to)),
+            TileOp::Fptrunc if to.bits() == 8 => Some(self.f8_from_wider(inst)),
             TileOp::Fcmp if bf16 && sm < 90 => self.through_f32(inst),
             TileOp::Fptrunc if to == Elem::BF16 && from == Elem::F64 && sm < 90 => {
                 Some(self.bf16_from_f64(inst))

@@ -1,7 +1,7 @@
 //! From a file name to a kernel with its options, and messages that point into the file.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::args::{KernelArgs, Lang};
 use super::{Failure, Result};
@@ -30,15 +30,15 @@ impl Source {
         } else {
             std::fs::read_to_string(path)
         };
-        let text = text.map_err(|error| Failure::Io {
-            path: path.to_owned(),
-            error,
-        })?;
         let name = if path == Path::new("-") {
             "<stdin>".to_owned()
         } else {
             path.display().to_string()
         };
+        let text = text.map_err(|error| Failure::Io {
+            path: PathBuf::from(&name),
+            error,
+        })?;
         Ok(Source { name, text })
     }
 

@@ -13,15 +13,14 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     let target = target(args.target.as_deref())?;
     let source = Source::read(&args.file)?;
     let report = run_lines(&source.text, target, &Options::DEFAULT);
-    for reason in &report.skipped {
-        say(&format!("{}: {reason}", source.name));
-    }
     for failure in &report.failures {
         say(&source.at_line(failure.line.max(1), "", &failure.message));
     }
+    let tables: String = report.runs.iter().map(ToString::to_string).collect();
     if !report.failures.is_empty() {
+        say(tables.trim_end());
         return Ok(ExitCode::from(1));
     }
-    write_out(None, &format!("{}: ok\n", source.name))?;
+    write_out(None, &format!("{tables}{}: ok\n", source.name))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -340,6 +340,52 @@ fn a_race_on_shared_memory() {
 }
 
 #[test]
+fn a_race_between_accesses_of_different_width() {
+    // One word of the four that the other warp writes at once.
+    let body = "mov.u32 %r0, dyn;\nsetp.eq.u32 %p0, %tid, 0;\nsetp.eq.u32 %p1, %tid, 33;\n@%p0 st.shared.v4.u32 [%r0+16], {%tid, %tid, %tid, %tid};\n@%p1 st.shared.u32 [%r0+28], %tid;";
+    let text = entry(body);
+    let mut lines = Vec::new();
+    for seed in 0..8 {
+        let mut memory = Memory::new();
+        let data = memory.alloc(4);
+        let options = Options {
+            seed,
+            ..Options::default()
+        };
+        let args = [Arg::pointer(data)];
+        let error = run_text(&text, 1, 64, 64, &mut memory, &args, options).expect_err("a race");
+        let Some(Fault::Race { address, other, .. }) = error.fault() else {
+            panic!("{error}");
+        };
+        // Shared memory starts at 1024.
+        assert_eq!(*address, 1024 + 28, "{error}");
+        lines.push((error.line().expect("it ran"), other.line));
+    }
+    let (wide, narrow) = (line_of(&text, "@%p0 st"), line_of(&text, "@%p1 st"));
+    assert!(lines.contains(&(wide, narrow)) && lines.contains(&(narrow, wide)));
+    // The words beside it are nobody else's.
+    let apart = entry(&body.replace("%r0+28", "%r0+32"));
+    let mut memory = Memory::new();
+    let data = memory.alloc(4);
+    let args = [Arg::pointer(data)];
+    run_text(&apart, 1, 64, 64, &mut memory, &args, Options::default()).expect("no race");
+}
+
+#[test]
+fn a_race_between_the_lanes_of_one_store() {
+    let body = "shr.u32 %r0, %tid, 1;\nmad.wide.u32 %d0, %r0, 16, %data;\nst.global.v4.u32 [%d0], {%r0, %r0, %r0, %r0};";
+    let mut memory = Memory::new();
+    let data = memory.alloc(256);
+    run_body(body, 32, &mut memory, data).expect("pairs of lanes store the same");
+    let different = body.replace("%r0, %r0}", "%r0, %tid}");
+    let (at, race) = fault(&different, "st.global.v4", 32, 256);
+    assert_eq!(at.thread, [1, 0, 0]);
+    assert!(
+        matches!(race, Fault::Race { kind: AccessKind::Write, other_kind: AccessKind::Write, other, .. } if other.thread == [0, 0, 0])
+    );
+}
+
+#[test]
 fn a_race_inside_a_warp_needs_a_warp_barrier() {
     let body = "mov.u32 %r0, dyn;\nmad.lo.u32 %r1, %tid, 4, %r0;\nst.shared.u32 [%r1], %tid;\nxor.b32 %r2, %r1, 4;\nld.shared.u32 %r3, [%r2];\nst.global.u32 [%at], %r3;";
     let (_, racy) = fault(body, "ld.shared", 32, 128);

@@ -11,7 +11,7 @@
 //!
 //! From the three follow the width of vector accesses and how many neighbours share a mask. The transfer
 //! rules stand in `transfer`; where Triton's rules (its `AxisInfo`) are unsound because of wrap-around or
-//! negative numbers, these are stricter, with one exception: see [`AxisInfo::non_negative`].
+//! negative numbers, these are stricter, with one exception: see `AxisInfo::non_negative`.
 //!
 //! # Loops
 //! Parameters of loop regions start with what is known of their initial values and are met with what is
@@ -65,7 +65,14 @@ impl DimInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AxisInfo {
     dims: SmallVec<[DimInfo; 2]>,
+    /// The number that every element is, sign-extended, if it is known.
     constant: Option<i64>,
+    /// Whether no element is negative as a signed number.
+    ///
+    /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
+    /// block sizes are, and quotients and remainders of such numbers keep their alignment. Only layouts are
+    /// chosen by this analysis, and expansion proves each wide access for itself: a kernel for which the sums
+    /// overflow may be slower, never wrong.
     non_negative: bool,
 }
 
@@ -89,33 +96,8 @@ impl AxisInfo {
         1 << self.dim(dim).contiguity
     }
 
-    /// Power of two that divides the first element of each contiguous run along `dim`; bytes for pointers.
-    pub fn divisibility(&self, dim: usize) -> u64 {
-        1 << self.dim(dim).divisibility
-    }
-
-    /// Length of runs along `dim` whose elements are equal.
-    pub fn constancy(&self, dim: usize) -> u64 {
-        1 << self.dim(dim).constancy
-    }
-
-    /// The number that every element is, sign-extended, if it is known.
-    pub fn constant(&self) -> Option<i64> {
-        self.constant
-    }
-
-    /// Whether no element is negative as a signed number.
-    ///
-    /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
-    /// block sizes are, and quotients and remainders of such numbers keep their alignment. Only layouts are
-    /// chosen by this analysis, and expansion proves each wide access for itself: a kernel for which the sums
-    /// overflow may be slower, never wrong.
-    pub fn non_negative(&self) -> bool {
-        self.non_negative
-    }
-
     /// Exponent of a power of two that divides every element.
-    pub fn known_zero_bits(&self) -> u8 {
+    fn known_zero_bits(&self) -> u8 {
         let each = self.dims.iter().map(|d| d.divisibility_at(0, 0));
         each.max().unwrap_or(0)
     }
@@ -154,11 +136,7 @@ pub struct Axis {
 impl Axis {
     /// Computes the facts.
     pub fn compute(func: &TileFunction) -> Axis {
-        Axis::compute_with(func, &ProgramOrder::compute(func))
-    }
-
-    /// Computes the facts along a walk that was made before.
-    pub fn compute_with(func: &TileFunction, order: &ProgramOrder) -> Axis {
+        let order = &ProgramOrder::compute(func);
         let mut solver = Solver {
             func,
             order,
@@ -182,12 +160,6 @@ impl Axis {
     /// What is known of a value.
     pub fn info(&self, value: Value) -> &AxisInfo {
         &self.infos[value]
-    }
-
-    /// Whether adding `constant` to any element of the integer `value` only sets bits that are clear, so that the sum
-    /// neither wraps nor changes sign: `sext(value + constant) == sext(value) + constant`, likewise for `zext`.
-    pub fn no_wrap_with(&self, value: Value, constant: u64) -> bool {
-        constant < 1 << self.infos[value].known_zero_bits()
     }
 
     /// Elements that one access may take at once from consecutive addresses along `dim` of the pointers `ptr`:

@@ -8,6 +8,7 @@ use super::super::race::{Access, Conflict, Shadow, Strong, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
+use super::span::Plain;
 
 /// Where an access goes.
 #[derive(Clone, Copy, Debug)]
@@ -197,7 +198,20 @@ impl Machine<'_> {
         self.addresses(cta, warp, active, address)?;
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * dsts.len() as u32;
-        self.count_access(active, address.space, bytes);
+        let in_a_row = self.count_access(active, address.space, bytes);
+        if !order.strong {
+            let plain = Plain {
+                active,
+                line,
+                ty,
+                bytes,
+            };
+            if let Some(span) = self.span(cta, plain, address.space, in_a_row)
+                && self.load_span(cta, warp, span, plain, dsts)?
+            {
+                return Ok(());
+            }
+        }
         for lane in lanes(active) {
             let place = self.locate(
                 cta,
@@ -277,7 +291,21 @@ impl Machine<'_> {
             values[index] = self.operands[0];
         }
         self.addresses(cta, warp, active, address)?;
-        self.count_access(active, address.space, bytes);
+        let in_a_row = self.count_access(active, address.space, bytes);
+        let all_defined = defined[..sources.len()]
+            .iter()
+            .all(|defined| defined & active == active);
+        if !order.strong && all_defined {
+            let plain = Plain {
+                active,
+                line,
+                ty,
+                bytes,
+            };
+            if let Some(span) = self.span(cta, plain, address.space, in_a_row) {
+                return self.store_span(cta, warp, span, plain, &values[..sources.len()]);
+            }
+        }
         for lane in lanes(active) {
             let place = self.locate(
                 cta,

@@ -5,8 +5,9 @@ use super::super::race::lanes;
 use super::super::sched::Machine;
 
 impl Machine<'_> {
-    /// Counts sectors of global and wavefronts of shared accesses at the addresses in slot 3.
-    pub(super) fn count_access(&mut self, active: u32, space: Space, bytes: u32) {
+    /// Counts sectors of global and wavefronts of shared accesses at the addresses in slot 3. Gives whether the
+    /// lanes access consecutive addresses in order of their numbers.
+    pub(super) fn count_access(&mut self, active: u32, space: Space, bytes: u32) -> bool {
         let first = self.operands[3][active.trailing_zeros() as usize];
         let space = match space {
             Space::Generic => Machine::generic_space(first).0,
@@ -42,6 +43,7 @@ impl Machine<'_> {
             }
             _ => {}
         }
+        in_a_row
     }
 
     /// Whether the lanes access consecutive addresses in order of their numbers.

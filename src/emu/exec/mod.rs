@@ -8,6 +8,7 @@ mod access;
 mod atomic;
 mod collective;
 mod cost;
+mod span;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};

@@ -14,7 +14,10 @@ struct Cell {
 /// Bytes of a page of the shadow.
 const PAGE: usize = 512;
 
-/// The accesses to one page, by granules of four bytes until a smaller access comes.
+/// Largest granule: the widest access of a lane.
+const LARGEST_LOG2: u32 = 4;
+
+/// The accesses to one page, by granules as large as the first access until a smaller one comes.
 #[derive(Clone, Debug)]
 struct Page {
     granule_log2: u32,
@@ -67,7 +70,7 @@ impl Shadow {
         access: Access,
     ) -> Option<Conflict> {
         let page = self.pages[offset / PAGE].get_or_insert_with(|| {
-            let small = bytes.trailing_zeros().min(2);
+            let small = bytes.trailing_zeros().min(LARGEST_LOG2);
             Box::new(Page {
                 granule_log2: small,
                 cells: vec![Cell::default(); PAGE >> small],

@@ -25,6 +25,7 @@ mod fill;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod line;
+mod summary;
 
 #[cfg(test)]
 mod tests;
@@ -38,6 +39,8 @@ use crate::settings::{Options, Target};
 use crate::text::number;
 use crate::text::parse::ParsedFile;
 use crate::verify::{show, verify};
+
+pub use summary::Summary;
 
 use compare::{Bound, compare_buffers, compare_values};
 use exec::{Argument, Executor, Job, Outcome};
@@ -75,6 +78,7 @@ pub fn run_lines(text: &str, target: Target, options: &Options) -> Report {
     };
     let test = Test {
         line: 0,
+        words: String::new(),
         kind: super::directive::Kind::Run,
         target,
         options: *options,
@@ -117,18 +121,24 @@ fn run_line(
         Expect::Error(words) => Some(words),
         Expect::Within(..) | Expect::Values(..) => None,
     });
+    let mut summary = Summary::new(note.line, &job);
     let expected = match (reference.run(&job), expected_error) {
         (Outcome::Done(contents), None) => contents,
         (Outcome::Done(_), Some(words)) => {
             let message = format!("{} reports nothing, not `{words}`", reference.name());
             return report.fail(note.line, message);
         }
-        (Outcome::Failed(error), Some(words)) if error.contains(words.as_str()) => return,
+        (Outcome::Failed(error), Some(words)) if error.contains(words.as_str()) => {
+            summary.add(reference.name(), format!("reports as expected: {error}"));
+            return report.runs.push(summary);
+        }
         (Outcome::Failed(error), _) => {
             return report.fail(note.line, format!("{}: {error}", reference.name()));
         }
         (Outcome::Skipped(reason), _) => return report.skip(reason),
     };
+    summary.add(reference.name(), "is the reference".to_owned());
+    summary.buffers(&args, &expected);
     for expect in &run.expects {
         if let Expect::Values(name, texts) = expect
             && let Err(message) = compare_values(&args, &expected, name, texts)
@@ -139,6 +149,10 @@ fn run_line(
     let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(&run, arg)).collect();
     for executor in exec::executors() {
         let seeds = if executor.is_seeded() { SEEDS } else { 1 };
+        let mut verdict = match seeds {
+            1 => "agrees".to_owned(),
+            _ => format!("agrees on {seeds} schedules"),
+        };
         for seed in 0..seeds {
             job.seed = seed;
             let result = match executor.run(&job) {
@@ -146,16 +160,20 @@ fn run_line(
                 Outcome::Failed(error) => Err(error),
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
+                    verdict = format!("skipped: {reason}");
                     break;
                 }
             };
             if let Err(message) = result {
                 let message = format!("{} (seed {seed}): {message}", executor.name());
                 report.fail(note.line, message);
+                verdict = "differs".to_owned();
                 break;
             }
         }
+        summary.add(executor.name(), verdict);
     }
+    report.runs.push(summary);
 }
 
 /// The bound that an `expect` states for an argument.

@@ -6,7 +6,7 @@
 //! unspecified is excluded where it is generated:
 //!
 //! - divisors are positive, loop steps at least 1, trip counts small (their product bounds the work);
-//! - a pointer carries the range of elements it may point to ([`memory`]), and masked-off elements alone may
+//! - a pointer carries the range of elements it may point to (`memory`), and masked-off elements alone may
 //!   leave it;
 //! - loads read buffers that no store writes; a store writes a part of a buffer of its own, different for each
 //!   program and element, behind a barrier if it stands in a loop. Updates in place and loads of what was

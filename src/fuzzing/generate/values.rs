@@ -211,7 +211,7 @@ impl Generator {
                 let start = self.random.pick(&[0, 0, 0, 1, 16, -5, 1000]);
                 self.b.arange(start, ty)
             }
-            4 => self.from_fewer_dims(ty, fuel),
+            4 => self.grown_block(ty, fuel),
             5 => {
                 let elem = if self.random.chance(70) {
                     Elem::I32
@@ -283,7 +283,7 @@ impl Generator {
     }
 
     /// A block made of one with fewer dimensions, repeated along the others.
-    fn from_fewer_dims(&mut self, ty: TileType, fuel: usize) -> Value {
+    fn grown_block(&mut self, ty: TileType, fuel: usize) -> Value {
         let rank = ty.shape.rank();
         let dropped: Vec<usize> = (0..rank).filter(|_| self.random.chance(50)).collect();
         if dropped.is_empty() {
@@ -358,12 +358,12 @@ impl Generator {
                 args[1] = self.divisor(args[1]);
             }
             // The bits of a NaN are open.
-            TileOp::Bitcast if self.b.ty(args[0]).elem.is_float() => {
-                if self.b.ty(args[0]).elem.bits() > 8 {
-                    let zero = self.constant(self.b.ty(args[0]), 0);
-                    let is_number = self.b.fcmp(args[0], args[0], FloatPred::Ord);
-                    args[0] = self.b.select(is_number, args[0], zero);
-                }
+            TileOp::Bitcast
+                if self.b.ty(args[0]).elem.is_float() && self.b.ty(args[0]).elem.bits() > 8 =>
+            {
+                let zero = self.constant(self.b.ty(args[0]), 0);
+                let is_number = self.b.fcmp(args[0], args[0], FloatPred::Ord);
+                args[0] = self.b.select(is_number, args[0], zero);
             }
             _ => {}
         }
@@ -392,7 +392,7 @@ impl Generator {
         if ty.is_scalar() {
             return;
         }
-        let value = self.from_fewer_dims(ty, 2);
+        let value = self.grown_block(ty, 2);
         self.values.push(value);
     }
 

@@ -375,19 +375,19 @@ impl<'a> Lower<'a> {
     /// An instruction that no rule covers.
     fn not_selected(&self, op: ThreadOp) -> CompileError {
         let data = &self.func.dfg.insts[self.root];
-        let mut message = format!("{} `{op}`", self.root);
+        let mut what = format!("`{op}`");
         for (i, &arg) in data.args.iter().enumerate() {
-            message += if i == 0 { " " } else { ", " };
-            message += &self.func.dfg.ty(arg).to_string();
+            what += if i == 0 { " " } else { ", " };
+            what += &self.func.dfg.ty(arg).to_string();
         }
         if let Some(&result) = data.results.first() {
-            message += &format!(" -> {}", self.func.dfg.ty(result));
+            what += &format!(" -> {}", self.func.dfg.ty(result));
         }
-        message += &format!(" has no form on {}", self.target);
-        if let Some(line) = data.loc.0.expand() {
-            message += &format!(" (line {})", line.0);
+        CompileError::Unsupported {
+            what,
+            target: self.target,
+            line: data.loc.0.expand().map(|line| line.0),
         }
-        internal(message)
     }
 
     /// Makes what was selected the registers of `value`. `first_group` and `first_arg` are where the selection began.

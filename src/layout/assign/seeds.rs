@@ -84,10 +84,12 @@ impl Assignment {
         mask: Option<Value>,
     ) -> (Memory, Access) {
         let shape = func.dfg.ty(ptr).shape;
-        let info = axis.info(ptr);
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
         // Stable: dimensions of equal contiguity keep the last one first.
-        order.sort_by_key(|&dim| std::cmp::Reverse(info.contiguity(dim)));
+        let runs: SmallVec<[u8; 4]> = (0..shape.rank())
+            .map(|dim| run_of(func, axis, ptr, dim))
+            .collect();
+        order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
         let vector = axis.vector_width(func, ptr, mask, dim, MAX_ACCESS_BYTES) as u32;
         let threads = 32 * u64::from(self.num_warps);
@@ -95,7 +97,7 @@ impl Assignment {
         let access = Access {
             dim,
             vector,
-            contiguity: u32::from(info.dim(dim).contiguity),
+            contiguity: u32::from(runs[dim]),
             bytes: func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()),
             is_store: false,
         };
@@ -119,6 +121,29 @@ impl Assignment {
             let layout = self.pool.intern(layout);
             self.offer(memory.node, layout);
         }
+    }
+}
+
+/// Exponent of the length of runs of neighbours along `dim`. An i32 offset may wrap, so the analysis cuts its runs
+/// where they cross a multiple that it does not know; as a hint where neighbours are, they count whole.
+fn run_of(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
+    let own = axis.info(ptr).dim(dim).contiguity;
+    let Some(inst) = func
+        .dfg
+        .def_inst(ptr)
+        .filter(|&i| func.dfg.insts[i].op == TileOp::Addptr)
+    else {
+        return own;
+    };
+    let &[base, offset] = &func.dfg.insts[inst].args[..] else {
+        return own;
+    };
+    let extent = func.dfg.ty(ptr).shape.log2().get(dim).copied().unwrap_or(0);
+    let is_same = axis.info(base).dim(dim).constancy >= extent;
+    if is_same {
+        own.max(axis.info(offset).dim(dim).contiguity)
+    } else {
+        own
     }
 }
 

@@ -14,13 +14,12 @@
 //! Replicated sources offer several places to read from, and replicated results need no more than one
 //! transport: both are used.
 //!
-//! Plans are pure data. The expander emits them, [`simulate`](simulate::simulate) runs them, and
-//! [`Conversion::cost`] rates them for layout assignment; planning costs tens of microseconds, so callers that
-//! ask often keep the answers by pair of layout ids.
+//! Plans are pure data. The expander emits them, `simulate` runs them in tests and under fuzzing; planning costs tens of
+//! microseconds, so callers that ask often keep the answers by pair of layout ids.
 
 pub mod shared;
 pub mod shuffle;
-pub mod simulate;
+pub(crate) mod simulate;
 
 use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
 use shared::SharedPlan;
@@ -59,25 +58,6 @@ impl Cost {
     /// divided by the warps that hide it.
     pub fn weight(&self) -> u32 {
         self.moves + 2 * self.shuffles + self.shared_bytes.div_ceil(4) * 2 + 24 * self.barriers
-    }
-}
-
-impl Conversion {
-    /// The cost of this conversion of elements of `elem_bytes` bytes.
-    pub fn cost(&self, elem_bytes: u32) -> Cost {
-        match self {
-            Conversion::Identity | Conversion::Registers(_) => Cost::default(),
-            Conversion::Shuffle(plan) => plan.cost(elem_bytes),
-            Conversion::Shared(plan) => plan.cost(),
-        }
-    }
-
-    /// Bytes of shared memory the conversion needs while it runs.
-    pub fn scratch_bytes(&self) -> u32 {
-        match self {
-            Conversion::Shared(plan) => plan.bytes,
-            Conversion::Identity | Conversion::Registers(_) | Conversion::Shuffle(_) => 0,
-        }
     }
 }
 

@@ -116,25 +116,6 @@ pub struct Group {
     pub add: u32,
 }
 
-impl Access {
-    /// The thread's part of the byte offset.
-    pub fn thread_offset(&self, lane: u32, warp: u32) -> u32 {
-        self.columns.iter().fold(0, |sum, column| {
-            let index = if column.dim == HwDim::Lane {
-                lane
-            } else {
-                warp
-            };
-            sum ^ ((index >> column.bit & 1) * column.xor)
-        })
-    }
-
-    /// Whether this thread takes part.
-    pub fn is_active(&self, lane: u32, warp: u32) -> bool {
-        lane & self.idle_lanes == 0 && warp & self.idle_warps == 0
-    }
-}
-
 impl SharedPlan {
     /// Cost of the trip. The first barrier is the one before the store, which protects the scratch from
     /// its previous use; hazard analysis may find that it is not needed.

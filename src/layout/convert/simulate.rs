@@ -8,8 +8,27 @@ use super::shared::{Access, SharedPlan};
 use super::shuffle::{ShufflePlan, Step};
 use crate::linear::layout::{HwDim, LinearLayout};
 
+impl Access {
+    /// The thread's part of the byte offset.
+    pub(crate) fn thread_offset(&self, lane: u32, warp: u32) -> u32 {
+        self.columns.iter().fold(0, |sum, column| {
+            let index = if column.dim == HwDim::Lane {
+                lane
+            } else {
+                warp
+            };
+            sum ^ ((index >> column.bit & 1) * column.xor)
+        })
+    }
+
+    /// Whether this thread takes part.
+    pub(crate) fn is_active(&self, lane: u32, warp: u32) -> bool {
+        lane & self.idle_lanes == 0 && warp & self.idle_warps == 0
+    }
+}
+
 /// The block `tensor`, indexed by flat index, as threads of `layout` hold it.
-pub fn distribute<T: Copy>(layout: &LinearLayout, tensor: &[T]) -> Vec<T> {
+pub(crate) fn distribute<T: Copy>(layout: &LinearLayout, tensor: &[T]) -> Vec<T> {
     let mut values = Vec::new();
     for warp in 0..layout.num_warps() {
         for lane in 0..layout.num_lanes() {
@@ -23,7 +42,7 @@ pub fn distribute<T: Copy>(layout: &LinearLayout, tensor: &[T]) -> Vec<T> {
 
 /// What the threads hold after `conversion` from `src` to `dst` if they hold `values` before it;
 /// `None` for a location that reads what nobody wrote. Values must agree where `src` holds copies.
-pub fn simulate<T: Copy>(
+pub(crate) fn simulate<T: Copy>(
     conversion: &Conversion,
     src: &LinearLayout,
     dst: &LinearLayout,
@@ -153,7 +172,7 @@ fn trip<T: Copy>(
 
 /// Wavefronts of all accesses of one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wavefronts {
+pub(crate) struct Wavefronts {
     /// As the banks serve them.
     pub actual: u32,
     /// One for each phase.
@@ -163,7 +182,12 @@ pub struct Wavefronts {
 /// Counts the wavefronts of `access` by all threads. A request is served in phases of 32 lanes up to 4
 /// bytes each, 16 of 8 and 8 of 16; in a phase, each bank serves one 4-byte word a wavefront, to any
 /// number of lanes.
-pub fn count_wavefronts(access: &Access, elem_bytes: u32, lanes: u32, warps: u32) -> Wavefronts {
+pub(crate) fn count_wavefronts(
+    access: &Access,
+    elem_bytes: u32,
+    lanes: u32,
+    warps: u32,
+) -> Wavefronts {
     let bytes = access.vector * elem_bytes;
     let phase = lanes / (bytes / 4).max(1);
     let mut sum = Wavefronts::default();

@@ -1,6 +1,7 @@
 //! Named layouts against the formulas that define them, element by element.
 
 use super::*;
+use crate::linear::layout::HwDim;
 
 fn shape(extents: &[u64]) -> Shape {
     Shape::new(extents).expect("powers of two")

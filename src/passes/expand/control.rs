@@ -4,7 +4,8 @@
 //! block parameters: data a pack, indices and pointers only their bases, as long as each iteration leaves
 //! their structure and alignment as it found them. That is assumed first and checked when the body is
 //! there; where it fails, the body is expanded again from a copy of the state with less assumed, which
-//! ends because every attempt gives up an assumption.
+//! ends because every attempt gives up an assumption. A loop inside another one is expanded once more for each
+//! attempt at the outer one, and starts with the assumptions that it was left with before.
 
 use smallvec::SmallVec;
 
@@ -19,7 +20,7 @@ use super::{Expander, Result, bug};
 
 /// The form in which a loop carries a tile value.
 #[derive(Clone, Debug)]
-enum Form {
+pub(super) enum Form {
     /// One value, with this many low bits zero.
     Uniform { zeros: u32 },
     /// Bases, with this many low bits zero each, and fixed constants.
@@ -29,6 +30,30 @@ enum Form {
     },
     /// A pack with one element per register.
     Pack { count: usize },
+}
+
+impl Form {
+    /// Assumes no more than `known`, which an earlier attempt was left with.
+    fn limit(&mut self, known: &Form) {
+        match (&mut *self, known) {
+            (Form::Uniform { zeros }, Form::Uniform { zeros: known }) => {
+                *zeros = (*zeros).min(*known);
+            }
+            (
+                Form::Parts { parts, zeros },
+                Form::Parts {
+                    parts: known_parts,
+                    zeros: known,
+                },
+            ) if parts.same_structure(known_parts) => {
+                for (zeros, known) in zeros.iter_mut().zip(known) {
+                    *zeros = (*zeros).min(*known);
+                }
+            }
+            (_, Form::Pack { .. }) => self.clone_from(known),
+            _ => {}
+        }
+    }
 }
 
 impl Expander<'_> {
@@ -207,12 +232,21 @@ impl Expander<'_> {
             .zip(&inits)
             .map(|(&ty, init)| self.first_form(ty, init))
             .collect::<Result<_>>()?;
+        // Without this, each of k nested loops would double the attempts.
+        if let Some(known) = self.weakened.get(&inst) {
+            for (form, known) in forms.iter_mut().zip(known) {
+                form.limit(known);
+            }
+        }
         let may_retry = forms.iter().any(|f| !matches!(f, Form::Pack { .. }));
         loop {
             let saved = may_retry.then(|| self.snapshot());
             let done = self.try_for(region, &bounds, &types, &inits, &mut forms, &data.results)?;
             match saved {
-                Some(saved) if !done => self.restore(saved),
+                Some(saved) if !done => {
+                    self.restore(saved);
+                    self.weakened.insert(inst, forms.clone());
+                }
                 _ => return Ok(()),
             }
         }
@@ -269,21 +303,23 @@ impl Expander<'_> {
         }
         let leaving = self.travelling_all(forms, &yielded)?;
         let next = self.binary(ThreadOp::Iadd, counted, step)?;
-        let fits = |h: i64, s: i64| {
-            let max = if counter.elem.bits() == 64 {
-                i64::MAX
-            } else {
-                i64::from(i32::MAX)
-            };
-            s > 0 && h <= max - s
+        let max = if counter.elem.bits() == 64 {
+            i64::MAX
+        } else {
+            i64::from(i32::MAX)
         };
-        let again = match (constants.1, constants.2) {
-            (Some(h), Some(s)) if fits(h, s) => self.b.icmp(next, hi, IntPred::Slt),
-            // `next` may wrap; what is left, as an unsigned number, may not.
-            _ => {
-                let left = self.binary(ThreadOp::Isub, hi, counted)?;
-                self.b.icmp(step, left, IntPred::Ult)
-            }
+        // Below `hi` there is room for a step of one; another step may wrap unless both numbers are known.
+        let fits = match (constants.1, constants.2) {
+            (_, Some(1)) => true,
+            (Some(h), Some(s)) => s > 0 && h <= max - s,
+            _ => false,
+        };
+        let again = if fits {
+            self.b.icmp(next, hi, IntPred::Slt)
+        } else {
+            // What is left, as an unsigned number, does not wrap.
+            let left = self.binary(ThreadOp::Isub, hi, counted)?;
+            self.b.icmp(step, left, IntPred::Ult)
         };
         let back = [&[next][..], &leaving].concat();
         self.b.brif(again, (body, &back), (exit, &leaving));

@@ -1,8 +1,10 @@
 //! Expansion of layout conversions, as [`crate::layout::convert`] plans them.
 
+use rustc_hash::FxHashMap;
+
 use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::SlotData;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
@@ -11,6 +13,7 @@ use crate::layout::convert::shuffle::{LaneMap, Predicate, ShufflePlan, Step};
 use crate::layout::convert::{Conversion, plan};
 use crate::linear::layout::HwDim;
 
+use super::memory::slot_attrs;
 use super::regs::Expanded;
 use super::{Expander, Result, bug};
 
@@ -148,28 +151,33 @@ impl Expander<'_> {
         let lane_bits = 5;
         let idle = plan.store.idle_lanes | plan.store.idle_warps << lane_bits;
         let writes = self.leader(idle)?;
+        // Groups differ by constants; only a change of the bits that are switched needs another address.
+        let mut addresses = FxHashMap::default();
         for group in &plan.store.groups {
             let map: Vec<u32> = group.registers.iter().map(|&r| u32::from(r)).collect();
             let stored = self.rearrange(&[pack], &map)?;
-            let address = self.swizzled_address(slot, elem, &plan.store, group.xor)?;
+            let address = match addresses.get(&group.xor) {
+                Some(&address) => address,
+                None => self.swizzled_address(slot, elem, &plan.store, group.xor)?,
+            };
+            addresses.insert(group.xor, address);
             let mut data = InstData::new(ThreadOp::St, &[address, stored]);
             data.args.extend(writes);
-            data.attrs.push(make::slot(slot));
-            if group.add != 0 {
-                data.attrs.push(make::offset(group.add as i32));
-            }
+            data.attrs.extend(slot_attrs(slot, group.add));
             self.b.inst(data, &[]);
         }
         let mut loaded = Vec::new();
         let mut place = vec![0u32; plan.copies.len()];
         let mut next = 0;
+        addresses.clear();
         for group in &plan.load.groups {
-            let address = self.swizzled_address(slot, elem, &plan.load, group.xor)?;
+            let address = match addresses.get(&group.xor) {
+                Some(&address) => address,
+                None => self.swizzled_address(slot, elem, &plan.load, group.xor)?,
+            };
+            addresses.insert(group.xor, address);
             let mut data = InstData::new(ThreadOp::Ld, &[address]);
-            data.attrs.push(make::slot(slot));
-            if group.add != 0 {
-                data.attrs.push(make::offset(group.add as i32));
-            }
+            data.attrs.extend(slot_attrs(slot, group.add));
             let width = group.registers.len() as u16;
             loaded.push(self.op(data, &[ThreadType::pack(elem, width)])?);
             for &register in &group.registers {
@@ -184,7 +192,7 @@ impl Expander<'_> {
     /// Address of the thread's part with `xor` bytes switched.
     fn swizzled_address(
         &mut self,
-        slot: crate::ir::entities::Slot,
+        slot: Slot,
         elem: Elem,
         access: &Access,
         xor: u32,

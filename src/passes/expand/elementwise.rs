@@ -201,7 +201,7 @@ impl Expander<'_> {
                     stay(operands)
                 }
             }
-            // Truth values have no sums.
+            // Truth values cannot be added to.
             (ThreadOp::Itrunc, &[(a, x)]) if elem != Elem::I1 => Combination {
                 operands: [(a, 0)].into_iter().collect(),
                 offset: Self::wrap(elem, x),

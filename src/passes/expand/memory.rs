@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::attrs::{Attr, AttrKind, Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 use crate::linear::layout::HwDim;
@@ -18,6 +18,12 @@ use super::{Expander, Result};
 
 /// Widest access in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
+
+/// Attributes of an access `offset` bytes into a slot, beside what its address adds.
+pub(super) fn slot_attrs(slot: Slot, offset: u32) -> impl Iterator<Item = Attr> {
+    let distance = (offset != 0).then(|| make::offset(offset as i32));
+    std::iter::once(make::slot(slot)).chain(distance)
+}
 
 /// Where an access goes: base, distance in bytes, and predicate.
 type Place = (Value, i64, Option<Value>);

@@ -20,11 +20,10 @@ mod elementwise;
 mod index;
 mod known;
 mod memory;
-mod overwrites;
 mod reduce;
 mod regs;
 
-use cranelift_entity::{EntitySet, SecondaryMap};
+use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
 
 use crate::compile::CompileError;
@@ -67,8 +66,8 @@ struct Expander<'a> {
     prologue: Block,
     /// First block of the body; joined to the prologue at the end.
     body: Block,
-    /// Stores with a barrier before them.
-    overwriting: EntitySet<Inst>,
+    /// For each loop of which an attempt failed, what was still assumed of its carried values then.
+    weakened: FxHashMap<Inst, Vec<control::Form>>,
     state: State,
 }
 
@@ -112,7 +111,7 @@ impl<'a> Expander<'a> {
             target,
             prologue,
             body,
-            overwriting: overwrites::overwriting_stores(tile),
+            weakened: FxHashMap::default(),
             state: State {
                 b,
                 values: SecondaryMap::new(),
@@ -196,13 +195,7 @@ impl<'a> Expander<'a> {
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
             TileOp::Load => self.expand_load(inst)?,
-            TileOp::Store => {
-                if self.overwriting.contains(inst) {
-                    let threads = self.tile.num_threads();
-                    self.b.barrier(0, threads);
-                }
-                return self.expand_store(inst);
-            }
+            TileOp::Store => return self.expand_store(inst),
             TileOp::Reduce => return self.expand_reduce(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),

@@ -17,6 +17,7 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::shape::Shape;
 
+use super::memory::slot_attrs;
 use super::regs::Expanded;
 use super::{Expander, Result, bug};
 
@@ -273,9 +274,8 @@ impl Expander<'_> {
                 let single = self.rearrange(&[*value], &[u32::from(reg)])?;
                 let mut data = InstData::new(ThreadOp::St, &[place, single]);
                 data.args.extend(leader);
-                data.attrs.push(make::slot(slot));
                 data.attrs
-                    .push(make::offset(((u32::from(reg) << next) * size) as i32));
+                    .extend(slot_attrs(slot, (u32::from(reg) << next) * size));
                 self.b.inst(data, &[]);
             }
             slots.push((slot, address));
@@ -291,8 +291,7 @@ impl Expander<'_> {
                 for chunk in 0..each / width {
                     let offset = ((reg << next) + chunk * width) * ty.elem.bytes();
                     let mut data = InstData::new(ThreadOp::Ld, &[place]);
-                    data.attrs.push(make::slot(slot));
-                    data.attrs.push(make::offset(offset as i32));
+                    data.attrs.extend(slot_attrs(slot, offset));
                     parts.push(self.op(data, &[ThreadType::pack(ty.elem, width as u16)])?);
                 }
             }

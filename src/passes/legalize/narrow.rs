@@ -62,6 +62,12 @@ impl Legalizer<'_, '_> {
 
     /// An f64 rounded to nearest.
     fn bf16_from_exact(&mut self, x: Value) -> Value {
+        let odd = self.f32_rounded_to_odd(x);
+        self.cast(TileOp::Fptrunc, odd, Elem::BF16)
+    }
+
+    /// An f64 rounded to odd.
+    pub(super) fn f32_rounded_to_odd(&mut self, x: Value) -> Value {
         let ty = self.ty(x);
         let zero = [make::round(Rounding::Zero)];
         let single = self.emit(TileOp::Fptrunc, &[x], &zero, ty.with_elem(Elem::F32));
@@ -71,8 +77,7 @@ impl Legalizer<'_, '_> {
         let bits = self.cast(TileOp::Bitcast, single, Elem::I32);
         let last = self.cast(TileOp::Zext, inexact, Elem::I32);
         let bits = self.op(TileOp::Or, &[bits, last]);
-        let odd = self.cast(TileOp::Bitcast, bits, Elem::F32);
-        self.cast(TileOp::Fptrunc, odd, Elem::BF16)
+        self.cast(TileOp::Bitcast, bits, Elem::F32)
     }
 
     /// Integers of up to 24 bits are exact in f32, of up to 53 in f64. Of longer ones the last twelve bits become one that

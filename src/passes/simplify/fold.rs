@@ -222,7 +222,7 @@ fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
                 bits: to.bits(),
             };
             let wide = elem == Elem::F64;
-            num::float_to_int(to_f64(args[0])?, num::Rounding::Zero, int, wide)
+            num::float_to_saturated(to_f64(args[0])?, int, wide)
         }
         _ => return None,
     })

@@ -180,13 +180,7 @@ pub(super) fn eval(
                 signed: op == ThreadOp::Fptosi,
                 bits: to.bits(),
             };
-            if fa.is_nan() {
-                // The top bit, where either has 64 bits.
-                let wide = to == Scalar::I64 || from == Scalar::F64;
-                u64::from(wide) << (to.bits() - 1)
-            } else {
-                num::float_to_int(fa, num::Rounding::Zero, int, false)
-            }
+            num::float_to_saturated(fa, int, from == Scalar::F64)
         }
         ThreadOp::Fpext => float(fa),
         ThreadOp::Fptrunc => match attrs.round()? {

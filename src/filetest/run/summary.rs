@@ -1,0 +1,78 @@
+//! What a `; run:` line did, as a table for people.
+
+use std::fmt;
+
+use super::exec::{ArgValue, Argument, Contents, Job};
+use crate::ir::types::Elem;
+use crate::text::number;
+
+/// Elements of a buffer that are shown.
+const SHOWN: usize = 8;
+
+/// A run: who ran it, and what the reference left in the buffers that it changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Line of the file, first is 1.
+    pub line: u32,
+    /// Kernel, grid and target.
+    pub title: String,
+    /// Names and what is said of them, in order.
+    pub rows: Vec<(String, String)>,
+}
+
+impl Summary {
+    pub(super) fn new(line: u32, job: &Job<'_>) -> Summary {
+        let [x, y, z] = job.grid;
+        let title = format!(
+            "@{} on a grid of {x} x {y} x {z} for {}",
+            job.func.name, job.target
+        );
+        Summary {
+            line,
+            title,
+            rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn add(&mut self, name: &str, verdict: String) {
+        self.rows.push((name.to_owned(), verdict));
+    }
+
+    /// The first elements of each buffer that is not as it was before.
+    pub(super) fn buffers(&mut self, args: &[Argument], after: &[Option<Contents>]) {
+        for (arg, after) in args.iter().zip(after) {
+            let (ArgValue::Buffer { scalar, bits, .. }, Some(after)) = (&arg.it, after) else {
+                continue;
+            };
+            let is_same = match bits {
+                Some(bits) => after.0.iter().copied().eq(bits.iter().copied().map(Some)),
+                None => after.0.iter().all(Option::is_none),
+            };
+            if is_same {
+                continue;
+            }
+            let shown = after.0.iter().take(SHOWN).map(|element| match element {
+                Some(bits) => number::print(*bits, Elem::Num(*scalar)),
+                None => "poison".to_owned(),
+            });
+            let mut text = shown.collect::<Vec<_>>().join(", ");
+            if after.0.len() > SHOWN {
+                text += ", ..";
+            }
+            let name = format!("{}: {scalar}[{}]", arg.name, after.0.len());
+            self.add(&name, format!("[{text}]"));
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "line {}: {}", self.line, self.title)?;
+        let width = self.rows.iter().map(|(name, _)| name.chars().count()).max();
+        let width = width.unwrap_or(0);
+        for (name, verdict) in &self.rows {
+            writeln!(f, "  {name:width$}  {verdict}")?;
+        }
+        Ok(())
+    }
+}

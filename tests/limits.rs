@@ -1,0 +1,172 @@
+//! Limits: kernels that need more shared memory than a target has, and the memory that the compiler itself takes.
+
+#[cfg(all(target_os = "linux", feature = "tool"))]
+#[path = "common/kernels/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "other tests use the other kernels"
+)]
+mod kernels;
+
+use tilelift::compile::{CompileError, compile};
+use tilelift::ir::builder::TileBuilder;
+use tilelift::ir::entities::Value;
+use tilelift::ir::function::TileFunction;
+use tilelift::ir::types::{Elem, Scalar, TileType};
+use tilelift::linear::shape::Shape;
+use tilelift::settings::{Options, Target};
+
+/// Copies one matrix of 64-bit numbers transposed, as one block: it goes through shared memory as a whole.
+fn transpose([rows, cols]: [u64; 2]) -> TileFunction {
+    let mut b = TileBuilder::new("transpose", 8);
+    let block = Shape::new(&[rows, cols]).expect("powers of two");
+    let pointer = TileType::scalar(Elem::global(Scalar::I64));
+    let [x, out] = ["x", "out"].map(|name| b.param_divisible(name, pointer, 16));
+    // Numbers of rows or columns times the distance in memory, all over the block.
+    let scaled = |b: &mut TileBuilder, axis: u8, distance: u64| -> Value {
+        let extent = block.extent(usize::from(axis));
+        let ty = TileType::block(Elem::I32, Shape::new(&[extent]).expect("a power of two"));
+        let range = b.arange(0, ty);
+        let distance = b.i32(distance as i32, ty.shape);
+        let scaled = b.imul(range, distance);
+        let scaled = b.expand_dims(scaled, 1 - axis);
+        b.to_shape(scaled, block)
+    };
+    let mut pointers = |base: Value, down: u64, across: u64| {
+        let (down, across) = (scaled(&mut b, 0, down), scaled(&mut b, 1, across));
+        let offsets = b.iadd(down, across);
+        let base = b.to_shape(base, block);
+        b.addptr(base, offsets)
+    };
+    let (from, to) = (pointers(x, cols, 1), pointers(out, 1, rows));
+    let data = b.load(from, None, None);
+    b.store(to, data, None);
+    b.ret();
+    b.finish().expect("the kernel is built right")
+}
+
+/// What a kernel needs of shared memory, whether a target has it or not.
+fn needed(block: [u64; 2], target: Target) -> u32 {
+    match compile(&transpose(block), target, &Options::DEFAULT) {
+        Ok(kernel) => kernel.meta.shared,
+        Err(CompileError::SharedMemory { needed, .. }) => needed,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn too_much_shared_memory_is_refused_with_both_numbers() {
+    // The block's bytes, and at most an eighth more against bank conflicts.
+    for (block, fits) in [
+        ([32, 64], vec![75, 80, 90]),
+        ([64, 128], vec![75, 80, 90]),
+        ([128, 128], vec![80, 90]),
+        ([128, 256], vec![]),
+    ] {
+        let bytes = 8 * (block[0] * block[1]) as u32;
+        for target in Target::ALL {
+            let needed = needed(block, target);
+            assert!(
+                (bytes..=bytes / 8 * 9).contains(&needed),
+                "{block:?}: {needed}"
+            );
+            let result = compile(&transpose(block), target, &Options::DEFAULT);
+            if fits.contains(&target.sm) {
+                assert_eq!(result.map(|kernel| kernel.meta.shared), Ok(needed));
+                continue;
+            }
+            let error = result.expect_err("the block does not fit");
+            let limit = target.shared_limit();
+            assert_eq!(
+                error,
+                CompileError::SharedMemory {
+                    needed,
+                    limit,
+                    target
+                }
+            );
+            let text = error.to_string();
+            for part in [needed.to_string(), limit.to_string(), target.to_string()] {
+                assert!(text.contains(&part), "{text}");
+            }
+        }
+    }
+}
+
+/// The most memory that `tilelift compile` has resident at once.
+#[cfg(all(target_os = "linux", feature = "tool"))]
+mod resident {
+    use std::io::Write;
+    use std::process::{Command, Stdio};
+
+    use super::kernels::{self, Config};
+    use super::{Scalar, TileFunction};
+
+    /// In KiB.
+    const LIMIT: u64 = 30 << 10;
+
+    /// More than a pipe holds.
+    static PADDING: [u8; 1 << 20] = [b' '; 1 << 20];
+
+    /// `VmHWM` of a process in KiB; none once it has ended.
+    fn peak_kib(id: u32) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).ok()?;
+        let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    }
+
+    /// The peak when all but the writing of the PTX is done.
+    ///
+    /// The description is written after compilation and before the PTX, and the PTX goes into a pipe that is full: the
+    /// process stands still there, where it can be looked at.
+    fn peak_of_compile(func: &TileFunction) -> Option<u64> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (source, meta) = (folder.path().join("k.tir"), folder.path().join("k.json"));
+        std::fs::write(&source, func.to_string()).expect("the folder is writable");
+        let (reader, mut writer) = std::io::pipe().expect("a pipe");
+        let stdout = writer.try_clone().expect("another handle");
+        let filler = std::thread::spawn(move || {
+            // Ends with an error when the reader is gone.
+            let _ = writer.write_all(&PADDING);
+        });
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+            .args(["compile", "--target", "sm_80", "--meta"])
+            .args([&meta, &source])
+            .stdin(Stdio::null())
+            .stdout(stdout)
+            .spawn()
+            .expect("the command was built");
+        let mut ended = false;
+        while !meta.exists() && !ended {
+            std::thread::yield_now();
+            ended = child.try_wait().expect("it is our child").is_some();
+        }
+        let peak = peak_kib(child.id());
+        drop(reader);
+        child.wait().expect("it is our child");
+        filler.join().expect("it does not panic");
+        assert!(meta.exists(), "{} does not compile", func.name);
+        peak
+    }
+
+    #[test]
+    fn compiling_takes_less_than_30_mib() {
+        let config = Config {
+            scalar: Scalar::F32,
+            block: 1024,
+            warps: 4,
+            divisible: 16,
+        };
+        for func in [kernels::vector_add(config), kernels::softmax(config)] {
+            let peak = peak_of_compile(&func);
+            let Some(peak) = peak else {
+                eprintln!("skipped: /proc does not tell the memory of a process");
+                return;
+            };
+            eprintln!("{}: {peak} KiB", func.name);
+            assert!(peak > 256, "{peak} KiB are not plausible");
+            assert!(peak < LIMIT, "{}: {peak} KiB", func.name);
+        }
+    }
+}
