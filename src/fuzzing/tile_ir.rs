@@ -142,12 +142,6 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
             Ok(kernel) if target == case.target => chosen = Some((kernel, last)),
             Ok(_) => {}
             Err(CompileError::SharedMemory { .. }) => notes.push("too much shared memory"),
-            // Arithmetic on 8-bit floats has no form before sm_89 and is not lowered yet.
-            Err(CompileError::Internal { message, .. })
-                if message.contains("has no form") && message.contains("f8e") =>
-            {
-                return Ok(Judgement::Skipped("8-bit floats have no form"));
-            }
             Err(e) => return Err(fail("does not compile")(format!("{target}: {e}"))),
         }
     }
