@@ -8,7 +8,6 @@
 use std::time::{Duration, Instant};
 
 use super::generate::{Argument, Case};
-use super::tile_ir::{Judgement, judge};
 use crate::ir::attrs::make;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
@@ -20,14 +19,11 @@ use crate::verify::verify;
 /// Time for one failure.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The smallest case found that fails as `kind` says.
-pub(super) fn shrink(case: &Case, kind: &str) -> Case {
+/// The smallest case found that `fails` as the given one does.
+pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     let start = Instant::now();
     let mut best = case.clone();
-    let fails = |case: &Case| {
-        verify(&case.func).is_ok()
-            && matches!(judge(case), Judgement::Failed(failure) if failure.kind == kind)
-    };
+    let fails = |case: &Case| verify(&case.func).is_ok() && fails(case);
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     loop {

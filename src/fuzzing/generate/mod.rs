@@ -62,7 +62,7 @@ const INEXACT: usize = 30;
 /// How often statements of each kind occur, in the order of [`Generator::statement`].
 const STATEMENTS: [usize; 13] = [55, 15, 4, 10, 8, 5, 3, 4, 1, 3, 3, 3, 4];
 /// How often each of [`Scalar::ALL`] occurs.
-const ELEMS: [usize; Scalar::ALL.len()] = [10, 6, 6, 30, 10, 12, 10, 25, 5, 1, 1];
+const ELEMS: [usize; Scalar::ALL.len()] = [10, 6, 6, 30, 10, 12, 10, 25, 5, 3, 3];
 /// Largest number of elements of a block, as a power of two.
 const MAX_LOG2_ELEMENTS: usize = 12;
 /// Deepest nesting of loops and choices.
@@ -107,8 +107,9 @@ pub fn case(seed: u64) -> Case {
     let inexact = random.chance(INEXACT);
     let options = Options {
         fp_fusion: random.chance(30),
+        max_registers: random.chance(10).then(|| random.pick(&[32, 64, 255])),
+        line_info: random.chance(10),
         verify_passes: true,
-        ..Options::DEFAULT
     };
     let target = random.pick(&Target::ALL);
     let (statement_weights, elem_weights) =
