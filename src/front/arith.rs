@@ -189,7 +189,7 @@ impl<'m> Lower<'m> {
         let count = times.as_const().and_then(|c| constant::as_int(&c));
         let count = count.and_then(|n| usize::try_from(n.max(0)).ok());
         match count {
-            Some(n) if n.saturating_mul(t.items.len()) <= 1 << 16 => {
+            Some(n) if n.saturating_mul(t.weight) <= 1 << 16 => {
                 let items = std::iter::repeat_n(&t.items, n).flatten().cloned();
                 Ok(Value::tuple(items.collect()))
             }
@@ -300,11 +300,12 @@ impl<'m> Lower<'m> {
             return Ok(folded);
         }
         if dtype == DType::Int1 {
-            let message = "truth values cannot be divided";
-            return Err(self
-                .error(Code::Type, message)
-                .help("cast to int32 first")
-                .into());
+            // The only divisor is one.
+            let p = self.pair(a, b, rules)?;
+            return match op {
+                Operator::FloorDiv => Ok(self.block(p.a, p.ty)),
+                _ => self.zero(p.ty, p.shape).map(Value::Tensor),
+            };
         }
         let p = self.pair(a, b, rules)?;
         let (x, y, b) = (p.a, p.b, &mut self.b);
@@ -328,8 +329,12 @@ impl<'m> Lower<'m> {
                 format!("`{symbol}` is for integers and truth values, found {ta} and {tb}");
             return Err(self.error(Code::Type, message).into());
         }
-        // Here numbers of the source text count with the type that they have alone.
-        let dtype = promote_ints(da, db);
+        let weak = |v: &Value<'m>| matches!(v, Value::Const(_));
+        let dtype = if weak(a) == weak(b) {
+            promote_ints(da, db)
+        } else {
+            self.common_dtype(a, b, Rules::default())?
+        };
         if let Some(folded) = self.fold(op, a, b, dtype) {
             return Ok(folded);
         }
@@ -337,11 +342,11 @@ impl<'m> Lower<'m> {
         let x = self.materialize(a, dtype, shape)?.value;
         let y = self.materialize(b, dtype, shape)?.value;
         if dtype == DType::Int1 && matches!(op, Operator::LShift | Operator::RShift) {
-            let message = "truth values cannot be shifted";
-            return Err(self
-                .error(Code::Type, message)
-                .help("cast to int32 first")
-                .into());
+            // A shift by the width gives zero.
+            let kept = self.constant(Known::boolean(true), shape)?;
+            let kept = self.b.xor(y, kept.value);
+            let value = self.b.and(x, kept);
+            return Ok(self.block(value, Ty::Num(dtype)));
         }
         let value = match op {
             Operator::BitAnd => self.b.and(x, y),
@@ -421,9 +426,11 @@ impl<'m> Lower<'m> {
             return Err(self.wrong_type("a number", t));
         };
         let value = match op {
+            // Of one bit, each number is its own opposite.
+            UnaryOp::USub if dtype == DType::Int1 => return Ok(Value::Tensor(t)),
             UnaryOp::UAdd => return Ok(Value::Tensor(t)),
             UnaryOp::USub if dtype.is_float() => self.b.fneg(t.value),
-            UnaryOp::USub if dtype != DType::Int1 => {
+            UnaryOp::USub => {
                 let zero = self.zero(t.ty, t.shape)?;
                 self.b.isub(zero.value, t.value)
             }
@@ -510,14 +517,16 @@ impl<'m> Lower<'m> {
         b: &Value<'m>,
         nan: NanRule,
     ) -> Res<Value<'m>> {
-        let rules = Rules {
-            strong: true,
-            ..Rules::default()
+        // A bfloat16 becomes f32 before anything is compared.
+        let wide = |mut x: Operand| {
+            if x.dtype == DType::Bfloat16 {
+                x.dtype = DType::Float32;
+            }
+            x
         };
-        let mut dtype = self.common_dtype(a, b, rules)?;
-        if dtype == DType::Bfloat16 {
-            dtype = DType::Float32;
-        }
+        let x = wide(self.operand(a, true)?.0);
+        let y = wide(self.operand(b, true)?.0);
+        let dtype = promote(x, y, false).map_err(|e| self.no_promotion(e, x, y))?;
         let ((_, sa), (_, sb)) = (self.type_of(a)?, self.type_of(b)?);
         if let Some((x, y)) = self.known_pair(a, b, dtype)
             && let (Number::Int(x), Number::Int(y)) = (x, y)

@@ -12,26 +12,51 @@ use super::stmt::Flow;
 use super::value::{Tuple, Value};
 use crate::ir::attrs::Rounding;
 
-/// Arguments of a call: by position without, else with a name.
-pub(crate) type Given<'m> = Vec<(Option<&'m str>, Value<'m>)>;
+/// An argument of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument<'m> {
+    /// Its name, unless it is given by position.
+    pub(crate) name: Option<&'m str>,
+    pub(crate) value: Value<'m>,
+    pub(crate) range: TextRange,
+}
+
+/// Arguments of a call.
+pub(crate) type Given<'m> = Vec<Argument<'m>>;
 
 impl<'m> Lower<'m> {
     pub(crate) fn call(&mut self, e: &'m ExprCall) -> Res<Value<'m>> {
         let callee = self.eval(&e.func)?;
         let mut given: Given<'m> = Vec::with_capacity(e.arguments.args.len());
-        for value in self.items(&e.arguments.args)? {
-            given.push((None, value));
-        }
-        for keyword in &e.arguments.keywords {
-            match &keyword.arg {
-                Some(name) => given.push((Some(name.as_str()), self.eval(&keyword.value)?)),
-                None => {
-                    let d = self.error(Code::Unsupported, "`**` cannot be passed on");
-                    return Err(d.help("name the arguments").into());
-                }
+        for expr in &e.arguments.args {
+            let range = expr.range();
+            for value in self.items(std::slice::from_ref(expr))? {
+                given.push(Argument {
+                    name: None,
+                    value,
+                    range,
+                });
             }
         }
+        for keyword in &e.arguments.keywords {
+            let Some(name) = &keyword.arg else {
+                let d = self.error(Code::Unsupported, "`**` cannot be passed on");
+                return Err(d.help("name the arguments").into());
+            };
+            let value = self.eval(&keyword.value)?;
+            let (name, range) = (Some(name.as_str()), keyword.range);
+            given.push(Argument { name, value, range });
+        }
         self.call_value(&callee, given, e.func.range())
+    }
+
+    /// An argument by position that the whole call stands for.
+    pub(crate) fn argument(&self, value: Value<'m>) -> Argument<'m> {
+        Argument {
+            name: None,
+            value,
+            range: self.range,
+        }
     }
 
     /// Calls whatever can be called.
@@ -45,15 +70,15 @@ impl<'m> Lower<'m> {
             Value::Function(f) => self.call_function(f, given),
             Value::Builtin(builtin) => self.call_builtin(builtin, given),
             Value::Method(value, builtin) => {
-                let mut all = vec![(None, (**value).clone())];
+                let mut all = vec![self.argument((**value).clone())];
                 all.extend(given);
                 self.call_builtin(builtin, all)
             }
             Value::Class(class) => self.construct(class, given),
             // A type called is a cast.
             Value::Type(t) => match (&given[..], t.shape) {
-                ([(None, value)], None) => {
-                    let x = self.tensor(value)?;
+                ([argument], None) if argument.name.is_none() => {
+                    let x = self.tensor(&argument.value)?;
                     self.cast(x, t.ty, Rounding::Nearest).map(Value::Tensor)
                 }
                 _ => Err(self
@@ -63,6 +88,10 @@ impl<'m> Lower<'m> {
             Value::Poison => Err(Stop::Reported),
             Value::Path(path) => {
                 let outer = self.enter(at);
+                if let Some(found) = self.borrowed(&path.0) {
+                    self.enter(outer);
+                    return self.call_value(&found, given, at);
+                }
                 let name = &path.0;
                 let (code, message, help) = if super::library::is_known_missing(name) {
                     let message = format!("`{name}` is not supported yet");
@@ -125,12 +154,15 @@ impl<'m> Lower<'m> {
             locals,
             host,
             loops: 0,
+            broken: false,
         };
         self.frames.push(frame);
         let flow = with_stack(|| self.body(&f.body, true));
-        self.frames.pop();
+        let broken = self.frames.pop().is_some_and(|frame| frame.broken);
         self.enter(call);
         match flow? {
+            // What is wrong in it has been reported; its result means nothing.
+            _ if broken => Err(Stop::Reported),
             Flow::Returned(Value::Poison) => Err(Stop::Reported),
             Flow::Returned(value) => Ok(value),
             // The end of a function's body is a return.
@@ -154,7 +186,7 @@ impl<'m> Lower<'m> {
         let mut extra = Vec::new();
         let mut dict = IndexMap::new();
         let positional = all.iter().filter(|p| p.positional).count();
-        for (i, (name, value)) in given.into_iter().enumerate() {
+        for (i, Argument { name, value, .. }) in given.into_iter().enumerate() {
             match name {
                 None if i < positional => values[i] = Some(value),
                 None if f.parameters.vararg.is_some() => extra.push(value),
@@ -237,6 +269,7 @@ impl<'m> Lower<'m> {
             locals,
             host: true,
             loops: 0,
+            broken: false,
         });
         let value = self.eval(expr);
         self.frames.pop();
@@ -282,7 +315,7 @@ impl<'m> Lower<'m> {
             })
             .collect();
         let mut items: Vec<Option<Value<'m>>> = vec![None; fields.len()];
-        for (i, (name, value)) in given.into_iter().enumerate() {
+        for (i, Argument { name, value, .. }) in given.into_iter().enumerate() {
             let at = match name {
                 None => (i < fields.len()).then_some(i),
                 Some(name) => fields.iter().position(|(field, _)| *field == name),
@@ -307,11 +340,7 @@ impl<'m> Lower<'m> {
             });
         }
         let names = fields.iter().map(|(name, _)| *name).collect();
-        let tuple = Tuple {
-            items: values,
-            class: Some(class),
-            names,
-        };
+        let tuple = Tuple::new(values, Some(class), names);
         self.settle(Value::Tuple(tuple.into()))
     }
 }

@@ -176,7 +176,13 @@ fn float_binary(op: Operator, x: f64, y: f64) -> Result<f64, String> {
         Operator::Pow if x < 0.0 && y.fract() != 0.0 => {
             return Err("the power is not a real number".to_owned());
         }
-        Operator::Pow => x.powf(y),
+        Operator::Pow => {
+            let power = x.powf(y);
+            if power.is_infinite() && x.is_finite() && y.is_finite() {
+                return Err("the result is too large for a float".to_owned());
+            }
+            power
+        }
         _ => return Err(format!("Python has no `{}` for floats", symbol(op))),
     })
 }

@@ -17,6 +17,9 @@ use super::value::{Const, Known, Tensor, Value};
 use crate::ir::attrs::Rounding;
 use crate::linear::shape::Shape;
 
+/// Most elements of a tuple, those of tuples within counted.
+const MAX_TUPLE: usize = 1 << 12;
+
 impl<'m> Lower<'m> {
     /// The value of an expression.
     pub(crate) fn eval(&mut self, expr: &'m Expr) -> Res<Value<'m>> {
@@ -32,6 +35,10 @@ impl<'m> Lower<'m> {
                 self.enter(outer);
                 match result {
                     Ok(Value::Poison) => Err(Stop::Reported),
+                    Ok(Value::Tuple(tuple)) if tuple.weight > MAX_TUPLE => {
+                        let message = format!("a tuple has more than {MAX_TUPLE} elements");
+                        Err(self.error(Code::Budget, message).into())
+                    }
                     other => other,
                 }
             }
@@ -162,37 +169,42 @@ impl<'m> Lower<'m> {
         }
     }
 
-    /// `and` and `or`: short-circuit while the left side is known, else element by element.
+    /// `and` and `or`: a constant decides or drops out wherever it stands, the rest is combined element by element.
     fn bool_op(&mut self, op: BoolOp, values: &'m [Expr]) -> Res<Value<'m>> {
+        let mut last = None;
         let mut result: Option<Value<'m>> = None;
         for expr in values {
-            match &result {
-                Some(Value::Const(c)) if constant::truth(c) != (op == BoolOp::And) => break,
-                Some(Value::Known(k)) if constant::truth(&k.to_const()) != (op == BoolOp::And) => {
-                    break;
-                }
-                _ => {}
-            }
             let value = self.eval(expr)?;
-            result = Some(match result {
-                None | Some(Value::Const(_) | Value::Known(_)) => value,
-                Some(left) => {
-                    let outer = self.enter(expr.range());
-                    let result = self.logical(op, &left, &value);
-                    self.enter(outer);
-                    result?
+            let constant = match &value {
+                Value::Tensor(_) => None,
+                value => match self.condition(value)? {
+                    Ok(truth) => Some(truth),
+                    Err(_) => None,
+                },
+            };
+            match constant {
+                Some(truth) if truth == (op == BoolOp::Or) => return Ok(value),
+                Some(_) => last = Some(value),
+                None => {
+                    result = Some(match result {
+                        None => value,
+                        Some(left) => {
+                            let outer = self.enter(expr.range());
+                            let result = self.logical(op, &left, &value);
+                            self.enter(outer);
+                            result?
+                        }
+                    });
                 }
-            });
+            }
         }
-        result.ok_or(Stop::Reported)
+        result.or(last).ok_or(Stop::Reported)
     }
 
     fn logical(&mut self, op: BoolOp, a: &Value<'m>, b: &Value<'m>) -> Res<Value<'m>> {
         let mut truth = |value: &Value<'m>| -> Res<Tensor> {
             let t = self.tensor(value)?;
-            if t.ty.dtype() != Some(DType::Int1)
-                && !matches!(value, Value::Const(_) | Value::Known(_))
-            {
+            if t.ty.dtype() != Some(DType::Int1) {
                 let d = self.wrong_type("truth values", t);
                 return Err(match d {
                     Stop::Error(mut d) => {

@@ -215,6 +215,9 @@ impl Module {
         let builder = TileBuilder::new(f.name.as_str(), spec.num_warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
+        lower
+            .messages
+            .extend(index.twice.get(f.name.as_str()).cloned());
         let mut folded = Vec::new();
         let result = lower_kernel(&mut lower, f, spec, &mut folded);
         // What went wrong last is not reported yet.
@@ -316,6 +319,7 @@ fn lower_kernel<'m>(
         locals: Locals::default(),
         host: false,
         loops: 0,
+        broken: false,
     };
     lower.frames.push(frame);
     bind_parameters(lower, f, spec, folded)?;
@@ -377,7 +381,7 @@ fn bind_parameters<'m>(
                     let message = format!("`{}` has no argument", param.name);
                     let d = lower.error(Code::Argument, message);
                     let help = format!(
-                        "the signature has {given} entries for {wanted} parameters; -c {}=VALUE gives a constant",
+                        "the signature gives {given} of {wanted} arguments; -c {}=VALUE gives a constant",
                         param.name
                     );
                     Err(d.help(help).into())
@@ -443,6 +447,11 @@ fn parameter<'m>(lower: &mut Lower<'m>, param: &Param<'m>, arg: &Arg) -> Res<Val
         Arg::Typed { ty, divisible } => {
             let ty = annotated(param, *ty);
             let tile: TileType = lower.tile_type(ty, Shape::SCALAR)?;
+            if *divisible > 1 && ty.dtype().is_some_and(|d| !d.is_int() || d == DType::Int1) {
+                let message = format!("`{}` is {ty}, which is a multiple of nothing", param.name);
+                let d = lower.error(Code::Argument, message);
+                return Err(d.help("only integers and pointers are divisible").into());
+            }
             let value = if *divisible > 1 {
                 lower.b.param_divisible(param.name, tile, *divisible)
             } else {
@@ -480,10 +489,9 @@ fn finish<'m>(
         let d = Diagnostic::error(Code::Internal, f.name.range(), message);
         Box::new(d.help("this is a mistake of the compiler; please report it with the file"))
     };
-    let func = builder.finish().map_err(|errors| {
-        let first = errors.first().map(ToString::to_string).unwrap_or_default();
-        internal(format!("the kernel was not built: {first}"))
-    })?;
+    let func = builder
+        .finish()
+        .map_err(|errors| internal(format!("the kernel was not built: {errors}")))?;
     verify(&func).map_err(|errors| internal(format!("the kernel is not valid: {errors}")))?;
     Ok(func)
 }

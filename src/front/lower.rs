@@ -25,6 +25,8 @@ use crate::settings::Target;
 const MAX_STEPS: u64 = 2_000_000;
 /// Most instructions of one kernel.
 const MAX_INSTRUCTIONS: usize = 200_000;
+/// Most warnings and notes of one kernel; later ones are left out.
+const MAX_NOTES: usize = 200;
 /// Deepest nesting of calls.
 pub(crate) const MAX_CALLS: usize = 100;
 /// Deepest nesting of run-time loops and conditions, that of the IR's text form.
@@ -77,6 +79,8 @@ pub(crate) struct Frame<'m> {
     pub(crate) host: bool,
     /// How many run-time loops of this function are open.
     pub(crate) loops: usize,
+    /// A statement of it was given up.
+    pub(crate) broken: bool,
 }
 
 /// The state.
@@ -116,7 +120,7 @@ impl<'m> Lower<'m> {
             debug: false,
             b,
             frames: Vec::new(),
-            messages: index.warnings.clone(),
+            messages: Vec::new(),
             evaluating: Vec::new(),
             regions: 0,
             range: TextRange::empty(TextSize::new(0)),
@@ -148,7 +152,12 @@ impl<'m> Lower<'m> {
 
     /// Counts a step.
     pub(crate) fn step(&mut self) -> Res<()> {
-        self.steps += 1;
+        self.charge(1)
+    }
+
+    /// Counts several steps.
+    pub(crate) fn charge(&mut self, steps: usize) -> Res<()> {
+        self.steps = self.steps.saturating_add(steps as u64);
         if self.steps > MAX_STEPS {
             let message = format!("the kernel takes more than {MAX_STEPS} steps to evaluate");
             let d = self.error(Code::Budget, message);
@@ -184,13 +193,17 @@ impl<'m> Lower<'m> {
                 && d.span == diagnostic.span
                 && d.message == diagnostic.message
         };
-        if !self.messages.iter().any(seen) {
+        let room = diagnostic.severity == Severity::Error || self.messages.len() < MAX_NOTES;
+        if room && !self.messages.iter().any(seen) {
             self.messages.push(diagnostic);
         }
     }
 
     /// Reports what stopped a statement; fails if nothing more is to be done.
     pub(crate) fn report(&mut self, stop: Stop) -> Res<()> {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.broken = true;
+        }
         match stop {
             Stop::Error(diagnostic) => self.add(*diagnostic),
             Stop::Reported => {}

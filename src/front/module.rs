@@ -42,7 +42,8 @@ pub(crate) struct Decoration<'m> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index<'m> {
     pub(crate) names: IndexMap<&'m str, Definition<'m>>,
-    pub(crate) warnings: Vec<Diagnostic>,
+    /// Functions that are defined more than once, with a warning for those who use them.
+    pub(crate) twice: IndexMap<&'m str, Diagnostic>,
 }
 
 impl<'m> Index<'m> {
@@ -149,11 +150,10 @@ impl<'m> Index<'m> {
             && decoration(first).jit
         {
             let message = format!("`{}` is defined twice; the last definition counts", f.name);
-            self.warnings.push(
-                Diagnostic::error(Code::Suspicious, f.name.range(), message)
-                    .help("conditions of the host around definitions are not evaluated")
-                    .with_severity(Severity::Warning),
-            );
+            let d = Diagnostic::error(Code::Suspicious, f.name.range(), message)
+                .help("conditions of the host around definitions are not evaluated")
+                .with_severity(Severity::Warning);
+            self.twice.insert(f.name.as_str(), d);
         }
     }
 

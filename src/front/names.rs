@@ -86,7 +86,12 @@ impl<'m> Lower<'m> {
     /// The value of a name of the module.
     fn global(&mut self, name: &'m str, definition: Definition<'m>) -> Res<Value<'m>> {
         match definition {
-            Definition::Function(f) => Ok(Value::Function(f)),
+            Definition::Function(f) => {
+                if let Some(warning) = self.index.twice.get(name) {
+                    self.add(warning.clone());
+                }
+                Ok(Value::Function(f))
+            }
             Definition::Class(c) => Ok(Value::Class(c)),
             Definition::Module(path) => Ok(Value::Path(Path(path.into()))),
             Definition::Member(module, member) => {
@@ -123,6 +128,7 @@ impl<'m> Lower<'m> {
             locals: Default::default(),
             host: true,
             loops: 0,
+            broken: false,
         };
         self.frames.push(locals);
         let value = self.eval(expr);
@@ -170,8 +176,33 @@ impl<'m> Lower<'m> {
             }
             _ => {}
         }
-        let found = scope(module).and_then(|scope| library::find(scope, name));
-        Ok(found.unwrap_or_else(|| Value::Path(Path(path.into()))))
+        if let Some(scope) = scope(module) {
+            let found = library::find(scope, name);
+            // `tl.math` was once all of libdevice.
+            let found = found.or_else(|| {
+                let math = scope == Scope::Language && module.ends_with("math");
+                math.then(|| library::find(Scope::Libdevice, name))?
+            });
+            return Ok(found.unwrap_or_else(|| Value::Path(Path(path.into()))));
+        }
+        Ok(Value::Path(Path(path.into())))
+    }
+
+    /// A function of another project's module that has the name of one of the library: such wrappers choose among the
+    /// library's functions, which is a choice of the host.
+    pub(crate) fn borrowed(&mut self, path: &str) -> Option<Value<'m>> {
+        let (module, name) = path.rsplit_once('.')?;
+        if scope(module).is_some() {
+            return None;
+        }
+        let found = library::find(Scope::Language, name)
+            .or_else(|| library::find(Scope::Libdevice, name))
+            .filter(|value| matches!(value, Value::Builtin(_)))?;
+        let message = format!("`{path}` is not in this file and is taken to be `tl.{name}`");
+        let d = self.error(Code::Suspicious, message);
+        let d = d.help("define it in this file to be sure of what it does");
+        self.add(d.with_severity(super::diagnostic::Severity::Warning));
+        Some(found)
     }
 
     /// `value.name`.
@@ -236,7 +267,10 @@ impl<'m> Lower<'m> {
             "T" => {
                 let trans = library::method("trans");
                 match trans {
-                    Some(trans) => Some(self.call_builtin(trans, vec![(None, value.clone())])?),
+                    Some(trans) => {
+                        let given = vec![self.argument(value.clone())];
+                        Some(self.call_builtin(trans, given)?)
+                    }
                     None => None,
                 }
             }

@@ -185,6 +185,7 @@ impl<'m> Lower<'m> {
                     .iter()
                     .any(|v| matches!(v, Value::Const(_) | Value::Tuple(_))) =>
             {
+                self.charge(t.items.len())?;
                 let mut tuple = (*t).clone();
                 for item in &mut tuple.items {
                     *item = self.settle(item.clone())?;
@@ -214,6 +215,7 @@ impl<'m> Lower<'m> {
                     .into())
             }
             Value::Tuple(t) => {
+                self.charge(t.items.len())?;
                 let items = t.items.iter().cloned();
                 let items: Vec<Value<'m>> = items
                     .map(|item| self.require_constant(item, range))
@@ -231,17 +233,6 @@ impl<'m> Lower<'m> {
         match target {
             Expr::Name(name) => {
                 let name = name.id.as_str();
-                let was_fixed = matches!(
-                    self.frame().locals.get(name),
-                    Some(Local::Bound { fixed: true, .. })
-                );
-                if was_fixed && !fixed && !self.frame().host {
-                    let outer = self.enter(target.range());
-                    let message = format!("`{name}` is a constexpr and cannot change");
-                    let d = self.error(Code::Constant, message);
-                    self.enter(outer);
-                    return Err(d.help("give the new value another name").into());
-                }
                 self.bind(name, value, fixed);
                 Ok(())
             }

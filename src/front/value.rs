@@ -79,6 +79,29 @@ pub(crate) struct Tuple<'m> {
     pub(crate) items: Vec<Value<'m>>,
     pub(crate) class: Option<&'m StmtClassDef>,
     pub(crate) names: Vec<&'m str>,
+    /// Number of elements, those of tuples within counted, and of the tuples.
+    pub(crate) weight: usize,
+}
+
+impl<'m> Tuple<'m> {
+    pub(crate) fn new(
+        items: Vec<Value<'m>>,
+        class: Option<&'m StmtClassDef>,
+        names: Vec<&'m str>,
+    ) -> Tuple<'m> {
+        let weight = items.iter().fold(1, |sum: usize, item| {
+            sum.saturating_add(match item {
+                Value::Tuple(tuple) => tuple.weight,
+                _ => 1,
+            })
+        });
+        Tuple {
+            items,
+            class,
+            names,
+            weight,
+        }
+    }
 }
 
 /// A module, or a name of one that is no more than a path.
@@ -134,11 +157,7 @@ impl<'m> Value<'m> {
     }
 
     pub(crate) fn tuple(items: Vec<Value<'m>>) -> Value<'m> {
-        Value::Tuple(Rc::new(Tuple {
-            items,
-            class: None,
-            names: Vec::new(),
-        }))
+        Value::Tuple(Rc::new(Tuple::new(items, None, Vec::new())))
     }
 
     pub(crate) fn ty(ty: Ty) -> Value<'m> {

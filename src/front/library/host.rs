@@ -216,7 +216,11 @@ fn static_assert<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 fn static_print<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let values: Vec<String> = args.rest.iter().map(|v| cx.display(v)).collect();
     let separator = cx.str_arg(args, "sep")?.unwrap_or_else(|| " ".into());
-    let text = values.join(&separator);
+    let mut text = values.join(&separator);
+    if let Some((end, _)) = text.char_indices().nth(1000) {
+        text.truncate(end);
+        text += "...";
+    }
     let d = cx.error(Code::Print, text).with_severity(Severity::Note);
     cx.add(d);
     Ok(Value::NONE)
@@ -581,11 +585,7 @@ fn finfo<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             ],
         )
     };
-    let tuple = crate::front::value::Tuple {
-        items,
-        class: None,
-        names,
-    };
+    let tuple = crate::front::value::Tuple::new(items, None, names);
     Ok(Value::Tuple(tuple.into()))
 }
 
@@ -603,7 +603,10 @@ fn item<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Err(cx.wrong_type("one element", t));
     }
     match super::find_in(Scope::Language, "max") {
-        Some(row) if !t.shape.is_scalar() => cx.call_builtin(row, vec![(None, Value::Tensor(t))]),
+        Some(row) if !t.shape.is_scalar() => {
+            let given = vec![cx.argument(Value::Tensor(t))];
+            cx.call_builtin(row, given)
+        }
         _ => Ok(Value::Tensor(t)),
     }
 }

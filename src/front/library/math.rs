@@ -270,14 +270,15 @@ fn min_max<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>>
 fn clamp<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let nan = nan_rule(cx, args)?;
     let (low, high) = (args.req("min"), args.req("max"));
-    let (ty, shape) = cx.type_of(&args.req("x"))?;
+    let raised = cx.min_max(true, &args.req("x"), &low, nan)?;
+    let clamped = cx.min_max(false, &raised, &high, nan)?;
+    let (ty, shape) = cx.type_of(&clamped)?;
     if ty.dtype().is_none_or(|d| !d.is_float()) {
         let message = format!("`clamp` is for floats, found {}", show(ty, shape));
         let d = cx.error(Code::Type, message);
         return Err(d.help("use tl.minimum and tl.maximum").into());
     }
-    let raised = cx.min_max(true, &args.req("x"), &low, nan)?;
-    cx.min_max(false, &raised, &high, nan)
+    Ok(clamped)
 }
 
 /// (x + (div - 1)) // div.

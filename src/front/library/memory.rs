@@ -28,7 +28,7 @@ fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Err(d.help("give a mask, or leave `other` out").into());
     }
     let other = match args.get("other") {
-        Some(value) => Some(fallback(cx, value, pointee, ptr.shape)?),
+        Some(_) => Some(fallback(cx, args, "other", pointee, ptr.shape)?),
         None => None,
     };
     let cache = cache(
@@ -73,7 +73,7 @@ fn store<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         let d = cx.error(Code::Shape, message);
         return Err(d.help("add a tl.arange to the pointer").into());
     }
-    let value = fallback(cx, &value, pointee, ptr.shape)?;
+    let value = fallback(cx, args, "value", pointee, ptr.shape)?;
     let mask = mask(cx, args, ptr.shape)?;
     let cache = cache(
         cx,
@@ -110,7 +110,7 @@ fn pointer<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Tensor> {
     let found = show(t.ty, t.shape);
     let message = format!("`{}` needs a pointer, found {found}", args.builtin.name);
     let d = cx
-        .error(Code::Type, message)
+        .arg_error(args, "pointer", Code::Type, message)
         .label("expected a pointer or a block of pointers");
     Err(d
         .help("add the offsets to a pointer argument: `tl.load(ptr + offsets)`")
@@ -139,20 +139,25 @@ fn mask<'m>(cx: &mut Lower<'m>, args: &Args<'m>, shape: Shape) -> Res<Option<Ten
     let number = value.as_const().is_some();
     if ty != Ty::Num(DType::Int1) && !number {
         let found = show(ty, own);
-        let d = cx.error(
-            Code::Type,
-            format!("a mask is made of truth values, found {found}"),
-        );
+        let message = format!("a mask is made of truth values, found {found}");
+        let d = cx.arg_error(args, "mask", Code::Type, message);
         return Err(d.help("compare with something: `mask != 0`").into());
     }
-    fits(cx, "mask", own, shape)?;
+    fits(cx, args, "mask", own, shape)?;
     cx.materialize(&value, DType::Int1, shape).map(Some)
 }
 
 /// A value for each element of the pointers' shape, cast as a store casts.
-fn fallback<'m>(cx: &mut Lower<'m>, value: &Value<'m>, dtype: DType, shape: Shape) -> Res<Tensor> {
+fn fallback<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    name: &str,
+    dtype: DType,
+    shape: Shape,
+) -> Res<Tensor> {
+    let value = &args.req(name);
     let (ty, own) = cx.type_of(value)?;
-    fits(cx, "value", own, shape)?;
+    fits(cx, args, name, own, shape)?;
     if ty.is_ptr() {
         let t = cx.tensor(value)?;
         let t = cx.cast(t, Ty::Num(dtype), Rounding::Nearest)?;
@@ -162,12 +167,12 @@ fn fallback<'m>(cx: &mut Lower<'m>, value: &Value<'m>, dtype: DType, shape: Shap
 }
 
 /// The pointers' shape is not changed by what goes with them.
-fn fits<'m>(cx: &Lower<'m>, what: &str, own: Shape, shape: Shape) -> Res<()> {
-    if cx.common_shape(own, shape)? == shape {
+fn fits<'m>(cx: &Lower<'m>, args: &Args<'m>, what: &str, own: Shape, shape: Shape) -> Res<()> {
+    if cx.common_shape(own, shape).is_ok_and(|s| s == shape) {
         return Ok(());
     }
-    let message = format!("the {what} has shape {own:?}, the pointers {shape:?}");
-    let d = cx.error(Code::Shape, message);
+    let message = format!("`{what}` has shape {own:?}, the pointers {shape:?}");
+    let d = cx.arg_error(args, what, Code::Shape, message);
     Err(d
         .help("the pointers are not broadcast; add offsets that give them the full shape")
         .into())

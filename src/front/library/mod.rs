@@ -13,10 +13,12 @@ mod shape;
 
 use std::sync::LazyLock;
 
+use ruff_text_size::TextRange;
 use rustc_hash::FxHashMap;
 
+use super::call::Argument;
 use super::constant;
-use super::diagnostic::Code;
+use super::diagnostic::{Code, Diagnostic};
 use super::lower::{Lower, Res, Stop};
 use super::types::{DType, Ty};
 use super::value::{Const, Tensor, Value};
@@ -228,7 +230,7 @@ pub(crate) fn method(name: &str) -> Option<&'static Builtin> {
 #[derive(Debug)]
 pub(crate) struct Args<'m> {
     pub(crate) builtin: &'static Builtin,
-    values: Vec<(&'static str, Option<Value<'m>>)>,
+    values: Vec<(&'static str, Option<Argument<'m>>)>,
     /// What `*rest` took.
     pub(crate) rest: Vec<Value<'m>>,
 }
@@ -244,7 +246,7 @@ impl<'m> Args<'m> {
             Some((required, optional)) => (required, optional),
             None => (builtin.params, ""),
         };
-        let mut values: Vec<(&'static str, Option<Value<'m>>)> = Vec::new();
+        let mut values: Vec<(&'static str, Option<Argument<'m>>)> = Vec::new();
         let mut rest_at = None;
         let count = required.split_whitespace().count();
         for name in required
@@ -263,12 +265,12 @@ impl<'m> Args<'m> {
             Stop::from(d.help(format!("it is `{}({})`", builtin.name, shown.join(", "))))
         };
         let mut rest = Vec::new();
-        for (position, (name, value)) in given.into_iter().enumerate() {
-            let Some(name) = name else {
+        for (position, argument) in given.into_iter().enumerate() {
+            let Some(name) = argument.name else {
                 if rest_at.is_some_and(|at| position >= at) {
-                    rest.push(value);
+                    rest.push(argument.value);
                 } else if let Some(slot) = values.get_mut(position) {
-                    slot.1 = Some(value);
+                    slot.1 = Some(argument);
                 } else {
                     let message = format!("`{}` takes {} arguments", builtin.name, values.len());
                     return Err(wrong(message));
@@ -276,7 +278,7 @@ impl<'m> Args<'m> {
                 continue;
             };
             match values.iter_mut().find(|(param, _)| *param == name) {
-                Some((_, slot @ None)) => *slot = Some(value),
+                Some((_, slot @ None)) => *slot = Some(argument),
                 Some(_) => return Err(wrong(format!("`{}` gets `{name}` twice", builtin.name))),
                 // Options of other back ends and older versions that change nothing here.
                 None if matches!(name, "_semantic" | "_builder" | "_generator") => {}
@@ -304,8 +306,15 @@ impl<'m> Args<'m> {
 
     /// An argument, if it was given and is not `None`.
     pub(crate) fn get(&self, name: &str) -> Option<&Value<'m>> {
-        let (_, value) = self.values.iter().find(|(param, _)| *param == name)?;
-        value.as_ref().filter(|value| !value.is_none())
+        let (_, argument) = self.values.iter().find(|(param, _)| *param == name)?;
+        let value = argument.as_ref().map(|argument| &argument.value);
+        value.filter(|value| !value.is_none())
+    }
+
+    /// Where an argument stands, if it was given.
+    fn range(&self, name: &str) -> Option<TextRange> {
+        let (_, argument) = self.values.iter().find(|(param, _)| *param == name)?;
+        argument.as_ref().map(|argument| argument.range)
     }
 
     /// A required argument.
@@ -313,8 +322,8 @@ impl<'m> Args<'m> {
         let found = self.values.iter().find(|(param, _)| *param == name);
         // A required parameter has a value once the arguments are bound.
         found
-            .and_then(|(_, value)| value.clone())
-            .unwrap_or(Value::Poison)
+            .and_then(|(_, argument)| argument.as_ref())
+            .map_or(Value::Poison, |argument| argument.value.clone())
     }
 
     /// The arguments of `*rest`, or the elements of the one tuple that it took.
@@ -341,6 +350,17 @@ fn signature(params: &str) -> Vec<String> {
 
 /// Access to arguments of a kind.
 impl<'m> Lower<'m> {
+    /// An error about an argument.
+    pub(crate) fn arg_error(
+        &self,
+        args: &Args<'m>,
+        name: &str,
+        code: Code,
+        message: String,
+    ) -> Diagnostic {
+        Diagnostic::error(code, args.range(name).unwrap_or(self.range), message)
+    }
+
     /// A constant integer.
     pub(crate) fn int_arg(&self, args: &Args<'m>, name: &str) -> Res<Option<i128>> {
         let Some(value) = args.get(name) else {
@@ -398,7 +418,7 @@ impl<'m> Lower<'m> {
                     "`{name}` of `{}` is a number's type, found {ty}",
                     args.builtin.name
                 );
-                Err(self.error(Code::Type, message).into())
+                Err(self.arg_error(args, name, Code::Type, message).into())
             }
         }
     }
@@ -407,9 +427,9 @@ impl<'m> Lower<'m> {
     pub(crate) fn tensor_arg(&mut self, args: &Args<'m>, name: &str) -> Res<Tensor> {
         let value = args.req(name);
         self.tensor(&value).map_err(|stop| match stop {
-            Stop::Error(mut d) => {
-                d.message = format!("`{name}` of `{}`: {}", args.builtin.name, d.message);
-                Stop::Error(d)
+            Stop::Error(d) => {
+                let message = format!("`{name}` of `{}`: {}", args.builtin.name, d.message);
+                self.arg_error(args, name, d.code, message).into()
             }
             other => other,
         })
@@ -433,7 +453,7 @@ impl<'m> Lower<'m> {
         }
         let (function, found) = (args.builtin.name, found.describe());
         let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
-        self.error(Code::Constant, message).into()
+        self.arg_error(args, name, Code::Constant, message).into()
     }
 }
 

@@ -325,8 +325,9 @@ fn reduce<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let keep_dims = cx.bool_arg(args, "keep_dims", false)?;
     let at = cx.range;
     let results = reduce_blocks(cx, inputs, axis, keep_dims, &mut |cx, left, right| {
-        let given = left.iter().chain(right).map(|&t| (None, Value::Tensor(t)));
-        let value = cx.call_value(&combine, given.collect(), at)?;
+        let given = left.iter().chain(right);
+        let given = given.map(|&t| cx.argument(Value::Tensor(t))).collect();
+        let value = cx.call_value(&combine, given, at)?;
         let items = match &value {
             Value::Tuple(tuple) => tuple.items.clone(),
             single => vec![single.clone()],
