@@ -380,7 +380,11 @@ impl<'m> Lower<'m> {
         if let Value::Tuple(tuple) = x {
             let others = match y {
                 None => None,
-                Some(Value::Tuple(t)) if t.items.len() == tuple.items.len() => Some(t),
+                Some(Value::Tuple(t))
+                    if t.items.len() == tuple.items.len() && t.mark == tuple.mark =>
+                {
+                    Some(t)
+                }
                 Some(y) => return Err(self.disagree(x, y, what)),
             };
             let (has_a, has_b) = (matches!(a, Side::Has(_)), matches!(b, Side::Has(_)));
@@ -535,7 +539,9 @@ pub(crate) fn same<'m>(a: &Value<'m>, b: &Value<'m>) -> bool {
         }
         (Value::Tensor(x), Value::Tensor(y)) => x == y,
         (Value::Tuple(x), Value::Tuple(y)) => {
-            x.items.len() == y.items.len() && x.items.iter().zip(&y.items).all(|(x, y)| same(x, y))
+            x.mark == y.mark
+                && x.items.len() == y.items.len()
+                && x.items.iter().zip(&y.items).all(|(x, y)| same(x, y))
         }
         (Value::Type(x), Value::Type(y)) => x == y,
         (Value::Function(x), Value::Function(y)) => std::ptr::eq(*x, *y),

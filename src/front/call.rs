@@ -5,9 +5,9 @@ use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
-use super::library::{Args, Builtin};
+use super::library::{Args, Builtin, prelude};
 use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
-use super::module::{decoration, params};
+use super::module::{Index, decoration, params};
 use super::stmt::Flow;
 use super::value::{Tuple, Value};
 use crate::ir::attrs::Rounding;
@@ -69,10 +69,10 @@ impl<'m> Lower<'m> {
         match callee {
             Value::Function(f) => self.call_function(f, given),
             Value::Builtin(builtin) => self.call_builtin(builtin, given),
-            Value::Method(value, builtin) => {
+            Value::Method(value, callee) => {
                 let mut all = vec![self.argument((**value).clone())];
                 all.extend(given);
-                self.call_builtin(builtin, all)
+                self.call_value(callee, all, at)
             }
             Value::Class(class) => self.construct(class, given),
             // A type called is a cast.
@@ -146,9 +146,15 @@ impl<'m> Lower<'m> {
                 .error(Code::Unsupported, "kernels cannot be `async`")
                 .into());
         }
-        let locals = self.bind_arguments(f, given, host)?;
+        let index = if prelude::owns(f) {
+            prelude::index()
+        } else {
+            self.index
+        };
+        let locals = self.bind_arguments(f, given, host, index)?;
         let call = self.range;
         let frame = Frame {
+            index,
             function: Some(f),
             call,
             locals,
@@ -175,6 +181,7 @@ impl<'m> Lower<'m> {
         f: &'m StmtFunctionDef,
         given: Given<'m>,
         host: bool,
+        index: &'m Index<'m>,
     ) -> Res<Locals<'m>> {
         let wrong = |lower: &Self, message: String| {
             let d = lower.error(Code::Call, message);
@@ -214,7 +221,7 @@ impl<'m> Lower<'m> {
         for (param, value) in all.iter().zip(values) {
             let value = match (value, param.default) {
                 (Some(value), _) => value,
-                (None, Some(default)) => self.default_value(default)?,
+                (None, Some(default)) => self.default_value(default, index)?,
                 (None, None) => {
                     let message = format!("`{}` lacks its argument `{}`", f.name, param.name);
                     return Err(wrong(self, message));
@@ -260,10 +267,11 @@ impl<'m> Lower<'m> {
     }
 
     /// The value of a parameter that is not given: an expression of the module.
-    pub(crate) fn default_value(&mut self, expr: &'m Expr) -> Res<Value<'m>> {
+    pub(crate) fn default_value(&mut self, expr: &'m Expr, index: &'m Index<'m>) -> Res<Value<'m>> {
         let call = self.range;
         let locals = Locals::default();
         self.frames.push(Frame {
+            index,
             function: None,
             call,
             locals,
@@ -332,7 +340,7 @@ impl<'m> Lower<'m> {
         for (item, (name, default)) in items.into_iter().zip(&fields) {
             values.push(match (item, default) {
                 (Some(value), _) => value,
-                (None, Some(default)) => self.default_value(default)?,
+                (None, Some(default)) => self.default_value(default, self.index)?,
                 (None, None) => {
                     let message = format!("`{}` lacks its field `{name}`", class.name);
                     return Err(self.error(Code::Call, message).into());

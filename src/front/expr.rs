@@ -177,10 +177,7 @@ impl<'m> Lower<'m> {
             let value = self.eval(expr)?;
             let constant = match &value {
                 Value::Tensor(_) => None,
-                value => match self.condition(value)? {
-                    Ok(truth) => Some(truth),
-                    Err(_) => None,
-                },
+                value => self.condition(value)?.ok(),
             };
             match constant {
                 Some(truth) if truth == (op == BoolOp::Or) => return Ok(value),

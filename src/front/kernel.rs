@@ -314,6 +314,7 @@ fn lower_kernel<'m>(
     }
     let call = f.name.range();
     let frame = Frame {
+        index: lower.index,
         function: Some(f),
         call,
         locals: Locals::default(),
@@ -375,7 +376,7 @@ fn bind_parameters<'m>(
             (Some(arg), None) => parameter(lower, param, arg),
             (None, Some(constant)) => Ok(constant_value(constant)),
             (None, None) => match param.default {
-                Some(default) => lower.default_value(default),
+                Some(default) => lower.default_value(default, lower.index),
                 None => {
                     let (given, wanted) = (spec.args.len(), all.len());
                     let message = format!("`{}` has no argument", param.name);

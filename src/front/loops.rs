@@ -1,23 +1,21 @@
 //! Loops.
 //!
-//! A run-time loop carries the names that its body assigns and that exist before it. They are found by name first, and
-//! the body is walked with all of them as parameters of the region; where one turns out not to change (it is assigned in a
-//! branch that is not taken), the region is thrown away and made again without it, so that what is constant stays so.
-//! A name that the body defines is gone after the loop.
+//! A loop over constants is walked once for each. A run-time loop becomes a region that carries the names that its body
+//! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop.
 
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
-use ruff_text_size::{Ranged, TextRange};
+use ruff_text_size::Ranged;
 
-use super::branch::same;
+use super::carry::{Carry, Made};
 use super::constant;
 use super::diagnostic::Code;
-use super::lower::{Local, Locals, Lower, Res, Stop, with_stack};
+use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::stmt::Flow;
 use super::types::{DType, Ty, promote_ints, show};
-use super::value::{Const, RangeValue, Tensor, Tuple, Value};
-use crate::ir::attrs::{Attr, Rounding, make};
+use super::value::{RangeValue, Tensor, Value};
+use crate::ir::attrs::{Attr, make};
 use crate::ir::dfg::{BlockCall, InstData};
-use crate::ir::entities::{self, Block};
+use crate::ir::entities;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::linear::shape::Shape;
@@ -26,7 +24,7 @@ use crate::linear::shape::Shape;
 const MAX_UNROLL: i128 = 1 << 16;
 
 /// Why a name has no value that is the counter of a loop elsewhere.
-const LOST: &str = "it is the counter of a loop that has ended";
+pub(crate) const LOST: &str = "it is the counter of a loop that has ended";
 
 /// Names that statements assign, each once, in the order of the text.
 pub(crate) fn assigned_names<'m>(stmts: &'m [Stmt], names: &mut Vec<&'m str>) {
@@ -59,21 +57,6 @@ fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
         Expr::List(t) => t.elts.iter().for_each(|t| target_names(t, names)),
         _ => {}
     }
-}
-
-/// A value whose tensors are parameters of a region.
-#[derive(Clone, Debug)]
-enum Carried<'m> {
-    Tensor(Ty, Shape),
-    Tuple(std::rc::Rc<Tuple<'m>>, Vec<Carried<'m>>),
-}
-
-/// What a loop carries.
-#[derive(Default)]
-struct Carry<'m> {
-    names: Vec<(&'m str, Carried<'m>)>,
-    inits: Vec<entities::Value>,
-    types: Vec<TileType>,
 }
 
 /// A counted loop ready to be made.
@@ -241,7 +224,7 @@ impl<'m> Lower<'m> {
             let iv = lower.block(iv, iv_ty);
             let result = lower.assign(&s.target, iv, false);
             let result = result.and_then(|()| lower.loop_body(&s.body));
-            let ends = result.and_then(|()| lower.loop_ends(carry));
+            let ends = result.map(|()| lower.loop_ends(carry));
             lower.b.switch_to(at);
             let ends = ends?;
             Ok(Made {
@@ -294,7 +277,7 @@ impl<'m> Lower<'m> {
             lower.b.switch_to(second);
             lower.bind_carried(carry, &values);
             let result = lower.loop_body(&s.body);
-            let ends = result.and_then(|()| lower.loop_ends(carry));
+            let ends = result.map(|()| lower.loop_ends(carry));
             lower.b.switch_to(at);
             let ends = ends?;
             Ok(Made {
@@ -362,337 +345,5 @@ impl<'m> Lower<'m> {
         self.frame().loops -= 1;
         // A return inside is an error that has been reported.
         flow.map(|_| ())
-    }
-
-    /// Makes a loop that carries those of the names that exist and change, and the scope after it.
-    fn carrying<'a>(
-        &mut self,
-        mut names: Vec<&'m str>,
-        range: TextRange,
-        walk: impl Fn(&mut Lower<'m>, &Carry<'m>) -> Res<Made<'a, 'm>>,
-    ) -> Res<()> {
-        self.open_region()?;
-        let before = self.frame().locals.clone();
-        let messages = self.messages.len();
-        // Names that the body leaves without a value: counters of loops inside.
-        let mut gone: Vec<&'m str> = Vec::new();
-        let result = loop {
-            for &name in &gone {
-                self.frame().locals.insert(name, Local::Gone(LOST));
-            }
-            let carry = match self.carry(&names, &before) {
-                Ok(carry) => carry,
-                Err(stop) => break Err(stop),
-            };
-            let made = walk(self, &carry);
-            let after = std::mem::replace(&mut self.frame().locals, before.clone());
-            let made = match made {
-                Ok(made) => made,
-                Err(stop) => break Err(stop),
-            };
-            let unchanged: Vec<&'m str> = carry
-                .names
-                .iter()
-                .zip(&made.ends)
-                .filter(|(_, end)| end.unchanged)
-                .map(|((name, _), _)| *name)
-                .collect();
-            if !unchanged.is_empty() {
-                let lost = |name: &&'m str| matches!(after.get(*name), Some(Local::Gone(_)));
-                gone.extend(unchanged.iter().copied().filter(lost));
-                names.retain(|name| !unchanged.contains(name));
-                self.messages.truncate(messages);
-                if let Err(stop) = self.step() {
-                    break Err(stop);
-                }
-                continue;
-            }
-            break self.after_loop(&carry, made, &before, &after, range);
-        };
-        self.regions -= 1;
-        result
-    }
-
-    fn after_loop(
-        &mut self,
-        carry: &Carry<'m>,
-        made: Made<'_, 'm>,
-        before: &Locals<'m>,
-        after: &Locals<'m>,
-        range: TextRange,
-    ) -> Res<()> {
-        let outer = self.enter(range);
-        let results = (made.finish)(self, carry);
-        self.enter(outer);
-        self.bind_carried(carry, &results?);
-        for (name, local) in after {
-            match before.get(name) {
-                None => {
-                    let gone = Local::Gone("it is defined inside of a loop only");
-                    self.frame().locals.insert(name, gone);
-                }
-                Some(_) if matches!(local, Local::Gone(_)) => {
-                    self.frame().locals.insert(name, local.clone());
-                }
-                Some(Local::Bound { value: old, .. })
-                    if !carry.names.iter().any(|(carried, _)| carried == name) =>
-                {
-                    if let Local::Bound { value, .. } = local
-                        && !same(old, value)
-                    {
-                        self.changed_constant(name, old, value, range)?;
-                    }
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// A name that is no number before the loop got another value in it.
-    fn changed_constant(
-        &mut self,
-        name: &'m str,
-        old: &Value<'m>,
-        new: &Value<'m>,
-        range: TextRange,
-    ) -> Res<()> {
-        self.bind(name, Value::Poison, false);
-        if matches!(old, Value::Poison) || matches!(new, Value::Poison) {
-            return Ok(());
-        }
-        let outer = self.enter(range);
-        let (old, new) = (old.describe(), new.describe());
-        let message = format!("`{name}` is {old} before the loop and {new} after an iteration");
-        let d = self.error(Code::Loop, message);
-        self.enter(outer);
-        self.report(
-            d.help("give it a value of the final type before the loop")
-                .into(),
-        )
-    }
-
-    /// The names that can be carried, with their first values.
-    fn carry(&mut self, names: &[&'m str], before: &Locals<'m>) -> Res<Carry<'m>> {
-        let mut carry = Carry::default();
-        for &name in names {
-            if let Some(Local::Bound {
-                value,
-                fixed: false,
-            }) = before.get(name)
-                && let Some(carried) = self.carried(value, &mut carry)?
-            {
-                carry.names.push((name, carried));
-            }
-        }
-        Ok(carry)
-    }
-
-    fn carried(&mut self, value: &Value<'m>, carry: &mut Carry<'m>) -> Res<Option<Carried<'m>>> {
-        match value {
-            Value::Tensor(_)
-            | Value::Known(_)
-            | Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_)) => {
-                let t = self.tensor(value)?;
-                carry.inits.push(t.value);
-                carry.types.push(self.tile_type(t.ty, t.shape)?);
-                Ok(Some(Carried::Tensor(t.ty, t.shape)))
-            }
-            Value::Tuple(tuple) if tuple.items.iter().all(can_be_carried) => {
-                let mut items = Vec::new();
-                for item in &tuple.items {
-                    items.extend(self.carried(item, carry)?);
-                }
-                Ok(Some(Carried::Tuple(tuple.clone(), items)))
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// Gives the carried names the values of a region's parameters, or of the loop's results.
-    fn bind_carried(&mut self, carry: &Carry<'m>, values: &[entities::Value]) {
-        let mut values = values.iter().copied();
-        for (name, carried) in &carry.names {
-            let value = rebuild(carried, &mut values);
-            self.bind(name, value, false);
-        }
-    }
-
-    /// What the carried names are at the end of the body.
-    fn loop_ends(&mut self, carry: &Carry<'m>) -> Res<Vec<End<'m>>> {
-        let block = self.b.block();
-        let skip = self.b.func().dfg.blocks[block].params.len() - carry.types.len();
-        let params: Vec<entities::Value> = self.b.func().dfg.blocks[block].params[skip..].to_vec();
-        let mut params = params.into_iter();
-        let mut ends = Vec::new();
-        for (name, carried) in &carry.names {
-            let start = rebuild(carried, &mut params);
-            let value = match self.frame().locals.get(name) {
-                Some(Local::Bound { value, .. }) => value.clone(),
-                Some(Local::Gone(_)) | None => {
-                    ends.push(End {
-                        value: Value::Poison,
-                        unchanged: true,
-                    });
-                    continue;
-                }
-            };
-            let unchanged = same(&start, &value);
-            ends.push(End { value, unchanged });
-        }
-        Ok(ends)
-    }
-
-    /// Ends a region with the carried names' values.
-    fn yield_ends(&mut self, block: Block, carry: &Carry<'m>, ends: &[End<'m>]) -> Res<()> {
-        self.b.switch_to(block);
-        let mut yields = Vec::new();
-        for ((name, carried), end) in carry.names.iter().zip(ends) {
-            let mark = yields.len();
-            if let Err(stop) = self.push_end(name, carried, &end.value, &mut yields) {
-                self.report(stop)?;
-                // The kernel is not handed out; anything of the type will do.
-                yields.truncate(mark);
-                self.push_zeros(carried, &mut yields)?;
-            }
-        }
-        self.b.yield_values(&yields);
-        Ok(())
-    }
-
-    fn push_end(
-        &mut self,
-        name: &str,
-        carried: &Carried<'m>,
-        value: &Value<'m>,
-        yields: &mut Vec<entities::Value>,
-    ) -> Res<()> {
-        match (carried, value) {
-            (_, Value::Poison) => Err(Stop::Reported),
-            (Carried::Tuple(_, items), Value::Tuple(t)) if t.items.len() == items.len() => items
-                .iter()
-                .zip(&t.items)
-                .try_for_each(|(carried, value)| self.push_end(name, carried, value, yields)),
-            (Carried::Tensor(ty, shape), value) => {
-                let fits = match self.type_of(value) {
-                    Ok((t, s)) => {
-                        let weak = matches!(value, Value::Const(_)) && !ty.is_ptr();
-                        s == *shape && (t == *ty || weak)
-                    }
-                    Err(_) => false,
-                };
-                if !fits {
-                    return Err(self.loop_type(name, *ty, *shape, value));
-                }
-                let t = match ty {
-                    Ty::Num(dtype) => self.materialize(value, *dtype, *shape)?,
-                    ty => {
-                        let t = self.tensor(value)?;
-                        self.cast(t, *ty, Rounding::Nearest)?
-                    }
-                };
-                yields.push(t.value);
-                Ok(())
-            }
-            (Carried::Tuple(tuple, _), value) => {
-                let (old, new) = (Value::Tuple(tuple.clone()).describe(), value.describe());
-                let message =
-                    format!("`{name}` is {old} before the loop and {new} after an iteration");
-                Err(self.error(Code::Loop, message).into())
-            }
-        }
-    }
-
-    fn loop_type(&self, name: &str, ty: Ty, shape: Shape, value: &Value<'m>) -> Stop {
-        let before = show(ty, shape);
-        let (after, help) = match self.type_of(value) {
-            Ok((t, s)) => {
-                let help = match (t, s == shape) {
-                    (Ty::Num(d), false) => {
-                        let extents: Vec<String> = s.extents().map(|e| e.to_string()).collect();
-                        let extents = extents.join(", ");
-                        format!(
-                            "start with `tl.zeros([{extents}], tl.{})` or `tl.full`",
-                            d.name()
-                        )
-                    }
-                    (Ty::Num(d), true) => format!("cast one of them with `.to(tl.{})`", d.name()),
-                    (Ty::Ptr { .. }, _) => "give it its final type before the loop".to_owned(),
-                };
-                (show(t, s), help)
-            }
-            Err(_) => (
-                value.describe(),
-                "give it its final type before the loop".to_owned(),
-            ),
-        };
-        let message =
-            format!("`{name}` is {before} before the loop and {after} after an iteration");
-        let d = self.error(Code::Loop, message);
-        d.label("what a loop carries keeps its type")
-            .help(help)
-            .into()
-    }
-
-    fn push_zeros(&mut self, carried: &Carried<'m>, yields: &mut Vec<entities::Value>) -> Res<()> {
-        match carried {
-            Carried::Tensor(ty, shape) => {
-                let zero = self.zero(*ty, *shape)?;
-                yields.push(zero.value);
-            }
-            Carried::Tuple(_, items) => {
-                for item in items {
-                    self.push_zeros(item, yields)?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// A carried name at the end of the body.
-#[derive(Clone, Debug)]
-struct End<'m> {
-    value: Value<'m>,
-    unchanged: bool,
-}
-
-/// The rest of a loop's making, given the region and what it carries.
-type Finish<'a, 'm> = Box<dyn FnOnce(&mut Lower<'m>, &Carry<'m>) -> Res<Vec<entities::Value>> + 'a>;
-
-/// A loop whose body has been walked.
-struct Made<'a, 'm> {
-    ends: Vec<End<'m>>,
-    finish: Finish<'a, 'm>,
-}
-
-fn can_be_carried(value: &Value<'_>) -> bool {
-    match value {
-        Value::Tensor(_) | Value::Known(_) => true,
-        Value::Const(c) => matches!(c, Const::Bool(_) | Const::Int(_) | Const::Float(_)),
-        Value::Tuple(t) => t.items.iter().all(can_be_carried),
-        _ => false,
-    }
-}
-
-/// A carried value made of the next values.
-fn rebuild<'m>(
-    carried: &Carried<'m>,
-    values: &mut impl Iterator<Item = entities::Value>,
-) -> Value<'m> {
-    match carried {
-        Carried::Tensor(ty, shape) => match values.next() {
-            Some(value) => Value::Tensor(Tensor {
-                value,
-                ty: *ty,
-                shape: *shape,
-            }),
-            None => Value::Poison,
-        },
-        Carried::Tuple(tuple, items) => {
-            let mut tuple = (**tuple).clone();
-            tuple.items = items.iter().map(|item| rebuild(item, values)).collect();
-            Value::Tuple(tuple.into())
-        }
     }
 }

@@ -15,6 +15,7 @@ use ruff_python_ast::StmtFunctionDef;
 use ruff_text_size::{TextRange, TextSize};
 
 use super::diagnostic::{CallSite, Code, Diagnostic, MAX_MESSAGES, Severity, bytes};
+use super::library::prelude;
 use super::module::Index;
 use super::value::{Const, Value};
 use crate::ir::builder::TileBuilder;
@@ -71,6 +72,8 @@ pub(crate) type Locals<'m> = IndexMap<&'m str, Local<'m>>;
 /// A function being walked.
 #[derive(Debug)]
 pub(crate) struct Frame<'m> {
+    /// The names that its global ones are looked up in.
+    pub(crate) index: &'m Index<'m>,
     pub(crate) function: Option<&'m StmtFunctionDef>,
     /// Where it was called.
     pub(crate) call: TextRange,
@@ -136,8 +139,13 @@ impl<'m> Lower<'m> {
             .expect("a frame is pushed before anything is evaluated")
     }
 
-    /// Makes a range the one that errors and instructions are about; gives the former.
+    /// Makes a range the one that errors and instructions are about; gives the former. Functions of the library have
+    /// a text of their own: in them it stays that of the call.
     pub(crate) fn enter(&mut self, range: TextRange) -> TextRange {
+        let own = self.frames.last().map(|frame| frame.index);
+        if own.is_some_and(|index| !std::ptr::eq(index, self.index)) {
+            return self.range;
+        }
         let outer = std::mem::replace(&mut self.range, range);
         let start = u32::from(range.start());
         let line = self.line_starts.partition_point(|&s| s <= start) as u32;
@@ -182,7 +190,8 @@ impl<'m> Lower<'m> {
         let inner = self.frames.iter().skip(1).rev();
         diagnostic.calls = inner
             .filter_map(|frame| {
-                frame.function.map(|f| CallSite {
+                let f = frame.function.filter(|f| !prelude::owns(f));
+                f.map(|f| CallSite {
                     function: f.name.to_string(),
                     span: bytes(frame.call),
                 })

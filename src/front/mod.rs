@@ -33,6 +33,7 @@ pub mod types;
 mod arith;
 mod branch;
 mod call;
+mod carry;
 mod constant;
 mod emit;
 mod expr;

@@ -8,7 +8,7 @@ use super::library::{self, Scope};
 use super::lower::{Frame, Lower, Res, Stop};
 use super::module::{Definition, decoration};
 use super::types::{DType, Kind, Ty};
-use super::value::{Const, Path, TypeValue, Value};
+use super::value::{Const, Mark, Path, TypeValue, Value};
 
 /// Where a path of modules leads.
 fn scope(path: &str) -> Option<Scope> {
@@ -55,19 +55,24 @@ impl<'m> Lower<'m> {
             }
             None => {}
         }
-        if let Some(c) = self.constants.get(name) {
+        let index = self.frame().index;
+        if std::ptr::eq(index, self.index)
+            && let Some(c) = self.constants.get(name)
+        {
             return Ok(Value::Const(c.clone()));
         }
-        if let Some(definition) = self.index.names.get(name) {
+        if let Some(definition) = index.names.get(name) {
             return self.global(name, *definition);
         }
-        if let Some(value) = library::python_name(name) {
-            return Ok(value);
-        }
-        if let Some(value) = library::find(Scope::Language, name) {
-            return Ok(value);
-        }
-        Err(self.unknown_name(name))
+        // Names of the library without their module, as older kernels and the library itself have them.
+        let bare = library::find(Scope::Language, name);
+        let python = library::python_name(name);
+        let found = if std::ptr::eq(index, self.index) {
+            python.or(bare)
+        } else {
+            bare.or(python)
+        };
+        found.ok_or_else(|| self.unknown_name(name))
     }
 
     fn unknown_name(&mut self, name: &str) -> Stop {
@@ -87,7 +92,7 @@ impl<'m> Lower<'m> {
     fn global(&mut self, name: &'m str, definition: Definition<'m>) -> Res<Value<'m>> {
         match definition {
             Definition::Function(f) => {
-                if let Some(warning) = self.index.twice.get(name) {
+                if let Some(warning) = self.frame().index.twice.get(name) {
                     self.add(warning.clone());
                 }
                 Ok(Value::Function(f))
@@ -123,6 +128,7 @@ impl<'m> Lower<'m> {
     ) -> Res<Value<'m>> {
         let use_at = self.range;
         let locals = Frame {
+            index: self.frame().index,
             function: None,
             call: use_at,
             locals: Default::default(),
@@ -219,7 +225,16 @@ impl<'m> Lower<'m> {
             }
             Value::Tuple(tuple) => {
                 let at = tuple.names.iter().position(|n| *n == name);
-                at.and_then(|i| tuple.items.get(i).cloned())
+                let field = at.and_then(|i| tuple.items.get(i).cloned());
+                let method = || match tuple.mark {
+                    Some((Mark::Descriptor { .. }, _)) => {
+                        let found = library::find_in(Scope::Descriptor, name)?;
+                        Some(bound(value, Value::Builtin(found)))
+                    }
+                    _ => None,
+                };
+                let own = || library::block::attribute(tuple, name);
+                field.or_else(own).or_else(method)
             }
             Value::Type(t) => type_attribute(*t, name),
             Value::Class(class) => class_method(class, name).map(Value::Function),
@@ -264,19 +279,25 @@ impl<'m> Lower<'m> {
             )),
             "numel" => Some(Value::int(shape.elements() as i128)),
             "handle" => None,
-            "T" => {
-                let trans = library::method("trans");
-                match trans {
-                    Some(trans) => {
-                        let given = vec![self.argument(value.clone())];
-                        Some(self.call_builtin(trans, given)?)
-                    }
-                    None => None,
+            "T" => match library::method("trans") {
+                Some(trans) => {
+                    let given = vec![self.argument(value.clone())];
+                    let at = self.range;
+                    Some(self.call_value(&trans, given, at)?)
                 }
-            }
-            name => library::method(name).map(|m| Value::Method(value.clone().into(), m)),
+                None => {
+                    let message = "`.T` is not supported yet";
+                    return Err(self.error(Code::NotYet, message).into());
+                }
+            },
+            name => library::method(name).map(|m| bound(value, m)),
         })
     }
+}
+
+/// A function with its first argument.
+fn bound<'m>(value: &Value<'m>, callee: Value<'m>) -> Value<'m> {
+    Value::Method(value.clone().into(), callee.into())
 }
 
 /// Properties of types; those that are functions in Triton are called without arguments.
@@ -301,7 +322,7 @@ fn type_attribute<'m>(t: TypeValue, name: &str) -> Option<Value<'m>> {
         ("itemsize", ty) => int(ty.bits().div_ceil(8)),
         ("name", Ty::Num(d)) => Some(Value::Const(Const::Str(d.short_name().into()))),
         (name, _) => {
-            library::find_in(Scope::Type, name).map(|m| Value::Method(Value::Type(t).into(), m))
+            library::find_in(Scope::Type, name).map(|m| bound(&Value::Type(t), Value::Builtin(m)))
         }
     }
 }

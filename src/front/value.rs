@@ -81,6 +81,20 @@ pub(crate) struct Tuple<'m> {
     pub(crate) names: Vec<&'m str>,
     /// Number of elements, those of tuples within counted, and of the tuples.
     pub(crate) weight: usize,
+    /// What it is if it is more than a tuple, and the shape of its blocks.
+    pub(crate) mark: Option<(Mark, Shape)>,
+}
+
+/// What a tuple stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// A block pointer.
+    BlockPointer,
+    /// A tensor descriptor.
+    Descriptor {
+        /// Whether NaN is read outside of the tensor, in place of zero.
+        nan: bool,
+    },
 }
 
 impl<'m> Tuple<'m> {
@@ -100,6 +114,7 @@ impl<'m> Tuple<'m> {
             class,
             names,
             weight,
+            mark: None,
         }
     }
 }
@@ -122,8 +137,8 @@ pub(crate) enum Value<'m> {
     Class(&'m StmtClassDef),
     /// A function of the library.
     Builtin(&'static Builtin),
-    /// A function of the library with its first argument.
-    Method(Rc<Value<'m>>, &'static Builtin),
+    /// A function with its first argument.
+    Method(Rc<Value<'m>>, Rc<Value<'m>>),
     /// A module of the outside.
     Path(Path),
     /// `**META`: constants by name.
@@ -192,7 +207,11 @@ impl<'m> Value<'m> {
                 (true, false) => format!("a scalar {}", t.ty),
                 (false, _) => format!("a block {}", show(t.ty, t.shape)),
             },
-            Value::Tuple(t) => format!("a tuple of {}", t.items.len()),
+            Value::Tuple(t) => match t.mark {
+                Some((Mark::BlockPointer, _)) => "a block pointer".to_owned(),
+                Some((Mark::Descriptor { .. }, _)) => "a tensor descriptor".to_owned(),
+                None => format!("a tuple of {}", t.items.len()),
+            },
             Value::Type(t) => match t.shape {
                 Some(shape) => format!("the type {}", show(t.ty, shape)),
                 None => format!("the type {}", t.ty),
@@ -200,7 +219,7 @@ impl<'m> Value<'m> {
             Value::Function(f) => format!("the function `{}`", f.name),
             Value::Class(c) => format!("the class `{}`", c.name),
             Value::Builtin(b) => format!("the function `{}`", b.name),
-            Value::Method(_, b) => format!("the method `{}`", b.name),
+            Value::Method(_, callee) => callee.describe(),
             Value::Path(p) => format!("`{}`", p.0),
             Value::Dict(_) => "a dictionary of constants".to_owned(),
             Value::Range(_) => "a range".to_owned(),

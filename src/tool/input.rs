@@ -102,6 +102,8 @@ pub(super) struct Kernel {
     pub(super) line: u32,
     pub(super) target: Target,
     pub(super) options: Options,
+    /// Whether lines of the kernel's operations are lines of the source.
+    pub(super) has_lines: bool,
     /// Parameters of the source that have become constants, with their values.
     pub(super) constants: Vec<(String, String)>,
 }
@@ -148,13 +150,20 @@ impl Kernel {
             line,
             target,
             options: options(args),
+            has_lines: false,
             constants: Vec::new(),
         })
     }
 
     /// Why the kernel cannot be compiled, at its place.
     pub(super) fn refused(&self, error: &CompileError) -> Failure {
-        let message = self.source.at_line(self.line, "", &error.to_string());
+        let line = match error {
+            CompileError::Unsupported {
+                line: Some(line), ..
+            } if self.has_lines => *line,
+            _ => self.line,
+        };
+        let message = self.source.at_line(line, "", &error.to_string());
         Failure::Input(message)
     }
 }

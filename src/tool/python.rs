@@ -56,6 +56,7 @@ impl Kernel {
             line: lowered.line,
             target,
             options: options(args),
+            has_lines: true,
             constants: lowered.constants,
         })
     }

@@ -602,13 +602,11 @@ fn item<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if t.shape.elements() != 1 {
         return Err(cx.wrong_type("one element", t));
     }
-    match super::find_in(Scope::Language, "max") {
-        Some(row) if !t.shape.is_scalar() => {
-            let given = vec![cx.argument(Value::Tensor(t))];
-            cx.call_builtin(row, given)
-        }
-        _ => Ok(Value::Tensor(t)),
+    if t.shape.is_scalar() {
+        return Ok(Value::Tensor(t));
     }
+    let given = vec![cx.argument(Value::Tensor(t))];
+    super::call(cx, "max", given)
 }
 
 fn predicate<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

@@ -11,6 +11,7 @@ use crate::front::value::{Const, Known, Number, Tensor, Value};
 use crate::ir::attrs::{FloatPred, NanRule};
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities;
+use crate::ir::types::{Elem, TileType};
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "exp"("x") |cx, args| float(cx, args, TileBuilder::exp);
@@ -32,6 +33,7 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "minimum"("x y; propagate_nan") |cx, args| min_max(cx, args, false);
     "clamp"("x min max; propagate_nan") clamp;
     "cdiv"("x div") cdiv;
+    "umulhi"("x y") umulhi;
     "add"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Add, &args.req("x"), &args.req("y"));
     "sub"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Sub, &args.req("x"), &args.req("y"));
     "mul"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Mult, &args.req("x"), &args.req("y"));
@@ -287,6 +289,48 @@ fn cdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let less = cx.binary(Operator::Sub, &div, &Value::int(1))?;
     let sum = cx.binary(Operator::Add, &x, &less)?;
     cx.binary(Operator::FloorDiv, &sum, &div)
+}
+
+/// The upper half of the unsigned product.
+fn umulhi<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let p = cx.pair(&args.req("x"), &args.req("y"), Rules::default())?;
+    let Some(dtype) = p.ty.dtype().filter(|d| d.is_int() && d.bits() >= 32) else {
+        let message = format!("`umulhi` is for integers of 32 and 64 bits, found {}", p.ty);
+        return Err(cx.error(Code::Type, message).into());
+    };
+    let wide = TileType::block(Elem::I64, p.shape);
+    let number = |cx: &mut Lower<'m>, n: i128| {
+        let known = Known {
+            dtype: DType::Uint64,
+            number: Number::Int(n),
+        };
+        cx.constant(known, p.shape).map(|t| t.value)
+    };
+    let half = number(cx, 32)?;
+    if dtype.bits() == 32 {
+        let (x, y) = (cx.b.zext(p.a, wide), cx.b.zext(p.b, wide));
+        let product = cx.b.imul(x, y);
+        let upper = cx.b.ushr(product, half);
+        let narrow = cx.tile_type(p.ty, p.shape)?;
+        let value = cx.b.itrunc(upper, narrow);
+        return Ok(cx.block(value, p.ty));
+    }
+    // Of 64 bits: the products of the halves, whose middle ones carry.
+    let low_bits = number(cx, 0xffff_ffff)?;
+    let b = &mut cx.b;
+    let (x0, x1) = (b.and(p.a, low_bits), b.ushr(p.a, half));
+    let (y0, y1) = (b.and(p.b, low_bits), b.ushr(p.b, half));
+    let (low, cross) = (b.imul(x0, y0), b.imul(x1, y0));
+    let carried = b.ushr(low, half);
+    let middle = b.iadd(cross, carried);
+    let (kept, over) = (b.and(middle, low_bits), b.ushr(middle, half));
+    let other = b.imul(x0, y1);
+    let second = b.iadd(kept, other);
+    let second = b.ushr(second, half);
+    let high = b.imul(x1, y1);
+    let sum = b.iadd(high, over);
+    let value = b.iadd(sum, second);
+    Ok(cx.block(value, p.ty))
 }
 
 /// Rounded to zero: `floor` of what is positive, `ceil` of what is not.

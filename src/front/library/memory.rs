@@ -1,6 +1,6 @@
 //! Loads and stores.
 
-use super::{Args, Builtin, rows};
+use super::{Args, Builtin, block, rows};
 use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
@@ -16,6 +16,9 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
 };
 
 fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    if let Value::Tuple(tuple) = args.req("pointer") {
+        return block::load(cx, args, &tuple);
+    }
     let ptr = pointer(cx, args)?;
     refuse_block_pointer_options(cx, args)?;
     let pointee = ptr.ty.pointee().unwrap_or(DType::Int8);
@@ -58,6 +61,9 @@ fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn store<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    if let Value::Tuple(tuple) = args.req("pointer") {
+        return block::store(cx, args, &tuple);
+    }
     let ptr = pointer(cx, args)?;
     refuse_block_pointer_options(cx, args)?;
     if matches!(ptr.ty, Ty::Ptr { constant: true, .. }) {

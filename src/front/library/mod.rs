@@ -4,10 +4,12 @@
 //! `"required ... ; optional ... *rest"`, by which arguments are bound before the row's function runs, so that the
 //! latter finds every required one. Adding to the library is adding a row to one of the tables here.
 
+pub(crate) mod block;
 mod create;
 mod host;
 mod math;
 mod memory;
+pub(crate) mod prelude;
 mod reduce;
 mod shape;
 
@@ -30,6 +32,8 @@ pub(crate) enum Scope {
     Language,
     /// Methods of numbers and blocks that are no functions of the language.
     Method,
+    /// Methods of tensor descriptors.
+    Descriptor,
     /// Functions of types.
     Type,
     /// `libdevice` under all its names.
@@ -74,6 +78,8 @@ pub(crate) use rows;
 
 /// Every table.
 const TABLES: &[&[Builtin]] = &[
+    block::ROWS,
+    block::METHODS,
     create::ROWS,
     memory::ROWS,
     math::ROWS,
@@ -119,32 +125,18 @@ const MISSING: &[&str] = &[
     "interleave",
     "cat",
     "flip",
-    "rand",
     "randn",
-    "randint",
-    "rand4x",
     "randn4x",
-    "randint4x",
-    "philox",
-    "make_block_ptr",
-    "advance",
-    "make_tensor_descriptor",
     "tensor_descriptor",
-    "load_tensor_descriptor",
-    "store_tensor_descriptor",
     "inline_asm_elementwise",
     "map_elementwise",
     "sin",
     "cos",
-    "umulhi",
     "device_print",
-    "swizzle2d",
     "gdc_wait",
     "gdc_launch_dependents",
     "globaltimer",
     "smid",
-    "softmax",
-    "uint_to_uniform_float",
     "pair_uniform_to_normal",
     "extern_elementwise",
     "expect_zero",
@@ -194,7 +186,28 @@ pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
     if let Some(number) = number {
         return Some(Value::Const(Const::Float(number)));
     }
-    find_in(scope, name).map(Value::Builtin)
+    let prelude = || match scope {
+        Scope::Language => prelude::find(name).map(|f| Value::Function(f)),
+        _ => None,
+    };
+    find_in(scope, name).map(Value::Builtin).or_else(prelude)
+}
+
+/// Calls a function of the language.
+pub(crate) fn call<'m>(
+    cx: &mut Lower<'m>,
+    name: &str,
+    given: super::call::Given<'m>,
+) -> Res<Value<'m>> {
+    match find(Scope::Language, name) {
+        Some(callee) => {
+            let at = cx.range;
+            cx.call_value(&callee, given, at)
+        }
+        None => Err(cx
+            .error(Code::Internal, format!("the library lacks `{name}`"))
+            .into()),
+    }
 }
 
 /// A name of Python.
@@ -203,7 +216,7 @@ pub(crate) fn python_name<'m>(name: &str) -> Option<Value<'m>> {
 }
 
 /// A function that can be called as a method of a number or block.
-pub(crate) fn method(name: &str) -> Option<&'static Builtin> {
+pub(crate) fn method<'m>(name: &str) -> Option<Value<'m>> {
     const NOT_METHODS: &[&str] = &[
         "load",
         "store",
@@ -220,10 +233,11 @@ pub(crate) fn method(name: &str) -> Option<&'static Builtin> {
         "constexpr",
         "debug_barrier",
     ];
-    if NOT_METHODS.contains(&name) {
+    if NOT_METHODS.contains(&name) || DType::from_name(name).is_some() {
         return None;
     }
-    find_in(Scope::Method, name).or_else(|| find_in(Scope::Language, name))
+    let own = find_in(Scope::Method, name).map(Value::Builtin);
+    own.or_else(|| find(Scope::Language, name))
 }
 
 /// Arguments bound to the parameters of a row.
