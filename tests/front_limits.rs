@@ -259,3 +259,122 @@ fn what_grows_without_end_is_refused() {
         Code::Budget,
     );
 }
+
+/// A generator of numbers: the same sequence for the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        // Marsaglia's xorshift, which is good enough to choose places.
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n.max(1) as u64) as usize
+    }
+}
+
+/// Pieces that are put into texts.
+const PIECES: [&str; 24] = [
+    "None",
+    "0",
+    "-1",
+    "1 << 200",
+    "[:, None]",
+    "(x, n)",
+    "tl.float16",
+    "tl.arange(0, 4)",
+    "x",
+    "n",
+    "*",
+    "**",
+    "not ",
+    ".T",
+    "()",
+    ".to(tl.int1)",
+    "tl.sum",
+    " if n else ",
+    "\n    return n\n",
+    "\n    if n > 0:\n        x = n\n",
+    "float('nan')",
+    "tl.load",
+    "for",
+    "tl.make_block_ptr(x, (n,), (1,), (0,), (4,), (0,))",
+];
+
+/// Texts that were kernels before pieces of them were replaced, removed and repeated: nothing panics and nothing is a
+/// mistake of the compiler.
+#[test]
+fn broken_kernels_do_not_break_the_compiler() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/front");
+    let mut texts = Vec::new();
+    for name in ["add", "softmax", "control", "layers", "blocks", "errors"] {
+        let text = std::fs::read_to_string(folder.join(format!("{name}.py"))).expect("readable");
+        let code = text.split("# == ").next().unwrap_or_default();
+        // One kernel with what stands before it is a text of its own.
+        let functions: Vec<&str> = code.split("\n@triton.jit").collect();
+        let head = functions[0].to_owned();
+        for function in &functions[1..] {
+            texts.push(format!("{head}\n@triton.jit{function}\n"));
+        }
+    }
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let constants = ["16", "4", "8", "1", "True", "None", "'a'", "fp32"];
+    let types = [
+        "*fp32", "*fp32:16", "*fp16", "*i64", "*i8", "i32", "i32:16", "i64", "fp32", "7",
+    ];
+    let (mut lowered, mut refused) = (0, 0);
+    for _ in 0..3000 {
+        let text = &texts[random.below(texts.len())];
+        let mut bytes: Vec<char> = text.chars().collect();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(bytes.len());
+            let end = (at + random.below(12)).min(bytes.len());
+            let piece: Vec<char> = match random.below(3) {
+                0 => Vec::new(),
+                1 => PIECES[random.below(PIECES.len())].chars().collect(),
+                _ => {
+                    let from = random.below(bytes.len());
+                    bytes[from..(from + random.below(30)).min(bytes.len())].to_vec()
+                }
+            };
+            bytes.splice(at..end, piece);
+        }
+        let text: String = bytes.into_iter().collect();
+        let Ok(module) = Module::parse("broken.py", &text) else {
+            refused += 1;
+            continue;
+        };
+        for kernel in module.kernels() {
+            let entries: Vec<&str> = kernel
+                .params
+                .iter()
+                .map(|p| match (p.constexpr, random.below(4)) {
+                    (true, 0..=2) => constants[random.below(3)],
+                    (true, _) => constants[random.below(constants.len())],
+                    (false, 0..=1) if p.name.starts_with('n') => "i32",
+                    (false, 0..=2) => types[random.below(2)],
+                    (false, _) => types[random.below(types.len())],
+                })
+                .collect();
+            let args = parse_signature(&entries.join(", ")).expect("a signature");
+            let spec = Specialization::new(args, Target::SM_80);
+            match module.lower(Some(&kernel.name), &spec) {
+                Ok(_) => lowered += 1,
+                Err(messages) => {
+                    let ours = messages.list.iter().find(|d| d.code == Code::Internal);
+                    if let Some(d) = ours {
+                        panic!("{}\n{text}", messages.render(d));
+                    }
+                    assert!(messages.has_errors(), "refused without an error:\n{text}");
+                    assert!(!messages.to_string().is_empty());
+                    refused += 1;
+                }
+            }
+        }
+    }
+    eprintln!("{lowered} lowered, {refused} refused");
+    assert!(
+        lowered > 100 && refused > 1000,
+        "{lowered} lowered, {refused} refused"
+    );
+}

@@ -12,6 +12,14 @@ use crate::linear::shape::Shape;
 impl<'m> Lower<'m> {
     /// The IR's type; an error for formats that the IR lacks.
     pub(crate) fn tile_type(&self, ty: Ty, shape: Shape) -> Res<TileType> {
+        if ty == Ty::Num(DType::Float8e4nv) && self.target.sm < 89 {
+            let message = format!(
+                "float8e4nv needs sm_89 or later, the target is {}",
+                self.target
+            );
+            let d = self.error(Code::Type, message);
+            return Err(d.help("use float8e5 there").into());
+        }
         match ty.elem() {
             Some(elem) => Ok(TileType::block(elem, shape)),
             None => Err(self

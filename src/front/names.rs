@@ -231,6 +231,10 @@ impl<'m> Lower<'m> {
                         let found = library::find_in(Scope::Descriptor, name)?;
                         Some(bound(value, Value::Builtin(found)))
                     }
+                    Some((Mark::BlockPointer, _)) if name == "advance" => {
+                        let found = library::find_in(Scope::Language, name)?;
+                        Some(bound(value, Value::Builtin(found)))
+                    }
                     _ => None,
                 };
                 let own = || library::block::attribute(tuple, name);
