@@ -204,6 +204,10 @@ impl<'m> Lower<'m> {
             .into_iter()
             .filter(|name| !assigned.contains(name))
             .collect();
+        // What a counter's name was before the loop is not what it is in it or after it.
+        for name in &assigned {
+            self.frame().locals.insert(name, Local::Gone(LOST));
+        }
         let iv_ty = counted.lo.ty;
         let iv_tile = self.tile_type(iv_ty, Shape::SCALAR)?;
         let bounds = [counted.lo.value, counted.hi.value, counted.step.value];
@@ -243,9 +247,6 @@ impl<'m> Lower<'m> {
                 }),
             })
         })?;
-        for name in assigned {
-            self.frame().locals.insert(name, Local::Gone(LOST));
-        }
         Ok(Flow::Next)
     }
 

@@ -84,6 +84,12 @@ impl<'m> Index<'m> {
                     for alias in &import.names {
                         let member = alias.name.as_str();
                         let name = alias.asname.as_ref().map_or(member, |n| n.as_str());
+                        // The library's own files name each other so.
+                        let own = matches!(member, "core" | "math" | "standard" | "random");
+                        let module = match (import.level, module) {
+                            (1.., "") if own => "triton.language",
+                            (_, module) => module,
+                        };
                         self.define(name, Definition::Member(module, member), fallback);
                     }
                 }

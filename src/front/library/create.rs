@@ -147,7 +147,7 @@ fn cast<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             (Ty::Num(a), Ty::Num(b)) => a.is_float() && b.is_float() && a.bits() > b.bits(),
             _ => false,
         };
-        if !narrows {
+        if !narrows && t.ty != ty {
             let message = format!(
                 "a rounding is for narrower floats, here {} becomes {ty}",
                 t.ty
@@ -217,6 +217,9 @@ fn int_dtype<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn dtype_by_name<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    if let ty @ Value::Type(_) = args.req("name") {
+        return Ok(ty);
+    }
     let name = cx.str_arg(args, "name")?;
     let found = name.as_deref().and_then(DType::from_short_name);
     match found {

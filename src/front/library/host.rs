@@ -22,6 +22,11 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
     "static_assert"("cond; msg") static_assert;
     "static_print"("*values; sep end file flush") static_print;
     "device_assert"("cond; msg mask") device_assert;
+    "_log2"("i") log2;
+    "_is_power_of_two"("i") |cx, args| {
+        let number = cx.int_arg(args, "i")?.unwrap_or(0);
+        Ok(Value::bool(number > 0 && number & (number - 1) == 0))
+    };
     "is_cuda"("") |_, _| Ok(Value::bool(true));
     "is_hip"("") |_, _| Ok(Value::bool(false));
     "cuda_capability_geq"("major; minor") capability;
@@ -229,6 +234,18 @@ fn static_print<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 fn device_assert<'m>(cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {
     cx.device_assertion()?;
     Ok(Value::NONE)
+}
+
+/// The exponent of a power of two.
+fn log2<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let number = cx.int_arg(args, "i")?.unwrap_or(0);
+    match u128::try_from(number).ok().and_then(u128::checked_ilog2) {
+        Some(exponent) => Ok(Value::int(i128::from(exponent))),
+        None => {
+            let message = format!("{number} has no logarithm");
+            Err(cx.error(Code::Arithmetic, message).into())
+        }
+    }
 }
 
 /// Whether the target has at least this compute capability.

@@ -187,7 +187,7 @@ pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
         return Some(Value::Const(Const::Float(number)));
     }
     let prelude = || match scope {
-        Scope::Language => prelude::find(name).map(|f| Value::Function(f)),
+        Scope::Language => prelude::find(name).map(Value::Function),
         _ => None,
     };
     find_in(scope, name).map(Value::Builtin).or_else(prelude)

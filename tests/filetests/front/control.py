@@ -6,6 +6,7 @@
 # run: chain "*i32, *i32" : grid(5) out=i32[5] poison x=i32[5] [-3,0,5,50,500] ; expect out = [-1,0,1,2,3]
 # run: countdown "*i32, i32, 3" : grid(1) out=i32[16] zeros n=10 ; expect out = [10,7,4,1,0,0,0,0,0,0,0,0,0,0,0,0]
 # run: steps "*i32, i32, i32" : grid(1) out=i32[8] zeros n=8 step=3 ; expect out = [1,0,0,1,0,0,1,0]
+# run: counters "*i32, i32" : grid(1) out=i32[2] poison n=4 ; expect out = [6,24]
 # run: collatz "*i32, *i32" : grid(5) out=i32[5] poison x=i32[5] [1,2,3,6,27] ; expect out = [0,1,7,8,111]
 # run: unrolled "*i32" : grid(1) out=i32[6] zeros ; expect out = [0,1,4,9,16,30]
 # run: fibonacci "*i32, 10" : grid(1) out=i32[1] poison ; expect out = [55]
@@ -89,6 +90,22 @@ def countdown(out, n, STEP: tl.constexpr):
 def steps(out, n, step):
     for i in tl.range(0, n, step, num_stages=2):
         tl.store(out + i, 1)
+
+
+@triton.jit
+def counters(out, n):
+    # One name counts twice, inside of a loop that would carry it, and was something else before.
+    i = 100
+    total = 0
+    for i in range(n):
+        total += i
+    tl.store(out, total)
+    for j in range(n):
+        for i in range(n):
+            total += i - 1
+        for i in range(n):
+            total += 1 - i + j % 2
+    tl.store(out + 1, total + i if False else total + n * 2 + 2)
 
 
 @triton.jit
@@ -179,131 +196,131 @@ def conditional(out, a, b):
 # == tile early "*i32, *i32, i32"
 # kernel @early(v0 "out": ptr<i32>, v1 "x": ptr<i32>, v2 "n": i32) warps(4) {
 # block0:
-#     v3 = program_id {axis = 0} : i32 @25
-#     v4 = icmp v3, v2 {ipred = sge} : i1 @26
-#     if v4 @26 {
+#     v3 = program_id {axis = 0} : i32 @26
+#     v4 = icmp v3, v2 {ipred = sge} : i1 @27
+#     if v4 @27 {
 #     block1:
-#         yield @26
+#         yield @27
 #     } {
 #     block2:
-#         v5 = addptr v1, v3 : ptr<i32> @28
-#         v6 = load v5 : i32 @28
-#         v7 = const {value = 0} : i32 @29
-#         v8 = icmp v6, v7 {ipred = slt} : i1 @29
-#         if v8 @29 {
+#         v5 = addptr v1, v3 : ptr<i32> @29
+#         v6 = load v5 : i32 @29
+#         v7 = const {value = 0} : i32 @30
+#         v8 = icmp v6, v7 {ipred = slt} : i1 @30
+#         if v8 @30 {
 #         block3:
-#             v9 = addptr v0, v3 : ptr<i32> @30
-#             v10 = const {value = 0} : i32 @30
-#             v11 = isub v10, v6 : i32 @30
-#             store v9, v11 @30
-#             yield @29
+#             v9 = addptr v0, v3 : ptr<i32> @31
+#             v10 = const {value = 0} : i32 @31
+#             v11 = isub v10, v6 : i32 @31
+#             store v9, v11 @31
+#             yield @30
 #         } {
 #         block4:
-#             v12 = const {value = 100} : i32 @32
-#             v13 = icmp v6, v12 {ipred = sgt} : i1 @32
-#             v14 = if v13 : i32 @32 {
+#             v12 = const {value = 100} : i32 @33
+#             v13 = icmp v6, v12 {ipred = sgt} : i1 @33
+#             v14 = if v13 : i32 @33 {
 #             block5:
-#                 v15 = const {value = 99} : i32 @32
-#                 yield v15 @32
+#                 v15 = const {value = 99} : i32 @33
+#                 yield v15 @33
 #             } {
 #             block6:
-#                 v16 = const {value = 2} : i32 @35
-#                 v17 = imul v6, v16 : i32 @35
-#                 yield v17 @32
+#                 v16 = const {value = 2} : i32 @36
+#                 v17 = imul v6, v16 : i32 @36
+#                 yield v17 @33
 #             }
-#             v18 = addptr v0, v3 : ptr<i32> @36
-#             store v18, v14 @36
-#             yield @29
+#             v18 = addptr v0, v3 : ptr<i32> @37
+#             store v18, v14 @37
+#             yield @30
 #         }
-#         yield @26
+#         yield @27
 #     }
-#     return @24
+#     return @25
 # }
 # == tile nested_return "*i32, *i32"
 # kernel @nested_return(v0 "out": ptr<i32>, v1 "x": ptr<i32>) warps(4) {
 # block0:
-#     v2 = program_id {axis = 0} : i32 @59
-#     v3 = addptr v0, v2 : ptr<i32> @60
-#     v4 = addptr v1, v2 : ptr<i32> @60
-#     v5 = load v4 : i32 @60
-#     v6 = const {value = 2} : i32 @41
-#     v7 = srem v5, v6 : i32 @41
-#     v8 = const {value = 0} : i32 @41
-#     v9 = icmp v7, v8 {ipred = eq} : i1 @41
-#     v10, v11, v12 = if v9 : i32, i32, i1 @41 {
+#     v2 = program_id {axis = 0} : i32 @60
+#     v3 = addptr v0, v2 : ptr<i32> @61
+#     v4 = addptr v1, v2 : ptr<i32> @61
+#     v5 = load v4 : i32 @61
+#     v6 = const {value = 2} : i32 @42
+#     v7 = srem v5, v6 : i32 @42
+#     v8 = const {value = 0} : i32 @42
+#     v9 = icmp v7, v8 {ipred = eq} : i1 @42
+#     v10, v11, v12 = if v9 : i32, i32, i1 @42 {
 #     block1:
-#         v13 = const {value = 0} : i32 @42
-#         v14 = icmp v5, v13 {ipred = eq} : i1 @42
-#         v15, v16, v17 = if v14 : i32, i32, i1 @42 {
+#         v13 = const {value = 0} : i32 @43
+#         v14 = icmp v5, v13 {ipred = eq} : i1 @43
+#         v15, v16, v17 = if v14 : i32, i32, i1 @43 {
 #         block2:
-#             v18 = const {value = 0} : i32 @42
-#             v19 = const {value = 100} : i32 @42
-#             v20 = const {value = true} : i1 @42
-#             yield v18, v19, v20 @42
+#             v18 = const {value = 0} : i32 @43
+#             v19 = const {value = 100} : i32 @43
+#             v20 = const {value = true} : i1 @43
+#             yield v18, v19, v20 @43
 #         } {
 #         block3:
-#             v21 = const {value = 4} : i32 @44
-#             v22 = icmp v5, v21 {ipred = slt} : i1 @44
-#             v23, v24, v25 = if v22 : i32, i32, i1 @44 {
+#             v21 = const {value = 4} : i32 @45
+#             v22 = icmp v5, v21 {ipred = slt} : i1 @45
+#             v23, v24, v25 = if v22 : i32, i32, i1 @45 {
 #             block4:
-#                 v26 = const {value = 11} : i32 @45
-#                 v27 = imul v5, v26 : i32 @45
-#                 v28 = const {value = 0} : i32 @44
-#                 v29 = const {value = true} : i1 @44
-#                 yield v28, v27, v29 @44
+#                 v26 = const {value = 11} : i32 @46
+#                 v27 = imul v5, v26 : i32 @46
+#                 v28 = const {value = 0} : i32 @45
+#                 v29 = const {value = true} : i1 @45
+#                 yield v28, v27, v29 @45
 #             } {
 #             block5:
-#                 v30 = const {value = 10} : i32 @46
-#                 v31 = iadd v5, v30 : i32 @46
-#                 v32 = const {value = 0} : i32 @44
-#                 v33 = const {value = false} : i1 @44
-#                 yield v31, v32, v33 @44
+#                 v30 = const {value = 10} : i32 @47
+#                 v31 = iadd v5, v30 : i32 @47
+#                 v32 = const {value = 0} : i32 @45
+#                 v33 = const {value = false} : i1 @45
+#                 yield v31, v32, v33 @45
 #             }
-#             yield v23, v24, v25 @42
+#             yield v23, v24, v25 @43
 #         }
-#         yield v15, v16, v17 @41
+#         yield v15, v16, v17 @42
 #     } {
 #     block6:
-#         v34 = const {value = 5} : i32 @48
-#         v35 = icmp v5, v34 {ipred = slt} : i1 @48
-#         v36, v37 = if v35 : i32, i1 @48 {
+#         v34 = const {value = 5} : i32 @49
+#         v35 = icmp v5, v34 {ipred = slt} : i1 @49
+#         v36, v37 = if v35 : i32, i1 @49 {
 #         block7:
-#             v38 = const {value = 10} : i32 @49
-#             v39 = iadd v5, v38 : i32 @49
-#             v40 = const {value = true} : i1 @48
-#             yield v39, v40 @48
+#             v38 = const {value = 10} : i32 @50
+#             v39 = iadd v5, v38 : i32 @50
+#             v40 = const {value = true} : i1 @49
+#             yield v39, v40 @49
 #         } {
 #         block8:
-#             v41 = const {value = 0} : i32 @48
-#             v42 = const {value = false} : i1 @48
-#             yield v41, v42 @48
+#             v41 = const {value = 0} : i32 @49
+#             v42 = const {value = false} : i1 @49
+#             yield v41, v42 @49
 #         }
-#         yield v5, v36, v37 @41
+#         yield v5, v36, v37 @42
 #     }
-#     v43 = if v12 : i32 @60 {
+#     v43 = if v12 : i32 @61 {
 #     block9:
-#         yield v11 @60
+#         yield v11 @61
 #     } {
 #     block10:
-#         v44 = const {value = 1000} : i32 @50
-#         v45 = iadd v10, v44 : i32 @50
-#         v46 = const {value = 10} : i32 @51
-#         v47 = iadd v45, v46 : i32 @51
-#         v48 = const {value = 1010} : i32 @52
-#         v49 = icmp v45, v48 {ipred = sgt} : i1 @52
-#         v50 = if v49 : i32 @52 {
+#         v44 = const {value = 1000} : i32 @51
+#         v45 = iadd v10, v44 : i32 @51
+#         v46 = const {value = 10} : i32 @52
+#         v47 = iadd v45, v46 : i32 @52
+#         v48 = const {value = 1010} : i32 @53
+#         v49 = icmp v45, v48 {ipred = sgt} : i1 @53
+#         v50 = if v49 : i32 @53 {
 #         block11:
-#             v51 = const {value = 10} : i32 @53
-#             v52 = iadd v45, v51 : i32 @53
-#             yield v52 @52
+#             v51 = const {value = 10} : i32 @54
+#             v52 = iadd v45, v51 : i32 @54
+#             yield v52 @53
 #         } {
 #         block12:
-#             v53 = const {value = 10} : i32 @54
-#             v54 = iadd v47, v53 : i32 @54
-#             yield v54 @52
+#             v53 = const {value = 10} : i32 @55
+#             v54 = iadd v47, v53 : i32 @55
+#             yield v54 @53
 #         }
-#         yield v50 @60
+#         yield v50 @61
 #     }
-#     store v3, v43 @60
-#     return @58
+#     store v3, v43 @61
+#     return @59
 # }
