@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const ORDER: &[&str] = &[
     "num", "settings", "linear", "ir", "text", "analysis", "verify", "layout", "passes", "isa",
     "regalloc", "ptx", "compile", "emit", "interp", "emu", "driver", "runtime", "tune", "front",
-    "fuzzing", "filetest", "tool", "lib", "bin",
+    "fuzzing", "filetest", "tool", "prelude", "lib", "bin",
 ];
 
 /// Uses against the order, with their reasons.
