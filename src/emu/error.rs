@@ -226,7 +226,7 @@ pub enum Fault {
     #[error("unsupported: {0}")]
     Unsupported(String),
     /// The step limit was reached.
-    #[error("step limit of {0} warp instructions reached")]
+    #[error("the limit of {0} steps is reached; a step is an instruction of a warp")]
     StepLimit(u64),
 }
 
@@ -278,6 +278,12 @@ pub enum MemoryError {
     OutOfBounds {
         /// First byte.
         address: u64,
+        /// Length.
+        bytes: usize,
+    },
+    /// An allocation that host or device have no room for.
+    #[error("there is no memory for an allocation of {bytes} bytes")]
+    TooLarge {
         /// Length.
         bytes: usize,
     },

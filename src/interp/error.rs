@@ -102,9 +102,9 @@ pub enum InterpErrorKind {
     #[error("loop step {0} is below 1")]
     LoopStep(i64),
     /// More steps than the limit allows.
-    #[error("the limit of {0} steps is reached; a step computes one element")]
+    #[error("the limit of {0} steps is reached")]
     StepLimit(u64),
-    /// The arguments do not fit the kernel's parameters.
+    /// The arguments do not fit the kernel's parameters, or no GPU launches such a grid.
     #[error("{0}")]
     Arguments(String),
     /// The function breaks a rule of the IR.

@@ -18,7 +18,7 @@
 //! - Approximate functions are computed in f64 and rounded once.
 //! - `reduce` without `order` folds the bits of the index from the lowest up.
 //!
-//! Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
+//! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 
 mod erf;
 mod error;
@@ -66,7 +66,8 @@ pub struct Launch<'a> {
 /// What to look out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Largest number of steps in all programs together; an instruction is a step for each element it computes.
+    /// Largest number of steps in all programs together: [`INST_STEPS`] for each instruction, and one for each
+    /// element it computes.
     pub step_limit: u64,
     /// Report programs that race with each other or with themselves; costs twelve bytes for each byte touched.
     pub check_races: bool,
@@ -77,16 +78,19 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Everything is checked but stores of equal values, for at most 2^28 steps, which take seconds.
+    /// Everything is checked but stores of equal values, for at most 2^29 steps, which take seconds.
     fn default() -> Options {
         Options {
-            step_limit: 1 << 28,
+            step_limit: 1 << 29,
             check_races: true,
             report_equal_writes: false,
             check_promises: true,
         }
     }
 }
+
+/// Steps that an instruction counts for beside its elements: executing it costs about as much as so many.
+pub const INST_STEPS: u64 = 7;
 
 /// What a launch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +113,10 @@ pub fn run(
     options: &Options,
 ) -> Result<Stats, InterpError> {
     verify(func).map_err(|errors| malformed(func, &errors))?;
+    crate::grid::check(launch.grid).map_err(|error| InterpError {
+        place: Place::default(),
+        kind: InterpErrorKind::Arguments(error.to_string()),
+    })?;
     let args = arguments(func, launch.args, options).map_err(|kind| InterpError {
         place: Place::default(),
         kind,

@@ -18,7 +18,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::error::{InterpError, InterpErrorKind, Place};
 use super::memory::{LaunchMemory, Memory};
-use super::{Options, Stats, int};
+use super::{INST_STEPS, Options, Stats, int};
 use crate::ir::dfg::{InstData, SourceLoc};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
@@ -87,7 +87,7 @@ struct Machine<'a> {
     program: [u32; 3],
     /// The instruction being executed.
     current: Option<Inst>,
-    /// Elements computed, which the limit is on.
+    /// What the limit is on.
     steps: u64,
     stats: Stats,
 }
@@ -155,12 +155,12 @@ impl<'a> Machine<'a> {
         Err(malformed(format!("{block} has no terminator")))
     }
 
-    /// Steps of an instruction: the elements of its first result or operand, whichever has more.
+    /// Steps of an instruction: a fixed number, and the elements of its first result or operand, whichever has more.
     fn cost(&self, inst: Inst) -> u64 {
         let dfg = &self.func.dfg;
         let data = &dfg.insts[inst];
         let elements = |value: Option<&Value>| value.map_or(1, |&v| dfg.ty(v).shape.elements());
-        elements(data.results.first()).max(elements(data.args.first())) as u64
+        INST_STEPS + elements(data.results.first()).max(elements(data.args.first())) as u64
     }
 
     /// Runs a region that ends in `yield`.
