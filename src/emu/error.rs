@@ -42,6 +42,14 @@ pub enum ParseErrorKind {
         /// What does not fit.
         reason: String,
     },
+    /// An instruction that the module's target or version does not have yet.
+    #[error("`{opcode}` needs {needs}")]
+    TooEarly {
+        /// The instruction with all modifiers.
+        opcode: String,
+        /// The first target and version that have it.
+        needs: String,
+    },
     /// A directive that the emulator cannot honour.
     #[error("unsupported directive `{0}`")]
     UnsupportedDirective(String),

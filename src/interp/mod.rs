@@ -78,10 +78,10 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Everything is checked but stores of equal values, for at most 2^29 steps, which take seconds.
+    /// Everything is checked but stores of equal values, for at most 2^28 steps, which take seconds.
     fn default() -> Options {
         Options {
-            step_limit: 1 << 29,
+            step_limit: 1 << 28,
             check_races: true,
             report_equal_writes: false,
             check_promises: true,

@@ -14,7 +14,7 @@
 //! - followed by `special`: every eleventh element is an infinity, NaN, zero, or an extreme of the type.
 //!
 //! The buffers of a line have at most 256 MiB together. `grid(x,y,z)` is within CUDA's limits (1 to 2^31-1, 65535 and
-//! 65535). An executor gives up after a number of steps that takes it seconds: 2^29 steps of the interpreter
+//! 65535). An executor gives up after a number of steps that takes it seconds: 2^28 steps of the interpreter
 //! ([`crate::interp::Options::step_limit`]), 2^24 of the emulator ([`crate::emu::Options::step_limit`]);
 //! `steps(N)` beside `grid` gives another number to both.
 //!
