@@ -80,7 +80,8 @@ impl Memory {
     /// # Panics
     /// Where [`Memory::try_alloc`] gives an error.
     pub fn alloc(&mut self, bytes: usize) -> u64 {
-        self.try_alloc(bytes).unwrap_or_else(|e| panic!("{e}"))
+        self.try_alloc(bytes)
+            .expect("the host has memory for the buffer, as this function asks for")
     }
 
     /// As [`Memory::alloc`], with an error where the host has no memory for so many bytes.
