@@ -77,7 +77,10 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
             line: number,
             column,
         };
-        let is_layout = brackets > 0 && rest[1..].trim_start().starts_with('#');
+        let is_layout = brackets > 0
+            && rest
+                .strip_prefix(';')
+                .is_some_and(|rest| rest.trim_start().starts_with('#'));
         if c == ';' && !is_layout {
             out.comments.push(Comment {
                 pos,

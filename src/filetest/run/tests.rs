@@ -155,7 +155,7 @@ fn contents_are_what_their_names_say() {
     let mut seen: Vec<i8> = uniform
         .expect("no poison")
         .iter()
-        .map(|&b| b as u8 as i8)
+        .map(|&byte| byte as i8)
         .collect();
     seen.sort_unstable();
     seen.dedup();

@@ -86,8 +86,8 @@ fn eval_shape(
     let mut memory = Memory::new();
     let mut args = Vec::new();
     let mut xs = Vec::new();
-    for &(scalar, patterns) in inputs {
-        let base = b.param("x", pointer(scalar));
+    for (i, &(scalar, patterns)) in inputs.iter().enumerate() {
+        let base = b.param(&format!("x{i}"), pointer(scalar));
         let pointers = row_major(&mut b, base, shape(extents));
         xs.push(b.load(pointers, None, None));
         args.push(Arg::Ptr(memory.alloc_bytes(&bytes(scalar, patterns))));
