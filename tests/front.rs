@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use tilelift::filetest::Config;
-use tilelift::filetest::run::run_lines;
+use tilelift::filetest::run::{Setup, run_lines};
 use tilelift::front::diagnostic::Code;
 use tilelift::front::{Constant, Diagnostics, Lowered, Module, Specialization, parse_signature};
 use tilelift::settings::{Options, Target};
@@ -116,7 +116,12 @@ fn perform(
                 verify_passes: true,
                 ..Options::DEFAULT
             };
-            let report = run_lines(&program, Target::SM_80, &options);
+            let setup = Setup {
+                target: directive.spec.target,
+                options: &options,
+                steps: None,
+            };
+            let report = run_lines(&program, &setup);
             skipped.extend(report.skipped);
             for failure in report.failures {
                 failures.push(format!("{at}: {failure}"));

@@ -245,7 +245,7 @@ impl fmt::Display for Diagnostics {
 impl std::error::Error for Diagnostics {}
 
 /// Line and column in characters, first are 1.
-fn position(text: &str, byte: usize) -> (usize, usize) {
+pub(crate) fn position(text: &str, byte: usize) -> (usize, usize) {
     let byte = floor_boundary(text, byte);
     let before = &text[..byte];
     let line = before.bytes().filter(|&b| b == b'\n').count() + 1;

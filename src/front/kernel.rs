@@ -94,8 +94,10 @@ impl Specialization {
 pub struct Lowered {
     /// The kernel, verified.
     pub func: TileFunction,
-    /// Line of its name.
+    /// Line of its name, first is 1.
     pub line: u32,
+    /// Column of its name in characters, first is 1.
+    pub column: u32,
     /// Parameters that have become constants, as texts.
     pub constants: Vec<(String, String)>,
     /// Warnings, and what `static_print` printed.
@@ -212,6 +214,8 @@ impl Module {
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
         let line = lines.partition_point(|&s| s <= u32::from(f.name.range().start())) as u32;
+        let name_at = usize::from(f.name.range().start());
+        let column = super::diagnostic::position(&self.text, name_at).1 as u32;
         let builder = TileBuilder::new(f.name.as_str(), spec.num_warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
@@ -231,6 +235,7 @@ impl Module {
                     return Ok(Lowered {
                         func,
                         line,
+                        column,
                         constants: folded,
                         notes,
                     });

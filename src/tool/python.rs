@@ -12,6 +12,7 @@ impl Kernel {
         use super::input::{Source, options, set_stages};
         use super::say;
         use crate::front::{Constant, Module, Specialization, parse_signature};
+        use crate::text::parse::Pos;
 
         if args.num_ctas > 1 {
             let message = format!(
@@ -53,7 +54,10 @@ impl Kernel {
         Ok(Kernel {
             source: Source { name, text },
             func,
-            line: lowered.line,
+            place: Pos {
+                line: lowered.line,
+                column: lowered.column,
+            },
             target,
             options: options(args),
             has_lines: true,
