@@ -47,9 +47,6 @@ mod source;
 mod stmt;
 mod value;
 
-#[cfg(test)]
-mod tests;
-
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
 pub use signature::{Arg, Constant, SignatureError, parse_signature};
