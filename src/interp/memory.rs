@@ -1,10 +1,11 @@
-//! The interpreter's memory: buffers far apart, each byte knowing whether anyone wrote it, and the
-//! record of which program touched what.
+//! The interpreter's memory: buffers far apart, each byte knowing whether anyone wrote it.
 //!
 //! Addresses are made up. Between buffers lies more unmapped space than an index that went wrong
 //! usually spans, so that reading past a buffer does not land in the next one.
 
-use super::error::{InterpErrorKind, OtherProgram};
+use super::error::InterpErrorKind;
+use super::order::{Kind, Order};
+use crate::ir::attrs::MemOrder;
 
 /// Address of the first buffer; small numbers taken for pointers hit nothing.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
@@ -151,62 +152,62 @@ impl Memory {
     }
 }
 
-/// Whose accesses a byte has seen in this launch, as program number plus one; 0 is nobody.
-#[derive(Clone, Copy, Debug, Default)]
-struct Touched {
-    writer: u32,
-    reader: u32,
-    /// The epoch of the last store.
-    written_in: u32,
-}
-
-/// Stands for more than one reader.
-const SEVERAL: u32 = u32::MAX;
-
 /// Memory during one launch: element accesses with their checks.
 #[derive(Debug)]
 pub(super) struct LaunchMemory<'a> {
     memory: &'a mut Memory,
-    /// One list per buffer, empty until the buffer is touched; none if races are not looked for.
-    touched: Option<Vec<Vec<Touched>>>,
-    /// Number of the running program plus one.
-    program: u32,
-    /// Number of barriers so far.
-    epoch: u32,
+    /// Who touched what; none if races are not looked for.
+    order: Option<Order>,
     /// The buffer touched last: the next access is most likely to it.
     last: usize,
 }
 
 impl<'a> LaunchMemory<'a> {
-    pub(super) fn new(memory: &'a mut Memory, check_races: bool) -> LaunchMemory<'a> {
-        let touched = check_races.then(|| vec![Vec::new(); memory.buffers.len()]);
+    /// Memory for one launch of a kernel, which has atomic ops or not.
+    pub(super) fn new(memory: &'a mut Memory, check_races: bool, atomics: bool) -> Self {
+        let order = check_races.then(|| Order::new(memory.buffers.len(), atomics));
         LaunchMemory {
             memory,
-            touched,
-            program: 0,
-            epoch: 0,
+            order,
             last: 0,
         }
     }
 
     /// Says that the accesses that follow are those of program number `number`.
     pub(super) fn enter_program(&mut self, number: u32) {
-        self.program = number.wrapping_add(1);
+        if let Some(order) = &mut self.order {
+            order.enter_program(number);
+        }
     }
 
     /// The program's accesses up to here come before those that follow.
     pub(super) fn barrier(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1);
+        if let Some(order) = &mut self.order {
+            order.barrier();
+        }
+    }
+
+    /// An atomic step on the element at `address` orders what its op says.
+    pub(super) fn synchronise(&mut self, address: u64, sem: MemOrder, is_scalar: bool) {
+        let place = self.memory.locate(address, 1, self.last);
+        if let (Some(order), Ok(byte)) = (&mut self.order, place) {
+            order.synchronise(byte, sem, is_scalar);
+        }
     }
 
     /// The element of `size` bytes at `address`, zero-extended.
-    pub(super) fn load(&mut self, address: u64, size: u32) -> Result<u64, InterpErrorKind> {
+    pub(super) fn load(
+        &mut self,
+        address: u64,
+        size: u32,
+        kind: Kind,
+    ) -> Result<u64, InterpErrorKind> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
         let mut element = [0; 8];
         element[..bytes].copy_from_slice(self.memory.read_at(index, offset, bytes)?);
-        self.touch(index, offset, bytes, false)?;
+        self.touch(index, offset, bytes, kind)?;
         Ok(u64::from_le_bytes(element))
     }
 
@@ -220,10 +221,22 @@ impl<'a> LaunchMemory<'a> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
-        self.touch(index, offset, bytes, true)?;
+        self.touch(index, offset, bytes, Kind::Write)?;
         let buffer = &mut self.memory.buffers[index];
         buffer.bytes[offset..][..bytes].copy_from_slice(&element.to_le_bytes()[..bytes]);
         buffer.written[offset..][..bytes].fill(true);
+        Ok(())
+    }
+
+    /// Writes the element of which an atomic step began with a load.
+    pub(super) fn replace(
+        &mut self,
+        address: u64,
+        size: u32,
+        element: u64,
+    ) -> Result<(), InterpErrorKind> {
+        let bytes = element.to_le_bytes();
+        self.memory.write(address, &bytes[..size as usize])?;
         Ok(())
     }
 
@@ -235,56 +248,18 @@ impl<'a> LaunchMemory<'a> {
         }
     }
 
-    /// Records an access and reports another program's that it races with, and a store of the same program
-    /// that no barrier separates from it.
     fn touch(
         &mut self,
         index: usize,
         offset: usize,
         bytes: usize,
-        writes: bool,
+        kind: Kind,
     ) -> Result<(), InterpErrorKind> {
-        let Some(touched) = &mut self.touched else {
+        let Some(order) = &mut self.order else {
             return Ok(());
         };
         let buffer = &self.memory.buffers[index];
-        let touched = &mut touched[index];
-        touched.resize(buffer.bytes.len(), Touched::default());
-        let (me, epoch) = (self.program, self.epoch);
-        let is_other = |who: u32| who != 0 && who != me;
-        for (i, byte) in touched[offset..][..bytes].iter_mut().enumerate() {
-            let other = if is_other(byte.writer) {
-                Some((byte.writer, true))
-            } else if writes && is_other(byte.reader) {
-                Some((byte.reader, false))
-            } else {
-                None
-            };
-            if let Some((who, other_writes)) = other {
-                return Err(InterpErrorKind::Race {
-                    address: buffer.start + (offset + i) as u64,
-                    writes,
-                    other: match who {
-                        SEVERAL => OtherProgram::Several,
-                        one => OtherProgram::One(one - 1),
-                    },
-                    other_writes,
-                });
-            }
-            if byte.writer == me && byte.written_in == epoch {
-                return Err(InterpErrorKind::Unordered {
-                    address: buffer.start + (offset + i) as u64,
-                    writes,
-                });
-            }
-            if writes {
-                byte.writer = me;
-                byte.written_in = epoch;
-            } else {
-                byte.reader = if is_other(byte.reader) { SEVERAL } else { me };
-            }
-        }
-        Ok(())
+        order.touch((index, buffer.start, buffer.bytes.len()), offset, bytes, kind)
     }
 }
 

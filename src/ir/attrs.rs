@@ -198,6 +198,70 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// How an atomic op combines what memory holds with its operand.
+    RmwOp {
+        /// Sum of integers, modulo 2^bits.
+        Add = "add",
+        /// Sum of floats.
+        Fadd = "fadd",
+        /// Larger of two signed numbers.
+        Smax = "smax",
+        /// Smaller of two signed numbers.
+        Smin = "smin",
+        /// Larger of two unsigned numbers.
+        Umax = "umax",
+        /// Smaller of two unsigned numbers.
+        Umin = "umin",
+        /// Bitwise and.
+        And = "and",
+        /// Bitwise or.
+        Or = "or",
+        /// Bitwise exclusive or.
+        Xor = "xor",
+        /// The operand alone.
+        Xchg = "xchg",
+    }
+}
+
+named_enum! {
+    /// What else an atomic op orders.
+    MemOrder {
+        /// Nothing.
+        Relaxed = "relaxed",
+        /// What follows comes after it.
+        Acquire = "acquire",
+        /// What precedes comes before it.
+        Release = "release",
+        /// Both.
+        AcqRel = "acq_rel",
+    }
+}
+
+impl MemOrder {
+    /// Whether what follows comes after it.
+    pub fn acquires(self) -> bool {
+        matches!(self, MemOrder::Acquire | MemOrder::AcqRel)
+    }
+
+    /// Whether what precedes comes before it.
+    pub fn releases(self) -> bool {
+        matches!(self, MemOrder::Release | MemOrder::AcqRel)
+    }
+}
+
+named_enum! {
+    /// Among whom an op is atomic.
+    Scope {
+        /// The threads of one program.
+        Cta = "cta",
+        /// The programs on one device.
+        Gpu = "gpu",
+        /// All devices and the host.
+        Sys = "sys",
+    }
+}
+
 /// Presence is the information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flag;
@@ -316,6 +380,12 @@ attrs! {
     Mask mask: u32;
     /// How lanes are combined.
     RedOp redop: RedOp;
+    /// How an atomic op combines.
+    Rmw rmw: RmwOp;
+    /// What else an atomic op orders.
+    Sem sem: MemOrder;
+    /// Among whom an op is atomic.
+    Scope scope: Scope;
     /// Barrier number.
     Id id: u8;
     /// Number of threads.

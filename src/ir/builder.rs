@@ -6,7 +6,10 @@
 
 use smallvec::SmallVec;
 
-use super::attrs::{Attr, FloatPred, IntPred, List, NanRule, RedOp, Rounding, SpecialReg, make};
+use super::attrs::{
+    Attr, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding, Scope, SpecialReg,
+    make,
+};
 use super::dfg::{BlockCall, InstData, SourceLoc, ValueList};
 use super::entities::{Block, Inst, Slot, Value};
 use super::function::{Function, ParamHints};

@@ -45,6 +45,20 @@
 //!   order them: the result is undefined, and interpreter and emulator report it where they see it.
 //! - Reading bytes that nobody wrote, or an address outside of every buffer, is undefined and reported likewise.
 //!
+//! # Atomics
+//! `atomic_rmw` and `atomic_cas` read and write each element in one step. Steps of one op and of several happen in an
+//! unspecified order (each program sees its own in some order that all agree on), so with repeated addresses the old values
+//! and the rounding of sums are unspecified. `scope` says who sees an element's steps as such: the program (`cta`), all
+//! programs of the device (`gpu`), or other devices and the host too (`sys`). An atomic access and a plain one to the same
+//! byte must be ordered as two plain ones must; a `volatile` load counts as an atomic access of scope `sys`.
+//! - On a *scalar* the step is one thread's on behalf of the program. With `release` all earlier accesses of the program come
+//!   before it, with `acquire` all later ones after it: whatever a program did before it released is seen by one whose
+//!   `acquire` step reads what the release wrote, or what atomic ops made of it. Both also order the program's own accesses
+//!   as a `barrier` does. All threads learn the old value before they go on, so a loop around `atomic_cas` takes a lock for
+//!   the whole program and `atomic_rmw {rmw = xchg, sem = release}` gives it back.
+//! - On a *block* many threads do the steps. `release` orders what came before the last `barrier`, `acquire` what comes after
+//!   the next one; an `acquire` without use of the result may be dropped.
+//!
 //! # Reductions
 //! `reduce` combines all elements along an axis with a region that must be associative and commutative. The tree is
 //! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the

@@ -4,7 +4,7 @@
 //! from the row's operand forms, so there is no list of instructions here beside the table.
 
 use super::reg::{RegClass, Registers, Touch, Unit, View};
-use crate::ir::attrs::{Cache, Evict, RedOp, SpecialReg};
+use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::types::AddressSpace;
 use crate::settings::PtxVersion;
@@ -180,6 +180,7 @@ pub(crate) enum Modifier {
     Cmp(Cmp),
     Red(RedOp),
     Memory(Access),
+    Atomic(Atomic),
 }
 
 /// How memory is accessed.
@@ -189,6 +190,17 @@ pub(crate) struct Access {
     pub(crate) cache: Option<Cache>,
     pub(crate) evict: Option<Evict>,
     pub(crate) volatile: bool,
+}
+
+/// What an atomic access to device memory does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Atomic {
+    /// How it combines; none for comparison and exchange.
+    pub(crate) rmw: Option<RmwOp>,
+    /// Whether it sums floats of 16 bits, whose subnormal numbers stay.
+    pub(crate) is_half: bool,
+    pub(crate) sem: MemOrder,
+    pub(crate) scope: Scope,
 }
 
 /// An operand.

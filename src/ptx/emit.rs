@@ -4,12 +4,12 @@
 //! repeated for each register of a pack is copied from its first line.
 
 use super::Stats;
-use crate::ir::attrs::{Cache, Evict, RedOp, SpecialReg};
+use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
 use crate::ir::types::{AddressSpace, Elem};
 use crate::isa::code::{Code, Edge, End};
-use crate::isa::inst::{Access, Arg, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType};
+use crate::isa::inst::{Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType};
 use crate::isa::lower::bits_type;
 use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
@@ -330,6 +330,7 @@ impl Writer<'_> {
                 };
             }
             Modifier::Memory(access) => self.access(access),
+            Modifier::Atomic(atomic) => self.atomic(atomic),
         }
     }
 
@@ -357,17 +358,45 @@ impl Writer<'_> {
         };
     }
 
+    fn atomic(&mut self, atomic: Atomic) {
+        self.out += match atomic.sem {
+            MemOrder::Relaxed => ".relaxed",
+            MemOrder::Acquire => ".acquire",
+            MemOrder::Release => ".release",
+            MemOrder::AcqRel => ".acq_rel",
+        };
+        self.out += match atomic.scope {
+            Scope::Cta => ".cta",
+            Scope::Gpu => ".gpu",
+            Scope::Sys => ".sys",
+        };
+        self.out += ".global";
+        self.out += match atomic.rmw {
+            None => ".cas",
+            Some(RmwOp::Add) => ".add",
+            Some(RmwOp::Fadd) if atomic.is_half => ".add.noftz",
+            Some(RmwOp::Fadd) => ".add",
+            Some(RmwOp::Smax | RmwOp::Umax) => ".max",
+            Some(RmwOp::Smin | RmwOp::Umin) => ".min",
+            Some(RmwOp::And) => ".and",
+            Some(RmwOp::Or) => ".or",
+            Some(RmwOp::Xor) => ".xor",
+            Some(RmwOp::Xchg) => ".exch",
+        };
+    }
+
     fn vector_suffix(&mut self, inst: &MInst) {
         let operands = inst.op.info().operands;
-        for (&(form, _), arg) in operands.iter().zip(self.code.args(inst)) {
-            if let (Form::VDef | Form::VUse, Arg::Regs(view)) = (form, arg) {
-                self.out += match view.count {
-                    1 => "",
-                    2 => ".v2",
-                    _ => ".v4",
-                };
-            }
-        }
+        let mut args = operands.iter().zip(self.code.args(inst));
+        let vector = args.find_map(|(&(form, _), arg)| match (form, arg) {
+            (Form::VDef | Form::VUse, Arg::Regs(view)) => Some(view.count),
+            _ => None,
+        });
+        self.out += match vector {
+            None | Some(1) => "",
+            Some(2) => ".v2",
+            Some(_) => ".v4",
+        };
     }
 
     fn operand(&mut self, inst: &MInst, index: usize, form: Form, arg: Arg, rep: u16) {

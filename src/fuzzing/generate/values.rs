@@ -56,6 +56,8 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Hint
         | TypeRule::Load
         | TypeRule::Store
+        | TypeRule::AtomicRmw
+        | TypeRule::AtomicCas
         | TypeRule::Reduce
         | TypeRule::For
         | TypeRule::While
@@ -64,6 +66,8 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::SlotAddr
         | TypeRule::Ld
         | TypeRule::St
+        | TypeRule::Atom
+        | TypeRule::AtomCas
         | TypeRule::Shuffle
         | TypeRule::Redux => Way::Other,
     }

@@ -128,6 +128,8 @@ impl<'a> Machine<'a> {
                 self.store(data)?;
                 return Ok(None);
             }
+            TileOp::AtomicRmw => self.atomic_rmw(data)?,
+            TileOp::AtomicCas => self.atomic_cas(data)?,
             TileOp::Barrier => {
                 self.memory.barrier();
                 return Ok(None);

@@ -4,7 +4,7 @@
 //!   mod     programs, blocks, values
 //!   inst    the instruction set: one match, one arm per op
 //!   apply   functions of numbers applied element by element
-//!   access  loads and stores
+//!   access  loads, stores and atomic accesses
 //!   region  reductions and loops
 //! ```
 
@@ -23,6 +23,7 @@ use crate::ir::dfg::{InstData, SourceLoc};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 
 /// Regions nested deeper than this are refused: the interpreter recurses into them.
@@ -58,7 +59,7 @@ pub(super) fn run(
         func,
         grid,
         options,
-        memory: LaunchMemory::new(memory, options.check_races),
+        memory: LaunchMemory::new(memory, options.check_races, has_atomics(func)),
         values: SecondaryMap::new(),
         program: [0; 3],
         current: None,
@@ -79,6 +80,16 @@ pub(super) fn run(
         }
     }
     Ok(machine.stats)
+}
+
+/// Whether programs may order their accesses among each other.
+fn has_atomics(func: &TileFunction) -> bool {
+    let blocks = func.all_blocks();
+    let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
+    insts.any(|&inst| {
+        let op = func.dfg.insts[inst].op;
+        matches!(op, TileOp::AtomicRmw | TileOp::AtomicCas)
+    })
 }
 
 struct Machine<'a> {

@@ -45,6 +45,8 @@ pub enum TypeRule {
     Hint,
     Load,
     Store,
+    AtomicRmw,
+    AtomicCas,
     Reduce,
     For,
     While,
@@ -53,6 +55,8 @@ pub enum TypeRule {
     SlotAddr,
     Ld,
     St,
+    Atom,
+    AtomCas,
     Shuffle,
     Redux,
 }

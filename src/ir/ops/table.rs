@@ -164,6 +164,14 @@ macro_rules! for_each_op {
                 Load "load" load(ptr: Value, mask: Option<Value>, other: Option<Value>) {} {cache: Cache, evict: Evict, volatile: Flag} [] Load, Read;
                 /// Elements written to memory where `mask` is true.
                 Store "store" store(ptr: Value, value: Value, mask: Option<Value>) {} {cache: Cache, evict: Evict} [] Store, Write;
+                /// Where `mask` is true (everywhere without one), each element of memory becomes its combination with `value` by
+                /// `rmw`, in one step that other atomic ops on the element see done or not begun; the results are what the
+                /// elements were, elsewhere 0. Sums of f32 take subnormal arguments and results for 0. See [`crate::ir`].
+                AtomicRmw "atomic_rmw" atomic_rmw(ptr: Value, value: Value, mask: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {} [] AtomicRmw, Write;
+                /// Each element of memory whose bits are those of `expected` becomes `value`, in one step as for `atomic_rmw`;
+                /// the results are what the elements were.
+                AtomicCas "atomic_cas" atomic_cas(ptr: Value, expected: Value, value: Value) {sem: MemOrder, scope: Scope} {} [] AtomicCas, Write;
+
                 /// Combines the elements along `axis` with the region, which must be associative and commutative
                 /// and takes (a.., b..) to (combined..). The tree is unspecified unless `order` names the bits of the
                 /// index along the axis in the sequence in which they are folded.
@@ -196,6 +204,12 @@ macro_rules! for_each_op {
                 Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot} [ty] Ld, Read;
                 /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true.
                 St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot} [] St, Write;
+                /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
+                /// true, each in a step of its own; gives what they were, elsewhere 0.
+                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32} [] Atom, Write;
+                /// The element at `ptr` + `offset` bytes becomes `value` where `pred` is true and its bits are those of `expected`;
+                /// gives what it was, elsewhere 0.
+                AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Write;
                 /// Each lane gets the elements of lane `lane ^ mask` of its warp.
                 ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Sync;
                 /// Each lane gets the elements of lane `src & 31` of its warp.

@@ -39,7 +39,7 @@ fn words(ty: ThreadType) -> Words {
 }
 
 /// Whether an access happens.
-enum When {
+pub(super) enum When {
     Always,
     Never,
     If(Guard),
@@ -120,7 +120,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn when(&mut self, pred: Option<Value>) -> When {
+    pub(super) fn when(&mut self, pred: Option<Value>) -> When {
         let Some(pred) = pred else {
             return When::Always;
         };

@@ -25,6 +25,7 @@ use crate::ir::ops::{Effect, Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::settings::Target;
 
+mod atomic;
 mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
@@ -363,6 +364,7 @@ impl<'a> Lower<'a> {
             ThreadOp::SlotAddr => self.select_slot(inst),
             ThreadOp::Ld => return self.select_load(inst).map(Some),
             ThreadOp::St => return self.select_store(inst).map(|()| None),
+            ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
             // Expanded into other ops before.
             ThreadOp::Exp | ThreadOp::Log | ThreadOp::Tanh | ThreadOp::Erf => None,

@@ -145,6 +145,8 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::ProgramId
         | TileOp::NumPrograms
         | TileOp::Load
+        | TileOp::AtomicRmw
+        | TileOp::AtomicCas
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Reduce

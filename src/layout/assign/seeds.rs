@@ -1,4 +1,4 @@
-//! The layouts that loads and stores like.
+//! The layouts that loads, stores and atomic accesses like.
 //!
 //! Along the dimension in which addresses run on, a thread takes as many neighbours as one instruction can
 //! carry ([`Axis::vector_width`]: alignment, runs of addresses, 16 bytes, runs of the mask), unless threads
@@ -26,10 +26,13 @@ use crate::linear::shape::Shape;
 /// Largest access of one thread in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
 
+/// Largest atomic access of one thread in bytes that a layout is made for.
+const MAX_ATOMIC_BYTES: u32 = 4;
+
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;
 
-/// A load or store of a block.
+/// An access to memory of a block.
 struct Memory {
     node: Node,
     shape: Shape,
@@ -39,7 +42,7 @@ struct Memory {
 }
 
 impl Assignment {
-    /// Offers loads and stores what they like.
+    /// Offers accesses to memory what they like.
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
@@ -53,8 +56,8 @@ impl Assignment {
                 continue;
             };
             let (memory, access) = self.look_at(func, axis, node, ptr, mask);
-            let inst = data.inst.map(|inst| func.dfg.insts[inst].op);
-            let is_store = inst == Some(TileOp::Store);
+            let op = data.inst.map(|inst| func.dfg.insts[inst].op);
+            let is_store = op != Some(TileOp::Load);
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
         }
@@ -91,7 +94,16 @@ impl Assignment {
             .collect();
         order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
-        let vector = axis.vector_width(func, ptr, mask, dim, MAX_ACCESS_BYTES) as u32;
+        let op = self.graph.nodes[node].inst.map(|i| func.dfg.insts[i].op);
+        let is_atomic = matches!(op, Some(TileOp::AtomicRmw | TileOp::AtomicCas));
+        let most = if is_atomic {
+            // Units of atomic work are at most this wide on most targets, and the narrower the more of them one
+            // instruction of a warp lays side by side.
+            MAX_ATOMIC_BYTES.max(func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()))
+        } else {
+            MAX_ACCESS_BYTES
+        };
+        let vector = axis.vector_width(func, ptr, mask, dim, most) as u32;
         let threads = 32 * u64::from(self.num_warps);
         let share = (shape.elements() as u64 / threads).max(1);
         let access = Access {
@@ -147,12 +159,13 @@ fn run_of(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
     }
 }
 
-/// Pointers and mask of a load or store.
+/// Pointers and mask of an access to memory.
 fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
     let data = &func.dfg.insts[inst];
     match data.op {
         TileOp::Load => Some((data.args[0], data.args.get(1).copied())),
-        TileOp::Store => Some((data.args[0], data.args.get(2).copied())),
+        TileOp::Store | TileOp::AtomicRmw => Some((data.args[0], data.args.get(2).copied())),
+        TileOp::AtomicCas => Some((data.args[0], None)),
         _ => None,
     }
 }

@@ -14,6 +14,7 @@
 //! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
 //! returned as an error and never panics.
 
+mod atomic;
 mod control;
 mod convert;
 mod elementwise;
@@ -23,7 +24,7 @@ mod memory;
 mod reduce;
 mod regs;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use crate::compile::CompileError;
@@ -58,6 +59,19 @@ fn bug<T>(message: impl Into<String>) -> Result<T> {
     })
 }
 
+/// The values that anything uses.
+fn used_values(tile: &TileFunction) -> EntitySet<Value> {
+    let mut used = EntitySet::with_capacity(tile.dfg.values.len());
+    for block in tile.all_blocks() {
+        for &inst in tile.order.insts(block) {
+            for value in tile.dfg.uses(inst) {
+                used.insert(value);
+            }
+        }
+    }
+    used
+}
+
 /// State of an expansion.
 struct Expander<'a> {
     tile: &'a TileFunction,
@@ -68,6 +82,8 @@ struct Expander<'a> {
     body: Block,
     /// For each loop of which an attempt failed, what was still assumed of its carried values then.
     weakened: FxHashMap<Inst, Vec<control::Form>>,
+    /// Values that anything uses.
+    used: EntitySet<Value>,
     state: State,
 }
 
@@ -112,6 +128,7 @@ impl<'a> Expander<'a> {
             prologue,
             body,
             weakened: FxHashMap::default(),
+            used: used_values(tile),
             state: State {
                 b,
                 values: SecondaryMap::new(),
@@ -196,6 +213,7 @@ impl<'a> Expander<'a> {
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
             TileOp::Load => self.expand_load(inst)?,
             TileOp::Store => return self.expand_store(inst),
+            TileOp::AtomicRmw | TileOp::AtomicCas => return self.expand_atomic(inst),
             TileOp::Reduce => return self.expand_reduce(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),
@@ -210,6 +228,11 @@ impl<'a> Expander<'a> {
     }
 
     // Tile-side queries.
+
+    /// Whether anything uses the value.
+    fn is_used(&self, value: Value) -> bool {
+        self.used.contains(value)
+    }
 
     fn result_type(&self, inst: Inst) -> Result<TileType> {
         match self.tile.dfg.single_result(inst) {

@@ -7,7 +7,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::{Opcode, TypeRule};
-use crate::ir::attrs::{Attr, AttrKind, Attrs};
+use crate::ir::attrs::{Attr, AttrKind, Attrs, RmwOp};
 use crate::ir::level::Level;
 use crate::ir::types::{Elem, Scalar, ValueType};
 
@@ -208,6 +208,41 @@ fn cast<L: Level>(
 
 fn is_wide_int(s: Scalar) -> bool {
     s.is_int() && s != Scalar::I1
+}
+
+/// Whether elements of the type can be combined in one step; else what `rmw` takes.
+pub(crate) fn rmw_takes(rmw: RmwOp, elem: Elem) -> Result<(), &'static str> {
+    let (fits, expected) = match rmw {
+        RmwOp::Fadd => (
+            elem.is_float() && elem.bits() > 8,
+            "f16, bf16, f32 or f64 for `rmw = fadd`",
+        ),
+        RmwOp::Xchg => (
+            elem.scalar().is_some() && elem.bits() >= 32,
+            "i32, i64, f32 or f64 for `rmw = xchg`",
+        ),
+        RmwOp::Add
+        | RmwOp::Smax
+        | RmwOp::Smin
+        | RmwOp::Umax
+        | RmwOp::Umin
+        | RmwOp::And
+        | RmwOp::Or
+        | RmwOp::Xor => (
+            matches!(elem, Elem::I32 | Elem::I64),
+            "i32 or i64 for this `rmw`",
+        ),
+    };
+    if fits { Ok(()) } else { Err(expected) }
+}
+
+/// Whether elements of the type can be compared and exchanged in one step; else what can be.
+pub(crate) fn cas_takes(elem: Elem) -> Result<(), &'static str> {
+    if elem.scalar().is_some() && elem.bits() >= 16 {
+        Ok(())
+    } else {
+        Err("numbers of 16, 32 or 64 bits")
+    }
 }
 
 /// The rules that hold at both levels; none for a rule of one level alone.
