@@ -83,7 +83,7 @@ pub fn optimize(
     done("eliminate_dead_code_again", func)?;
 
     let axis = Axis::compute(func);
-    let stats = assign_layouts(func, &axis);
+    let stats = assign_layouts(func, &axis, target);
     done("assign_layouts", func)?;
     Ok(stats)
 }

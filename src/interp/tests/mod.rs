@@ -1,5 +1,6 @@
 //! Every op by itself, with the edge cases that the op table names.
 
+mod atomics;
 mod control;
 mod convert;
 mod floats;
@@ -224,6 +225,7 @@ fn every_op_is_tested() {
         convert::OPS,
         shapes::OPS,
         memory::OPS,
+        atomics::OPS,
         reduce::OPS,
         control::OPS,
     ]

@@ -15,19 +15,19 @@ use smallvec::SmallVec;
 use super::Assignment;
 use super::cost::Access;
 use super::graph::Node;
+use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
+use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear::named;
 use crate::linear::shape::Shape;
+use crate::settings::Target;
 
 /// Largest access of one thread in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
-
-/// Largest atomic access of one thread in bytes that a layout is made for.
-const MAX_ATOMIC_BYTES: u32 = 4;
 
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;
@@ -43,7 +43,7 @@ struct Memory {
 
 impl Assignment {
     /// Offers accesses to memory what they like.
-    pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis) {
+    pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         for (node, data) in &self.graph.nodes {
@@ -55,8 +55,12 @@ impl Assignment {
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
             };
-            let (memory, access) = self.look_at(func, axis, node, ptr, mask);
             let op = data.inst.map(|inst| func.dfg.insts[inst].op);
+            let most = match data.inst {
+                Some(inst) => widest_access(func, inst, target),
+                None => MAX_ACCESS_BYTES,
+            };
+            let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
             let is_store = op != Some(TileOp::Load);
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
@@ -83,8 +87,8 @@ impl Assignment {
         func: &TileFunction,
         axis: &Axis,
         node: Node,
-        ptr: Value,
-        mask: Option<Value>,
+        (ptr, mask): (Value, Option<Value>),
+        most: u32,
     ) -> (Memory, Access) {
         let shape = func.dfg.ty(ptr).shape;
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
@@ -94,15 +98,6 @@ impl Assignment {
             .collect();
         order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
-        let op = self.graph.nodes[node].inst.map(|i| func.dfg.insts[i].op);
-        let is_atomic = matches!(op, Some(TileOp::AtomicRmw | TileOp::AtomicCas));
-        let most = if is_atomic {
-            // Units of atomic work are at most this wide on most targets, and the narrower the more of them one
-            // instruction of a warp lays side by side.
-            MAX_ATOMIC_BYTES.max(func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes()))
-        } else {
-            MAX_ACCESS_BYTES
-        };
         let vector = axis.vector_width(func, ptr, mask, dim, most) as u32;
         let threads = 32 * u64::from(self.num_warps);
         let share = (shape.elements() as u64 / threads).max(1);
@@ -167,6 +162,17 @@ fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
         TileOp::Store | TileOp::AtomicRmw => Some((data.args[0], data.args.get(2).copied())),
         TileOp::AtomicCas => Some((data.args[0], None)),
         _ => None,
+    }
+}
+
+/// Most bytes that one instruction of a thread accesses.
+fn widest_access(func: &TileFunction, inst: Inst, target: Target) -> u32 {
+    let data = &func.dfg.insts[inst];
+    let elem = data.args.first().and_then(|&ptr| func.dfg.ty(ptr).elem.pointee());
+    match (data.op, elem) {
+        (TileOp::AtomicRmw, Some(scalar)) => widest_atomic(data.rmw().copied(), scalar, target),
+        (TileOp::AtomicCas, Some(scalar)) => scalar.bytes(),
+        _ => MAX_ACCESS_BYTES,
     }
 }
 

@@ -9,6 +9,7 @@
 //! result through shared memory, or a barrier, lets all threads acquire. What a target lacks (sums of bf16 before
 //! sm_90) is a loop around a comparison and exchange of 16 bits; threads leave it one by one.
 
+use crate::analysis::atomic::{lacks_atomic, widest_atomic};
 use crate::ir::attrs::{Attr, Attrs, Flag, FloatPred, IntPred, MemOrder, RmwOp, Scope, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
@@ -120,9 +121,17 @@ impl Expander<'_> {
         let (register_copies, thread_copies) = self.copies(ty)?;
         let leader = self.leader(thread_copies)?;
         let size = ty.elem.bytes();
-        let widest = self.widest(manner.step, ty.elem).max(size);
+        let Some(scalar) = ty.elem.scalar() else {
+            return bug("an atomic op on what is no number");
+        };
+        let rmw = match manner.step {
+            Step::Rmw(rmw) => Some(rmw),
+            Step::Cas => None,
+        };
+        let widest = widest_atomic(rmw, scalar, self.target);
+        let lacks = lacks_atomic(rmw, scalar, self.target);
 
-        if self.lacks(manner.step, ty.elem) {
+        if lacks {
             // Barriers that order earlier loads before the steps must not fall among threads that go different ways.
             let threads = self.tile.num_threads();
             self.b.barrier(0, threads);
@@ -147,7 +156,7 @@ impl Expander<'_> {
                 .iter()
                 .map(|operand| self.slice(operand, count, reg, width))
                 .collect::<Result<_>>()?;
-            let old = if self.lacks(manner.step, ty.elem) {
+            let old = if lacks {
                 self.bf16_sum(place, values[0], manner)?
             } else {
                 self.atomic_access(place, &values, manner)?
@@ -164,22 +173,6 @@ impl Expander<'_> {
         } else {
             Ok(olds[0])
         }
-    }
-
-    /// Most bytes that one instruction does steps on.
-    fn widest(&self, step: Step, elem: Elem) -> u32 {
-        match (step, elem) {
-            (Step::Rmw(RmwOp::Fadd), Elem::F16 | Elem::BF16 | Elem::F32) if self.target.sm >= 90 => {
-                16
-            }
-            (Step::Rmw(RmwOp::Fadd), Elem::F16) => 4,
-            _ => elem.bytes(),
-        }
-    }
-
-    /// Whether the target has no instruction for the step.
-    fn lacks(&self, step: Step, elem: Elem) -> bool {
-        matches!(step, Step::Rmw(RmwOp::Fadd)) && elem == Elem::BF16 && self.target.sm < 90
     }
 
     /// One instruction; `values` is what is combined, or what is expected and what replaces it.
