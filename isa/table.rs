@@ -195,6 +195,9 @@ macro_rules! for_each_ptx {
             /// The same for several elements, each in a step of its own.
             RedVec "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 8 1, Memory;
 
+            /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.
+            Inline "" (vdef W, vuse W) sm 0 ptx 8 3, Move;
+
             /// Register of the lane whose index differs in the bits of the mask.
             ShflBfly "shfl.sync.bfly.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
             /// Register of a lane.

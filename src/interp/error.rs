@@ -107,6 +107,9 @@ pub enum InterpErrorKind {
     /// Regions nested deeper than the interpreter follows.
     #[error("regions are nested deeper than {0}")]
     Nesting(u32),
+    /// An op that only a machine can execute.
+    #[error("`{0}` cannot be interpreted")]
+    NotExecutable(&'static str),
     /// The arguments do not fit the kernel's parameters.
     #[error("{0}")]
     Arguments(String),

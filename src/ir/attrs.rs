@@ -386,6 +386,14 @@ attrs! {
     Sem sem: MemOrder;
     /// Among whom an op is atomic.
     Scope scope: Scope;
+    /// Lines of PTX.
+    Ptx ptx: String;
+    /// The registers that lines of PTX take.
+    Constraints constraints: String;
+    /// Elements that lines of PTX take at a time.
+    Pack pack: u8;
+    /// Nothing but the results comes of it.
+    Pure pure: Flag;
     /// Barrier number.
     Id id: u8;
     /// Number of threads.

@@ -59,6 +59,14 @@
 //! - On a *block* many threads do the steps. `release` orders what came before the last `barrier`, `acquire` what comes after
 //!   the next one; an `acquire` without use of the result may be dropped.
 //!
+//! # Inline PTX
+//! `inline_ptx` runs lines of PTX once for each `pack` elements that a thread holds, in an unspecified order; which
+//! elements come together, and how often elements of which threads hold copies are computed, is unspecified too. Of
+//! scalars every thread computes its own: the lines must give all of them the same result. With `pure` the lines only
+//! compute their results from their operands and may be left out, repeated and moved; without it they keep their place
+//! among the accesses and barriers of the program. The texts are described in `inline`. The interpreter cannot
+//! execute it and says so.
+//!
 //! # Reductions
 //! `reduce` combines all elements along an axis with a region that must be associative and commutative. The tree is
 //! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the
@@ -94,6 +102,7 @@ pub mod ops;
 pub mod builder;
 pub mod dfg;
 pub mod function;
+pub(crate) mod inline;
 pub mod level;
 pub mod literal;
 pub mod order;

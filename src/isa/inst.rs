@@ -181,6 +181,8 @@ pub(crate) enum Modifier {
     Red(RedOp),
     Memory(Access),
     Atomic(Atomic),
+    /// Number of a text in [`super::code::Code::texts`].
+    Inline(u32),
 }
 
 /// How memory is accessed.
@@ -294,7 +296,9 @@ impl MInst {
                 _ => continue,
             };
             let aligned = dest_is_whole && view.count == self.reps && regs.is_whole(view);
-            let access = match (repeated, aligned) {
+            // Lines of text write some results before they read all operands.
+            let late = self.op == Ptx::Inline;
+            let access = match (repeated || late, aligned && !late) {
                 (false, _) => Touch::Use,
                 (true, true) => Touch::AlignedUse,
                 (true, false) => Touch::LateUse,

@@ -7,6 +7,7 @@ use super::Stats;
 use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
+use crate::ir::inline;
 use crate::ir::types::{AddressSpace, Elem};
 use crate::isa::code::{Code, Edge, End};
 use crate::isa::inst::{Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType};
@@ -242,6 +243,9 @@ impl Writer<'_> {
     }
 
     fn inst(&mut self, inst: &MInst, args: &[Arg]) {
+        if let Modifier::Inline(text) = inst.modifier {
+            return self.inline(text, args);
+        }
         let start = self.out.len();
         self.mnemonic(inst);
         let head = start..self.out.len();
@@ -273,6 +277,27 @@ impl Writer<'_> {
             InstGroup::Sync => &mut self.stats.sync,
         };
         *count += n_written;
+    }
+
+    /// The author's lines in a scope of their own.
+    fn inline(&mut self, text: u32, args: &[Arg]) {
+        let code = self.code;
+        let views = args.iter().filter_map(|arg| match arg {
+            Arg::Regs(view) => Some(*view),
+            _ => None,
+        });
+        let units: Vec<Unit> = views.flat_map(|view| code.regs.units(view)).collect();
+        let template = code.texts.get(text as usize).map_or("", |text| text.trim());
+        self.out += "\t{\n\t";
+        // Verified: every number names a register.
+        for piece in inline::pieces(template, units.len()).unwrap_or_default() {
+            match piece {
+                inline::Piece::Text(text) => self.out += text,
+                inline::Piece::Register(number) => self.unit(units[number]),
+            }
+        }
+        self.out += "\n\t}\n";
+        self.stats.moves += 1;
     }
 
     /// Whether a copy's source and destination have one name.
@@ -331,6 +356,8 @@ impl Writer<'_> {
             }
             Modifier::Memory(access) => self.access(access),
             Modifier::Atomic(atomic) => self.atomic(atomic),
+            // Written as a whole.
+            Modifier::Inline(_) => {}
         }
     }
 

@@ -73,6 +73,9 @@ fn sample_attr(kind: AttrKind) -> Attr {
     match kind {
         AttrKind::Mask => Attr::Mask(1),
         AttrKind::Rmw => Attr::Rmw(RmwOp::Fadd),
+        AttrKind::Ptx => Attr::Ptx("mov.b32 $0,\t$1;\n".into()),
+        AttrKind::Constraints => Attr::Constraints("=r,r".into()),
+        AttrKind::Pack => Attr::Pack(1),
         AttrKind::Order => Attr::Order(SmallVec::from_slice(&[3, 1, 0, 2])),
         AttrKind::Map => Attr::Map(SmallVec::from_slice(&[0])),
         AttrKind::Value => Attr::Value(0x4049_0fdb),

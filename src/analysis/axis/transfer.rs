@@ -74,7 +74,7 @@ pub(super) fn transfer(
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
         TileOp::Load => equal_runs(func, infos, data, &ty),
         // Programs and threads take turns, so even equal elements may have met different numbers.
-        TileOp::AtomicRmw | TileOp::AtomicCas => AxisInfo::unknown(&ty),
+        TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx => AxisInfo::unknown(&ty),
         TileOp::ProgramId | TileOp::NumPrograms => AxisInfo::unknown(&ty),
         // Numbers computed element by element: equal where all operands are.
         TileOp::Fadd

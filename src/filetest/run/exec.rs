@@ -53,6 +53,8 @@ pub(super) enum Outcome {
     Done(Vec<Option<Contents>>),
     /// It cannot be run here.
     Skipped(String),
+    /// It has an op that this executor never runs.
+    NotExecutable(String),
     /// It did not come to its end, or did something undefined.
     Failed(String),
 }
@@ -159,7 +161,12 @@ impl Executor for Interpreter {
         };
         let result = interp::run(job.func, &launch, &mut memory, &interp::Options::default());
         if let Err(error) = result {
-            return Outcome::Failed(error.to_string());
+            return match error.kind {
+                interp::InterpErrorKind::NotExecutable(_) => {
+                    Outcome::NotExecutable(error.to_string())
+                }
+                _ => Outcome::Failed(error.to_string()),
+            };
         }
         let read = |address: u64, bytes: usize| memory.read(address, bytes).ok().map(from_bytes);
         let outputs = job

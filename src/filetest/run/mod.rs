@@ -17,7 +17,8 @@
 //! asks for it. The other executors must leave each buffer as the reference does: bit for bit (NaNs equal
 //! NaNs), or as `expect NAME, NAME within BOUND` says, where a bound is `exact`, `ulp N`, `rel X` or `abs X`.
 //! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers.
-//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest.
+//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
+//! the interpreter cannot run, is held against these alone.
 
 mod compare;
 mod exec;
@@ -136,6 +137,11 @@ fn run_line(
             return report.fail(note.line, format!("{}: {error}", reference.name()));
         }
         (Outcome::Skipped(reason), _) => return report.skip(reason),
+        (Outcome::NotExecutable(reason), _) => {
+            summary.add(reference.name(), reason);
+            check_stated(&mut job, &run, note.line, &mut summary, report);
+            return report.runs.push(summary);
+        }
     };
     summary.add(reference.name(), "is the reference".to_owned());
     summary.buffers(&args, &expected);
@@ -157,7 +163,7 @@ fn run_line(
             job.seed = seed;
             let result = match executor.run(&job) {
                 Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found),
-                Outcome::Failed(error) => Err(error),
+                Outcome::Failed(error) | Outcome::NotExecutable(error) => Err(error),
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
                     verdict = format!("skipped: {reason}");
@@ -174,6 +180,52 @@ fn run_line(
         summary.add(executor.name(), verdict);
     }
     report.runs.push(summary);
+}
+
+/// Without a reference: the executors leave what `expect NAME = [..]` says.
+fn check_stated(
+    job: &mut Job<'_>,
+    run: &RunLine,
+    line: u32,
+    summary: &mut Summary,
+    report: &mut Report,
+) {
+    let stated: Vec<(&String, &Vec<String>)> = run
+        .expects
+        .iter()
+        .filter_map(|expect| match expect {
+            Expect::Values(name, texts) => Some((name, texts)),
+            Expect::Within(..) | Expect::Error(_) => None,
+        })
+        .collect();
+    if stated.is_empty() {
+        let message = "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
+        return report.fail(line, message);
+    }
+    for executor in exec::executors() {
+        let seeds = if executor.is_seeded() { SEEDS } else { 1 };
+        let mut verdict = "leaves what is stated".to_owned();
+        for seed in 0..seeds {
+            job.seed = seed;
+            let result = match executor.run(job) {
+                Outcome::Done(found) => stated
+                    .iter()
+                    .try_for_each(|(name, texts)| compare_values(job.args, &found, name, texts)),
+                Outcome::Failed(error) | Outcome::NotExecutable(error) => Err(error),
+                Outcome::Skipped(reason) => {
+                    report.skip(format!("{} skipped: {reason}", executor.name()));
+                    verdict = format!("skipped: {reason}");
+                    break;
+                }
+            };
+            if let Err(message) = result {
+                report.fail(line, format!("{} (seed {seed}): {message}", executor.name()));
+                verdict = "differs".to_owned();
+                break;
+            }
+        }
+        summary.add(executor.name(), verdict);
+    }
 }
 
 /// The bound that an `expect` states for an argument.

@@ -58,6 +58,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Store
         | TypeRule::AtomicRmw
         | TypeRule::AtomicCas
+        | TypeRule::InlinePtx
         | TypeRule::Reduce
         | TypeRule::For
         | TypeRule::While

@@ -9,7 +9,7 @@ use crate::ir::attrs::{self, Attrs};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Inst;
 use crate::ir::level::Tile;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 use crate::num::Rounding;
 
 use super::{Elems, Flow, Machine, Outcome, Results, malformed, operand, owned, required};
@@ -128,6 +128,7 @@ impl<'a> Machine<'a> {
                 self.store(data)?;
                 return Ok(None);
             }
+            TileOp::InlinePtx => return Err(InterpErrorKind::NotExecutable(data.op.info().name)),
             TileOp::AtomicRmw => self.atomic_rmw(data)?,
             TileOp::AtomicCas => self.atomic_cas(data)?,
             TileOp::Barrier => {

@@ -37,6 +37,7 @@ pub enum TypeRule {
     PtrCast,
     AddPtr,
     NoResult,
+    InlinePtx,
     I32Scalar,
     Arange,
     Broadcast,

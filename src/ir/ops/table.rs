@@ -137,6 +137,10 @@ macro_rules! for_each_op {
                 /// The pointer moved by `offset` elements; the offset is signed and the address wraps.
                 Addptr "addptr" addptr(ptr: Value, offset: Value) {} {} [] AddPtr, Pure;
 
+                /// The lines of `ptx` run for each `pack` elements, `$0`.. standing for registers of the results, then of the
+                /// operands, as `constraints` name them. With `pure` they do nothing else. See [`crate::ir`].
+                InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {pure: Flag} [ty] InlinePtx, Sync;
+
                 /// Ends the kernel.
                 Return "return" ret() {} {} [] NoResult, Terminator;
             }

@@ -198,7 +198,7 @@ impl Lower<'_> {
     }
 
     /// Bytes of packed registers, each in a register of its own with anything above.
-    fn take_apart(&mut self, packed: View) -> View {
+    pub(super) fn take_apart(&mut self, packed: View) -> View {
         let low = match self.code.regs.class_of(self.code.regs.unit(packed, 0)) {
             RegClass::W => rules::Context::halves(self, Arg::Regs(packed)),
             _ => Arg::Regs(packed),
@@ -217,7 +217,7 @@ impl Lower<'_> {
     }
 
     /// Bytes in registers of their own, packed.
-    fn put_together(&mut self, bytes: View) -> View {
+    pub(super) fn put_together(&mut self, bytes: View) -> View {
         let pairs = rules::Context::pair(self, Arg::Regs(bytes));
         let (a, b, selector) = match bytes.count {
             2 => (pairs, Arg::Imm(0), 0x4420),
@@ -248,7 +248,7 @@ impl Lower<'_> {
     }
 
     /// Bytes with zeros above.
-    fn widened(&mut self, bytes: View) -> Arg {
+    pub(super) fn widened(&mut self, bytes: View) -> Arg {
         self.result_of(
             Ptx::Cvt,
             PtxType::U16,

@@ -27,6 +27,7 @@ use crate::settings::Target;
 
 mod atomic;
 mod context;
+mod inline;
 #[cfg(test)]
 pub(crate) mod coverage;
 pub(crate) mod memory;
@@ -262,8 +263,9 @@ impl<'a> Lower<'a> {
     fn select_inst(&mut self, inst: Inst) -> Result<(), CompileError> {
         let data = &self.func.dfg.insts[inst];
         let result = data.results.first().copied();
-        let wanted = result.is_some_and(|v| self.needed.contains(v));
-        let has_effect = match data.op.info().effect {
+        let mut results = data.results.iter();
+        let wanted = results.any(|&v| self.needed.contains(v));
+        let has_effect = match data.effect() {
             Effect::Pure => false,
             Effect::Read => crate::ir::attrs::Attrs::volatile(data).is_some(),
             Effect::Write | Effect::Sync | Effect::Region | Effect::Terminator => true,
@@ -365,6 +367,7 @@ impl<'a> Lower<'a> {
             ThreadOp::Ld => return self.select_load(inst).map(Some),
             ThreadOp::St => return self.select_store(inst).map(|()| None),
             ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
+            ThreadOp::InlinePtx => return self.select_inline(inst).map(|()| None),
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
             // Expanded into other ops before.
             ThreadOp::Exp | ThreadOp::Log | ThreadOp::Tanh | ThreadOp::Erf => None,

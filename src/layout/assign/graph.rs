@@ -147,6 +147,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Load
         | TileOp::AtomicRmw
         | TileOp::AtomicCas
+        | TileOp::InlinePtx
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Reduce
@@ -271,6 +272,17 @@ impl Graph {
                 if let Some(owner) = order.parent(func, inst) {
                     let targets = &func.dfg.insts[owner].results;
                     self.pass(func, &data.args[1..], targets, depth);
+                }
+            }
+            TileOp::InlinePtx => {
+                let results = func.dfg.insts[inst].results.clone();
+                let shape = results.first().map(|&v| func.dfg.ty(v).shape);
+                if let Some(shape) = shape.filter(|shape| !shape.is_scalar()) {
+                    let node = self.add_node(shape, Some(inst), depth);
+                    for result in results {
+                        self.of_value[result] = Some(node).into();
+                    }
+                    self.operands(func, inst, node, depth);
                 }
             }
             TileOp::Store => {

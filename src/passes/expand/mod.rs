@@ -19,6 +19,7 @@ mod control;
 mod convert;
 mod elementwise;
 mod index;
+mod inline;
 mod known;
 mod memory;
 mod reduce;
@@ -215,6 +216,7 @@ impl<'a> Expander<'a> {
             TileOp::Store => return self.expand_store(inst),
             TileOp::AtomicRmw | TileOp::AtomicCas => return self.expand_atomic(inst),
             TileOp::Reduce => return self.expand_reduce(inst),
+            TileOp::InlinePtx => return self.expand_inline_ptx(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),
             TileOp::If => return self.expand_if(inst),

@@ -159,6 +159,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::AssumeContiguous
         | TileOp::AssumeConstant
         | TileOp::AtomicCas
+        | TileOp::InlinePtx
         | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For
