@@ -195,6 +195,12 @@ macro_rules! for_each_ptx {
             /// The same for several elements, each in a step of its own.
             RedVec "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 8 1, Memory;
 
+            /// Waits for the grids before.
+            GdcWait "griddepcontrol.wait" () sm 90 ptx 7 8, Sync;
+            /// Lets the grids behind start.
+            GdcLaunch "griddepcontrol.launch_dependents" () sm 90 ptx 7 8, Sync;
+            /// Nanoseconds.
+            Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Move;
             /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.
             Inline "" (vdef W, vuse W) sm 0 ptx 8 3, Move;
 

@@ -173,6 +173,8 @@ named_enum! {
         ProgramsY = "programs_y",
         /// Number of programs along axis 2.
         ProgramsZ = "programs_z",
+        /// Number of the multiprocessor.
+        SmId = "sm_id",
     }
 }
 

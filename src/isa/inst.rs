@@ -216,6 +216,8 @@ pub(crate) enum Arg {
     Place(Place),
     /// A special register.
     Special(SpecialReg),
+    /// The clock of the device.
+    Timer,
     /// A kernel parameter.
     Param(u32),
 }

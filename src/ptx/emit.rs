@@ -475,8 +475,10 @@ impl Writer<'_> {
                     SpecialReg::ProgramsX => "%nctaid.x",
                     SpecialReg::ProgramsY => "%nctaid.y",
                     SpecialReg::ProgramsZ => "%nctaid.z",
+                    SpecialReg::SmId => "%smid",
                 };
             }
+            (_, Arg::Timer) => self.out += "%globaltimer",
             (_, Arg::Param(i)) => {
                 self.out.push('[');
                 self.param(i);

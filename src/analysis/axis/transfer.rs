@@ -75,7 +75,7 @@ pub(super) fn transfer(
         TileOp::Load => equal_runs(func, infos, data, &ty),
         // Programs and threads take turns, so even equal elements may have met different numbers.
         TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx => AxisInfo::unknown(&ty),
-        TileOp::ProgramId | TileOp::NumPrograms => AxisInfo::unknown(&ty),
+        TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => AxisInfo::unknown(&ty),
         // Numbers computed element by element: equal where all operands are.
         TileOp::Fadd
         | TileOp::Fsub
@@ -109,6 +109,8 @@ pub(super) fn transfer(
         | TileOp::Bitcast => equal_runs(func, infos, data, &ty),
         TileOp::Return
         | TileOp::Barrier
+        | TileOp::GdcWait
+        | TileOp::GdcLaunchDependents
         | TileOp::Store
         | TileOp::Reduce
         | TileOp::For

@@ -49,6 +49,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AddPtr
         | TypeRule::NoResult
         | TypeRule::I32Scalar
+        | TypeRule::I64Scalar
         | TypeRule::Arange
         | TypeRule::Broadcast
         | TypeRule::ExpandDims

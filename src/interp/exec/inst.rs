@@ -131,6 +131,10 @@ impl<'a> Machine<'a> {
             TileOp::InlinePtx => return Err(InterpErrorKind::NotExecutable(data.op.info().name)),
             TileOp::AtomicRmw => self.atomic_rmw(data)?,
             TileOp::AtomicCas => self.atomic_cas(data)?,
+            // Programs run one after the other on one processor, and time is what they have done so far.
+            TileOp::SmId => self.fill(data, 0)?,
+            TileOp::GlobalTimer => self.fill(data, self.stats.instructions)?,
+            TileOp::GdcWait | TileOp::GdcLaunchDependents => return Ok(None),
             TileOp::Barrier => {
                 self.memory.barrier();
                 return Ok(None);

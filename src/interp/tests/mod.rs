@@ -5,6 +5,7 @@ mod control;
 mod convert;
 mod floats;
 mod ints;
+mod machine;
 mod memory;
 mod reduce;
 mod shapes;
@@ -226,6 +227,7 @@ fn every_op_is_tested() {
         shapes::OPS,
         memory::OPS,
         atomics::OPS,
+        machine::OPS,
         reduce::OPS,
         control::OPS,
     ]

@@ -39,6 +39,7 @@ pub enum TypeRule {
     NoResult,
     InlinePtx,
     I32Scalar,
+    I64Scalar,
     Arange,
     Broadcast,
     ExpandDims,

@@ -141,6 +141,14 @@ macro_rules! for_each_op {
                 /// operands, as `constraints` name them. With `pure` they do nothing else. See [`crate::ir`].
                 InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {pure: Flag} [ty] InlinePtx, Sync;
 
+                /// Waits until the grids that this launch depends on have ended, so that what they wrote can be read. Nothing where
+                /// launches never overlap (before sm_90).
+                GdcWait "gdc_wait" gdc_wait() {} {} [] NoResult, Sync;
+                /// Lets grids that depend on this one start once every program has said so or ended. Nothing before sm_90.
+                GdcLaunchDependents "gdc_launch_dependents" gdc_launch_dependents() {} {} [] NoResult, Sync;
+                /// Nanoseconds of a clock that all programs of the device share, read where it stands.
+                GlobalTimer "global_timer" global_timer() {} {} [] I64Scalar, Sync;
+
                 /// Ends the kernel.
                 Return "return" ret() {} {} [] NoResult, Terminator;
             }
@@ -149,6 +157,8 @@ macro_rules! for_each_op {
                 ProgramId "program_id" program_id() {axis: u8} {} [] I32Scalar, Pure;
                 /// Number of programs along `axis`.
                 NumPrograms "num_programs" num_programs() {axis: u8} {} [] I32Scalar, Pure;
+                /// Number of the multiprocessor that runs the program: below the device's count, otherwise unspecified.
+                SmId "sm_id" sm_id() {} {} [] I32Scalar, Pure;
                 /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
                 Arange "arange" arange() {start: i32} {} [ty] Arange, Pure;
                 /// Extents of 1 repeated to the extents of the type; the rank stays.

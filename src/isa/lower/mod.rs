@@ -367,6 +367,12 @@ impl<'a> Lower<'a> {
             ThreadOp::Ld => return self.select_load(inst).map(Some),
             ThreadOp::St => return self.select_store(inst).map(|()| None),
             ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
+            ThreadOp::GdcWait => return self.select_bare(Ptx::GdcWait),
+            ThreadOp::GdcLaunchDependents => return self.select_bare(Ptx::GdcLaunch),
+            ThreadOp::GlobalTimer => {
+                let ty = PtxType::U64;
+                Some(self.result_of(Ptx::Timer, ty, ty, Modifier::None, &[Arg::Timer]))
+            }
             ThreadOp::InlinePtx => return self.select_inline(inst).map(|()| None),
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
             // Expanded into other ops before.
@@ -375,6 +381,13 @@ impl<'a> Lower<'a> {
             ThreadOp::Return | ThreadOp::Jump | ThreadOp::Brif => None,
         };
         selected.map(Some).ok_or_else(|| self.not_selected(data.op))
+    }
+
+    /// An instruction without operands.
+    fn select_bare(&mut self, op: Ptx) -> Result<Option<Arg>, CompileError> {
+        let ty = PtxType::U32;
+        self.emit(op, ty, ty, Modifier::None, 1, &[]);
+        Ok(None)
     }
 
     /// An instruction that no rule covers.

@@ -148,6 +148,10 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::AtomicRmw
         | TileOp::AtomicCas
         | TileOp::InlinePtx
+        | TileOp::SmId
+        | TileOp::GlobalTimer
+        | TileOp::GdcWait
+        | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Reduce

@@ -29,6 +29,7 @@ use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use crate::compile::CompileError;
+use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
@@ -202,6 +203,22 @@ impl<'a> Expander<'a> {
                 let threads = self.tile.num_threads();
                 self.b.barrier(0, threads);
                 return Ok(());
+            }
+            TileOp::GdcWait if self.target.sm >= 90 => {
+                self.b.gdc_wait();
+                return Ok(());
+            }
+            TileOp::GdcLaunchDependents if self.target.sm >= 90 => {
+                self.b.gdc_launch_dependents();
+                return Ok(());
+            }
+            TileOp::GdcWait | TileOp::GdcLaunchDependents => return Ok(()),
+            TileOp::SmId => Expanded::Uniform(self.special(SpecialReg::SmId)),
+            TileOp::GlobalTimer => {
+                // Threads read at different times: one reads for all.
+                let read = self.b.global_timer();
+                let ty = self.result_type(inst)?;
+                Expanded::Uniform(self.share(read, ty, false)?)
             }
             TileOp::Const => self.expand_const(inst)?,
             TileOp::ProgramId | TileOp::NumPrograms => self.expand_program(inst),

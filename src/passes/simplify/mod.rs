@@ -160,6 +160,10 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::AssumeConstant
         | TileOp::AtomicCas
         | TileOp::InlinePtx
+        | TileOp::SmId
+        | TileOp::GlobalTimer
+        | TileOp::GdcWait
+        | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For

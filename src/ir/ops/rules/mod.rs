@@ -415,6 +415,7 @@ pub(crate) fn shared<L: Level>(
             }
         }
         TypeRule::InlinePtx => inline_ptx(operands),
+        TypeRule::I64Scalar => Ok(smallvec![L::Type::from_elem(Elem::I64)]),
         TypeRule::NoResult => Ok(smallvec![]),
         _ => return None,
     })
