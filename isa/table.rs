@@ -174,6 +174,14 @@ macro_rules! for_each_ptx {
             /// Write to memory with an eviction priority.
             StEvict "st{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 7 4, Memory;
 
+            /// Read from memory with a policy for the L2 cache.
+            LdHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 80 ptx 7 4, Memory;
+            /// Write to memory with a policy for the L2 cache.
+            StHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 80 ptx 7 4, Memory;
+            /// The policy that lines go early.
+            PolicyFirst "createpolicy.fractional.L2::evict_first.b64" (def D) sm 80 ptx 7 4, Move;
+            /// The policy that lines go late.
+            PolicyLast "createpolicy.fractional.L2::evict_last.b64" (def D) sm 80 ptx 7 4, Move;
             /// Combination with what memory holds, in one step; gives what it held.
             Atom "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 60 ptx 6 0, Memory;
             /// The same for f16.

@@ -190,7 +190,10 @@ pub(crate) enum Modifier {
 pub(crate) struct Access {
     pub(crate) space: AddressSpace,
     pub(crate) cache: Option<Cache>,
+    /// Priority in the L1 cache.
     pub(crate) evict: Option<Evict>,
+    /// Whether a policy for the L2 cache follows.
+    pub(crate) hint: bool,
     pub(crate) volatile: bool,
 }
 

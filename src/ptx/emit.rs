@@ -383,6 +383,9 @@ impl Writer<'_> {
             Some(Evict::First) => ".L1::evict_first",
             Some(Evict::Last) => ".L1::evict_last",
         };
+        if access.hint {
+            self.out += ".L2::cache_hint";
+        }
     }
 
     fn atomic(&mut self, atomic: Atomic) {

@@ -58,6 +58,8 @@ struct Lower<'a> {
     needed: EntitySet<Value>,
     /// Values whose registers are those of other values, or which are numbers.
     renames: EntitySet<Value>,
+    /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
+    policies: [Option<View>; 2],
     /// The instruction being selected, and what was emitted for it so far.
     root: Inst,
     loc: SourceLoc,
@@ -75,6 +77,7 @@ impl<'a> Lower<'a> {
             n_uses: SecondaryMap::new(),
             needed: EntitySet::new(),
             renames: EntitySet::new(),
+            policies: [None; 2],
             root: Inst::from_u32(0),
             loc: SourceLoc::default(),
             emitted: Vec::new(),
@@ -211,6 +214,7 @@ impl<'a> Lower<'a> {
         }
         if block == func.entry {
             self.load_params()?;
+            self.make_policies();
             body.extend(self.emitted.drain(..).rev());
         }
         Ok(())
