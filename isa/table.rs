@@ -207,6 +207,10 @@ macro_rules! for_each_ptx {
             GdcWait "griddepcontrol.wait" () sm 90 ptx 7 8, Sync;
             /// Lets the grids behind start.
             GdcLaunch "griddepcontrol.launch_dependents" () sm 90 ptx 7 8, Sync;
+            /// Ends the launch with an error.
+            Trap "trap" () sm 0 ptx 6 0, Sync;
+            /// The address of a variable of the module.
+            LogAddr "mov.u64" (def D, name W) sm 0 ptx 6 0, Move;
             /// Nanoseconds.
             Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Move;
             /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.

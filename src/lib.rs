@@ -49,6 +49,8 @@ pub mod ir;
 
 pub mod text;
 
+pub mod log;
+
 pub mod analysis;
 
 pub mod verify;

@@ -107,6 +107,14 @@ pub enum InterpErrorKind {
     /// Regions nested deeper than the interpreter follows.
     #[error("regions are nested deeper than {0}")]
     Nesting(u32),
+    /// A condition that the kernel's author took for true.
+    #[error("assertion failed{}: {text}", at(*element))]
+    AssertFailed {
+        /// The author's text.
+        text: String,
+        /// Number of the element of a block, in row-major order.
+        element: Option<u32>,
+    },
     /// An op that only a machine can execute.
     #[error("`{0}` cannot be interpreted")]
     NotExecutable(&'static str),
@@ -134,6 +142,10 @@ impl fmt::Display for OtherProgram {
             OtherProgram::Several => f.write_str("several programs"),
         }
     }
+}
+
+fn at(element: Option<u32>) -> String {
+    element.map_or(String::new(), |element| format!(" at element {element}"))
 }
 
 fn touched(writes: bool) -> &'static str {

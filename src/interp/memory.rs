@@ -6,6 +6,7 @@
 use super::error::InterpErrorKind;
 use super::order::{Kind, Order};
 use crate::ir::attrs::MemOrder;
+use crate::log::{Log, Record};
 
 /// Address of the first buffer; small numbers taken for pointers hit nothing.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
@@ -61,9 +62,17 @@ struct Buffer {
 pub struct Memory {
     /// Sorted by address, because addresses are given out in rising order.
     buffers: Vec<Buffer>,
+    log: Vec<Record>,
 }
 
 impl Memory {
+    /// What kernels printed since this was last asked; [`crate::log::sites`] says what the numbers of sites mean.
+    pub fn take_log(&mut self) -> Log {
+        let mut records = std::mem::take(&mut self.log);
+        records.sort_unstable();
+        Log { records, lost: 0 }
+    }
+
     /// Memory without buffers.
     pub fn new() -> Memory {
         Memory::default()
@@ -185,6 +194,11 @@ impl<'a> LaunchMemory<'a> {
         if let Some(order) = &mut self.order {
             order.barrier();
         }
+    }
+
+    /// Adds to what was printed.
+    pub(super) fn log(&mut self, record: Record) {
+        self.memory.log.push(record);
     }
 
     /// An atomic step on the element at `address` orders what its op says.

@@ -264,6 +264,18 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// How a printed number reads.
+    Show {
+        /// As a signed number.
+        Signed = "signed",
+        /// As an unsigned number.
+        Unsigned = "unsigned",
+        /// By its bits.
+        Hex = "hex",
+    }
+}
+
 /// Presence is the information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flag;
@@ -396,6 +408,12 @@ attrs! {
     Pack pack: u8;
     /// Nothing but the results comes of it.
     Pure pure: Flag;
+    /// Text for the reader of a report.
+    Text text: String;
+    /// How a printed number reads.
+    Show show: Show;
+    /// What fails ends the launch.
+    Trap trap: Flag;
     /// Barrier number.
     Id id: u8;
     /// Number of threads.

@@ -184,6 +184,14 @@ macro_rules! builder_method {
         }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] Print $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] Assert $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [] Store $effect:ident) => {
         builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
     };

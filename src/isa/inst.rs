@@ -221,6 +221,8 @@ pub(crate) enum Arg {
     Special(SpecialReg),
     /// The clock of the device.
     Timer,
+    /// The module's log.
+    Log,
     /// A kernel parameter.
     Param(u32),
 }

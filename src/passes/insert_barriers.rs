@@ -49,6 +49,8 @@ enum Origin {
     Unseen,
     /// This parameter of the kernel.
     Param(Value),
+    /// The module's log.
+    Log,
     /// Several, or something else.
     Unknown,
 }
@@ -64,7 +66,8 @@ impl Origin {
 
     /// Whether two pointers may be to the same element.
     fn meets(self, other: Origin) -> bool {
-        self == other || self == Origin::Unknown || other == Origin::Unknown
+        let is_log = [self, other].contains(&Origin::Log);
+        !is_log && (self == other || self == Origin::Unknown || other == Origin::Unknown)
     }
 }
 
@@ -223,11 +226,13 @@ fn origins(func: &ThreadFunction) -> SecondaryMap<Value, Origin> {
                     let pointers = data.args.iter().filter(|&&v| is_ptr(v));
                     let from = pointers.fold(Origin::Unseen, |o, &v| o.join(origins[v]));
                     let made_here = !data.args.iter().any(|&v| is_ptr(v));
-                    flow(
-                        &mut origins,
-                        result,
-                        if made_here { Origin::Unknown } else { from },
-                    );
+                    let from = match data.op {
+                        // No pointer of the kernel leads there.
+                        ThreadOp::LogAddr => Origin::Log,
+                        _ if made_here => Origin::Unknown,
+                        _ => from,
+                    };
+                    flow(&mut origins, result, from);
                 }
                 for call in &data.blocks {
                     let params = func.dfg.blocks[call.block].params.iter();

@@ -14,6 +14,7 @@ use crate::isa::inst::{Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Pl
 use crate::isa::lower::bits_type;
 use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
+use crate::log;
 use crate::regalloc::{Allocation, Move, Source};
 use crate::settings::{Options, PtxVersion, Target};
 
@@ -97,6 +98,10 @@ impl Writer<'_> {
                 .map(|s| s.align)
                 .fold(SHARED_ALIGN, u32::max);
             self.out += &format!(".extern .shared .align {align} .b8 {}[];\n\n", self.shared);
+        }
+        if self.code.insts.iter().any(|inst| inst.op == Ptx::LogAddr) {
+            let (name, bytes) = (log::SYMBOL, log::BYTES);
+            self.out += &format!(".visible .global .align 16 .b8 {name}[{bytes}];\n\n");
         }
         self.out += ".visible .entry ";
         self.out += &self.name;
@@ -481,6 +486,7 @@ impl Writer<'_> {
                     SpecialReg::SmId => "%smid",
                 };
             }
+            (_, Arg::Log) => self.out += log::SYMBOL,
             (_, Arg::Timer) => self.out += "%globaltimer",
             (_, Arg::Param(i)) => {
                 self.out.push('[');

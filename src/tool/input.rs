@@ -9,7 +9,7 @@ use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::settings::{Options, Target};
+use crate::settings::{Asserts, Options, Target};
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::verify::verify;
 
@@ -128,6 +128,11 @@ impl Kernel {
             fp_fusion: !args.no_fp_fusion,
             max_registers: args.maxnreg,
             line_info: args.line_info,
+            asserts: if args.debug {
+                Asserts::Report
+            } else {
+                Asserts::Off
+            },
             ..Options::DEFAULT
         };
         Ok(Kernel {

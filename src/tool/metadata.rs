@@ -3,6 +3,27 @@
 use serde_json::{Value, json};
 
 use crate::compile::{KernelMeta, ParamKind};
+use crate::log::{self, What};
+
+/// The variable that prints and assertions write to, and what each of its records is of; null if the kernel has none.
+fn log_of(meta: &KernelMeta) -> Value {
+    if meta.sites.is_empty() {
+        return Value::Null;
+    }
+    let sites: Vec<Value> = meta
+        .sites
+        .iter()
+        .map(|site| {
+            let (kind, ty, show) = match site.what {
+                What::Text => ("text", None, None),
+                What::Print(elem, show) => ("print", Some(elem.to_string()), Some(show.name())),
+                What::Assert => ("assert", None, None),
+            };
+            json!({"kind": kind, "type": ty, "show": show, "text": site.text, "line": site.line, "shape": site.shape})
+        })
+        .collect();
+    json!({"symbol": log::SYMBOL, "bytes": log::BYTES, "sites": sites})
+}
 
 /// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for.
 pub(super) fn json(meta: &KernelMeta, num_stages: u8) -> String {
@@ -27,6 +48,7 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u8) -> String {
         "cluster": [1, 1, 1],
         "shared": meta.shared,
         "params": params,
+        "log": log_of(meta),
         "constants": {},
     });
     format!("{value:#}\n")

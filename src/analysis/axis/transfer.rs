@@ -110,6 +110,8 @@ pub(super) fn transfer(
         TileOp::Return
         | TileOp::Barrier
         | TileOp::GdcWait
+        | TileOp::DevicePrint
+        | TileOp::DeviceAssert
         | TileOp::GdcLaunchDependents
         | TileOp::Store
         | TileOp::Reduce

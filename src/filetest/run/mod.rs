@@ -16,9 +16,10 @@
 //! The reference is the interpreter; what it reports as undefined fails the test, unless `expect error`
 //! asks for it. The other executors must leave each buffer as the reference does: bit for bit (NaNs equal
 //! NaNs), or as `expect NAME, NAME within BOUND` says, where a bound is `exact`, `ulp N`, `rel X` or `abs X`.
-//! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers.
+//! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers. All print the same
+//! lines, in whatever order.
 //! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
-//! the interpreter cannot run, is held against these alone.
+//! the interpreter cannot run, is held against these alone. `expect printed LINE` states a line that is printed.
 
 mod compare;
 mod exec;
@@ -44,7 +45,7 @@ use crate::verify::{show, verify};
 pub use summary::Summary;
 
 use compare::{Bound, compare_buffers, compare_values};
-use exec::{Argument, Executor, Job, Outcome};
+use exec::{Argument, Executor, Finished, Job, Outcome};
 use line::{ArgSpec, Expect, RunLine};
 
 /// How often an executor whose schedule depends on a seed runs each line.
@@ -120,11 +121,14 @@ fn run_line(
     let reference = exec::reference();
     let expected_error = run.expects.iter().find_map(|e| match e {
         Expect::Error(words) => Some(words),
-        Expect::Within(..) | Expect::Values(..) => None,
+        Expect::Within(..) | Expect::Values(..) | Expect::Printed(_) => None,
     });
     let mut summary = Summary::new(note.line, &job);
-    let expected = match (reference.run(&job), expected_error) {
-        (Outcome::Done(contents), None) => contents,
+    let Finished {
+        buffers: expected,
+        printed,
+    } = match (reference.run(&job), expected_error) {
+        (Outcome::Done(finished), None) => finished,
         (Outcome::Done(_), Some(words)) => {
             let message = format!("{} reports nothing, not `{words}`", reference.name());
             return report.fail(note.line, message);
@@ -152,6 +156,14 @@ fn run_line(
             report.fail(note.line, format!("{}: {message}", reference.name()));
         }
     }
+    for expect in &run.expects {
+        if let Expect::Printed(line) = expect
+            && !printed.iter().flatten().any(|printed| printed == line)
+        {
+            let message = format!("{} does not print `{line}`", reference.name());
+            report.fail(note.line, message);
+        }
+    }
     let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(&run, arg)).collect();
     for executor in exec::executors() {
         let seeds = if executor.is_seeded() { SEEDS } else { 1 };
@@ -162,7 +174,8 @@ fn run_line(
         for seed in 0..seeds {
             job.seed = seed;
             let result = match executor.run(&job) {
-                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found),
+                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found.buffers)
+                    .and_then(|()| compare_printed(printed.as_deref(), found.printed.as_deref())),
                 Outcome::Failed(error) | Outcome::NotExecutable(error) => Err(error),
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
@@ -182,6 +195,27 @@ fn run_line(
     report.runs.push(summary);
 }
 
+/// Compares what was printed, where both know.
+fn compare_printed(expected: Option<&[String]>, found: Option<&[String]>) -> Result<(), String> {
+    let (Some(expected), Some(found)) = (expected, found) else {
+        return Ok(());
+    };
+    let mut pairs = expected.iter().zip(found);
+    let differs = pairs.position(|(e, f)| e != f);
+    if differs.is_none() && expected.len() == found.len() {
+        return Ok(());
+    }
+    let at = differs.unwrap_or(expected.len().min(found.len()));
+    let line = |lines: &[String]| lines.get(at).map_or("nothing".into(), |l| format!("`{l}`"));
+    Err(format!(
+        "{} lines printed, not {}; the first that differs is {} instead of {}",
+        found.len(),
+        expected.len(),
+        line(found),
+        line(expected)
+    ))
+}
+
 /// Without a reference: the executors leave what `expect NAME = [..]` says.
 fn check_stated(
     job: &mut Job<'_>,
@@ -195,7 +229,7 @@ fn check_stated(
         .iter()
         .filter_map(|expect| match expect {
             Expect::Values(name, texts) => Some((name, texts)),
-            Expect::Within(..) | Expect::Error(_) => None,
+            Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => None,
         })
         .collect();
     if stated.is_empty() {
@@ -210,7 +244,9 @@ fn check_stated(
             let result = match executor.run(job) {
                 Outcome::Done(found) => stated
                     .iter()
-                    .try_for_each(|(name, texts)| compare_values(job.args, &found, name, texts)),
+                    .try_for_each(|(name, texts)| {
+                        compare_values(job.args, &found.buffers, name, texts)
+                    }),
                 Outcome::Failed(error) | Outcome::NotExecutable(error) => Err(error),
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
@@ -249,7 +285,7 @@ fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String
         let expected = match expect {
             Expect::Within(names, _) => &names[..],
             Expect::Values(name, _) => std::slice::from_ref(name),
-            Expect::Error(_) => &[],
+            Expect::Error(_) | Expect::Printed(_) => &[],
         };
         for name in expected {
             let is_buffer =

@@ -60,6 +60,9 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AtomicRmw
         | TypeRule::AtomicCas
         | TypeRule::InlinePtx
+        | TypeRule::Print
+        | TypeRule::Assert
+        | TypeRule::LogAddr
         | TypeRule::Reduce
         | TypeRule::For
         | TypeRule::While

@@ -14,6 +14,7 @@ mod inst;
 mod region;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::error::{InterpError, InterpErrorKind, Place};
@@ -65,6 +66,10 @@ pub(super) fn run(
         current: None,
         depth: 0,
         stats: Stats::default(),
+        sites: (0..)
+            .zip(crate::log::sites(func))
+            .map(|(number, (inst, _))| (inst, number))
+            .collect(),
     };
     let [x_end, y_end, z_end] = grid;
     for z in 0..z_end {
@@ -104,6 +109,8 @@ struct Machine<'a> {
     /// How many blocks enclose it.
     depth: u32,
     stats: Stats,
+    /// Numbers of the places that print.
+    sites: FxHashMap<Inst, u32>,
 }
 
 fn malformed(what: impl Into<String>) -> InterpErrorKind {

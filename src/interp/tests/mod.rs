@@ -8,6 +8,7 @@ mod ints;
 mod machine;
 mod memory;
 mod reduce;
+mod reports;
 mod shapes;
 
 use std::collections::BTreeSet;
@@ -228,6 +229,7 @@ fn every_op_is_tested() {
         memory::OPS,
         atomics::OPS,
         machine::OPS,
+        reports::OPS,
         reduce::OPS,
         control::OPS,
     ]

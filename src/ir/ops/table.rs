@@ -186,6 +186,12 @@ macro_rules! for_each_op {
                 /// the results are what the elements were.
                 AtomicCas "atomic_cas" atomic_cas(ptr: Value, expected: Value, value: Value) {sem: MemOrder, scope: Scope} {} [] AtomicCas, Write;
 
+                /// Reports each element of `x`, or without operand that the program came here, with the text, in no order.
+                DevicePrint "device_print" device_print(x: Option<Value>) {text: String} {show: Show} [] Print, Write;
+                /// Reports each element of `cond` that is false, with the text, and goes on; with `trap` ends the launch instead.
+                /// Compilation without assertions leaves it out.
+                DeviceAssert "device_assert" device_assert(cond: Value) {text: String} {trap: Flag} [] Assert, Write;
+
                 /// Combines the elements along `axis` with the region, which must be associative and commutative
                 /// and takes (a.., b..) to (combined..). The tree is unspecified unless `order` names the bits of the
                 /// index along the axis in the sequence in which they are folded.
@@ -224,6 +230,10 @@ macro_rules! for_each_op {
                 /// The element at `ptr` + `offset` bytes becomes `value` where `pred` is true and its bits are those of `expected`;
                 /// gives what it was, elsewhere 0.
                 AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Write;
+                /// Address of the module's log.
+                LogAddr "log_addr" log_addr() {} {} [ty] LogAddr, Pure;
+                /// Ends the launch with an error if `pred` is true.
+                Trap "trap" trap(pred: Value) {} {} [] Assert, Sync;
                 /// Each lane gets the elements of lane `lane ^ mask` of its warp.
                 ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Sync;
                 /// Each lane gets the elements of lane `src & 31` of its warp.

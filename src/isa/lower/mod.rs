@@ -373,6 +373,11 @@ impl<'a> Lower<'a> {
             ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
             ThreadOp::GdcWait => return self.select_bare(Ptx::GdcWait),
             ThreadOp::GdcLaunchDependents => return self.select_bare(Ptx::GdcLaunch),
+            ThreadOp::Trap => return self.select_trap(inst),
+            ThreadOp::LogAddr => {
+                let ty = PtxType::U64;
+                Some(self.result_of(Ptx::LogAddr, ty, ty, Modifier::None, &[Arg::Log]))
+            }
             ThreadOp::GlobalTimer => {
                 let ty = PtxType::U64;
                 Some(self.result_of(Ptx::Timer, ty, ty, Modifier::None, &[Arg::Timer]))
@@ -391,6 +396,18 @@ impl<'a> Lower<'a> {
     fn select_bare(&mut self, op: Ptx) -> Result<Option<Arg>, CompileError> {
         let ty = PtxType::U32;
         self.emit(op, ty, ty, Modifier::None, 1, &[]);
+        Ok(None)
+    }
+
+    fn select_trap(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+        let pred = self.func.dfg.insts[inst].args.first().copied();
+        let when = self.when(pred);
+        if !matches!(when, memory::When::Never) {
+            self.select_bare(Ptx::Trap)?;
+        }
+        if let memory::When::If(guard) = when {
+            self.guard_last(Some(guard));
+        }
         Ok(None)
     }
 

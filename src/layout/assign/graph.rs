@@ -151,6 +151,8 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::SmId
         | TileOp::GlobalTimer
         | TileOp::GdcWait
+        | TileOp::DevicePrint
+        | TileOp::DeviceAssert
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Store
@@ -289,7 +291,7 @@ impl Graph {
                     self.operands(func, inst, node, depth);
                 }
             }
-            TileOp::Store => {
+            TileOp::Store | TileOp::DevicePrint | TileOp::DeviceAssert if !data.args.is_empty() => {
                 let shape = func.dfg.ty(data.args[0]).shape;
                 if !shape.is_scalar() {
                     let node = self.add_node(shape, Some(inst), depth);

@@ -24,6 +24,7 @@ mod known;
 mod memory;
 mod reduce;
 mod regs;
+mod report;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -86,6 +87,8 @@ struct Expander<'a> {
     weakened: FxHashMap<Inst, Vec<control::Form>>,
     /// Values that anything uses.
     used: EntitySet<Value>,
+    /// Numbers of the places that write to the log.
+    sites: FxHashMap<Inst, u32>,
     state: State,
 }
 
@@ -131,6 +134,10 @@ impl<'a> Expander<'a> {
             body,
             weakened: FxHashMap::default(),
             used: used_values(tile),
+            sites: (0..)
+                .zip(crate::log::sites(tile))
+                .map(|(number, (inst, _))| (inst, number))
+                .collect(),
             state: State {
                 b,
                 values: SecondaryMap::new(),
@@ -233,6 +240,7 @@ impl<'a> Expander<'a> {
             TileOp::Store => return self.expand_store(inst),
             TileOp::AtomicRmw | TileOp::AtomicCas => return self.expand_atomic(inst),
             TileOp::Reduce => return self.expand_reduce(inst),
+            TileOp::DevicePrint | TileOp::DeviceAssert => return self.expand_report(inst),
             TileOp::InlinePtx => return self.expand_inline_ptx(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),

@@ -163,6 +163,8 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::SmId
         | TileOp::GlobalTimer
         | TileOp::GdcWait
+        | TileOp::DevicePrint
+        | TileOp::DeviceAssert
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Reduce

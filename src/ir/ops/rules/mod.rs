@@ -416,6 +416,18 @@ pub(crate) fn shared<L: Level>(
         }
         TypeRule::InlinePtx => inline_ptx(operands),
         TypeRule::I64Scalar => Ok(smallvec![L::Type::from_elem(Elem::I64)]),
+        // Numbers or pointers, or nothing.
+        TypeRule::Print => match args.first() {
+            Some(ty) if ty.elem() == Elem::Token => {
+                Err(bad_operand(operands, 0, "numbers or pointers"))
+            }
+            _ => Ok(smallvec![]),
+        },
+        // Truth values.
+        TypeRule::Assert => match args[0].elem() {
+            Elem::I1 => Ok(smallvec![]),
+            _ => Err(bad_operand(operands, 0, "i1")),
+        },
         TypeRule::NoResult => Ok(smallvec![]),
         _ => return None,
     })
