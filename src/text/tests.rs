@@ -69,6 +69,8 @@ fn sample_attr(kind: AttrKind) -> Attr {
         Literal::Name("add".into()),
         Literal::Name("acq_rel".into()),
         Literal::Name("gpu".into()),
+        Literal::Name("hex".into()),
+        Literal::Text("a \"b\"\n\u{e4}".into()),
     ];
     match kind {
         AttrKind::Mask => Attr::Mask(1),

@@ -58,7 +58,7 @@ pub(super) struct Finished {
 
 impl Finished {
     /// What was printed, or that assertions failed.
-    pub(super) fn new(
+    pub(super) fn outcome(
         buffers: Vec<Option<Contents>>,
         log: Option<&Log>,
         sites: &[Site],
@@ -218,7 +218,7 @@ impl Executor for Interpreter {
             });
         let buffers = outputs.collect();
         let sites: Vec<Site> = log::sites(job.func).into_iter().map(|(_, s)| s).collect();
-        Finished::new(buffers, Some(&memory.take_log()), &sites)
+        Finished::outcome(buffers, Some(&memory.take_log()), &sites)
     }
 }
 
@@ -294,7 +294,7 @@ impl Executor for Emulator {
             })
             .collect();
         let log = memory.variable(log::SYMBOL).map(Log::decode);
-        Finished::new(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
+        Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
     }
 }
 

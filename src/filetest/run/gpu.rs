@@ -84,7 +84,7 @@ impl Executor for Gpu {
             })),
             ArgValue::Scalar { .. } | ArgValue::Null => None,
         });
-        Finished::new(outputs.collect(), logs.first(), &kernel.meta.sites)
+        Finished::outcome(outputs.collect(), logs.first(), &kernel.meta.sites)
     }
 }
 
