@@ -86,7 +86,9 @@ pub mod tool;
 )]
 pub mod driver;
 
-/// The README's example is a test.
+pub mod prelude;
+
+/// The README's examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -117,7 +117,8 @@ impl Log {
     /// The records of assertions that failed.
     pub fn failures<'a>(&'a self, sites: &'a [Site]) -> impl Iterator<Item = Line<'a>> {
         let lines = self.records.iter();
-        let lines = lines.filter_map(|record| Some(Line(sites.get(record.site as usize)?, *record)));
+        let lines =
+            lines.filter_map(|record| Some(Line(sites.get(record.site as usize)?, *record)));
         lines.filter(|line| line.0.what == What::Assert)
     }
 }

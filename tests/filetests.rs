@@ -136,9 +136,7 @@ fn add_uses(func: &TileFunction, op: TileOp, found: &mut BTreeSet<Use>) {
                 | TypeRule::Select
                 | TypeRule::AddPtr,
                 ..,
-            ) => {
-                found.insert((arg(1), None))
-            }
+            ) => found.insert((arg(1), None)),
             (TypeRule::Load | TypeRule::For | TypeRule::While | TypeRule::If, ..) => {
                 found.insert((result, None))
             }

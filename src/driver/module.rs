@@ -3,8 +3,8 @@
 use super::context::Context;
 use super::error::{DriverError, check};
 use super::ffi::{self, Handle};
-use super::memory::RawPtr;
 use super::jit::{Jit, JitOptions, terminated};
+use super::memory::RawPtr;
 use core::ffi::{c_int, c_uint};
 use std::ffi::CString;
 use std::sync::Arc;

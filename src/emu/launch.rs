@@ -132,9 +132,13 @@ pub fn run(
         .collect();
     let mut machine = Machine::new(entry, launch, memory, params, variables.clone());
     let result = machine.run();
-    memory.keep_variables(module.variables.iter().zip(variables).map(|(v, address)| {
-        (v.name.clone(), address, v.bytes.len())
-    }));
+    memory.keep_variables(
+        module
+            .variables
+            .iter()
+            .zip(variables)
+            .map(|(v, address)| (v.name.clone(), address, v.bytes.len())),
+    );
     result
 }
 

@@ -162,10 +162,7 @@ impl Memory {
     }
 
     /// Takes the variables of a module, by name, address and size, out of memory after a launch.
-    pub(super) fn keep_variables(
-        &mut self,
-        variables: impl Iterator<Item = (String, u64, usize)>,
-    ) {
+    pub(super) fn keep_variables(&mut self, variables: impl Iterator<Item = (String, u64, usize)>) {
         self.variables.clear();
         for (name, address, bytes) in variables {
             let held = self.read_raw(address, bytes).unwrap_or_default();

@@ -273,7 +273,12 @@ impl<'a> LaunchMemory<'a> {
             return Ok(());
         };
         let buffer = &self.memory.buffers[index];
-        order.touch((index, buffer.start, buffer.bytes.len()), offset, bytes, kind)
+        order.touch(
+            (index, buffer.start, buffer.bytes.len()),
+            offset,
+            bytes,
+            kind,
+        )
     }
 }
 

@@ -121,7 +121,10 @@ mod tests {
     #[test]
     fn constraints_name_registers() {
         let both = Constraints::parse("=r, =&h,f,l,d,~{memory}").expect("known letters");
-        assert_eq!((both.outputs, both.inputs), (vec![32, 16], vec![32, 64, 64]));
+        assert_eq!(
+            (both.outputs, both.inputs),
+            (vec![32, 16], vec![32, 64, 64])
+        );
         assert!(Constraints::parse("").is_ok());
         for wrong in ["=q", "r,=r", "0", "+r"] {
             assert!(Constraints::parse(wrong).is_err(), "{wrong}");

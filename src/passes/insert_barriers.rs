@@ -192,8 +192,7 @@ fn global_step(
         ThreadOp::St | ThreadOp::Atom | ThreadOp::AtomCas => {
             let meets = |set: &BTreeSet<Origin>| set.iter().any(|o| o.meets(origins[address]));
             let is_plain = data.op == ThreadOp::St;
-            let hazard =
-                meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
+            let hazard = meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
             if hazard {
                 *pending = Pending::default();
             }

@@ -3,14 +3,16 @@
 //! Everything goes into one string; numbers are written digit by digit, and the mnemonic of an instruction that is
 //! repeated for each register of a pack is copied from its first line.
 
-use super::Stats;
+use super::{Stats, params};
 use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
 use crate::ir::inline;
 use crate::ir::types::{AddressSpace, Elem};
 use crate::isa::code::{Code, Edge, End};
-use crate::isa::inst::{Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType};
+use crate::isa::inst::{
+    Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType,
+};
 use crate::isa::lower::bits_type;
 use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
@@ -33,6 +35,7 @@ pub(crate) fn write(
         .insts
         .iter()
         .map(|inst| inst.op.info().version)
+        .chain(params::version(func))
         .fold(target.min_ptx(), Ord::max);
     let name = legal_name(&func.name);
     let mut writer = Writer {

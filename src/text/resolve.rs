@@ -387,8 +387,9 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 | rules::TypeError::BadAttribute { .. }),
             ) => self.error(Code::Attribute, raw.op.pos, format!("{op}: {problem}")),
             Err(
-                problem
-                @ (rules::TypeError::OperandCount { .. } | rules::TypeError::Operand { .. }),
+                problem @ (rules::TypeError::OperandCount { .. }
+                | rules::TypeError::Operand { .. }
+                | rules::TypeError::ForeignValue { .. }),
             ) => self.error(Code::Operands, raw.op.pos, format!("{op}: {problem}")),
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::emit::Stage;
+use crate::settings::Options;
 
 /// A GPU compiler for block programs: .tir in, PTX out.
 #[derive(Debug, Parser)]
@@ -104,7 +105,7 @@ pub(super) struct KernelArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) num_ctas: u32,
     /// Most registers of a thread.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(i64::from(*Options::REGISTERS.start())..=i64::from(*Options::REGISTERS.end())))]
     pub(super) maxnreg: Option<u16>,
     /// Keep products and sums apart.
     #[arg(long)]

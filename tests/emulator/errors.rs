@@ -179,6 +179,12 @@ fn out_of_bounds_of_global_shared_and_null() {
         ),
         "{shared}"
     );
+    // The last bytes that a number can address, and past them: counting sectors must not overflow.
+    for address in ["-4", "-1"] {
+        let body = format!("mov.s64 %d0, {address};\nld.global.u8 %r0, [%d0];");
+        let (_, last) = fault(&body, "ld.global.u8", 1, 4);
+        assert!(matches!(last, Fault::OutOfBounds { .. }), "{last}");
+    }
     let (_, null) = fault("mov.u64 %d0, 0;\nst.u32 [%d0], %tid;", "st.u32", 1, 4);
     assert!(
         matches!(

@@ -75,7 +75,9 @@ pub(super) fn transfer(
         TileOp::Load => equal_runs(func, infos, data, &ty),
         // Programs and threads take turns, so even equal elements may have met different numbers.
         TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx => AxisInfo::unknown(&ty),
-        TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => AxisInfo::unknown(&ty),
+        TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => {
+            AxisInfo::unknown(&ty)
+        }
         // Numbers computed element by element: equal where all operands are.
         TileOp::Fadd
         | TileOp::Fsub

@@ -55,7 +55,10 @@ impl RunLine {
                 return Err(format!("expected `expect ..` after `;`, found `{part}`"));
             };
             let rest = rest.trim();
-            let is = |prefix| rest.strip_prefix(prefix).map(|words| words.trim().to_owned());
+            let is = |prefix| {
+                rest.strip_prefix(prefix)
+                    .map(|words| words.trim().to_owned())
+            };
             run.expects.push(match (is("error "), is("printed ")) {
                 (Some(words), _) => Expect::Error(words),
                 (None, Some(line)) => Expect::Printed(line),

@@ -233,7 +233,8 @@ fn check_stated(
         })
         .collect();
     if stated.is_empty() {
-        let message = "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
+        let message =
+            "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
         return report.fail(line, message);
     }
     for executor in exec::executors() {
@@ -242,11 +243,9 @@ fn check_stated(
         for seed in 0..seeds {
             job.seed = seed;
             let result = match executor.run(job) {
-                Outcome::Done(found) => stated
-                    .iter()
-                    .try_for_each(|(name, texts)| {
-                        compare_values(job.args, &found.buffers, name, texts)
-                    }),
+                Outcome::Done(found) => stated.iter().try_for_each(|(name, texts)| {
+                    compare_values(job.args, &found.buffers, name, texts)
+                }),
                 Outcome::Failed(error) | Outcome::NotExecutable(error) => Err(error),
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
@@ -255,7 +254,10 @@ fn check_stated(
                 }
             };
             if let Err(message) = result {
-                report.fail(line, format!("{} (seed {seed}): {message}", executor.name()));
+                report.fail(
+                    line,
+                    format!("{} (seed {seed}): {message}", executor.name()),
+                );
                 verdict = "differs".to_owned();
                 break;
             }

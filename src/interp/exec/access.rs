@@ -84,16 +84,24 @@ impl Machine<'_> {
         let elems: Elems = defined(&self.values, operand(data, 1)?)?.clone();
         let mask = data.args.get(2).map(|&v| defined(&self.values, v));
         let mask: Option<Elems> = mask.transpose()?.cloned();
-        self.atomic(data, |i, old| {
-            let takes_part = mask.as_ref().is_none_or(|m| m[i] == 1);
-            takes_part.then(|| combine(rmw, pointee, old, elems[i]))
-        }, mask.as_deref())
+        self.atomic(
+            data,
+            |i, old| {
+                let takes_part = mask.as_ref().is_none_or(|m| m[i] == 1);
+                takes_part.then(|| combine(rmw, pointee, old, elems[i]))
+            },
+            mask.as_deref(),
+        )
     }
 
     pub(super) fn atomic_cas(&mut self, data: &InstData<Tile>) -> Outcome<Elems> {
         let expected: Elems = defined(&self.values, operand(data, 1)?)?.clone();
         let elems: Elems = defined(&self.values, operand(data, 2)?)?.clone();
-        self.atomic(data, |i, old| (old == expected[i]).then_some(elems[i]), None)
+        self.atomic(
+            data,
+            |i, old| (old == expected[i]).then_some(elems[i]),
+            None,
+        )
     }
 
     /// One step per element under the mask: `step` gives what the element becomes, none if it stays.

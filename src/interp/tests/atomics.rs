@@ -103,10 +103,15 @@ fn sums_of_f32_flush_subnormals_and_others_do_not() {
 fn exchange_needs_equal_bits() {
     let negative_zero = 0x8000;
     for scalar in [I16, F16] {
-        let (after, results) = step(scalar, &[0, negative_zero, 3, 0], &[7, 8, 9, 10], |b, p, x| {
-            let zero = b.const_bits(0, b.ty(x));
-            b.atomic_cas(p, zero, x, MemOrder::AcqRel, Scope::Sys)
-        });
+        let (after, results) = step(
+            scalar,
+            &[0, negative_zero, 3, 0],
+            &[7, 8, 9, 10],
+            |b, p, x| {
+                let zero = b.const_bits(0, b.ty(x));
+                b.atomic_cas(p, zero, x, MemOrder::AcqRel, Scope::Sys)
+            },
+        );
         assert_eq!(results, [0, negative_zero, 3, 0]);
         assert_eq!(after, [7, negative_zero, 3, 10]);
     }

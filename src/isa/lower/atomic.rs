@@ -81,9 +81,7 @@ fn atomic_type(rmw: Option<RmwOp>, ty: ThreadType) -> Option<PtxType> {
     };
     match rmw {
         None => by_width(Some(PtxType::B16), PtxType::B32, PtxType::B64),
-        Some(RmwOp::Add | RmwOp::Umax | RmwOp::Umin) => {
-            by_width(None, PtxType::U32, PtxType::U64)
-        }
+        Some(RmwOp::Add | RmwOp::Umax | RmwOp::Umin) => by_width(None, PtxType::U32, PtxType::U64),
         Some(RmwOp::Smax | RmwOp::Smin) => by_width(None, PtxType::S32, PtxType::S64),
         Some(RmwOp::And | RmwOp::Or | RmwOp::Xor | RmwOp::Xchg) => {
             by_width(None, PtxType::B32, PtxType::B64)

@@ -27,9 +27,9 @@ use crate::settings::Target;
 
 mod atomic;
 mod context;
-mod inline;
 #[cfg(test)]
 pub(crate) mod coverage;
+mod inline;
 pub(crate) mod memory;
 mod rules;
 mod values;

@@ -168,7 +168,10 @@ fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
 /// Most bytes that one instruction of a thread accesses.
 fn widest_access(func: &TileFunction, inst: Inst, target: Target) -> u32 {
     let data = &func.dfg.insts[inst];
-    let elem = data.args.first().and_then(|&ptr| func.dfg.ty(ptr).elem.pointee());
+    let elem = data
+        .args
+        .first()
+        .and_then(|&ptr| func.dfg.ty(ptr).elem.pointee());
     match (data.op, elem) {
         (TileOp::AtomicRmw, Some(scalar)) => widest_atomic(data.rmw().copied(), scalar, target),
         (TileOp::AtomicCas, Some(scalar)) => scalar.bytes(),

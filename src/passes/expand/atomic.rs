@@ -114,7 +114,11 @@ impl Expander<'_> {
             Some(index) => self.mask(inst, index, count)?,
             None => None,
         };
-        let n_values = if matches!(manner.step, Step::Cas) { 2 } else { 1 };
+        let n_values = if matches!(manner.step, Step::Cas) {
+            2
+        } else {
+            1
+        };
         let operands: Vec<Expanded> = (1..=n_values)
             .map(|i| self.arg(inst, i))
             .collect::<Result<_>>()?;
@@ -272,7 +276,10 @@ impl Expander<'_> {
         data.attrs.push(make::fpred(FloatPred::Uno));
         let is_nan = self.op(data, &[])?;
         let nan = self.int(Elem::I32, 0x7fff_0000);
-        let bits = self.op(InstData::new(ThreadOp::Select, &[is_nan, nan, rounded]), &[])?;
+        let bits = self.op(
+            InstData::new(ThreadOp::Select, &[is_nan, nan, rounded]),
+            &[],
+        )?;
         let upper = self.binary(ThreadOp::Ushr, bits, sixteen)?;
         let upper = self.op(InstData::new(ThreadOp::Itrunc, &[upper]), &[i16])?;
         self.op(InstData::new(ThreadOp::Bitcast, &[upper]), &[ty])

@@ -102,7 +102,8 @@ impl Expander<'_> {
             }
             let (base, offset, masked) = self.place(&pointers, mask.as_ref(), reg);
             let size = ty.elem.bytes();
-            let mut width = self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
+            let mut width =
+                self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
             while width > 1 && (reg..reg + width).any(|r| r & register_copies != 0) {
                 width /= 2;
             }
@@ -218,7 +219,13 @@ impl Expander<'_> {
     }
 
     /// Elements `reg..reg + width` of a value of `count` registers.
-    pub(super) fn slice(&mut self, value: &Expanded, count: usize, reg: usize, width: usize) -> Result<Value> {
+    pub(super) fn slice(
+        &mut self,
+        value: &Expanded,
+        count: usize,
+        reg: usize,
+        width: usize,
+    ) -> Result<Value> {
         match value {
             Expanded::Uniform(_) => self.pack_of(value, width),
             Expanded::Parts(parts) => {

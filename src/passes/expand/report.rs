@@ -107,14 +107,9 @@ impl Expander<'_> {
         let ty = ThreadType::scalar(Elem::global(Scalar::I32));
         let log = self.op(InstData::new(ThreadOp::LogAddr, &[]), &[ty])?;
         let one = self.int(Elem::I32, 1);
-        let number = self.b.atom(
-            log,
-            one,
-            pred,
-            RmwOp::Add,
-            MemOrder::Relaxed,
-            Scope::Gpu,
-        );
+        let number = self
+            .b
+            .atom(log, one, pred, RmwOp::Add, MemOrder::Relaxed, Scope::Gpu);
         let room = self.int(Elem::I32, i64::from(CAPACITY));
         let fits = self.b.icmp(number, room, crate::ir::attrs::IntPred::Ult);
         let pred = self.both(Some(fits), pred)?;
