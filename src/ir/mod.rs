@@ -67,6 +67,11 @@
 //! among the accesses and barriers of the program. The texts are described in `inline`. The interpreter cannot
 //! execute it and says so.
 //!
+//! # Block pointers and tensor descriptors
+//! There are no ops for them: a front end lowers both to pointers and masks, for which [`tensor_ptr`] has the arithmetic. An
+//! element's address is the base plus the sum of coordinate times stride, in 64 bits; what lies outside of the tensor in
+//! a checked dimension is masked off and reads as zero or NaN. What moves is the offsets alone, so loops carry these.
+//!
 //! # Reductions
 //! `reduce` combines all elements along an axis with a region that must be associative and commutative. The tree is
 //! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the
@@ -96,6 +101,7 @@
 
 pub mod attrs;
 pub mod entities;
+pub mod tensor_ptr;
 pub mod types;
 #[macro_use]
 pub mod ops;

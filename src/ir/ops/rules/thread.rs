@@ -9,7 +9,7 @@ use super::{
 use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
-use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
+use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
 
 /// The result types of a thread op, or why its operands do not fit.
 pub(crate) fn result_types(
@@ -54,13 +54,12 @@ pub(crate) fn result_types(
                 _ => Err(bad_result(operands, "a pointer to shared memory")),
             }
         }
-        // A stated pointer to words in device memory.
+        // A stated pointer to device memory.
         TypeRule::LogAddr => {
             let ty = given_one(operands)?;
-            if ty == ThreadType::scalar(Elem::global(Scalar::I32)) {
-                Ok(smallvec![ty])
-            } else {
-                Err(bad_result(operands, "a pointer to i32 in device memory"))
+            match ty.elem {
+                Elem::Ptr(_, AddressSpace::Global) if ty.count == 1 => Ok(smallvec![ty]),
+                _ => Err(bad_result(operands, "a pointer to device memory")),
             }
         }
         // One pointer, a truth value, and a fallback of the stated type; 1 to 16 bytes.
