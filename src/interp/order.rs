@@ -61,6 +61,9 @@ fn join(into: &mut Known, more: &Known) {
     }
 }
 
+/// Programs that read a byte, each with the epoch of its last load.
+type Readers = SmallVec<[(u32, u32); 2]>;
+
 /// A byte: its buffer's number and its offset.
 type Byte = (usize, usize);
 
@@ -70,7 +73,7 @@ pub(super) struct Order {
     /// One list per buffer, empty until the buffer is touched.
     touched: Vec<Vec<Touched>>,
     /// All readers of bytes that several programs read, if atomic ops may order them.
-    readers: Option<FxHashMap<Byte, SmallVec<[(u32, u32); 2]>>>,
+    readers: Option<FxHashMap<Byte, Readers>>,
     strong: FxHashMap<Byte, SmallVec<[Strong; 2]>>,
     released: FxHashMap<Byte, Known>,
     /// Number of the running program plus one.

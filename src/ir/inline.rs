@@ -87,9 +87,9 @@ pub(crate) fn pieces(template: &str, count: usize) -> Result<Vec<Piece<'_>>, Cow
     while let Some(at) = rest.find('$') {
         pieces.push(Piece::Text(&rest[..at]));
         let tail = &rest[at + 1..];
-        if tail.starts_with('$') {
+        if let Some(tail) = tail.strip_prefix('$') {
             pieces.push(Piece::Text("$"));
-            rest = &tail[1..];
+            rest = tail;
             continue;
         }
         let (braces, tail) = match tail.strip_prefix('{') {

@@ -136,10 +136,8 @@ pub(crate) fn result_types(
         // Pointers, and twice elements of the extent of 16 bits or more.
         TypeRule::AtomicCas => {
             let value = pointed_to(operands)?;
-            for i in 1..=2 {
-                if args[i] != value {
-                    return Err(bad_operand(operands, i, value.to_string()));
-                }
+            if let Some(i) = args[1..].iter().position(|&t| t != value) {
+                return Err(bad_operand(operands, 1 + i, value.to_string()));
             }
             cas_takes(value.elem).map_err(|e| bad_operand(operands, 1, e))?;
             Ok(smallvec![value])
