@@ -101,12 +101,9 @@ pub enum InterpErrorKind {
     /// A loop that counts by less than one.
     #[error("loop step {0} is below 1")]
     LoopStep(i64),
-    /// More instructions than the limit allows.
-    #[error("more than {0} instructions executed")]
+    /// More steps than the limit allows.
+    #[error("the limit of {0} steps is reached")]
     StepLimit(u64),
-    /// Regions nested deeper than the interpreter follows.
-    #[error("regions are nested deeper than {0}")]
-    Nesting(u32),
     /// A condition that the kernel's author took for true.
     #[error("assertion failed{}: {text}", at(*element))]
     AssertFailed {
@@ -118,7 +115,7 @@ pub enum InterpErrorKind {
     /// An op that only a machine can execute.
     #[error("`{0}` cannot be interpreted")]
     NotExecutable(&'static str),
-    /// The arguments do not fit the kernel's parameters.
+    /// The arguments do not fit the kernel's parameters, or no GPU launches such a grid.
     #[error("{0}")]
     Arguments(String),
     /// The function breaks a rule of the IR.

@@ -3,8 +3,9 @@
 //! Addresses are made up. Between buffers lies more unmapped space than an index that went wrong
 //! usually spans, so that reading past a buffer does not land in the next one.
 
+use super::Options;
 use super::error::InterpErrorKind;
-use super::order::{Kind, Order};
+use super::order::{Access, Kind, Order};
 use crate::ir::attrs::MemOrder;
 use crate::log::{Log, Record};
 
@@ -40,6 +41,12 @@ pub enum MemoryError {
         address: u64,
         /// Start and size of its buffer.
         buffer: (u64, usize),
+    },
+    /// A buffer that the host has no memory for.
+    #[error("there is no memory for a buffer of {bytes} bytes")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
     },
 }
 
@@ -79,20 +86,39 @@ impl Memory {
     }
 
     /// A new buffer whose bytes nobody wrote; its address is a multiple of 256.
+    ///
+    /// # Panics
+    /// Where [`Memory::try_alloc`] gives an error.
     pub fn alloc(&mut self, bytes: usize) -> u64 {
+        self.try_alloc(bytes)
+            .expect("the host has memory for the buffer, as this function asks for")
+    }
+
+    /// As [`Memory::alloc`], with an error where the host has no memory for so many bytes.
+    pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         let start = match self.buffers.last() {
             Some(last) => (last.start + last.bytes.len() as u64 + GUARD).next_multiple_of(ALIGN),
             None => FIRST_ADDRESS,
         };
+        let (mut data, mut written) = (Vec::new(), Vec::new());
+        let reserved = data
+            .try_reserve_exact(bytes)
+            .and_then(|()| written.try_reserve_exact(bytes));
+        reserved.map_err(|_| MemoryError::TooLarge { bytes })?;
+        data.resize(bytes, POISON);
+        written.resize(bytes, false);
         self.buffers.push(Buffer {
             start,
-            bytes: vec![POISON; bytes],
-            written: vec![false; bytes],
+            bytes: data,
+            written,
         });
-        start
+        Ok(start)
     }
 
     /// A new buffer that holds `bytes`.
+    ///
+    /// # Panics
+    /// As [`Memory::alloc`].
     pub fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
         let start = self.alloc(bytes.len());
         if let Some(buffer) = self.buffers.last_mut() {
@@ -173,8 +199,11 @@ pub(super) struct LaunchMemory<'a> {
 
 impl<'a> LaunchMemory<'a> {
     /// Memory for one launch of a kernel, which has atomic ops or not.
-    pub(super) fn new(memory: &'a mut Memory, check_races: bool, atomics: bool) -> Self {
-        let order = check_races.then(|| Order::new(memory.buffers.len(), atomics));
+    pub(super) fn new(memory: &'a mut Memory, options: &Options, atomics: bool) -> Self {
+        let sizes: Vec<usize> = memory.buffers.iter().map(|b| b.bytes.len()).collect();
+        let order = options
+            .check_races
+            .then(|| Order::new(&sizes, atomics, options.report_equal_writes));
         LaunchMemory {
             memory,
             order,
@@ -221,7 +250,7 @@ impl<'a> LaunchMemory<'a> {
         self.last = index;
         let mut element = [0; 8];
         element[..bytes].copy_from_slice(self.memory.read_at(index, offset, bytes)?);
-        self.touch(index, offset, bytes, kind)?;
+        self.touch(index, offset, bytes, kind, None)?;
         Ok(u64::from_le_bytes(element))
     }
 
@@ -235,7 +264,7 @@ impl<'a> LaunchMemory<'a> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
-        self.touch(index, offset, bytes, Kind::Write)?;
+        self.touch(index, offset, bytes, Kind::Write, Some(element))?;
         let buffer = &mut self.memory.buffers[index];
         buffer.bytes[offset..][..bytes].copy_from_slice(&element.to_le_bytes()[..bytes]);
         buffer.written[offset..][..bytes].fill(true);
@@ -262,23 +291,27 @@ impl<'a> LaunchMemory<'a> {
         }
     }
 
+    /// Records an access, a store if there is a value, and reports what races with it.
     fn touch(
         &mut self,
         index: usize,
         offset: usize,
         bytes: usize,
         kind: Kind,
+        stored: Option<u64>,
     ) -> Result<(), InterpErrorKind> {
         let Some(order) = &mut self.order else {
             return Ok(());
         };
         let buffer = &self.memory.buffers[index];
-        order.touch(
-            (index, buffer.start, buffer.bytes.len()),
+        let now = &buffer.bytes[offset..][..bytes];
+        let access = Access {
+            kind,
             offset,
             bytes,
-            kind,
-        )
+            equal: stored.is_some_and(|element| element.to_le_bytes()[..bytes] == *now),
+        };
+        order.touch((index, buffer.start), access)
     }
 }
 
@@ -313,6 +346,12 @@ mod tests {
             )
         );
         assert!(memory.write(0, &[0]).is_err());
+        for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
+            assert_eq!(
+                memory.try_alloc(bytes),
+                Err(MemoryError::TooLarge { bytes })
+            );
+        }
         assert!(memory.read(u64::MAX, 2).is_err());
     }
 }

@@ -28,6 +28,32 @@ pub(super) enum Kind {
 /// Stands for more than one reader.
 const SEVERAL: u32 = u32::MAX;
 
+/// Accesses of an element.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) kind: Kind,
+    /// The first byte's place in its buffer.
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    /// Whether a store leaves what is there.
+    pub(super) equal: bool,
+}
+
+/// Bytes whose records are made together, when one of them is touched first.
+const PAGE: usize = 4096;
+
+/// The records of a buffer's bytes.
+#[derive(Clone, Debug)]
+struct Pages(Vec<Option<Box<[Touched; PAGE]>>>);
+
+impl Pages {
+    fn at(&mut self, offset: usize) -> &mut Touched {
+        let page = &mut self.0[offset / PAGE];
+        let page = page.get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
+        &mut page[offset % PAGE]
+    }
+}
+
 /// Whose accesses a byte has seen, as program number plus one; 0 is nobody.
 #[derive(Clone, Copy, Debug, Default)]
 struct Touched {
@@ -70,8 +96,10 @@ type Byte = (usize, usize);
 /// The record of a launch.
 #[derive(Debug)]
 pub(super) struct Order {
-    /// One list per buffer, empty until the buffer is touched.
-    touched: Vec<Vec<Touched>>,
+    /// One per buffer.
+    touched: Vec<Pages>,
+    /// Whether two stores of one value are reported as well.
+    report_equal_writes: bool,
     /// All readers of bytes that several programs read, if atomic ops may order them.
     readers: Option<FxHashMap<Byte, Readers>>,
     strong: FxHashMap<Byte, SmallVec<[Strong; 2]>>,
@@ -85,10 +113,12 @@ pub(super) struct Order {
 }
 
 impl Order {
-    /// A record for so many buffers; `atomics` says whether the kernel has atomic ops.
-    pub(super) fn new(buffers: usize, atomics: bool) -> Order {
+    /// A record for buffers of these sizes; `atomics` says whether the kernel has atomic ops.
+    pub(super) fn new(sizes: &[usize], atomics: bool, report_equal_writes: bool) -> Order {
+        let pages = |bytes: &usize| Pages(vec![None; bytes.div_ceil(PAGE)]);
         Order {
-            touched: vec![Vec::new(); buffers],
+            touched: sizes.iter().map(pages).collect(),
+            report_equal_writes,
             readers: atomics.then(FxHashMap::default),
             strong: FxHashMap::default(),
             released: FxHashMap::default(),
@@ -139,18 +169,21 @@ impl Order {
         }
     }
 
-    /// Records an access to bytes of the buffer `(number, start, size)`; reports another program's that it races with,
-    /// and one of the same program that no barrier separates from it.
+    /// Records an access to the buffer `(number, start)`; reports another program's that it races with, and one of the
+    /// same program that no barrier separates from it. Two stores of one value do each other no harm.
     pub(super) fn touch(
         &mut self,
-        (buffer, start, size): (usize, u64, usize),
-        offset: usize,
-        bytes: usize,
-        kind: Kind,
+        (buffer, start): (usize, u64),
+        access: Access,
     ) -> Result<(), InterpErrorKind> {
-        self.touched[buffer].resize(size, Touched::default());
-        for at in offset..offset + bytes {
-            let byte = self.touched[buffer][at];
+        let kind = access.kind;
+        let harmless = access.equal && !self.report_equal_writes;
+        for at in access.offset..access.offset + access.bytes {
+            let mut byte = *self.touched[buffer].at(at);
+            if harmless {
+                // As if nobody had stored it yet.
+                (byte.writer, byte.written_in) = (0, 0);
+            }
             let writes = matches!(kind, Kind::Write | Kind::Atomic);
             if let Some((other, other_writes)) = self.raced(byte, (buffer, at), kind) {
                 return Err(InterpErrorKind::Race {
@@ -252,6 +285,6 @@ impl Order {
                 });
             }
         }
-        self.touched[place.0][place.1] = byte;
+        *self.touched[place.0].at(place.1) = byte;
     }
 }
