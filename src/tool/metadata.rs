@@ -5,11 +5,8 @@ use serde_json::{Value, json};
 use crate::compile::{KernelMeta, ParamKind};
 use crate::log::{self, What};
 
-/// The variable that prints and assertions write to, and what each of its records is of; null if the kernel has none.
+/// The variable that prints and assertions write to, and what each of its records is of; kernels without leave it out.
 fn log_of(meta: &KernelMeta) -> Value {
-    if meta.sites.is_empty() {
-        return Value::Null;
-    }
     let sites: Vec<Value> = meta
         .sites
         .iter()
@@ -38,7 +35,7 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u8) -> String {
             json!({"name": param.name, "kind": kind, "type": param.ty, "bytes": param.bytes})
         })
         .collect();
-    let value = json!({
+    let mut value = json!({
         "name": meta.name,
         "target": meta.target.to_string(),
         "ptx_version": meta.ptx_version.to_string(),
@@ -48,8 +45,10 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u8) -> String {
         "cluster": [1, 1, 1],
         "shared": meta.shared,
         "params": params,
-        "log": log_of(meta),
         "constants": {},
     });
+    if !meta.sites.is_empty() {
+        value["log"] = log_of(meta);
+    }
     format!("{value:#}\n")
 }
