@@ -174,6 +174,48 @@ macro_rules! for_each_ptx {
             /// Write to memory with an eviction priority.
             StEvict "st{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 7 4, Memory;
 
+            /// Read from memory with a policy for the L2 cache.
+            LdHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 80 ptx 7 4, Memory;
+            /// Write to memory with a policy for the L2 cache.
+            StHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 80 ptx 7 4, Memory;
+            /// The policy that lines go early.
+            PolicyFirst "createpolicy.fractional.L2::evict_first.b64" (def D) sm 80 ptx 7 4, Move;
+            /// The policy that lines go late.
+            PolicyLast "createpolicy.fractional.L2::evict_last.b64" (def D) sm 80 ptx 7 4, Move;
+            /// Combination with what memory holds, in one step; gives what it held.
+            Atom "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 60 ptx 6 0, Memory;
+            /// The same for f16.
+            AtomHalf "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 70 ptx 6 3, Memory;
+            /// The same for bf16.
+            AtomBf "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 90 ptx 7 8, Memory;
+            /// The same for several elements, each in a step of its own.
+            AtomVec "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 90 ptx 8 1, Memory;
+            /// Comparison with what memory holds and, if equal, replacement; gives what it held.
+            AtomCas "atom{m}.{t}" (def T, addr D, use T, use T) sm 60 ptx 6 0, Memory;
+            /// The same for 16 bits.
+            AtomCasHalf "atom{m}.{t}" (def T, addr D, use T, use T) sm 70 ptx 6 3, Memory;
+            /// Combination with what memory holds, in one step.
+            Red "red{m}{v}.{t}" (addr D, vuse T) sm 60 ptx 6 0, Memory;
+            /// The same for f16.
+            RedHalf "red{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 6 3, Memory;
+            /// The same for bf16.
+            RedBf "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 7 8, Memory;
+            /// The same for several elements, each in a step of its own.
+            RedVec "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 8 1, Memory;
+
+            /// Waits for the grids before.
+            GdcWait "griddepcontrol.wait" () sm 90 ptx 7 8, Sync;
+            /// Lets the grids behind start.
+            GdcLaunch "griddepcontrol.launch_dependents" () sm 90 ptx 7 8, Sync;
+            /// Ends the launch with an error.
+            Trap "trap" () sm 0 ptx 6 0, Sync;
+            /// The address of a variable of the module.
+            LogAddr "mov.u64" (def D, name W) sm 0 ptx 6 0, Move;
+            /// Nanoseconds.
+            Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Move;
+            /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.
+            Inline "" (vdef W, vuse W) sm 0 ptx 8 3, Move;
+
             /// Register of the lane whose index differs in the bits of the mask.
             ShflBfly "shfl.sync.bfly.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
             /// Register of a lane.

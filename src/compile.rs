@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
+use crate::log::{self, Site};
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
@@ -50,6 +51,8 @@ pub struct KernelMeta {
     pub shared: u32,
     /// Parameters of the entry, in order.
     pub params: Vec<ParamMeta>,
+    /// What the kernel prints and asserts, by the number in a record; with none it has no log. See [`crate::log`].
+    pub sites: Vec<Site>,
 }
 
 /// What the compiler did, for reports.
@@ -199,6 +202,10 @@ fn pipeline(
         num_warps: thread.num_warps(),
         shared,
         params: param_metas(&thread),
+        sites: log::sites(&tile)
+            .into_iter()
+            .map(|(_, site)| site)
+            .collect(),
     };
     let stats = KernelStats {
         layouts,

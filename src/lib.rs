@@ -50,6 +50,8 @@ pub mod ir;
 
 pub mod text;
 
+pub mod log;
+
 pub mod analysis;
 
 pub mod verify;

@@ -120,6 +120,18 @@ impl fmt::Display for Target {
     }
 }
 
+/// What becomes of assertions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Asserts {
+    /// They are left out.
+    #[default]
+    Off,
+    /// One that fails is recorded in the module's log, and the kernel goes on.
+    Report,
+    /// One that fails ends the launch, and with it the context.
+    Trap,
+}
+
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -131,6 +143,8 @@ pub struct Options {
     pub verify_passes: bool,
     /// Write `.file` and `.loc` so that tools show the lines of the source.
     pub line_info: bool,
+    /// What becomes of assertions.
+    pub asserts: Asserts,
 }
 
 /// Why a compilation cannot begin.
@@ -170,6 +184,7 @@ impl Options {
         max_registers: None,
         verify_passes: cfg!(debug_assertions),
         line_info: false,
+        asserts: Asserts::Off,
     };
 }
 

@@ -96,9 +96,11 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 5] = [
+const WITHOUT_TYPES: [TileOp; 7] = [
     TileOp::ConvertLayout,
     TileOp::Barrier,
+    TileOp::GdcWait,
+    TileOp::GdcLaunchDependents,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,
@@ -124,11 +126,17 @@ fn add_uses(func: &TileFunction, op: TileOp, found: &mut BTreeSet<Use>) {
     for inst in func.dfg.insts.values().filter(|inst| inst.op == op) {
         let arg = |i: usize| inst.args.get(i).map(|&arg| place(func.dfg.ty(arg).elem));
         let result = inst.results.first().map(|&r| place(func.dfg.ty(r).elem));
-        let is_cast = op.info().result_is_given && op.info().effect == Effect::Pure;
+        let is_inline = op.info().rule == TypeRule::InlinePtx;
+        let is_cast = op.info().result_is_given && (op.info().effect == Effect::Pure || is_inline);
         match (op.info().rule, arg(0), result) {
-            (TypeRule::Store | TypeRule::Select | TypeRule::AddPtr, ..) => {
-                found.insert((arg(1), None))
-            }
+            (
+                TypeRule::Store
+                | TypeRule::AtomicRmw
+                | TypeRule::AtomicCas
+                | TypeRule::Select
+                | TypeRule::AddPtr,
+                ..,
+            ) => found.insert((arg(1), None)),
             (TypeRule::Load | TypeRule::For | TypeRule::While | TypeRule::If, ..) => {
                 found.insert((result, None))
             }

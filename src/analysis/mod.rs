@@ -1,5 +1,6 @@
 //! Facts about functions, computed without changing them.
 
+pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;
 pub mod domtree;

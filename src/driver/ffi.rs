@@ -87,6 +87,7 @@ unsafe extern "C" {
     pub(super) fn cuModuleLoadDataEx(module: *mut Handle, image: *const c_void, count: c_uint, options: *const c_uint, values: *mut *mut c_void) -> Code;
     pub(super) fn cuModuleUnload(module: Handle) -> Code;
     pub(super) fn cuModuleGetFunction(function: *mut Handle, module: Handle, name: *const c_char) -> Code;
+    pub(super) fn cuModuleGetGlobal_v2(address: *mut u64, bytes: *mut usize, module: Handle, name: *const c_char) -> Code;
     pub(super) fn cuLinkCreate_v2(count: c_uint, options: *const c_uint, values: *mut *mut c_void, state: *mut Handle) -> Code;
     pub(super) fn cuLinkAddData_v2(state: Handle, kind: c_uint, data: *const c_void, bytes: usize, name: *const c_char, count: c_uint, options: *const c_uint, values: *mut *mut c_void) -> Code;
     pub(super) fn cuLinkComplete(state: Handle, cubin: *mut *const u8, bytes: *mut usize) -> Code;

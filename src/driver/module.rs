@@ -4,6 +4,7 @@ use super::context::Context;
 use super::error::{DriverError, check};
 use super::ffi::{self, Handle};
 use super::jit::{Jit, JitOptions, terminated};
+use super::memory::RawPtr;
 use core::ffi::{c_int, c_uint};
 use std::ffi::CString;
 use std::sync::Arc;
@@ -105,6 +106,30 @@ impl Module {
     #[must_use]
     pub fn info_log(&self) -> &str {
         &self.inner.info_log
+    }
+
+    /// The variable with this name; none if the module has no such variable.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn global(&self, name: &str) -> Result<Option<RawPtr<'_>>, DriverError> {
+        let symbol = CString::new(name).map_err(|_| DriverError::Nul {
+            what: "the variable's name",
+        })?;
+        let _current = self.inner.context.enter()?;
+        let (mut address, mut bytes) = (0, 0);
+        // SAFETY: the module is alive; the name ends in NUL; writes an address and a size.
+        let code = unsafe {
+            let (address, bytes) = (&raw mut address, &raw mut bytes);
+            ffi::cuModuleGetGlobal_v2(address, bytes, self.inner.raw, symbol.as_ptr())
+        };
+        if code == ffi::NOT_FOUND {
+            return Ok(None);
+        }
+        check("cuModuleGetGlobal", code)?;
+        // SAFETY: the variable lives as long as the module, which the result borrows.
+        Ok(Some(unsafe { RawPtr::from_raw(address, bytes) }))
     }
 
     /// The kernel with this name.

@@ -135,9 +135,13 @@ pub fn run(
         .collect();
     let mut machine = Machine::new(entry, launch, memory, params, variables.clone());
     let result = machine.run();
-    for address in variables {
-        memory.free(address).expect("allocated by this launch");
-    }
+    memory.keep_variables(
+        module
+            .variables
+            .iter()
+            .zip(variables)
+            .map(|(v, address)| (v.name.clone(), address, v.bytes.len())),
+    );
     result
 }
 

@@ -164,14 +164,33 @@ pub struct Memory {
     /// Sorted by address.
     regions: Vec<Region>,
     next: u64,
+    /// Names and contents of the variables of the module that ran last.
+    variables: Vec<(String, Vec<u8>)>,
 }
 
 impl Memory {
+    /// What a variable of the module held at the end of the last launch.
+    pub fn variable(&self, name: &str) -> Option<&[u8]> {
+        let mut all = self.variables.iter();
+        all.find(|(n, _)| n == name).map(|(_, bytes)| &bytes[..])
+    }
+
+    /// Takes the variables of a module, by name, address and size, out of memory after a launch.
+    pub(super) fn keep_variables(&mut self, variables: impl Iterator<Item = (String, u64, usize)>) {
+        self.variables.clear();
+        for (name, address, bytes) in variables {
+            let held = self.read_raw(address, bytes).unwrap_or_default();
+            self.variables.push((name, held));
+            self.free(address).expect("allocated by this launch");
+        }
+    }
+
     /// Memory without allocations.
     pub fn new() -> Memory {
         Memory {
             regions: Vec::new(),
             next: GLOBAL_BASE,
+            variables: Vec::new(),
         }
     }
 

@@ -47,6 +47,8 @@ impl Module {
 /// A `.global` or `.const` variable of a module.
 #[derive(Debug)]
 pub(super) struct Variable {
+    /// Its name.
+    pub(super) name: String,
     /// Contents at launch: zeros where there is no initialiser, as PTX says.
     pub(super) bytes: Vec<u8>,
 }

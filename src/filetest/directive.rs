@@ -2,7 +2,7 @@
 
 use super::Failure;
 use crate::emit::Stage;
-use crate::settings::{Options, Target};
+use crate::settings::{Asserts, Options, Target};
 use crate::text::parse::{Comment, Pos, comments};
 
 /// What a `; test:` line asks for.
@@ -127,6 +127,8 @@ fn parse_test(note: &Note) -> Result<Test, String> {
                 test.target = Target::parse(word).map_err(|e| e.to_string())?;
             }
             None if word == "no-fp-fusion" => test.options.fp_fusion = false,
+            None if word == "debug" => test.options.asserts = Asserts::Report,
+            None if word == "trap" => test.options.asserts = Asserts::Trap,
             None if word == "line-info" => test.options.line_info = true,
             Some(("maxnreg", number)) => {
                 let number = number.parse().map_err(|_| "maxnreg= needs a number")?;

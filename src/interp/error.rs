@@ -104,6 +104,17 @@ pub enum InterpErrorKind {
     /// More steps than the limit allows.
     #[error("the limit of {0} steps is reached")]
     StepLimit(u64),
+    /// A condition that the kernel's author took for true.
+    #[error("assertion failed{}: {text}", at(*element))]
+    AssertFailed {
+        /// The author's text.
+        text: String,
+        /// Number of the element of a block, in row-major order.
+        element: Option<u32>,
+    },
+    /// An op that only a machine can execute.
+    #[error("`{0}` cannot be interpreted")]
+    NotExecutable(&'static str),
     /// The arguments do not fit the kernel's parameters, or no GPU launches such a grid.
     #[error("{0}")]
     Arguments(String),
@@ -128,6 +139,10 @@ impl fmt::Display for OtherProgram {
             OtherProgram::Several => f.write_str("several programs"),
         }
     }
+}
+
+fn at(element: Option<u32>) -> String {
+    element.map_or(String::new(), |element| format!(" at element {element}"))
 }
 
 fn touched(writes: bool) -> &'static str {

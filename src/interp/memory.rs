@@ -1,11 +1,13 @@
-//! The interpreter's memory: buffers far apart, each byte knowing whether anyone wrote it, and the
-//! record of which program touched what.
+//! The interpreter's memory: buffers far apart, each byte knowing whether anyone wrote it.
 //!
 //! Addresses are made up. Between buffers lies more unmapped space than an index that went wrong
 //! usually spans, so that reading past a buffer does not land in the next one.
 
 use super::Options;
-use super::error::{InterpErrorKind, OtherProgram};
+use super::error::InterpErrorKind;
+use super::order::{Access, Kind, Order};
+use crate::ir::attrs::MemOrder;
+use crate::log::{Log, Record};
 
 /// Address of the first buffer; small numbers taken for pointers hit nothing.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
@@ -67,9 +69,17 @@ struct Buffer {
 pub struct Memory {
     /// Sorted by address, because addresses are given out in rising order.
     buffers: Vec<Buffer>,
+    log: Vec<Record>,
 }
 
 impl Memory {
+    /// What kernels printed since this was last asked; [`crate::log::sites`] says what the numbers of sites mean.
+    pub fn take_log(&mut self) -> Log {
+        let mut records = std::mem::take(&mut self.log);
+        records.sort_unstable();
+        Log { records, lost: 0 }
+    }
+
     /// Memory without buffers.
     pub fn new() -> Memory {
         Memory::default()
@@ -177,82 +187,70 @@ impl Memory {
     }
 }
 
-/// Whose accesses a byte has seen in this launch, as program number plus one; 0 is nobody.
-#[derive(Clone, Copy, Debug, Default)]
-struct Touched {
-    writer: u32,
-    reader: u32,
-    /// The epoch of the last store.
-    written_in: u32,
-}
-
-/// Bytes whose records are made together, when one of them is touched first.
-const PAGE: usize = 4096;
-
-/// The records of a buffer's bytes.
-#[derive(Clone, Debug)]
-struct Pages(Vec<Option<Box<[Touched; PAGE]>>>);
-
-impl Pages {
-    fn at(&mut self, offset: usize) -> &mut Touched {
-        let page = &mut self.0[offset / PAGE];
-        let page = page.get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
-        &mut page[offset % PAGE]
-    }
-}
-
-/// Stands for more than one reader.
-const SEVERAL: u32 = u32::MAX;
-
 /// Memory during one launch: element accesses with their checks.
 #[derive(Debug)]
 pub(super) struct LaunchMemory<'a> {
     memory: &'a mut Memory,
-    /// One record per buffer; none if races are not looked for.
-    touched: Option<Vec<Pages>>,
-    report_equal_writes: bool,
-    /// Number of the running program plus one.
-    program: u32,
-    /// Number of barriers so far.
-    epoch: u32,
+    /// Who touched what; none if races are not looked for.
+    order: Option<Order>,
     /// The buffer touched last: the next access is most likely to it.
     last: usize,
 }
 
 impl<'a> LaunchMemory<'a> {
-    pub(super) fn new(memory: &'a mut Memory, options: &Options) -> LaunchMemory<'a> {
-        let pages = |buffer: &Buffer| Pages(vec![None; buffer.bytes.len().div_ceil(PAGE)]);
-        let touched = options
+    /// Memory for one launch of a kernel, which has atomic ops or not.
+    pub(super) fn new(memory: &'a mut Memory, options: &Options, atomics: bool) -> Self {
+        let sizes: Vec<usize> = memory.buffers.iter().map(|b| b.bytes.len()).collect();
+        let order = options
             .check_races
-            .then(|| memory.buffers.iter().map(pages).collect());
+            .then(|| Order::new(&sizes, atomics, options.report_equal_writes));
         LaunchMemory {
             memory,
-            touched,
-            report_equal_writes: options.report_equal_writes,
-            program: 0,
-            epoch: 0,
+            order,
             last: 0,
         }
     }
 
     /// Says that the accesses that follow are those of program number `number`.
     pub(super) fn enter_program(&mut self, number: u32) {
-        self.program = number.wrapping_add(1);
+        if let Some(order) = &mut self.order {
+            order.enter_program(number);
+        }
     }
 
     /// The program's accesses up to here come before those that follow.
     pub(super) fn barrier(&mut self) {
-        self.epoch = self.epoch.wrapping_add(1);
+        if let Some(order) = &mut self.order {
+            order.barrier();
+        }
+    }
+
+    /// Adds to what was printed.
+    pub(super) fn log(&mut self, record: Record) {
+        self.memory.log.push(record);
+    }
+
+    /// An atomic step on the element at `address` orders what its op says.
+    pub(super) fn synchronise(&mut self, address: u64, sem: MemOrder, is_scalar: bool) {
+        let place = self.memory.locate(address, 1, self.last);
+        if let (Some(order), Ok(byte)) = (&mut self.order, place) {
+            order.synchronise(byte, sem, is_scalar);
+        }
     }
 
     /// The element of `size` bytes at `address`, zero-extended.
-    pub(super) fn load(&mut self, address: u64, size: u32) -> Result<u64, InterpErrorKind> {
+    pub(super) fn load(
+        &mut self,
+        address: u64,
+        size: u32,
+        kind: Kind,
+    ) -> Result<u64, InterpErrorKind> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
         let mut element = [0; 8];
         element[..bytes].copy_from_slice(self.memory.read_at(index, offset, bytes)?);
-        self.touch(index, offset, bytes, None)?;
+        self.touch(index, offset, bytes, kind, None)?;
         Ok(u64::from_le_bytes(element))
     }
 
@@ -266,10 +264,22 @@ impl<'a> LaunchMemory<'a> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
-        self.touch(index, offset, bytes, Some(element))?;
+        self.touch(index, offset, bytes, Kind::Write, Some(element))?;
         let buffer = &mut self.memory.buffers[index];
         buffer.bytes[offset..][..bytes].copy_from_slice(&element.to_le_bytes()[..bytes]);
         buffer.written[offset..][..bytes].fill(true);
+        Ok(())
+    }
+
+    /// Writes the element of which an atomic step began with a load.
+    pub(super) fn replace(
+        &mut self,
+        address: u64,
+        size: u32,
+        element: u64,
+    ) -> Result<(), InterpErrorKind> {
+        let bytes = element.to_le_bytes();
+        self.memory.write(address, &bytes[..size as usize])?;
         Ok(())
     }
 
@@ -281,59 +291,27 @@ impl<'a> LaunchMemory<'a> {
         }
     }
 
-    /// Records an access, a store if there is a value, and reports another program's that it races with, and a
-    /// store of the same program that no barrier separates from it. Two stores of one value do each other no harm.
+    /// Records an access, a store if there is a value, and reports what races with it.
     fn touch(
         &mut self,
         index: usize,
         offset: usize,
         bytes: usize,
+        kind: Kind,
         stored: Option<u64>,
     ) -> Result<(), InterpErrorKind> {
-        let Some(touched) = &mut self.touched else {
+        let Some(order) = &mut self.order else {
             return Ok(());
         };
         let buffer = &self.memory.buffers[index];
-        let touched = &mut touched[index];
-        let (me, epoch, writes) = (self.program, self.epoch, stored.is_some());
-        let is_other = |who: u32| who != 0 && who != me;
         let now = &buffer.bytes[offset..][..bytes];
-        let equal = !self.report_equal_writes
-            && stored.is_some_and(|element| element.to_le_bytes()[..bytes] == *now);
-        for i in 0..bytes {
-            let byte = touched.at(offset + i);
-            let other = if is_other(byte.writer) && !equal {
-                Some((byte.writer, true))
-            } else if writes && is_other(byte.reader) {
-                Some((byte.reader, false))
-            } else {
-                None
-            };
-            if let Some((who, other_writes)) = other {
-                return Err(InterpErrorKind::Race {
-                    address: buffer.start + (offset + i) as u64,
-                    writes,
-                    other: match who {
-                        SEVERAL => OtherProgram::Several,
-                        one => OtherProgram::One(one - 1),
-                    },
-                    other_writes,
-                });
-            }
-            if byte.writer == me && byte.written_in == epoch && !equal {
-                return Err(InterpErrorKind::Unordered {
-                    address: buffer.start + (offset + i) as u64,
-                    writes,
-                });
-            }
-            if writes {
-                byte.writer = me;
-                byte.written_in = epoch;
-            } else {
-                byte.reader = if is_other(byte.reader) { SEVERAL } else { me };
-            }
-        }
-        Ok(())
+        let access = Access {
+            kind,
+            offset,
+            bytes,
+            equal: stored.is_some_and(|element| element.to_le_bytes()[..bytes] == *now),
+        };
+        order.touch((index, buffer.start), access)
     }
 }
 

@@ -5,7 +5,8 @@
 //!
 //! - A value is the list of its elements' bit patterns in row-major order, the upper bits zero; layouts
 //!   mean nothing to it, so kernels run before and after layouts are assigned.
-//! - Programs run one after the other, x fastest.
+//! - Programs run one after the other, x fastest. One that waits for a later one meets the step limit.
+//! - The steps of an atomic op on a block happen in row-major order.
 //! - What the IR calls undefined is reported as an error that names the program and the instruction: bytes
 //!   nobody wrote, addresses outside of buffers or misaligned, one store with different values for one
 //!   address, races between programs, broken promises, loop steps below 1. What it calls unspecified gets
@@ -26,6 +27,7 @@ mod exec;
 mod float;
 mod int;
 mod memory;
+mod order;
 mod promise;
 #[cfg(test)]
 mod tests;
@@ -69,7 +71,7 @@ pub struct Options {
     /// Largest number of steps in all programs together: [`INST_STEPS`] for each instruction, and one for each
     /// element it computes.
     pub step_limit: u64,
-    /// Report programs that race with each other or with themselves; costs twelve bytes for each byte touched.
+    /// Report programs that race with each other or with themselves; costs twenty bytes for each byte touched.
     pub check_races: bool,
     /// Report races between two stores of the same value, too.
     pub report_equal_writes: bool,

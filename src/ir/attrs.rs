@@ -173,6 +173,8 @@ named_enum! {
         ProgramsY = "programs_y",
         /// Number of programs along axis 2.
         ProgramsZ = "programs_z",
+        /// Number of the multiprocessor.
+        SmId = "sm_id",
     }
 }
 
@@ -195,6 +197,82 @@ named_enum! {
         Or = "or",
         /// Bitwise exclusive or.
         Xor = "xor",
+    }
+}
+
+named_enum! {
+    /// How an atomic op combines what memory holds with its operand.
+    RmwOp {
+        /// Sum of integers, modulo 2^bits.
+        Add = "add",
+        /// Sum of floats.
+        Fadd = "fadd",
+        /// Larger of two signed numbers.
+        Smax = "smax",
+        /// Smaller of two signed numbers.
+        Smin = "smin",
+        /// Larger of two unsigned numbers.
+        Umax = "umax",
+        /// Smaller of two unsigned numbers.
+        Umin = "umin",
+        /// Bitwise and.
+        And = "and",
+        /// Bitwise or.
+        Or = "or",
+        /// Bitwise exclusive or.
+        Xor = "xor",
+        /// The operand alone.
+        Xchg = "xchg",
+    }
+}
+
+named_enum! {
+    /// What else an atomic op orders.
+    MemOrder {
+        /// Nothing.
+        Relaxed = "relaxed",
+        /// What follows comes after it.
+        Acquire = "acquire",
+        /// What precedes comes before it.
+        Release = "release",
+        /// Both.
+        AcqRel = "acq_rel",
+    }
+}
+
+impl MemOrder {
+    /// Whether what follows comes after it.
+    pub fn acquires(self) -> bool {
+        matches!(self, MemOrder::Acquire | MemOrder::AcqRel)
+    }
+
+    /// Whether what precedes comes before it.
+    pub fn releases(self) -> bool {
+        matches!(self, MemOrder::Release | MemOrder::AcqRel)
+    }
+}
+
+named_enum! {
+    /// Among whom an op is atomic.
+    Scope {
+        /// The threads of one program.
+        Cta = "cta",
+        /// The programs on one device.
+        Gpu = "gpu",
+        /// All devices and the host.
+        Sys = "sys",
+    }
+}
+
+named_enum! {
+    /// How a printed number reads.
+    Show {
+        /// As a signed number.
+        Signed = "signed",
+        /// As an unsigned number.
+        Unsigned = "unsigned",
+        /// By its bits.
+        Hex = "hex",
     }
 }
 
@@ -316,6 +394,26 @@ attrs! {
     Mask mask: u32;
     /// How lanes are combined.
     RedOp redop: RedOp;
+    /// How an atomic op combines.
+    Rmw rmw: RmwOp;
+    /// What else an atomic op orders.
+    Sem sem: MemOrder;
+    /// Among whom an op is atomic.
+    Scope scope: Scope;
+    /// Lines of PTX.
+    Ptx ptx: String;
+    /// The registers that lines of PTX take.
+    Constraints constraints: String;
+    /// Elements that lines of PTX take at a time.
+    Pack pack: u8;
+    /// Nothing but the results comes of it.
+    Pure pure: Flag;
+    /// Text for the reader of a report.
+    Text text: String;
+    /// How a printed number reads.
+    Show show: Show;
+    /// What fails ends the launch.
+    Trap trap: Flag;
     /// Barrier number.
     Id id: u8;
     /// Number of threads.

@@ -9,7 +9,10 @@ use std::panic::Location;
 
 use smallvec::SmallVec;
 
-use super::attrs::{Attr, FloatPred, IntPred, List, NanRule, RedOp, Rounding, SpecialReg, make};
+use super::attrs::{
+    Attr, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding, Scope, SpecialReg,
+    make,
+};
 use super::dfg::{BlockCall, InstData, SourceLoc, ValueList};
 use super::entities::{Block, Inst, Slot, Value};
 use super::function::{Function, ParamHints};
@@ -223,6 +226,7 @@ macro_rules! builder_methods {
 macro_rules! builder_method {
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [$($given:ident)?] $rule:ident Region) => {};
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ InlinePtx $($rest:tt)*) => {};
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ Jump $($rest:tt)*) => {};
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ Brif $($rest:tt)*) => {};
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
@@ -236,6 +240,14 @@ macro_rules! builder_method {
             $(data.attrs.push(make::$req($req));)*
             self.inst(data, &[]);
         }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] Print $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] Assert $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [] Store $effect:ident) => {
@@ -278,6 +290,28 @@ impl<L: Level> Builder<L> {
             .map(|&ty| self.func.dfg.append_param(block, ty))
             .collect();
         (block, values)
+    }
+}
+
+impl<L: Level> Builder<L> {
+    /// Runs lines of PTX for each `pack` elements of `xs`; the results have the given types. The lines may do more than
+    /// compute them; [`Builder::with`] adds [`make::pure`] if they do not.
+    pub fn inline_ptx(
+        &mut self,
+        xs: &[Value],
+        (ptx, constraints): (&str, &str),
+        pack: u8,
+        given: &[L::Type],
+    ) -> ValueList {
+        let Some(op) = L::Op::from_name("inline_ptx") else {
+            return ValueList::new();
+        };
+        let mut data = InstData::new(op, xs);
+        data.attrs.push(make::ptx(ptx.to_owned()));
+        data.attrs.push(make::constraints(constraints.to_owned()));
+        data.attrs.push(make::pack(pack));
+        let inst = self.inst(data, given);
+        self.func.dfg.insts[inst].results.iter().copied().collect()
     }
 }
 

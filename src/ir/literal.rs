@@ -19,6 +19,8 @@ pub enum Literal {
     Int(i128),
     /// Numbers in brackets.
     List(Vec<i128>),
+    /// Text in quotes.
+    Text(String),
 }
 
 /// A type of an attribute's payload.
@@ -39,7 +41,7 @@ macro_rules! int_payload {
             fn from_literal(literal: &Literal) -> Result<$ty, String> {
                 let number = match literal {
                     Literal::Int(number) => $ty::try_from(*number).ok(),
-                    Literal::Absent | Literal::Name(_) | Literal::List(_) => None,
+                    Literal::Absent | Literal::Name(_) | Literal::List(_) | Literal::Text(_) => None,
                 };
                 number.ok_or_else(|| format!("must be a number from {} to {}", $ty::MIN, $ty::MAX))
             }
@@ -57,6 +59,19 @@ impl Payload for Flag {
         match literal {
             Literal::Absent => Ok(Flag),
             _ => Err("stands without a value".to_owned()),
+        }
+    }
+}
+
+impl Payload for String {
+    fn to_literal(&self) -> Literal {
+        Literal::Text(self.clone())
+    }
+
+    fn from_literal(literal: &Literal) -> Result<String, String> {
+        match literal {
+            Literal::Text(text) => Ok(text.clone()),
+            _ => Err("must be a text in quotes".to_owned()),
         }
     }
 }

@@ -48,6 +48,33 @@
 //!   them unless asked to (`report_equal_writes`); a load beside such stores is a race as beside any other.
 //! - Reading bytes that nobody wrote, or an address outside of every buffer, is undefined and reported likewise.
 //!
+//! # Atomics
+//! `atomic_rmw` and `atomic_cas` read and write each element in one step. Steps of one op and of several happen in an
+//! unspecified order (each program sees its own in some order that all agree on), so with repeated addresses the old values
+//! and the rounding of sums are unspecified. `scope` says who sees an element's steps as such: the program (`cta`), all
+//! programs of the device (`gpu`), or other devices and the host too (`sys`). An atomic access and a plain one to the same
+//! byte must be ordered as two plain ones must; a `volatile` load counts as an atomic access of scope `sys`.
+//! - On a *scalar* the step is one thread's on behalf of the program. With `release` all earlier accesses of the program come
+//!   before it, with `acquire` all later ones after it: whatever a program did before it released is seen by one whose
+//!   `acquire` step reads what the release wrote, or what atomic ops made of it. Both also order the program's own accesses
+//!   as a `barrier` does. All threads learn the old value before they go on, so a loop around `atomic_cas` takes a lock for
+//!   the whole program and `atomic_rmw {rmw = xchg, sem = release}` gives it back.
+//! - On a *block* many threads do the steps. `release` orders what came before the last `barrier`, `acquire` what comes after
+//!   the next one; an `acquire` without use of the result may be dropped.
+//!
+//! # Inline PTX
+//! `inline_ptx` runs lines of PTX once for each `pack` elements that a thread holds, in an unspecified order; which
+//! elements come together, and how often elements of which threads hold copies are computed, is unspecified too. Of
+//! scalars every thread computes its own: the lines must give all of them the same result. With `pure` the lines only
+//! compute their results from their operands and may be left out, repeated and moved; without it they keep their place
+//! among the accesses and barriers of the program. The texts are described in `inline`. The interpreter cannot
+//! execute it and says so.
+//!
+//! # Block pointers and tensor descriptors
+//! There are no ops for them: a front end lowers both to pointers and masks, for which [`tensor_ptr`] has the arithmetic. An
+//! element's address is the base plus the sum of coordinate times stride, in 64 bits; what lies outside of the tensor in
+//! a checked dimension is masked off and reads as zero or NaN. What moves is the offsets alone, so loops carry these.
+//!
 //! # Reductions
 //! `reduce` combines all elements along an axis with a region that must be associative and commutative. The tree is
 //! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the
@@ -77,12 +104,14 @@
 
 pub mod attrs;
 pub mod entities;
+pub mod tensor_ptr;
 pub mod types;
 #[macro_use]
 pub mod ops;
 pub mod builder;
 pub mod dfg;
 pub mod function;
+pub(crate) mod inline;
 pub mod level;
 pub mod literal;
 pub mod order;

@@ -349,6 +349,16 @@ pub trait ValueType: Copy + Eq + fmt::Display + fmt::Debug {
     fn is_single(&self) -> bool;
     /// Some type, for values that stand for what could not be made.
     fn stand_in() -> Self;
+    /// Whether a thread holds a multiple of `count` elements; at tile level nobody knows yet.
+    fn is_multiple_of(&self, count: u32) -> bool {
+        match self.extent() {
+            Extent::Single => count == 1 || self.counts_are_open(),
+            Extent::Block(..) => true,
+            Extent::Pack(n) => u32::from(n).is_multiple_of(count),
+        }
+    }
+    /// Whether the type leaves open how many elements each thread holds.
+    fn counts_are_open(&self) -> bool;
     /// Whether two types differ in nothing but their elements.
     fn same_extent(&self, other: &Self) -> bool {
         self.with_elem(Elem::I1) == other.with_elem(Elem::I1)
@@ -403,6 +413,10 @@ impl ValueType for TileType {
         self.is_scalar()
     }
 
+    fn counts_are_open(&self) -> bool {
+        true
+    }
+
     fn stand_in() -> Self {
         TileType::scalar(Elem::I32)
     }
@@ -447,6 +461,10 @@ impl ValueType for ThreadType {
 
     fn is_single(&self) -> bool {
         self.count == 1
+    }
+
+    fn counts_are_open(&self) -> bool {
+        false
     }
 
     fn stand_in() -> Self {

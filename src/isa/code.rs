@@ -69,6 +69,8 @@ pub(crate) struct Code {
     pub(crate) insts: Vec<MInst>,
     /// Operands of all instructions.
     pub(crate) args: Vec<Arg>,
+    /// Templates of inline PTX.
+    pub(crate) texts: Vec<String>,
     /// Arguments of all edges.
     pub(crate) edge_args: Vec<Arg>,
     /// Blocks, entry first.

@@ -4,7 +4,7 @@
 //! from the row's operand forms, so there is no list of instructions here beside the table.
 
 use super::reg::{RegClass, Registers, Touch, Unit, View};
-use crate::ir::attrs::{Cache, Evict, RedOp, SpecialReg};
+use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::types::AddressSpace;
 use crate::settings::PtxVersion;
@@ -180,6 +180,9 @@ pub(crate) enum Modifier {
     Cmp(Cmp),
     Red(RedOp),
     Memory(Access),
+    Atomic(Atomic),
+    /// Number of a text in [`super::code::Code::texts`].
+    Inline(u32),
 }
 
 /// How memory is accessed.
@@ -187,8 +190,22 @@ pub(crate) enum Modifier {
 pub(crate) struct Access {
     pub(crate) space: AddressSpace,
     pub(crate) cache: Option<Cache>,
+    /// Priority in the L1 cache.
     pub(crate) evict: Option<Evict>,
+    /// Whether a policy for the L2 cache follows.
+    pub(crate) hint: bool,
     pub(crate) volatile: bool,
+}
+
+/// What an atomic access to device memory does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Atomic {
+    /// How it combines; none for comparison and exchange.
+    pub(crate) rmw: Option<RmwOp>,
+    /// Whether it sums floats of 16 bits, whose subnormal numbers stay.
+    pub(crate) is_half: bool,
+    pub(crate) sem: MemOrder,
+    pub(crate) scope: Scope,
 }
 
 /// An operand.
@@ -202,6 +219,10 @@ pub(crate) enum Arg {
     Place(Place),
     /// A special register.
     Special(SpecialReg),
+    /// The clock of the device.
+    Timer,
+    /// The module's log.
+    Log,
     /// A kernel parameter.
     Param(u32),
 }
@@ -282,7 +303,9 @@ impl MInst {
                 _ => continue,
             };
             let aligned = dest_is_whole && view.count == self.reps && regs.is_whole(view);
-            let access = match (repeated, aligned) {
+            // Lines of text write some results before they read all operands.
+            let late = self.op == Ptx::Inline;
+            let access = match (repeated || late, aligned && !late) {
                 (false, _) => Touch::Use,
                 (true, true) => Touch::AlignedUse,
                 (true, false) => Touch::LateUse,

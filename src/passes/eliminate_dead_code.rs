@@ -12,7 +12,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{ValueDef, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::ops::{Effect, TileOp};
 
 /// Removes dead instructions and carried values; gives their number.
 pub fn eliminate_dead_code(func: &mut TileFunction) -> usize {
@@ -44,7 +44,7 @@ impl Marker<'_> {
                 continue;
             };
             let data = &self.func.dfg.insts[inst];
-            let is_root = match data.op.info().effect {
+            let is_root = match data.effect() {
                 Effect::Write | Effect::Sync => true,
                 Effect::Read => data.volatile().is_some(),
                 Effect::Region => data.op == TileOp::While,
@@ -175,7 +175,7 @@ fn sweep(
     for block in blocks {
         let (dfg, order) = (&func.dfg, &mut func.order);
         order.retain(block, |inst| {
-            let effect = dfg.insts[inst].op.info().effect;
+            let effect = dfg.insts[inst].effect();
             let keep = insts.contains(inst) || effect == Effect::Terminator;
             removed += usize::from(!keep);
             keep

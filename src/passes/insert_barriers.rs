@@ -11,7 +11,7 @@
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
 //! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
-//! store lets all have read. It is placed where load and store start from the same parameter of the kernel, or from
+//! store lets all have read. An atomic access is a store to plain loads, but no hazard to volatile ones. It is placed where load and store start from the same parameter of the kernel, or from
 //! a pointer whose origin is not known. Two parameters are taken to point to different elements, as the semantics in
 //! [`crate::ir`] say.
 //!
@@ -37,6 +37,8 @@ struct Pending {
     written: BTreeSet<Slot>,
     /// Where the addresses of loads from device memory come from.
     loaded: BTreeSet<Origin>,
+    /// The same for volatile loads, which are atomic.
+    loaded_atomically: BTreeSet<Origin>,
 }
 
 /// What a pointer to device memory was made from.
@@ -47,6 +49,8 @@ enum Origin {
     Unseen,
     /// This parameter of the kernel.
     Param(Value),
+    /// The module's log.
+    Log,
     /// Several, or something else.
     Unknown,
 }
@@ -62,17 +66,22 @@ impl Origin {
 
     /// Whether two pointers may be to the same element.
     fn meets(self, other: Origin) -> bool {
-        self == other || self == Origin::Unknown || other == Origin::Unknown
+        let is_log = [self, other].contains(&Origin::Log);
+        !is_log && (self == other || self == Origin::Unknown || other == Origin::Unknown)
     }
 }
 
 impl Pending {
     fn join(&mut self, other: &Pending) -> bool {
-        let sizes = |p: &Pending| (p.read.len(), p.written.len(), p.loaded.len());
+        let sizes = |p: &Pending| {
+            let loaded = (p.loaded.len(), p.loaded_atomically.len());
+            (p.read.len(), p.written.len(), loaded)
+        };
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
         self.loaded.extend(&other.loaded);
+        self.loaded_atomically.extend(&other.loaded_atomically);
         before != sizes(self)
     }
 }
@@ -173,11 +182,17 @@ fn global_step(
     };
     match data.op {
         ThreadOp::Ld => {
-            pending.loaded.insert(origins[address]);
+            let loaded = match data.volatile() {
+                Some(_) => &mut pending.loaded_atomically,
+                None => &mut pending.loaded,
+            };
+            loaded.insert(origins[address]);
             false
         }
-        ThreadOp::St => {
-            let hazard = pending.loaded.iter().any(|o| o.meets(origins[address]));
+        ThreadOp::St | ThreadOp::Atom | ThreadOp::AtomCas => {
+            let meets = |set: &BTreeSet<Origin>| set.iter().any(|o| o.meets(origins[address]));
+            let is_plain = data.op == ThreadOp::St;
+            let hazard = meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
             if hazard {
                 *pending = Pending::default();
             }
@@ -210,11 +225,13 @@ fn origins(func: &ThreadFunction) -> SecondaryMap<Value, Origin> {
                     let pointers = data.args.iter().filter(|&&v| is_ptr(v));
                     let from = pointers.fold(Origin::Unseen, |o, &v| o.join(origins[v]));
                     let made_here = !data.args.iter().any(|&v| is_ptr(v));
-                    flow(
-                        &mut origins,
-                        result,
-                        if made_here { Origin::Unknown } else { from },
-                    );
+                    let from = match data.op {
+                        // No pointer of the kernel leads there.
+                        ThreadOp::LogAddr => Origin::Log,
+                        _ if made_here => Origin::Unknown,
+                        _ => from,
+                    };
+                    flow(&mut origins, result, from);
                 }
                 for call in &data.blocks {
                     let params = func.dfg.blocks[call.block].params.iter();

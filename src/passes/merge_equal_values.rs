@@ -12,7 +12,7 @@ use crate::ir::attrs::{Attr, Attrs};
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::ops::{Effect, TileOp};
 use crate::ir::types::TileType;
 
 /// What makes two instructions compute the same.
@@ -37,7 +37,7 @@ pub fn merge_equal_values(func: &mut TileFunction) -> usize {
             epoch += 1;
         }
         let data = &edit.func.dfg.insts[inst];
-        let effect = data.op.info().effect;
+        let effect = data.effect();
         let load = effect == Effect::Read && data.volatile().is_none();
         if matches!(effect, Effect::Write | Effect::Sync | Effect::Region) {
             epoch += 1;

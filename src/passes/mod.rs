@@ -13,6 +13,7 @@ pub mod legalize;
 pub mod lower_math;
 pub mod merge_equal_values;
 pub mod place_shared;
+pub mod settle_asserts;
 pub mod simplify;
 
 mod edit;
@@ -34,6 +35,7 @@ use hoist_invariants::hoist_invariants;
 use legalize::legalize;
 use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
+use settle_asserts::settle_asserts;
 use simplify::simplify;
 
 /// Everything between a verified block program and its expansion into what one thread does. `on_pass_end` sees
@@ -54,6 +56,7 @@ pub fn optimize(
         check(pass, func, options)
     };
 
+    settle_asserts(func, options.asserts);
     if forget_layouts(func) {
         done("forget_layouts", func)?;
     }
@@ -83,7 +86,7 @@ pub fn optimize(
     done("eliminate_dead_code_again", func)?;
 
     let axis = Axis::compute(func);
-    let stats = assign_layouts(func, &axis);
+    let stats = assign_layouts(func, &axis, target);
     done("assign_layouts", func)?;
     Ok(stats)
 }

@@ -4,15 +4,19 @@
 //! repeated for each register of a pack is copied from its first line.
 
 use super::{Stats, params};
-use crate::ir::attrs::{Cache, Evict, RedOp, SpecialReg};
+use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
+use crate::ir::inline;
 use crate::ir::types::{AddressSpace, Elem};
 use crate::isa::code::{Code, Edge, End};
-use crate::isa::inst::{Access, Arg, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType};
+use crate::isa::inst::{
+    Access, Arg, Atomic, Form, InstGroup, MInst, Modifier, Place, Ptx, PtxType,
+};
 use crate::isa::lower::bits_type;
 use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
+use crate::log;
 use crate::regalloc::{Allocation, Move, Source};
 use crate::settings::{Options, PtxVersion, Target};
 
@@ -97,6 +101,10 @@ impl Writer<'_> {
                 .map(|s| s.align)
                 .fold(SHARED_ALIGN, u32::max);
             self.out += &format!(".extern .shared .align {align} .b8 {}[];\n\n", self.shared);
+        }
+        if self.code.insts.iter().any(|inst| inst.op == Ptx::LogAddr) {
+            let (name, bytes) = (log::SYMBOL, log::BYTES);
+            self.out += &format!(".visible .global .align 16 .b8 {name}[{bytes}];\n\n");
         }
         self.out += ".visible .entry ";
         self.out += &self.name;
@@ -243,6 +251,9 @@ impl Writer<'_> {
     }
 
     fn inst(&mut self, inst: &MInst, args: &[Arg]) {
+        if let Modifier::Inline(text) = inst.modifier {
+            return self.inline(text, args);
+        }
         let start = self.out.len();
         self.mnemonic(inst);
         let head = start..self.out.len();
@@ -274,6 +285,27 @@ impl Writer<'_> {
             InstGroup::Sync => &mut self.stats.sync,
         };
         *count += n_written;
+    }
+
+    /// The author's lines in a scope of their own.
+    fn inline(&mut self, text: u32, args: &[Arg]) {
+        let code = self.code;
+        let views = args.iter().filter_map(|arg| match arg {
+            Arg::Regs(view) => Some(*view),
+            _ => None,
+        });
+        let units: Vec<Unit> = views.flat_map(|view| code.regs.units(view)).collect();
+        let template = code.texts.get(text as usize).map_or("", |text| text.trim());
+        self.out += "\t{\n\t";
+        // Verified: every number names a register.
+        for piece in inline::pieces(template, units.len()).unwrap_or_default() {
+            match piece {
+                inline::Piece::Text(text) => self.out += text,
+                inline::Piece::Register(number) => self.unit(units[number]),
+            }
+        }
+        self.out += "\n\t}\n";
+        self.stats.moves += 1;
     }
 
     /// Whether a copy's source and destination have one name.
@@ -331,6 +363,9 @@ impl Writer<'_> {
                 };
             }
             Modifier::Memory(access) => self.access(access),
+            Modifier::Atomic(atomic) => self.atomic(atomic),
+            // Written as a whole.
+            Modifier::Inline(_) => {}
         }
     }
 
@@ -356,19 +391,50 @@ impl Writer<'_> {
             Some(Evict::First) => ".L1::evict_first",
             Some(Evict::Last) => ".L1::evict_last",
         };
+        if access.hint {
+            self.out += ".L2::cache_hint";
+        }
+    }
+
+    fn atomic(&mut self, atomic: Atomic) {
+        self.out += match atomic.sem {
+            MemOrder::Relaxed => ".relaxed",
+            MemOrder::Acquire => ".acquire",
+            MemOrder::Release => ".release",
+            MemOrder::AcqRel => ".acq_rel",
+        };
+        self.out += match atomic.scope {
+            Scope::Cta => ".cta",
+            Scope::Gpu => ".gpu",
+            Scope::Sys => ".sys",
+        };
+        self.out += ".global";
+        self.out += match atomic.rmw {
+            None => ".cas",
+            Some(RmwOp::Add) => ".add",
+            Some(RmwOp::Fadd) if atomic.is_half => ".add.noftz",
+            Some(RmwOp::Fadd) => ".add",
+            Some(RmwOp::Smax | RmwOp::Umax) => ".max",
+            Some(RmwOp::Smin | RmwOp::Umin) => ".min",
+            Some(RmwOp::And) => ".and",
+            Some(RmwOp::Or) => ".or",
+            Some(RmwOp::Xor) => ".xor",
+            Some(RmwOp::Xchg) => ".exch",
+        };
     }
 
     fn vector_suffix(&mut self, inst: &MInst) {
         let operands = inst.op.info().operands;
-        for (&(form, _), arg) in operands.iter().zip(self.code.args(inst)) {
-            if let (Form::VDef | Form::VUse, Arg::Regs(view)) = (form, arg) {
-                self.out += match view.count {
-                    1 => "",
-                    2 => ".v2",
-                    _ => ".v4",
-                };
-            }
-        }
+        let mut args = operands.iter().zip(self.code.args(inst));
+        let vector = args.find_map(|(&(form, _), arg)| match (form, arg) {
+            (Form::VDef | Form::VUse, Arg::Regs(view)) => Some(view.count),
+            _ => None,
+        });
+        self.out += match vector {
+            None | Some(1) => "",
+            Some(2) => ".v2",
+            Some(_) => ".v4",
+        };
     }
 
     fn operand(&mut self, inst: &MInst, index: usize, form: Form, arg: Arg, rep: u16) {
@@ -420,8 +486,11 @@ impl Writer<'_> {
                     SpecialReg::ProgramsX => "%nctaid.x",
                     SpecialReg::ProgramsY => "%nctaid.y",
                     SpecialReg::ProgramsZ => "%nctaid.z",
+                    SpecialReg::SmId => "%smid",
                 };
             }
+            (_, Arg::Log) => self.out += log::SYMBOL,
+            (_, Arg::Timer) => self.out += "%globaltimer",
             (_, Arg::Param(i)) => {
                 self.out.push('[');
                 self.param(i);

@@ -108,7 +108,7 @@ impl Program for CodeProgram<'_> {
                     }
                     Arg::Imm(bits) => visit(to, Input::Number(bits)),
                     // Edges carry values, which are registers or numbers.
-                    Arg::Place(_) | Arg::Special(_) | Arg::Param(_) => {}
+                    Arg::Place(_) | Arg::Special(_) | Arg::Param(_) | Arg::Timer | Arg::Log => {}
                 }
             }
         }

@@ -70,6 +70,7 @@ pub(crate) enum RawLiteral<'a> {
     /// A number, or `nan:0x..`.
     Number(&'a str),
     List(Vec<&'a str>),
+    Text(String),
 }
 
 /// An attribute.

@@ -607,8 +607,9 @@ impl<'a> Parser<'_, 'a> {
                 self.expect(']')?;
                 Ok(RawLiteral::List(list))
             }
-            Kind::String | Kind::Punct(_) | Kind::End => {
-                self.unexpected("a word, a number or a list")
+            Kind::String => Ok(RawLiteral::Text(self.string()?)),
+            Kind::Punct(_) | Kind::End => {
+                self.unexpected("a word, a number, a list or a text in quotes")
             }
         }
     }

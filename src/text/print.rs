@@ -493,6 +493,7 @@ impl<L: Level> Printer<'_, L> {
             Literal::Absent => {}
             Literal::Name(name) => self.put(format_args!(" = {name}")),
             Literal::Int(number) => self.put(format_args!(" = {number}")),
+            Literal::Text(text) => self.put(format_args!(" = {}", quote(&text))),
             Literal::List(list) => {
                 self.out.push_str(" = [");
                 self.list(&list, |p, number| p.put(format_args!("{number}")));

@@ -299,6 +299,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             (RawLiteral::Absent, _) => Literal::Absent,
             (RawLiteral::Word(word), _) => Literal::Name((*word).to_owned()),
             (RawLiteral::Number(text), _) => Literal::Int(int(text)?),
+            (RawLiteral::Text(text), _) => Literal::Text(text.clone()),
             (RawLiteral::List(list), _) => Literal::List(
                 list.iter()
                     .map(|text| int(text))

@@ -7,7 +7,7 @@ use super::parse::{
     parse_tile,
 };
 use super::print::{Notes, Numbering, print, print_with};
-use crate::ir::attrs::{Attr, AttrKind};
+use crate::ir::attrs::{Attr, AttrKind, RmwOp};
 use crate::ir::builder::Builder;
 use crate::ir::dfg::{BlockCall, InstData, SourceLine, SourceLoc};
 use crate::ir::entities::AnyEntity;
@@ -67,9 +67,17 @@ fn sample_attr(kind: AttrKind) -> Attr {
         Literal::Name("first".into()),
         Literal::Name("tid".into()),
         Literal::Name("add".into()),
+        Literal::Name("acq_rel".into()),
+        Literal::Name("gpu".into()),
+        Literal::Name("hex".into()),
+        Literal::Text("a \"b\"\n\u{e4}".into()),
     ];
     match kind {
         AttrKind::Mask => Attr::Mask(1),
+        AttrKind::Rmw => Attr::Rmw(RmwOp::Fadd),
+        AttrKind::Ptx => Attr::Ptx("mov.b32 $0,\t$1;\n".into()),
+        AttrKind::Constraints => Attr::Constraints("=r,r".into()),
+        AttrKind::Pack => Attr::Pack(1),
         AttrKind::Order => Attr::Order(SmallVec::from_slice(&[3, 1, 0, 2])),
         AttrKind::Map => Attr::Map(SmallVec::from_slice(&[0])),
         AttrKind::Value => Attr::Value(0x4049_0fdb),

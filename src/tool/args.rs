@@ -113,7 +113,7 @@ pub(super) struct KernelArgs {
     /// Do not check integer arithmetic for overflow in debug builds (.py only).
     #[arg(long)]
     pub(super) no_sanitize_overflow: bool,
-    /// Keep device assertions (.py only).
+    /// Keep device assertions; what fails is written to the log of the module.
     #[arg(long)]
     pub(super) debug: bool,
     /// Let tools show the lines of the source.

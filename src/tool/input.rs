@@ -10,7 +10,7 @@ use crate::ir::attrs::{Attrs, make};
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::settings::{Options, Target};
+use crate::settings::{Asserts, Options, Target};
 use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::verify::verify;
@@ -153,6 +153,11 @@ pub(super) fn options(args: &KernelArgs) -> Options {
         fp_fusion: !args.no_fp_fusion,
         max_registers: args.maxnreg,
         line_info: args.line_info,
+        asserts: if args.debug {
+            Asserts::Report
+        } else {
+            Asserts::Off
+        },
         ..Options::DEFAULT
     }
 }
@@ -173,9 +178,6 @@ fn check_usage(args: &KernelArgs) -> Result<Lang> {
         }
         Lang::Tir if args.no_sanitize_overflow => {
             "--no-sanitize-overflow is for .py files; a .tir file states the checks it wants"
-        }
-        Lang::Tir if args.debug => {
-            "--debug is for .py files; a .tir file has no assertions to keep"
         }
         Lang::Tir if args.num_ctas != 1 => "--num-ctas: clusters are not there yet; use 1",
         Lang::Tir => return Ok(lang),

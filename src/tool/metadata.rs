@@ -3,6 +3,24 @@
 use serde_json::{Value, json};
 
 use crate::compile::{KernelMeta, ParamKind};
+use crate::log::{self, What};
+
+/// The variable that prints and assertions write to, and what each of its records is of; kernels without leave it out.
+fn log_of(meta: &KernelMeta) -> Value {
+    let sites: Vec<Value> = meta
+        .sites
+        .iter()
+        .map(|site| {
+            let (kind, ty, show) = match site.what {
+                What::Text => ("text", None, None),
+                What::Print(elem, show) => ("print", Some(elem.to_string()), Some(show.name())),
+                What::Assert => ("assert", None, None),
+            };
+            json!({"kind": kind, "type": ty, "show": show, "text": site.text, "line": site.line, "shape": site.shape})
+        })
+        .collect();
+    json!({"symbol": log::SYMBOL, "bytes": log::BYTES, "sites": sites})
+}
 
 /// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for.
 pub(super) fn json(meta: &KernelMeta, num_stages: u8, constants: &[(String, String)]) -> String {
@@ -21,7 +39,7 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u8, constants: &[(String, Stri
             json!({"name": param.name, "kind": kind, "type": param.ty, "bytes": param.bytes})
         })
         .collect();
-    let value = json!({
+    let mut value = json!({
         "name": meta.name,
         "target": meta.target.to_string(),
         "ptx_version": meta.ptx_version.to_string(),
@@ -33,5 +51,8 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u8, constants: &[(String, Stri
         "params": params,
         "constants": constants,
     });
+    if !meta.sites.is_empty() {
+        value["log"] = log_of(meta);
+    }
     format!("{value:#}\n")
 }

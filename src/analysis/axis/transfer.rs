@@ -73,7 +73,11 @@ pub(super) fn transfer(
         // A volatile load may see different numbers at one address.
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
         TileOp::Load => equal_runs(func, infos, data, &ty),
-        TileOp::ProgramId | TileOp::NumPrograms => AxisInfo::unknown(&ty),
+        // Programs and threads take turns, so even equal elements may have met different numbers.
+        TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx => AxisInfo::unknown(&ty),
+        TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => {
+            AxisInfo::unknown(&ty)
+        }
         // Numbers computed element by element: equal where all operands are.
         TileOp::Fadd
         | TileOp::Fsub
@@ -107,6 +111,10 @@ pub(super) fn transfer(
         | TileOp::Bitcast => equal_runs(func, infos, data, &ty),
         TileOp::Return
         | TileOp::Barrier
+        | TileOp::GdcWait
+        | TileOp::DevicePrint
+        | TileOp::DeviceAssert
+        | TileOp::GdcLaunchDependents
         | TileOp::Store
         | TileOp::Reduce
         | TileOp::For

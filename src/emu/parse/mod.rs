@@ -386,7 +386,8 @@ impl<'a> Parser<'a> {
                         return self.fail(format!("too many initial values for `{name}`"));
                     }
                     data.resize(bytes as usize, 0);
-                    self.module.variables.push(Variable { bytes: data });
+                    let name = name.to_owned();
+                    self.module.variables.push(Variable { name, bytes: data });
                     Symbol::Variable(self.module.variables.len() as u32 - 1)
                 }
             };

@@ -6,6 +6,7 @@ use crate::interp;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
+use crate::log::{self, Log, Site};
 use crate::settings::{Options, Target};
 
 /// An argument of a kernel.
@@ -92,13 +93,49 @@ pub(super) struct Job<'a> {
     pub(super) steps: Option<u64>,
 }
 
+/// What a run left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finished {
+    /// What each argument's buffer holds, none for other arguments.
+    pub(super) buffers: Vec<Option<Contents>>,
+    /// What the kernel printed, sorted; none where nobody can know.
+    pub(super) printed: Option<Vec<String>>,
+}
+
+impl Finished {
+    /// What was printed, or that assertions failed.
+    pub(super) fn outcome(
+        buffers: Vec<Option<Contents>>,
+        log: Option<&Log>,
+        sites: &[Site],
+    ) -> Outcome {
+        if let Some(failure) = log.and_then(|log| log.failures(sites).next()) {
+            return failed(failure.to_string());
+        }
+        let lines = |log: &Log| {
+            let mut lines = log.lines(sites);
+            lines.sort();
+            if log.lost > 0 {
+                lines.push(format!("{} lost", log.lost));
+            }
+            lines
+        };
+        Outcome::Done(Finished {
+            buffers,
+            printed: log.map(lines),
+        })
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub(super) enum Outcome {
-    /// It came to its end; what each argument's buffer holds, none for other arguments.
-    Done(Vec<Option<Contents>>),
+    /// It came to its end.
+    Done(Finished),
     /// It cannot be run here.
     Skipped(String),
+    /// It has an op that this executor never runs.
+    NotExecutable(String),
     /// It did not come to its end, or did something undefined.
     Failed {
         /// What happened.
@@ -229,6 +266,9 @@ impl Executor for Interpreter {
         options.step_limit = job.steps.unwrap_or(options.step_limit);
         let result = interp::run(job.func, &launch, &mut memory, &options);
         if let Err(error) = result {
+            if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
+                return Outcome::NotExecutable(error.to_string());
+            }
             let place = match error.place.program {
                 Some([x, y, z]) => format!("program ({x}, {y}, {z}): "),
                 None => String::new(),
@@ -255,7 +295,9 @@ impl Executor for Interpreter {
                 }
                 ArgValue::Scalar { .. } | ArgValue::Null => None,
             });
-        Outcome::Done(outputs.collect())
+        let buffers = outputs.collect();
+        let sites: Vec<Site> = log::sites(job.func).into_iter().map(|(_, s)| s).collect();
+        Finished::outcome(buffers, Some(&memory.take_log()), &sites)
     }
 }
 
@@ -333,18 +375,18 @@ impl Executor for Emulator {
         let read =
             |address: u64, bytes: usize| memory.read(address, bytes).ok().map(|b| from_bytes(&b));
         let outputs = job.args.iter().zip(&addresses);
-        Outcome::Done(
-            outputs
-                .map(|(arg, &address)| match &arg.it {
-                    ArgValue::Buffer { scalar, count, .. } => {
-                        Some(contents(*scalar, *count, |at, size| {
-                            read(address + at, size)
-                        }))
-                    }
-                    ArgValue::Scalar { .. } | ArgValue::Null => None,
-                })
-                .collect(),
-        )
+        let buffers = outputs
+            .map(|(arg, &address)| match &arg.it {
+                ArgValue::Buffer { scalar, count, .. } => {
+                    Some(contents(*scalar, *count, |at, size| {
+                        read(address + at, size)
+                    }))
+                }
+                ArgValue::Scalar { .. } | ArgValue::Null => None,
+            })
+            .collect();
+        let log = memory.variable(log::SYMBOL).map(Log::decode);
+        Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
     }
 }
 

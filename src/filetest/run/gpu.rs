@@ -5,12 +5,15 @@
 
 use std::sync::OnceLock;
 
-use super::exec::{ArgValue, Executor, Job, Outcome, contents, failed, from_bytes, to_bytes};
+use super::exec::{
+    ArgValue, Executor, Finished, Job, Outcome, contents, failed, from_bytes, to_bytes,
+};
 use crate::compile::{CompiledKernel, ParamKind, compile};
 use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
     Stream, launch,
 };
+use crate::log::{self, Log};
 
 /// Bytes on each side of a buffer that no kernel may touch.
 const GUARD: usize = 4096;
@@ -66,8 +69,8 @@ impl Executor for Gpu {
             .iter()
             .map(|&poison| run_once(open, &kernel, job, poison))
             .collect();
-        let runs = match runs {
-            Ok(runs) => runs,
+        let (runs, logs): (Vec<_>, Vec<_>) = match runs {
+            Ok(runs) => runs.into_iter().unzip(),
             Err(error) => return failed(format!("{}: {error}", job.target)),
         };
         let outputs = job.args.iter().enumerate().map(|(i, arg)| match &arg.it {
@@ -83,18 +86,18 @@ impl Executor for Gpu {
             })),
             ArgValue::Scalar { .. } | ArgValue::Null => None,
         });
-        Outcome::Done(outputs.collect())
+        Finished::outcome(outputs.collect(), logs.first(), &kernel.meta.sites)
     }
 }
 
-/// Launches once; gives the bytes of each buffer, none for other arguments.
+/// Launches once; gives the bytes of each buffer, none for other arguments, and what was printed.
 fn run_once(
     open: &Open,
     kernel: &CompiledKernel,
     job: &Job<'_>,
     poison: u8,
-) -> Result<Vec<Vec<u8>>, String> {
-    let result = try_run(open, kernel, job, poison).map_err(|e| e.to_string())?;
+) -> Result<(Vec<Vec<u8>>, Log), String> {
+    let (result, log) = try_run(open, kernel, job, poison).map_err(|e| e.to_string())?;
     let mut buffers = Vec::new();
     for (bytes, arg) in result.into_iter().zip(job.args) {
         let Some(inner) = bytes.len().checked_sub(2 * GUARD) else {
@@ -108,7 +111,7 @@ fn run_once(
         }
         buffers.push(inside.to_vec());
     }
-    Ok(buffers)
+    Ok((buffers, log))
 }
 
 fn try_run(
@@ -116,7 +119,7 @@ fn try_run(
     kernel: &CompiledKernel,
     job: &Job<'_>,
     poison: u8,
-) -> Result<Vec<Vec<u8>>, DriverError> {
+) -> Result<(Vec<Vec<u8>>, Log), DriverError> {
     let Open { context, stream } = open;
     let module = Module::load(context, &kernel.ptx)?;
     let function = module.function(&kernel.meta.name)?;
@@ -174,11 +177,21 @@ fn try_run(
     };
     launch(&function, &spec, job.grid, stream, &args)?;
     stream.synchronize()?;
-    buffers
+    let contents: Result<Vec<Vec<u8>>, DriverError> = buffers
         .iter()
         .map(|buffer| match buffer {
             Some((buffer, _)) => buffer.to_vec::<u8>(stream),
             None => Ok(Vec::new()),
         })
-        .collect()
+        .collect();
+    // A module that was just loaded has a log of zeros.
+    let log = match module.global(log::SYMBOL)? {
+        Some(variable) => {
+            let mut bytes = vec![0u8; variable.bytes()];
+            variable.read(stream, &mut bytes)?;
+            Log::decode(&bytes)
+        }
+        None => Log::default(),
+    };
+    Ok((contents?, log))
 }

@@ -39,6 +39,7 @@ pub(super) enum Expect {
     Within(Vec<String>, Bound),
     Values(String, Vec<String>),
     Error(String),
+    Printed(String),
 }
 
 impl RunLine {
@@ -58,9 +59,15 @@ impl RunLine {
             let Some(rest) = part.strip_prefix("expect ") else {
                 return Err(format!("expected `expect ..` after `;`, found `{part}`"));
             };
-            run.expects.push(match rest.trim().strip_prefix("error ") {
-                Some(words) => Expect::Error(words.trim().to_owned()),
-                None => with_cursor(rest, |cursor| cursor.expect_values())?,
+            let rest = rest.trim();
+            let is = |prefix| {
+                rest.strip_prefix(prefix)
+                    .map(|words| words.trim().to_owned())
+            };
+            run.expects.push(match (is("error "), is("printed ")) {
+                (Some(words), _) => Expect::Error(words),
+                (None, Some(line)) => Expect::Printed(line),
+                (None, None) => with_cursor(rest, |cursor| cursor.expect_values())?,
             });
         }
         Ok(run)

@@ -21,8 +21,10 @@
 //! The reference is the interpreter; what it reports as undefined fails the test, unless `expect error`
 //! asks for it. The other executors must leave each buffer as the reference does: bit for bit (NaNs equal
 //! NaNs), or as `expect NAME, NAME within BOUND` says, where a bound is `exact`, `ulp N`, `rel X` or `abs X`.
-//! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers.
-//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest.
+//! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers. All print the same
+//! lines, in whatever order.
+//! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
+//! the interpreter cannot run, is held against these alone. `expect printed LINE` states a line that is printed.
 
 mod compare;
 mod exec;
@@ -48,7 +50,7 @@ use crate::verify::verify;
 pub use summary::Summary;
 
 use compare::{Bound, compare_buffers, compare_values};
-use exec::{Argument, Executor, Job, Outcome};
+use exec::{Argument, Executor, Finished, Job, Outcome};
 use line::{ArgSpec, Expect, RunLine};
 
 /// How often an executor whose schedule depends on a seed runs each line.
@@ -144,11 +146,14 @@ fn run_line(
     let reference = exec::reference();
     let expected_error = run.expects.iter().find_map(|e| match e {
         Expect::Error(words) => Some(words),
-        Expect::Within(..) | Expect::Values(..) => None,
+        Expect::Within(..) | Expect::Values(..) | Expect::Printed(_) => None,
     });
     let mut summary = Summary::new(note.line, &job);
-    let expected = match (reference.run(&job), expected_error) {
-        (Outcome::Done(contents), None) => contents,
+    let Finished {
+        buffers: expected,
+        printed,
+    } = match (reference.run(&job), expected_error) {
+        (Outcome::Done(finished), None) => finished,
         (Outcome::Done(_), Some(words)) => {
             let message = format!("{} reports nothing, not `{words}`", reference.name());
             return fail(note.pos, message);
@@ -169,6 +174,11 @@ fn run_line(
             return fail(pos, format!("{}: {message}{line}", reference.name()));
         }
         (Outcome::Skipped(reason), _) => return report.skip(reason),
+        (Outcome::NotExecutable(reason), _) => {
+            summary.add(reference.name(), reason);
+            check_stated(&mut job, &run, note.line, &mut summary, report);
+            return report.runs.push(summary);
+        }
     };
     summary.add(reference.name(), "is the reference".to_owned());
     summary.buffers(&args, &expected);
@@ -178,6 +188,14 @@ fn run_line(
         {
             let message = format!("{}: {message}", reference.name());
             fail(place_of(note, name), message);
+        }
+    }
+    for expect in &run.expects {
+        if let Expect::Printed(line) = expect
+            && !printed.iter().flatten().any(|printed| printed == line)
+        {
+            let message = format!("{} does not print `{line}`", reference.name());
+            report.fail(note.line, message);
         }
     }
     let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(&run, arg)).collect();
@@ -190,9 +208,15 @@ fn run_line(
         for seed in 0..seeds {
             job.seed = seed;
             let result = match executor.run(&job) {
-                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found)
-                    .map_err(|m| (place_of(note, &m.name), m.to_string())),
-                Outcome::Failed { message, .. } => Err((note.pos, message)),
+                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found.buffers)
+                    .map_err(|m| (place_of(note, &m.name), m.to_string()))
+                    .and_then(|()| {
+                        compare_printed(printed.as_deref(), found.printed.as_deref())
+                            .map_err(|message| (note.pos, message))
+                    }),
+                Outcome::Failed { message, .. } | Outcome::NotExecutable(message) => {
+                    Err((note.pos, message))
+                }
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
                     verdict = format!("skipped: {reason}");
@@ -209,6 +233,77 @@ fn run_line(
         summary.add(executor.name(), verdict);
     }
     report.runs.push(summary);
+}
+
+/// Compares what was printed, where both know.
+fn compare_printed(expected: Option<&[String]>, found: Option<&[String]>) -> Result<(), String> {
+    let (Some(expected), Some(found)) = (expected, found) else {
+        return Ok(());
+    };
+    let mut pairs = expected.iter().zip(found);
+    let differs = pairs.position(|(e, f)| e != f);
+    if differs.is_none() && expected.len() == found.len() {
+        return Ok(());
+    }
+    let at = differs.unwrap_or(expected.len().min(found.len()));
+    let line = |lines: &[String]| lines.get(at).map_or("nothing".into(), |l| format!("`{l}`"));
+    Err(format!(
+        "{} lines printed, not {}; the first that differs is {} instead of {}",
+        found.len(),
+        expected.len(),
+        line(found),
+        line(expected)
+    ))
+}
+
+/// Without a reference: the executors leave what `expect NAME = [..]` says.
+fn check_stated(
+    job: &mut Job<'_>,
+    run: &RunLine,
+    line: u32,
+    summary: &mut Summary,
+    report: &mut Report,
+) {
+    let stated: Vec<(&String, &Vec<String>)> = run
+        .expects
+        .iter()
+        .filter_map(|expect| match expect {
+            Expect::Values(name, texts) => Some((name, texts)),
+            Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => None,
+        })
+        .collect();
+    if stated.is_empty() {
+        let message =
+            "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
+        return report.fail(line, message);
+    }
+    for executor in exec::executors() {
+        let seeds = if executor.is_seeded() { SEEDS } else { 1 };
+        let mut verdict = "leaves what is stated".to_owned();
+        for seed in 0..seeds {
+            job.seed = seed;
+            let result = match executor.run(job) {
+                Outcome::Done(found) => stated.iter().try_for_each(|(name, texts)| {
+                    compare_values(job.args, &found.buffers, name, texts)
+                }),
+                Outcome::Failed { message, .. } | Outcome::NotExecutable(message) => Err(message),
+                Outcome::Skipped(reason) => {
+                    report.skip(format!("{} skipped: {reason}", executor.name()));
+                    verdict = format!("skipped: {reason}");
+                    break;
+                }
+            };
+            if let Err(message) = result {
+                report.fail(
+                    line,
+                    format!("{} (seed {seed}): {message}", executor.name()),
+                );
+                verdict = "differs".to_owned();
+                break;
+            }
+        }
+        summary.add(executor.name(), verdict);
+    }
 }
 
 /// Where a `; run:` line gives a buffer to the parameter of this name.
@@ -251,7 +346,7 @@ fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String
         let expected = match expect {
             Expect::Within(names, _) => &names[..],
             Expect::Values(name, _) => std::slice::from_ref(name),
-            Expect::Error(_) => &[],
+            Expect::Error(_) | Expect::Printed(_) => &[],
         };
         for name in expected {
             let is_buffer =

@@ -242,9 +242,10 @@ fn the_emulator_runs_what_was_compiled() {
     let executors = super::exec::executors();
     let names: Vec<&str> = executors.iter().map(|e| e.name()).collect();
     assert_eq!(names, ["emulator", "GPU"]);
-    let Outcome::Done(found) = executors[0].run(&job) else {
+    let Outcome::Done(finished) = executors[0].run(&job) else {
         panic!("the emulator failed");
     };
+    let found = finished.buffers;
     let y = found[1].as_ref().expect("a buffer");
     let f = |x: f32| Some(u64::from(x.to_bits()));
     let elements: Vec<Option<u64>> = y.iter().collect();

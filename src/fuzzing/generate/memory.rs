@@ -34,7 +34,7 @@ pub(super) struct OutBuffer {
 
 /// Elements of an output buffer that belong to one store: `count` for each program.
 #[derive(Clone, Copy)]
-struct Site {
+pub(super) struct Site {
     base: i64,
     count: i64,
 }
@@ -203,7 +203,7 @@ impl Generator {
     }
 
     /// Numbers below `limit`, a power of two.
-    fn index(&mut self, shape: Shape, limit: i64) -> Value {
+    pub(super) fn index(&mut self, shape: Shape, limit: i64) -> Value {
         let count = shape.elements() as i64;
         let ty = TileType::block(Elem::I32, shape);
         let x = match self.random.below(8) {
@@ -263,7 +263,7 @@ impl Generator {
     }
 
     /// A mask: none, constant, or computed.
-    fn mask(&mut self, shape: Shape) -> Option<Value> {
+    pub(super) fn mask(&mut self, shape: Shape) -> Option<Value> {
         let ty = TileType::block(Elem::I1, shape);
         match self.random.below(10) {
             0..4 => None,
@@ -347,7 +347,7 @@ impl Generator {
     }
 
     /// A place for a block in an output buffer: the buffer's index and the site.
-    fn site(&mut self, scalar: Scalar, count: i64) -> (usize, Site) {
+    pub(super) fn site(&mut self, scalar: Scalar, count: i64) -> (usize, Site) {
         let known = self.outputs.iter().position(|o| o.scalar == scalar);
         let index = match known {
             Some(index) if self.random.chance(75) => index,
@@ -375,7 +375,7 @@ impl Generator {
     }
 
     /// Pointers into this program's part of a site, at these numbers below the site's count.
-    fn site_pointers(&mut self, buffer: usize, site: Site, index: Value) -> Value {
+    pub(super) fn site_pointers(&mut self, buffer: usize, site: Site, index: Value) -> Value {
         let param = self.outputs[buffer].param;
         let shape = self.b.ty(index).shape;
         let number = self.program_number();
@@ -393,7 +393,7 @@ impl Generator {
     }
 
     /// A different number below the number of elements for each element.
-    fn distinct(&mut self, shape: Shape) -> Value {
+    pub(super) fn distinct(&mut self, shape: Shape) -> Value {
         let count = shape.elements() as i64;
         let x = self.numbering(shape);
         let n = self.random.between(0, count - 1);
@@ -416,7 +416,7 @@ impl Generator {
     }
 
     /// Orders what a loop does in one round before what it does in the next.
-    fn order_rounds(&mut self) {
+    pub(super) fn order_rounds(&mut self) {
         if self.trips > 1 {
             self.b.barrier();
         }

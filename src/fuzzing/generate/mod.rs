@@ -16,6 +16,7 @@
 //! Where the IR leaves the result open (approximate functions, sums of floats), the kernel is marked
 //! ([`Case::exact`]), and only executions of the same code after the passes can be compared.
 
+mod atomic;
 mod control;
 mod memory;
 mod reduce;
@@ -26,7 +27,7 @@ use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear::shape::Shape;
-use crate::settings::{Options, Target};
+use crate::settings::{Asserts, Options, Target};
 
 use super::random::Random;
 use memory::{OutBuffer, Pointer};
@@ -60,7 +61,7 @@ pub struct Case {
 /// Kernels that may use inexact ops, in percent.
 const INEXACT: usize = 30;
 /// How often statements of each kind occur, in the order of [`Generator::statement`].
-const STATEMENTS: [usize; 13] = [55, 15, 4, 10, 8, 5, 3, 4, 1, 3, 3, 3, 4];
+const STATEMENTS: [usize; 14] = [55, 15, 4, 10, 8, 5, 3, 4, 1, 3, 3, 3, 4, 4];
 /// How often each of [`Scalar::ALL`] occurs.
 const ELEMS: [usize; Scalar::ALL.len()] = [10, 6, 6, 30, 10, 12, 10, 25, 5, 3, 3];
 /// Largest number of elements of a block, as a power of two.
@@ -110,6 +111,7 @@ pub fn case(seed: u64) -> Case {
         max_registers: random.chance(10).then(|| random.pick(&[32, 64, 255])),
         line_info: random.chance(10),
         verify_passes: true,
+        asserts: Asserts::Off,
     };
     let target = random.pick(&Target::ALL);
     let (statement_weights, elem_weights) =
@@ -247,7 +249,8 @@ impl Generator {
             9 => self.hint(),
             10 => self.update_in_place(),
             11 => self.load_stored(),
-            _ => self.new_pointer(),
+            12 => self.new_pointer(),
+            _ => self.atomic(),
         }
     }
 

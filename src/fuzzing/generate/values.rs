@@ -49,6 +49,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AddPtr
         | TypeRule::NoResult
         | TypeRule::I32Scalar
+        | TypeRule::I64Scalar
         | TypeRule::Arange
         | TypeRule::Broadcast
         | TypeRule::ExpandDims
@@ -56,6 +57,12 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Hint
         | TypeRule::Load
         | TypeRule::Store
+        | TypeRule::AtomicRmw
+        | TypeRule::AtomicCas
+        | TypeRule::InlinePtx
+        | TypeRule::Print
+        | TypeRule::Assert
+        | TypeRule::LogAddr
         | TypeRule::Reduce
         | TypeRule::For
         | TypeRule::While
@@ -64,6 +71,8 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::SlotAddr
         | TypeRule::Ld
         | TypeRule::St
+        | TypeRule::Atom
+        | TypeRule::AtomCas
         | TypeRule::Shuffle
         | TypeRule::Redux => Way::Other,
     }

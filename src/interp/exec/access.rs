@@ -1,11 +1,17 @@
-//! Loads and stores.
+//! Loads, stores and atomic accesses.
+
+use smallvec::SmallVec;
 
 use crate::interp::error::InterpErrorKind;
+use crate::interp::order::Kind;
+use crate::interp::{float, int};
+use crate::ir::attrs::{Attrs, MemOrder, RmwOp};
 use crate::ir::dfg::InstData;
 use crate::ir::level::Tile;
 use crate::ir::types::Scalar;
+use crate::num;
 
-use super::{Elems, Machine, Outcome, defined, malformed, operand};
+use super::{Elems, Machine, Outcome, defined, malformed, operand, required};
 
 impl Machine<'_> {
     pub(super) fn pointee(&self, data: &InstData<Tile>) -> Outcome<Scalar> {
@@ -19,11 +25,15 @@ impl Machine<'_> {
         let pointers = defined(&self.values, operand(data, 0)?)?;
         let optional = |i: usize| data.args.get(i).map(|&v| defined(&self.values, v));
         let (mask, other) = (optional(1).transpose()?, optional(2).transpose()?);
+        let kind = match data.volatile() {
+            Some(_) => Kind::StrongRead,
+            None => Kind::Read,
+        };
         let mut elems = Elems::with_capacity(pointers.len());
         for (i, &address) in pointers.iter().enumerate() {
             let elem = if mask.is_none_or(|m| m[i] == 1) {
                 self.stats.loaded += 1;
-                let elem = self.memory.load(address, pointee.bytes())?;
+                let elem = self.memory.load(address, pointee.bytes(), kind)?;
                 if pointee == Scalar::I1 {
                     u64::from(elem != 0)
                 } else {
@@ -66,5 +76,89 @@ impl Machine<'_> {
             self.memory.store(address, pointee.bytes(), elem)?;
         }
         Ok(())
+    }
+
+    pub(super) fn atomic_rmw(&mut self, data: &InstData<Tile>) -> Outcome<Elems> {
+        let rmw = required(data.rmw())?;
+        let pointee = self.pointee(data)?;
+        let elems: Elems = defined(&self.values, operand(data, 1)?)?.clone();
+        let mask = data.args.get(2).map(|&v| defined(&self.values, v));
+        let mask: Option<Elems> = mask.transpose()?.cloned();
+        self.atomic(
+            data,
+            |i, old| {
+                let takes_part = mask.as_ref().is_none_or(|m| m[i] == 1);
+                takes_part.then(|| combine(rmw, pointee, old, elems[i]))
+            },
+            mask.as_deref(),
+        )
+    }
+
+    pub(super) fn atomic_cas(&mut self, data: &InstData<Tile>) -> Outcome<Elems> {
+        let expected: Elems = defined(&self.values, operand(data, 1)?)?.clone();
+        let elems: Elems = defined(&self.values, operand(data, 2)?)?.clone();
+        self.atomic(
+            data,
+            |i, old| (old == expected[i]).then_some(elems[i]),
+            None,
+        )
+    }
+
+    /// One step per element under the mask: `step` gives what the element becomes, none if it stays.
+    fn atomic(
+        &mut self,
+        data: &InstData<Tile>,
+        step: impl Fn(usize, u64) -> Option<u64>,
+        mask: Option<&[u64]>,
+    ) -> Outcome<Elems> {
+        let bytes = self.pointee(data)?.bytes();
+        let sem: MemOrder = required(data.sem())?;
+        let address = operand(data, 0)?;
+        let is_scalar = self.func.dfg.ty(address).is_scalar();
+        let pointers: Elems = defined(&self.values, address)?.clone();
+        let orders = is_scalar && sem != MemOrder::Relaxed;
+        if orders {
+            self.memory.barrier();
+        }
+        let mut olds: Elems = SmallVec::with_capacity(pointers.len());
+        for (i, &address) in pointers.iter().enumerate() {
+            if mask.is_some_and(|m| m[i] == 0) {
+                olds.push(0);
+                continue;
+            }
+            let old = self.memory.load(address, bytes, Kind::Atomic)?;
+            self.stats.loaded += 1;
+            if let Some(new) = step(i, old) {
+                self.stats.stored += 1;
+                self.memory.replace(address, bytes, new)?;
+            }
+            self.memory.synchronise(address, sem, is_scalar);
+            olds.push(old);
+        }
+        if orders {
+            self.memory.barrier();
+        }
+        Ok(olds)
+    }
+}
+
+/// What an element becomes.
+fn combine(rmw: RmwOp, scalar: Scalar, old: u64, value: u64) -> u64 {
+    let bits = scalar.bits();
+    match rmw {
+        RmwOp::Add => int::add(bits, old, value),
+        RmwOp::Fadd if scalar == Scalar::F32 => {
+            let flush = |bits: u64| u64::from(num::ftz(f32::from_bits(bits as u32)).to_bits());
+            flush(float::add(scalar, flush(old), flush(value)))
+        }
+        RmwOp::Fadd => float::add(scalar, old, value),
+        RmwOp::Smax => int::smax(bits, old, value),
+        RmwOp::Smin => int::smin(bits, old, value),
+        RmwOp::Umax => int::umax(bits, old, value),
+        RmwOp::Umin => int::umin(bits, old, value),
+        RmwOp::And => old & value,
+        RmwOp::Or => old | value,
+        RmwOp::Xor => old ^ value,
+        RmwOp::Xchg => value,
     }
 }

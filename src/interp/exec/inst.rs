@@ -1,6 +1,6 @@
 //! The instruction set: one match, one arm per op.
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::interp::error::InterpErrorKind;
 use crate::interp::promise::{self, Promise};
@@ -9,7 +9,8 @@ use crate::ir::attrs::{self, Attrs};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Inst;
 use crate::ir::level::Tile;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
+use crate::log::Record;
 use crate::num::Rounding;
 
 use super::{Elems, Flow, Machine, Outcome, Results, malformed, operand, owned, required};
@@ -128,6 +129,21 @@ impl<'a> Machine<'a> {
                 self.store(data)?;
                 return Ok(None);
             }
+            TileOp::InlinePtx => return Err(InterpErrorKind::NotExecutable(data.op.info().name)),
+            TileOp::AtomicRmw => self.atomic_rmw(data)?,
+            TileOp::AtomicCas => self.atomic_cas(data)?,
+            // Programs run one after the other on one processor, and time is what they have done so far.
+            TileOp::SmId => self.fill(data, 0)?,
+            TileOp::GlobalTimer => self.fill(data, self.stats.instructions)?,
+            TileOp::DevicePrint => {
+                self.print(inst, data)?;
+                return Ok(None);
+            }
+            TileOp::DeviceAssert => {
+                self.check_assertion(data)?;
+                return Ok(None);
+            }
+            TileOp::GdcWait | TileOp::GdcLaunchDependents => return Ok(None),
             TileOp::Barrier => {
                 self.memory.barrier();
                 return Ok(None);
@@ -173,6 +189,37 @@ impl<'a> Machine<'a> {
             self.define(value, elems)?;
         }
         Ok(None)
+    }
+
+    fn print(&mut self, inst: Inst, data: &InstData<Tile>) -> Outcome<()> {
+        let Some(&site) = self.sites.get(&inst) else {
+            return Err(malformed("a print without a number"));
+        };
+        let elems = match data.args.first() {
+            Some(&x) => self.get(x)?.clone(),
+            None => smallvec![0],
+        };
+        for (element, &bits) in (0..).zip(&elems) {
+            self.memory.log(Record {
+                site,
+                program: self.program,
+                element,
+                bits,
+            });
+        }
+        Ok(())
+    }
+
+    fn check_assertion(&self, data: &InstData<Tile>) -> Outcome<()> {
+        let cond = self.arg(data, 0)?;
+        let is_block = cond.len() > 1;
+        match cond.iter().position(|&c| c == 0) {
+            None => Ok(()),
+            Some(element) => Err(InterpErrorKind::AssertFailed {
+                text: required(data.text())?,
+                element: is_block.then_some(element as u32),
+            }),
+        }
     }
 
     fn fill(&self, data: &InstData<Tile>, elem: u64) -> Outcome<Elems> {

@@ -4,7 +4,7 @@
 //!   mod     programs, blocks, values
 //!   inst    the instruction set: one match, one arm per op
 //!   apply   functions of numbers applied element by element
-//!   access  loads and stores
+//!   access  loads, stores and atomic accesses
 //!   region  reductions and loops
 //! ```
 
@@ -14,6 +14,7 @@ mod inst;
 mod region;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
+use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
 use super::error::{InterpError, InterpErrorKind, Place};
@@ -23,6 +24,7 @@ use crate::ir::dfg::{InstData, SourceLoc};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
@@ -55,12 +57,16 @@ pub(super) fn run(
         func,
         grid,
         options,
-        memory: LaunchMemory::new(memory, options),
+        memory: LaunchMemory::new(memory, options, has_atomics(func)),
         values: SecondaryMap::new(),
         program: [0; 3],
         current: None,
         steps: 0,
         stats: Stats::default(),
+        sites: (0..)
+            .zip(crate::log::sites(func))
+            .map(|(number, (inst, _))| (inst, number))
+            .collect(),
     };
     let [x_end, y_end, z_end] = grid;
     for z in 0..z_end {
@@ -78,6 +84,16 @@ pub(super) fn run(
     Ok(machine.stats)
 }
 
+/// Whether programs may order their accesses among each other.
+fn has_atomics(func: &TileFunction) -> bool {
+    let blocks = func.all_blocks();
+    let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
+    insts.any(|&inst| {
+        let op = func.dfg.insts[inst].op;
+        matches!(op, TileOp::AtomicRmw | TileOp::AtomicCas)
+    })
+}
+
 struct Machine<'a> {
     func: &'a TileFunction,
     grid: [u32; 3],
@@ -90,6 +106,8 @@ struct Machine<'a> {
     /// What the limit is on.
     steps: u64,
     stats: Stats,
+    /// Numbers of the places that print.
+    sites: FxHashMap<Inst, u32>,
 }
 
 fn malformed(what: impl Into<String>) -> InterpErrorKind {

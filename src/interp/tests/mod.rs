@@ -1,11 +1,14 @@
 //! Every op by itself, with the edge cases that the op table names.
 
+mod atomics;
 mod control;
 mod convert;
 mod floats;
 mod ints;
+mod machine;
 mod memory;
 mod reduce;
+mod reports;
 mod shapes;
 
 use std::collections::BTreeSet;
@@ -254,6 +257,9 @@ fn every_op_is_tested() {
         convert::OPS,
         shapes::OPS,
         memory::OPS,
+        atomics::OPS,
+        machine::OPS,
+        reports::OPS,
         reduce::OPS,
         control::OPS,
     ]

@@ -137,6 +137,18 @@ macro_rules! for_each_op {
                 /// The pointer moved by `offset` elements; the offset is signed and the address wraps.
                 Addptr "addptr" addptr(ptr: Value, offset: Value) {} {} [] AddPtr, Pure;
 
+                /// The lines of `ptx` run for each `pack` elements, `$0`.. standing for registers of the results, then of the
+                /// operands, as `constraints` name them. With `pure` they do nothing else. See [`crate::ir`].
+                InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {pure: Flag} [ty] InlinePtx, Sync;
+
+                /// Waits until the grids that this launch depends on have ended, so that what they wrote can be read. Nothing where
+                /// launches never overlap (before sm_90).
+                GdcWait "gdc_wait" gdc_wait() {} {} [] NoResult, Sync;
+                /// Lets grids that depend on this one start once every program has said so or ended. Nothing before sm_90.
+                GdcLaunchDependents "gdc_launch_dependents" gdc_launch_dependents() {} {} [] NoResult, Sync;
+                /// Nanoseconds of a clock that all programs of the device share, read where it stands.
+                GlobalTimer "global_timer" global_timer() {} {} [] I64Scalar, Sync;
+
                 /// Ends the kernel.
                 Return "return" ret() {} {} [] NoResult, Terminator;
             }
@@ -145,6 +157,8 @@ macro_rules! for_each_op {
                 ProgramId "program_id" program_id() {axis: u8} {} [] I32Scalar, Pure;
                 /// Number of programs along `axis`.
                 NumPrograms "num_programs" num_programs() {axis: u8} {} [] I32Scalar, Pure;
+                /// Number of the multiprocessor that runs the program: below the device's count, otherwise unspecified.
+                SmId "sm_id" sm_id() {} {} [] I32Scalar, Pure;
                 /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
                 Arange "arange" arange() {start: i32} {} [ty] Arange, Pure;
                 /// Extents of 1 repeated to the extents of the type; the rank stays.
@@ -164,6 +178,20 @@ macro_rules! for_each_op {
                 Load "load" load(ptr: Value, mask: Option<Value>, other: Option<Value>) {} {cache: Cache, evict: Evict, volatile: Flag} [] Load, Read;
                 /// Elements written to memory where `mask` is true.
                 Store "store" store(ptr: Value, value: Value, mask: Option<Value>) {} {cache: Cache, evict: Evict} [] Store, Write;
+                /// Where `mask` is true (everywhere without one), each element of memory becomes its combination with `value` by
+                /// `rmw`, in one step that other atomic ops on the element see done or not begun; the results are what the
+                /// elements were, elsewhere 0. Sums of f32 take subnormal arguments and results for 0. See [`crate::ir`].
+                AtomicRmw "atomic_rmw" atomic_rmw(ptr: Value, value: Value, mask: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {} [] AtomicRmw, Write;
+                /// Each element of memory whose bits are those of `expected` becomes `value`, in one step as for `atomic_rmw`;
+                /// the results are what the elements were.
+                AtomicCas "atomic_cas" atomic_cas(ptr: Value, expected: Value, value: Value) {sem: MemOrder, scope: Scope} {} [] AtomicCas, Write;
+
+                /// Reports each element of `x`, or without operand that the program came here, with the text, in no order.
+                DevicePrint "device_print" device_print(x: Option<Value>) {text: String} {show: Show} [] Print, Write;
+                /// Reports each element of `cond` that is false, with the text, and goes on; with `trap` ends the launch instead.
+                /// Compilation without assertions leaves it out.
+                DeviceAssert "device_assert" device_assert(cond: Value) {text: String} {trap: Flag} [] Assert, Write;
+
                 /// Combines the elements along `axis` with the region, which must be associative and commutative
                 /// and takes (a.., b..) to (combined..). The tree is unspecified unless `order` names the bits of the
                 /// index along the axis in the sequence in which they are folded.
@@ -196,6 +224,16 @@ macro_rules! for_each_op {
                 Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot} [ty] Ld, Read;
                 /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true.
                 St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot} [] St, Write;
+                /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
+                /// true, each in a step of its own; gives what they were, elsewhere 0.
+                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32} [] Atom, Write;
+                /// The element at `ptr` + `offset` bytes becomes `value` where `pred` is true and its bits are those of `expected`;
+                /// gives what it was, elsewhere 0.
+                AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Write;
+                /// Address of the module's log.
+                LogAddr "log_addr" log_addr() {} {} [ty] LogAddr, Pure;
+                /// Ends the launch with an error if `pred` is true.
+                Trap "trap" trap(pred: Value) {} {} [] Assert, Sync;
                 /// Each lane gets the elements of lane `lane ^ mask` of its warp.
                 ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Sync;
                 /// Each lane gets the elements of lane `src & 31` of its warp.

@@ -5,7 +5,7 @@ use super::values::mask;
 use super::{Lower, rules};
 use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::ops::{Effect, Opcode, ThreadOp};
+use crate::ir::ops::{Effect, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem};
 use crate::isa::inst::{Arg, Cmp, Form, Kind, Modifier, Place, Ptx, PtxType};
 use crate::isa::reg::{RegClass, View};
@@ -163,7 +163,7 @@ impl rules::Context for Lower<'_> {
         let order = &self.func.order;
         let folds = self.n_uses[value] == 1
             && order.block_of(inst) == order.block_of(self.root)
-            && self.func.dfg.insts[inst].op.info().effect == Effect::Pure;
+            && self.func.dfg.insts[inst].effect() == Effect::Pure;
         folds.then(|| self.view_inst(inst))
     }
 

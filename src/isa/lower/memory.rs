@@ -6,7 +6,7 @@
 
 use super::{Lower, bits_type, internal, rules};
 use crate::compile::CompileError;
-use crate::ir::attrs::{Attrs, Cache, SpecialReg};
+use crate::ir::attrs::{Attrs, Cache, Evict, SpecialReg};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::isa::inst::{Access, Arg, Cmp, Guard, Modifier, Place, Ptx, PtxType};
@@ -39,7 +39,7 @@ fn words(ty: ThreadType) -> Words {
 }
 
 /// Whether an access happens.
-enum When {
+pub(super) enum When {
     Always,
     Never,
     If(Guard),
@@ -63,12 +63,13 @@ impl Lower<'_> {
         }
         if !matches!(when, When::Never) {
             let (place, access) = self.access(inst)?;
-            let op = if access.evict.is_some() {
-                Ptx::LdEvict
-            } else {
-                Ptx::Ld
+            let op = match (access.hint, access.evict) {
+                (true, _) => Ptx::LdHint,
+                (false, Some(_)) => Ptx::LdEvict,
+                (false, None) => Ptx::Ld,
             };
-            let args = [Arg::Regs(dest), Arg::Place(place)];
+            let mut args = vec![Arg::Regs(dest), Arg::Place(place)];
+            args.extend(self.policy(inst, access));
             self.emit(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
             if let When::If(guard) = when {
                 self.guard_last(Some(guard));
@@ -107,12 +108,13 @@ impl Lower<'_> {
             value = value.repeat(shape.count);
         }
         let (place, access) = self.access(inst)?;
-        let op = if access.evict.is_some() {
-            Ptx::StEvict
-        } else {
-            Ptx::St
+        let op = match (access.hint, access.evict) {
+            (true, _) => Ptx::StHint,
+            (false, Some(_)) => Ptx::StEvict,
+            (false, None) => Ptx::St,
         };
-        let args = [Arg::Place(place), Arg::Regs(value)];
+        let mut args = vec![Arg::Place(place), Arg::Regs(value)];
+        args.extend(self.policy(inst, access));
         self.emit(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
         if let When::If(guard) = when {
             self.guard_last(Some(guard));
@@ -120,7 +122,7 @@ impl Lower<'_> {
         Ok(())
     }
 
-    fn when(&mut self, pred: Option<Value>) -> When {
+    pub(super) fn when(&mut self, pred: Option<Value>) -> When {
         let Some(pred) = pred else {
             return When::Always;
         };
@@ -146,23 +148,51 @@ impl Lower<'_> {
         // Caches are a matter of global memory; a modifier of the other kind of access says nothing here.
         let is_global = space == AddressSpace::Global && !volatile;
         let evict = data.evict().copied().filter(|_| is_global);
+        let has_policies = 80 <= self.target.sm;
         let cache = data.cache().copied().filter(|cache| {
             let fits = match cache {
                 Cache::All | Cache::Volatile => !is_store,
                 Cache::Global | Cache::Streaming => true,
                 Cache::WriteBack | Cache::WriteThrough => is_store,
             };
-            // PTX has either a cache operator or an eviction priority.
-            is_global && fits && evict.is_none()
+            // PTX has either a cache operator or a priority in the L1 cache.
+            is_global && fits && (evict.is_none() || has_policies)
         });
+        let hint = evict.is_some() && has_policies;
+        let evict = evict.filter(|_| cache.is_none());
         let place = rules::constructor_place(self, data.args[0], offset);
         let access = Access {
             space,
             cache,
             evict,
+            hint,
             volatile,
         };
         Ok((place, access))
+    }
+
+    /// The register that holds the policy of an access which has one; filled at the start of the kernel.
+    fn policy(&mut self, inst: Inst, access: Access) -> Option<Arg> {
+        let evict = *self.func.dfg.insts[inst].evict().filter(|_| access.hint)?;
+        let view = match self.policies[evict as usize] {
+            Some(view) => view,
+            None => self.fresh(RegClass::D, 1),
+        };
+        self.policies[evict as usize] = Some(view);
+        Some(Arg::Regs(view))
+    }
+
+    /// Makes the policies that any access has.
+    pub(super) fn make_policies(&mut self) {
+        for (evict, op) in [
+            (Evict::First, Ptx::PolicyFirst),
+            (Evict::Last, Ptx::PolicyLast),
+        ] {
+            if let Some(view) = self.policies[evict as usize] {
+                let ty = PtxType::B64;
+                self.emit(op, ty, ty, Modifier::None, 1, &[Arg::Regs(view)]);
+            }
+        }
     }
 
     /// A value in the registers that an access to it takes.
@@ -198,7 +228,7 @@ impl Lower<'_> {
     }
 
     /// Bytes of packed registers, each in a register of its own with anything above.
-    fn take_apart(&mut self, packed: View) -> View {
+    pub(super) fn take_apart(&mut self, packed: View) -> View {
         let low = match self.code.regs.class_of(self.code.regs.unit(packed, 0)) {
             RegClass::W => rules::Context::halves(self, Arg::Regs(packed)),
             _ => Arg::Regs(packed),
@@ -217,7 +247,7 @@ impl Lower<'_> {
     }
 
     /// Bytes in registers of their own, packed.
-    fn put_together(&mut self, bytes: View) -> View {
+    pub(super) fn put_together(&mut self, bytes: View) -> View {
         let pairs = rules::Context::pair(self, Arg::Regs(bytes));
         let (a, b, selector) = match bytes.count {
             2 => (pairs, Arg::Imm(0), 0x4420),
@@ -248,7 +278,7 @@ impl Lower<'_> {
     }
 
     /// Bytes with zeros above.
-    fn widened(&mut self, bytes: View) -> Arg {
+    pub(super) fn widened(&mut self, bytes: View) -> Arg {
         self.result_of(
             Ptx::Cvt,
             PtxType::U16,

@@ -25,9 +25,11 @@ use crate::ir::ops::{Effect, Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::settings::Target;
 
+mod atomic;
 mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
+mod inline;
 pub(crate) mod memory;
 mod rules;
 mod values;
@@ -56,6 +58,8 @@ struct Lower<'a> {
     needed: EntitySet<Value>,
     /// Values whose registers are those of other values, or which are numbers.
     renames: EntitySet<Value>,
+    /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
+    policies: [Option<View>; 2],
     /// The instruction being selected, and what was emitted for it so far.
     root: Inst,
     loc: SourceLoc,
@@ -73,6 +77,7 @@ impl<'a> Lower<'a> {
             n_uses: SecondaryMap::new(),
             needed: EntitySet::new(),
             renames: EntitySet::new(),
+            policies: [None; 2],
             root: Inst::from_u32(0),
             loc: SourceLoc::default(),
             emitted: Vec::new(),
@@ -209,6 +214,7 @@ impl<'a> Lower<'a> {
         }
         if block == func.entry {
             self.load_params()?;
+            self.make_policies();
             body.extend(self.emitted.drain(..).rev());
         }
         Ok(())
@@ -261,8 +267,9 @@ impl<'a> Lower<'a> {
     fn select_inst(&mut self, inst: Inst) -> Result<(), CompileError> {
         let data = &self.func.dfg.insts[inst];
         let result = data.results.first().copied();
-        let wanted = result.is_some_and(|v| self.needed.contains(v));
-        let has_effect = match data.op.info().effect {
+        let mut results = data.results.iter();
+        let wanted = results.any(|&v| self.needed.contains(v));
+        let has_effect = match data.effect() {
             Effect::Pure => false,
             Effect::Read => crate::ir::attrs::Attrs::volatile(data).is_some(),
             Effect::Write | Effect::Sync | Effect::Region | Effect::Terminator => true,
@@ -363,6 +370,19 @@ impl<'a> Lower<'a> {
             ThreadOp::SlotAddr => self.select_slot(inst),
             ThreadOp::Ld => return self.select_load(inst).map(Some),
             ThreadOp::St => return self.select_store(inst).map(|()| None),
+            ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
+            ThreadOp::GdcWait => return self.select_bare(Ptx::GdcWait),
+            ThreadOp::GdcLaunchDependents => return self.select_bare(Ptx::GdcLaunch),
+            ThreadOp::Trap => return self.select_trap(inst),
+            ThreadOp::LogAddr => {
+                let ty = PtxType::U64;
+                Some(self.result_of(Ptx::LogAddr, ty, ty, Modifier::None, &[Arg::Log]))
+            }
+            ThreadOp::GlobalTimer => {
+                let ty = PtxType::U64;
+                Some(self.result_of(Ptx::Timer, ty, ty, Modifier::None, &[Arg::Timer]))
+            }
+            ThreadOp::InlinePtx => return self.select_inline(inst).map(|()| None),
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
             // Expanded into other ops before.
             ThreadOp::Exp | ThreadOp::Log | ThreadOp::Tanh | ThreadOp::Erf => None,
@@ -370,6 +390,25 @@ impl<'a> Lower<'a> {
             ThreadOp::Return | ThreadOp::Jump | ThreadOp::Brif => None,
         };
         selected.map(Some).ok_or_else(|| self.not_selected(data.op))
+    }
+
+    /// An instruction without operands.
+    fn select_bare(&mut self, op: Ptx) -> Result<Option<Arg>, CompileError> {
+        let ty = PtxType::U32;
+        self.emit(op, ty, ty, Modifier::None, 1, &[]);
+        Ok(None)
+    }
+
+    fn select_trap(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+        let pred = self.func.dfg.insts[inst].args.first().copied();
+        let when = self.when(pred);
+        if !matches!(when, memory::When::Never) {
+            self.select_bare(Ptx::Trap)?;
+        }
+        if let memory::When::If(guard) = when {
+            self.guard_last(Some(guard));
+        }
+        Ok(None)
     }
 
     /// An instruction that no rule covers.

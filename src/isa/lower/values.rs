@@ -20,9 +20,12 @@ impl Lower<'_> {
         }
         for &inst in func.order.insts(block) {
             let data = &func.dfg.insts[inst];
-            let Some(&result) = data.results.first() else {
+            let Some((&result, others)) = data.results.split_first() else {
                 continue;
             };
+            for &other in others {
+                self.assign_group(other);
+            }
             if let Some(&early) = data.args.iter().find(|&&a| self.values[a].is_none()) {
                 return Err(internal(format!("{early} is used before it is defined")));
             }

@@ -145,6 +145,15 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::ProgramId
         | TileOp::NumPrograms
         | TileOp::Load
+        | TileOp::AtomicRmw
+        | TileOp::AtomicCas
+        | TileOp::InlinePtx
+        | TileOp::SmId
+        | TileOp::GlobalTimer
+        | TileOp::GdcWait
+        | TileOp::DevicePrint
+        | TileOp::DeviceAssert
+        | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Reduce
@@ -271,7 +280,18 @@ impl Graph {
                     self.pass(func, &data.args[1..], targets, depth);
                 }
             }
-            TileOp::Store => {
+            TileOp::InlinePtx => {
+                let results = func.dfg.insts[inst].results.clone();
+                let shape = results.first().map(|&v| func.dfg.ty(v).shape);
+                if let Some(shape) = shape.filter(|shape| !shape.is_scalar()) {
+                    let node = self.add_node(shape, Some(inst), depth);
+                    for result in results {
+                        self.of_value[result] = Some(node).into();
+                    }
+                    self.operands(func, inst, node, depth);
+                }
+            }
+            TileOp::Store | TileOp::DevicePrint | TileOp::DeviceAssert if !data.args.is_empty() => {
                 let shape = func.dfg.ty(data.args[0]).shape;
                 if !shape.is_scalar() {
                     let node = self.add_node(shape, Some(inst), depth);

@@ -29,6 +29,7 @@ use crate::ir::ops::TileOp;
 use crate::linear::named;
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
+use crate::settings::Target;
 use graph::{Graph, MAX_CANDIDATES, Need, Node};
 use pbqp::{Cost, Problem};
 use rewrite::Rewriter;
@@ -56,7 +57,7 @@ pub struct LayoutStats {
 }
 
 /// Gives every block of the function a layout. `axis` was computed for the function as it is.
-pub fn assign_layouts(func: &mut TileFunction, axis: &Axis) -> LayoutStats {
+pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> LayoutStats {
     let order = ProgramOrder::compute(func);
     let graph = Graph::build(func, &order);
     let mut assignment = Assignment {
@@ -67,7 +68,7 @@ pub fn assign_layouts(func: &mut TileFunction, axis: &Axis) -> LayoutStats {
         pending: Vec::new(),
         num_warps: func.num_warps(),
     };
-    assignment.seed(func, axis);
+    assignment.seed(func, axis, target);
     assignment.propagate();
     assignment.complete();
     let (chosen, exact) = assignment.choose(func);

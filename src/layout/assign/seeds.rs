@@ -1,4 +1,4 @@
-//! The layouts that loads and stores like.
+//! The layouts that loads, stores and atomic accesses like.
 //!
 //! Along the dimension in which addresses run on, a thread takes as many neighbours as one instruction can
 //! carry ([`Axis::vector_width`]: alignment, runs of addresses, 16 bytes, runs of the mask), unless threads
@@ -15,13 +15,16 @@ use smallvec::SmallVec;
 use super::Assignment;
 use super::cost::Access;
 use super::graph::Node;
+use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
+use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear::named;
 use crate::linear::shape::Shape;
+use crate::settings::Target;
 
 /// Largest access of one thread in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
@@ -29,7 +32,7 @@ const MAX_ACCESS_BYTES: u32 = 16;
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;
 
-/// A load or store of a block.
+/// An access to memory of a block.
 struct Memory {
     node: Node,
     shape: Shape,
@@ -39,8 +42,8 @@ struct Memory {
 }
 
 impl Assignment {
-    /// Offers loads and stores what they like.
-    pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis) {
+    /// Offers accesses to memory what they like.
+    pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         for (node, data) in &self.graph.nodes {
@@ -52,9 +55,13 @@ impl Assignment {
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
             };
-            let (memory, access) = self.look_at(func, axis, node, ptr, mask);
-            let inst = data.inst.map(|inst| func.dfg.insts[inst].op);
-            let is_store = inst == Some(TileOp::Store);
+            let op = data.inst.map(|inst| func.dfg.insts[inst].op);
+            let most = match data.inst {
+                Some(inst) => widest_access(func, inst, target),
+                None => MAX_ACCESS_BYTES,
+            };
+            let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
+            let is_store = op != Some(TileOp::Load);
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
         }
@@ -80,8 +87,8 @@ impl Assignment {
         func: &TileFunction,
         axis: &Axis,
         node: Node,
-        ptr: Value,
-        mask: Option<Value>,
+        (ptr, mask): (Value, Option<Value>),
+        most: u32,
     ) -> (Memory, Access) {
         let shape = func.dfg.ty(ptr).shape;
         let mut order: DimOrder = (0..shape.rank()).rev().collect();
@@ -91,7 +98,7 @@ impl Assignment {
             .collect();
         order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
-        let vector = axis.vector_width(func, ptr, mask, dim, MAX_ACCESS_BYTES) as u32;
+        let vector = axis.vector_width(func, ptr, mask, dim, most) as u32;
         let threads = 32 * u64::from(self.num_warps);
         let share = (shape.elements() as u64 / threads).max(1);
         let access = Access {
@@ -147,13 +154,28 @@ fn run_of(func: &TileFunction, axis: &Axis, ptr: Value, dim: usize) -> u8 {
     }
 }
 
-/// Pointers and mask of a load or store.
+/// Pointers and mask of an access to memory.
 fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
     let data = &func.dfg.insts[inst];
     match data.op {
         TileOp::Load => Some((data.args[0], data.args.get(1).copied())),
-        TileOp::Store => Some((data.args[0], data.args.get(2).copied())),
+        TileOp::Store | TileOp::AtomicRmw => Some((data.args[0], data.args.get(2).copied())),
+        TileOp::AtomicCas => Some((data.args[0], None)),
         _ => None,
+    }
+}
+
+/// Most bytes that one instruction of a thread accesses.
+fn widest_access(func: &TileFunction, inst: Inst, target: Target) -> u32 {
+    let data = &func.dfg.insts[inst];
+    let elem = data
+        .args
+        .first()
+        .and_then(|&ptr| func.dfg.ty(ptr).elem.pointee());
+    match (data.op, elem) {
+        (TileOp::AtomicRmw, Some(scalar)) => widest_atomic(data.rmw().copied(), scalar, target),
+        (TileOp::AtomicCas, Some(scalar)) => scalar.bytes(),
+        _ => MAX_ACCESS_BYTES,
     }
 }
 

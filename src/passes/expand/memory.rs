@@ -11,7 +11,6 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
-use crate::linear::layout::HwDim;
 
 use super::regs::{Expanded, Parts};
 use super::{Expander, Result};
@@ -26,7 +25,7 @@ pub(super) fn slot_attrs(slot: Slot, offset: u32) -> impl Iterator<Item = Attr> 
 }
 
 /// Where an access goes: base, distance in bytes, and predicate.
-type Place = (Value, i64, Option<Value>);
+pub(super) type Place = (Value, i64, Option<Value>);
 
 impl Expander<'_> {
     pub(super) fn expand_load(&mut self, inst: Inst) -> Result<Expanded> {
@@ -51,7 +50,8 @@ impl Expander<'_> {
                 reg += 1;
                 continue;
             }
-            let width = self.access_width(&pointers, mask.as_ref(), reg, ty.elem.bytes());
+            let size = ty.elem.bytes();
+            let width = self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
             let other = match &other {
                 Some(other) if place.2.is_some() => Some(self.slice(other, count, reg, width)?),
                 _ => None,
@@ -91,14 +91,7 @@ impl Expander<'_> {
         let value = self.arg(inst, 1)?;
         let attrs = self.access_attrs(inst);
 
-        let (register_copies, thread_copies) = if ty.is_scalar() {
-            (0, self.tile.num_threads() - 1)
-        } else {
-            let layout = self.layout(ty)?;
-            let lanes = layout.bits(HwDim::Lane);
-            let copies = layout.free_mask(HwDim::Lane) | layout.free_mask(HwDim::Warp) << lanes;
-            (layout.free_mask(HwDim::Register) as usize, copies)
-        };
+        let (register_copies, thread_copies) = self.copies(ty)?;
         let leader = self.leader(thread_copies)?;
         let mut preds: FxHashMap<Option<Value>, Option<Value>> = FxHashMap::default();
         let mut reg = 0;
@@ -108,7 +101,9 @@ impl Expander<'_> {
                 continue;
             }
             let (base, offset, masked) = self.place(&pointers, mask.as_ref(), reg);
-            let mut width = self.access_width(&pointers, mask.as_ref(), reg, ty.elem.bytes());
+            let size = ty.elem.bytes();
+            let mut width =
+                self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
             while width > 1 && (reg..reg + width).any(|r| r & register_copies != 0) {
                 width /= 2;
             }
@@ -165,7 +160,7 @@ impl Expander<'_> {
     }
 
     /// The mask operand register by register; none where it is absent or always true.
-    fn mask(&mut self, inst: Inst, index: usize, count: usize) -> Result<Option<Parts>> {
+    pub(super) fn mask(&mut self, inst: Inst, index: usize, count: usize) -> Result<Option<Parts>> {
         if self.tile.dfg.insts[inst].args.len() <= index {
             return Ok(None);
         }
@@ -189,22 +184,23 @@ impl Expander<'_> {
         })
     }
 
-    fn place(&self, pointers: &Parts, mask: Option<&Parts>, reg: usize) -> Place {
+    pub(super) fn place(&self, pointers: &Parts, mask: Option<&Parts>, reg: usize) -> Place {
         let (base, offset) = pointers.at(reg);
         (base, offset, mask.map(|m| m.at(reg).0))
     }
 
-    /// How many registers from `reg` on one access can serve.
-    fn access_width(
+    /// How many registers from `reg` on, of `bytes` each, one access of at most `most` bytes can serve.
+    pub(super) fn access_width(
         &self,
         pointers: &Parts,
         mask: Option<&Parts>,
         reg: usize,
         bytes: u32,
+        most: u32,
     ) -> usize {
         let first = self.place(pointers, mask, reg);
         let aligned = (self.bits.get(first.0) | first.1 as u64).trailing_zeros();
-        let mut width = (MAX_ACCESS_BYTES / bytes) as usize;
+        let mut width = (most / bytes) as usize;
         let follows = |i: usize| {
             let (base, offset, pred) = self.place(pointers, mask, reg + i);
             base == first.0 && pred == first.2 && offset == first.1 + i as i64 * i64::from(bytes)
@@ -223,7 +219,13 @@ impl Expander<'_> {
     }
 
     /// Elements `reg..reg + width` of a value of `count` registers.
-    fn slice(&mut self, value: &Expanded, count: usize, reg: usize, width: usize) -> Result<Value> {
+    pub(super) fn slice(
+        &mut self,
+        value: &Expanded,
+        count: usize,
+        reg: usize,
+        width: usize,
+    ) -> Result<Value> {
         match value {
             Expanded::Uniform(_) => self.pack_of(value, width),
             Expanded::Parts(parts) => {
@@ -240,7 +242,7 @@ impl Expander<'_> {
     }
 
     /// A base and a distance that fits an instruction.
-    fn address(&mut self, base: Value, offset: i64) -> Result<(Value, i32)> {
+    pub(super) fn address(&mut self, base: Value, offset: i64) -> Result<(Value, i32)> {
         match i32::try_from(offset) {
             Ok(offset) => Ok((base, offset)),
             Err(_) => Ok((self.add_offset(base, offset)?, 0)),
@@ -273,7 +275,7 @@ impl Expander<'_> {
     }
 
     /// Both predicates; none stands for true.
-    fn both(&mut self, a: Option<Value>, b: Option<Value>) -> Result<Option<Value>> {
+    pub(super) fn both(&mut self, a: Option<Value>, b: Option<Value>) -> Result<Option<Value>> {
         match (a, b) {
             (Some(a), Some(b)) => self.binary(ThreadOp::And, a, b).map(Some),
             (a, b) => Ok(a.or(b)),

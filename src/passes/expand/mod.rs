@@ -14,19 +14,23 @@
 //! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
 //! returned as an error and never panics.
 
+mod atomic;
 mod control;
 mod convert;
 mod elementwise;
 mod index;
+mod inline;
 mod known;
 mod memory;
 mod reduce;
 mod regs;
+mod report;
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use crate::compile::CompileError;
+use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
@@ -58,6 +62,19 @@ fn bug<T>(message: impl Into<String>) -> Result<T> {
     })
 }
 
+/// The values that anything uses.
+fn used_values(tile: &TileFunction) -> EntitySet<Value> {
+    let mut used = EntitySet::with_capacity(tile.dfg.values.len());
+    for block in tile.all_blocks() {
+        for &inst in tile.order.insts(block) {
+            for value in tile.dfg.uses(inst) {
+                used.insert(value);
+            }
+        }
+    }
+    used
+}
+
 /// State of an expansion.
 struct Expander<'a> {
     tile: &'a TileFunction,
@@ -68,6 +85,10 @@ struct Expander<'a> {
     body: Block,
     /// For each loop of which an attempt failed, what was still assumed of its carried values then.
     weakened: FxHashMap<Inst, Vec<control::Form>>,
+    /// Values that anything uses.
+    used: EntitySet<Value>,
+    /// Numbers of the places that write to the log.
+    sites: FxHashMap<Inst, u32>,
     state: State,
 }
 
@@ -112,6 +133,11 @@ impl<'a> Expander<'a> {
             prologue,
             body,
             weakened: FxHashMap::default(),
+            used: used_values(tile),
+            sites: (0..)
+                .zip(crate::log::sites(tile))
+                .map(|(number, (inst, _))| (inst, number))
+                .collect(),
             state: State {
                 b,
                 values: SecondaryMap::new(),
@@ -185,6 +211,22 @@ impl<'a> Expander<'a> {
                 self.b.barrier(0, threads);
                 return Ok(());
             }
+            TileOp::GdcWait if self.target.sm >= 90 => {
+                self.b.gdc_wait();
+                return Ok(());
+            }
+            TileOp::GdcLaunchDependents if self.target.sm >= 90 => {
+                self.b.gdc_launch_dependents();
+                return Ok(());
+            }
+            TileOp::GdcWait | TileOp::GdcLaunchDependents => return Ok(()),
+            TileOp::SmId => Expanded::Uniform(self.special(SpecialReg::SmId)),
+            TileOp::GlobalTimer => {
+                // Threads read at different times: one reads for all.
+                let read = self.b.global_timer();
+                let ty = self.result_type(inst)?;
+                Expanded::Uniform(self.share(read, ty, false)?)
+            }
             TileOp::Const => self.expand_const(inst)?,
             TileOp::ProgramId | TileOp::NumPrograms => self.expand_program(inst),
             TileOp::Arange => self.expand_arange(inst)?,
@@ -196,7 +238,10 @@ impl<'a> Expander<'a> {
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
             TileOp::Load => self.expand_load(inst)?,
             TileOp::Store => return self.expand_store(inst),
+            TileOp::AtomicRmw | TileOp::AtomicCas => return self.expand_atomic(inst),
             TileOp::Reduce => return self.expand_reduce(inst),
+            TileOp::DevicePrint | TileOp::DeviceAssert => return self.expand_report(inst),
+            TileOp::InlinePtx => return self.expand_inline_ptx(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),
             TileOp::If => return self.expand_if(inst),
@@ -210,6 +255,11 @@ impl<'a> Expander<'a> {
     }
 
     // Tile-side queries.
+
+    /// Whether anything uses the value.
+    fn is_used(&self, value: Value) -> bool {
+        self.used.contains(value)
+    }
 
     fn result_type(&self, inst: Inst) -> Result<TileType> {
         match self.tile.dfg.single_result(inst) {

@@ -1,4 +1,4 @@
-//! Loads and stores whose mask is known.
+//! Accesses to memory whose mask is known.
 
 use super::{Rewrite, Simplifier};
 use crate::ir::attrs::Attrs;
@@ -42,6 +42,16 @@ pub(super) fn load_zero_elsewhere(s: &mut Simplifier<'_, '_>, inst: Inst) -> Opt
 pub(super) fn store_known_mask(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     if !mask(s, inst, 2)? {
         return Some(Rewrite::Removed);
+    }
+    s.edit.func.dfg.insts[inst].args.truncate(2);
+    Some(Rewrite::Updated)
+}
+
+/// A mask that is true everywhere goes; with one that is false everywhere nothing happens and the results are 0.
+pub(super) fn atomic_known_mask(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    if !mask(s, inst, 2)? {
+        let ty = s.result_ty(inst);
+        return Some(Rewrite::Value(s.constant(0, ty)));
     }
     s.edit.func.dfg.insts[inst].args.truncate(2);
     Some(Rewrite::Updated)

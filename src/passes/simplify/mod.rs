@@ -149,6 +149,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         ],
         TileOp::Load => &[memory::load_known_mask, memory::load_zero_elsewhere],
         TileOp::Store => &[memory::store_known_mask],
+        TileOp::AtomicRmw => &[memory::atomic_known_mask],
         TileOp::Const
         | TileOp::Arange
         | TileOp::ProgramId
@@ -157,6 +158,14 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::AssumeMultiple
         | TileOp::AssumeContiguous
         | TileOp::AssumeConstant
+        | TileOp::AtomicCas
+        | TileOp::InlinePtx
+        | TileOp::SmId
+        | TileOp::GlobalTimer
+        | TileOp::GdcWait
+        | TileOp::DevicePrint
+        | TileOp::DeviceAssert
+        | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Reduce
         | TileOp::For

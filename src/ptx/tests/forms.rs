@@ -557,18 +557,29 @@ fn modifiers_of_accesses() {
             "7.4"
         };
         assert!(ptx.starts_with(&format!(".version {version}\n")), "{ptx}");
+        // From sm_80 on the L2 cache hears of priorities as well.
+        let hint = if target.sm < 80 {
+            ""
+        } else {
+            ".L2::cache_hint"
+        };
+        let priorities = [
+            format!("ld.global.L1::evict_first{hint}.v4.b32"),
+            format!("ld.global.L1::evict_last{hint}.v4.b32"),
+            format!("st.global.L1::evict_first{hint}.v4.b32"),
+        ];
+        for text in &priorities {
+            assert!(ptx.contains(text), "{text} is missing:\n{ptx}");
+        }
         for text in [
             "ld.global.ca.v4.b32",
             "ld.global.cg.v4.b32",
             "ld.global.cs.v4.b32",
             "ld.global.cv.v4.b32",
-            "ld.global.L1::evict_first.v4.b32",
-            "ld.global.L1::evict_last.v4.b32",
             "ld.volatile.global.v4.b32",
             "st.global.wb.v4.b32",
             "st.global.wt.v4.b32",
             "st.global.cs.v4.b32",
-            "st.global.L1::evict_first.v4.b32",
             "bar.sync 3, 32;",
         ] {
             assert!(ptx.contains(text), "{text} is missing:\n{ptx}");

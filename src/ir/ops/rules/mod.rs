@@ -7,8 +7,9 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::{Opcode, TypeRule};
-use crate::ir::attrs::{Attr, AttrKind, Attrs};
+use crate::ir::attrs::{Attr, AttrKind, Attrs, RmwOp};
 use crate::ir::entities::Value;
+use crate::ir::inline::{self, Constraints};
 use crate::ir::level::Level;
 use crate::ir::types::{Elem, Scalar, ValueType};
 
@@ -219,6 +220,90 @@ fn is_wide_int(s: Scalar) -> bool {
     s.is_int() && s != Scalar::I1
 }
 
+/// Operands and stated results of one extent, and texts that fit them.
+fn inline_ptx<L: Level>(operands: &Operands<'_, L>) -> Result<Types<L>, TypeError> {
+    let (args, given) = (operands.args, operands.given);
+    let Some(&first) = given.first() else {
+        return Err(bad_result(operands, "one or more stated types"));
+    };
+    let fits = |t: &L::Type| !matches!(t.elem(), Elem::I1 | Elem::Token) && t.same_extent(&first);
+    let expected = format!("numbers of 8 bits or more, or pointers, of the extent of {first}");
+    if let Some(i) = args.iter().position(|t| !fits(t)) {
+        return Err(bad_operand(operands, i, expected));
+    }
+    if !given.iter().all(fits) {
+        return Err(bad_result(operands, expected));
+    }
+    let pack = u32::from(operands.pack().copied().unwrap_or(1));
+    if !pack.is_power_of_two() || pack > 32 || !first.is_multiple_of(pack) {
+        let problem = "must be a power of two up to 32 that divides the elements of a thread";
+        return Err(bad_attribute(AttrKind::Pack, problem));
+    }
+    let text = operands.constraints().map_or("", |text| text);
+    let constraints =
+        Constraints::parse(text).map_err(|e| bad_attribute(AttrKind::Constraints, e))?;
+    let check = |what: &str, types: &[L::Type], registers: &[u32]| {
+        let takes = |t: &L::Type| {
+            let (count, bits) = inline::registers(t.elem().bits(), pack);
+            std::iter::repeat_n(bits, count as usize)
+        };
+        let wanted: Vec<u32> = types.iter().flat_map(takes).collect();
+        if wanted.len() != registers.len() {
+            let (wanted, found) = (wanted.len(), registers.len());
+            let problem = format!("names {found} registers of {what}, there are {wanted}");
+            return Err(bad_attribute(AttrKind::Constraints, problem));
+        }
+        match wanted.iter().zip(registers).position(|(w, r)| w > r) {
+            Some(i) => Err(bad_attribute(
+                AttrKind::Constraints,
+                format!("gives {what} {i} fewer bits than the {} it has", wanted[i]),
+            )),
+            None => Ok(()),
+        }
+    };
+    check("results", given, &constraints.outputs)?;
+    check("operands", args, &constraints.inputs)?;
+    let count = constraints.outputs.len() + constraints.inputs.len();
+    let template = operands.ptx().map_or("", |text| text);
+    inline::pieces(template, count).map_err(|e| bad_attribute(AttrKind::Ptx, e))?;
+    Ok(given.into())
+}
+
+/// Whether elements of the type can be combined in one step; else what `rmw` takes.
+pub(crate) fn rmw_takes(rmw: RmwOp, elem: Elem) -> Result<(), &'static str> {
+    let (fits, expected) = match rmw {
+        RmwOp::Fadd => (
+            elem.is_float() && elem.bits() > 8,
+            "f16, bf16, f32 or f64 for `rmw = fadd`",
+        ),
+        RmwOp::Xchg => (
+            elem.scalar().is_some() && elem.bits() >= 32,
+            "i32, i64, f32 or f64 for `rmw = xchg`",
+        ),
+        RmwOp::Add
+        | RmwOp::Smax
+        | RmwOp::Smin
+        | RmwOp::Umax
+        | RmwOp::Umin
+        | RmwOp::And
+        | RmwOp::Or
+        | RmwOp::Xor => (
+            matches!(elem, Elem::I32 | Elem::I64),
+            "i32 or i64 for this `rmw`",
+        ),
+    };
+    if fits { Ok(()) } else { Err(expected) }
+}
+
+/// Whether elements of the type can be compared and exchanged in one step; else what can be.
+pub(crate) fn cas_takes(elem: Elem) -> Result<(), &'static str> {
+    if elem.scalar().is_some() && elem.bits() >= 16 {
+        Ok(())
+    } else {
+        Err("numbers of 16, 32 or 64 bits")
+    }
+}
+
 /// The rules that hold at both levels; none for a rule of one level alone.
 pub(crate) fn shared<L: Level>(
     rule: TypeRule,
@@ -338,6 +423,20 @@ pub(crate) fn shared<L: Level>(
                 Ok(smallvec![args[0]])
             }
         }
+        TypeRule::InlinePtx => inline_ptx(operands),
+        TypeRule::I64Scalar => Ok(smallvec![L::Type::from_elem(Elem::I64)]),
+        // Numbers or pointers, or nothing.
+        TypeRule::Print => match args.first() {
+            Some(ty) if ty.elem() == Elem::Token => {
+                Err(bad_operand(operands, 0, "numbers or pointers"))
+            }
+            _ => Ok(smallvec![]),
+        },
+        // Truth values.
+        TypeRule::Assert => match args[0].elem() {
+            Elem::I1 => Ok(smallvec![]),
+            _ => Err(bad_operand(operands, 0, "i1")),
+        },
         TypeRule::NoResult => Ok(smallvec![]),
         _ => return None,
     })

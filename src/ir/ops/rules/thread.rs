@@ -3,9 +3,10 @@
 use smallvec::smallvec;
 
 use super::{
-    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, given_one, shared,
+    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, cas_takes, given_one,
+    rmw_takes, shared,
 };
-use crate::ir::attrs::{AttrKind, Attrs};
+use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
@@ -53,6 +54,14 @@ pub(crate) fn result_types(
                 _ => Err(bad_result(operands, "a pointer to shared memory")),
             }
         }
+        // A stated pointer to device memory.
+        TypeRule::LogAddr => {
+            let ty = given_one(operands)?;
+            match ty.elem {
+                Elem::Ptr(_, AddressSpace::Global) if ty.count == 1 => Ok(smallvec![ty]),
+                _ => Err(bad_result(operands, "a pointer to device memory")),
+            }
+        }
         // One pointer, a truth value, and a fallback of the stated type; 1 to 16 bytes.
         TypeRule::Ld => {
             let ty = given_one(operands)?;
@@ -64,6 +73,31 @@ pub(crate) fn result_types(
         }
         // One pointer, what is written, and a truth value; 1 to 16 bytes.
         TypeRule::St => access(operands, 2, args[1]).map(|()| smallvec![]),
+        // One pointer to device memory, elements that `rmw` takes (several only for sums of floats up to 32 bits), a truth
+        // value; what the elements were results.
+        TypeRule::Atom => {
+            access(operands, 2, args[1])?;
+            in_device_memory(operands)?;
+            let rmw = operands.rmw().copied().unwrap_or(RmwOp::Add);
+            rmw_takes(rmw, args[1].elem).map_err(|e| bad_operand(operands, 1, e))?;
+            if args[1].count > 1 && (rmw != RmwOp::Fadd || args[1].elem.bits() > 32) {
+                return Err(bad_operand(operands, 1, "one element"));
+            }
+            Ok(smallvec![args[1]])
+        }
+        // One pointer to device memory, twice one element of 16 bits or more, a truth value.
+        TypeRule::AtomCas => {
+            access(operands, 3, args[1])?;
+            in_device_memory(operands)?;
+            cas_takes(args[1].elem).map_err(|e| bad_operand(operands, 1, e))?;
+            if args[1].count > 1 {
+                return Err(bad_operand(operands, 1, "one element"));
+            }
+            if args[2] != args[1] {
+                return Err(bad_operand(operands, 2, args[1].to_string()));
+            }
+            Ok(smallvec![args[1]])
+        }
         // A number (not a truth value) of any count, and for the indexed form the lane.
         TypeRule::Shuffle => {
             if args[0].elem == Elem::I1 || args[0].elem.scalar().is_none() {
@@ -87,6 +121,14 @@ pub(crate) fn result_types(
             }
         }
         _ => Err(bad_result(operands, "of an op of this level")),
+    }
+}
+
+/// Operand 1 points to device memory.
+fn in_device_memory(operands: &Operands<'_, Thread>) -> Result<(), TypeError> {
+    match operands.args[0].elem {
+        Elem::Ptr(_, AddressSpace::Global) => Ok(()),
+        _ => Err(bad_operand(operands, 0, "a pointer to device memory")),
     }
 }
 

@@ -3,9 +3,10 @@
 use smallvec::smallvec;
 
 use super::{
-    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, given_one, shared,
+    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, cas_takes, given_one,
+    rmw_takes, shared,
 };
-use crate::ir::attrs::{AttrKind, Attrs};
+use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, TileType, ValueType};
@@ -120,6 +121,25 @@ pub(crate) fn result_types(
                 return Err(bad_operand(operands, 1, value.to_string()));
             }
             mask_fits(operands, 2).map(|()| smallvec![])
+        }
+        // Pointers, elements of the extent that `rmw` takes, then truth values; what the elements were results.
+        TypeRule::AtomicRmw => {
+            let value = pointed_to(operands)?;
+            if args[1] != value {
+                return Err(bad_operand(operands, 1, value.to_string()));
+            }
+            let rmw = operands.rmw().copied().unwrap_or(RmwOp::Add);
+            rmw_takes(rmw, value.elem).map_err(|e| bad_operand(operands, 1, e))?;
+            mask_fits(operands, 2).map(|()| smallvec![value])
+        }
+        // Pointers, and twice elements of the extent of 16 bits or more.
+        TypeRule::AtomicCas => {
+            let value = pointed_to(operands)?;
+            if let Some(i) = args[1..].iter().position(|&t| t != value) {
+                return Err(bad_operand(operands, 1 + i, value.to_string()));
+            }
+            cas_takes(value.elem).map_err(|e| bad_operand(operands, 1, e))?;
+            Ok(smallvec![value])
         }
         TypeRule::Reduce => reduce(operands),
         // Three integers of one type, i32 or i64; the carried values are the results.

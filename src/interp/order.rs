@@ -1,0 +1,290 @@
+//! Who touched which byte, and what orders that: the interpreter's search for races.
+//!
+//! Programs run one after the other, so time is one counter, the *epoch*: it grows with each barrier, each
+//! scalar atomic op that orders, and each program. What a program did in epochs before `t` is known to another once
+//! that one acquired `t`: releases leave what a program knows at the element of the atomic op, acquires take it from
+//! there. An access races with an earlier one of another program, one of them a store, unless that is known, or
+//! both are atomic. The method is that of vector clocks with one entry for each program met.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::error::{InterpErrorKind, OtherProgram};
+use crate::ir::attrs::MemOrder;
+
+/// How an element is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A plain load.
+    Read,
+    /// A plain store.
+    Write,
+    /// A volatile load.
+    StrongRead,
+    /// An atomic step.
+    Atomic,
+}
+
+/// Stands for more than one reader.
+const SEVERAL: u32 = u32::MAX;
+
+/// Accesses of an element.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) kind: Kind,
+    /// The first byte's place in its buffer.
+    pub(super) offset: usize,
+    pub(super) bytes: usize,
+    /// Whether a store leaves what is there.
+    pub(super) equal: bool,
+}
+
+/// Bytes whose records are made together, when one of them is touched first.
+const PAGE: usize = 4096;
+
+/// The records of a buffer's bytes.
+#[derive(Clone, Debug)]
+struct Pages(Vec<Option<Box<[Touched; PAGE]>>>);
+
+impl Pages {
+    fn at(&mut self, offset: usize) -> &mut Touched {
+        let page = &mut self.0[offset / PAGE];
+        let page = page.get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
+        &mut page[offset % PAGE]
+    }
+}
+
+/// Whose accesses a byte has seen, as program number plus one; 0 is nobody.
+#[derive(Clone, Copy, Debug, Default)]
+struct Touched {
+    writer: u32,
+    /// The epoch of the last plain store.
+    written_in: u32,
+    reader: u32,
+    /// The epoch of the reader's last plain load.
+    read_in: u32,
+    /// Whether [`Order::strong`] has an entry.
+    strong: bool,
+}
+
+/// The last atomic or volatile access of a program.
+#[derive(Clone, Copy, Debug)]
+struct Strong {
+    program: u32,
+    epoch: u32,
+    /// The epoch as far as other programs are concerned: a release makes its own step known too.
+    time: u32,
+    wrote: bool,
+}
+
+/// For each program met, the epoch before which everything it did is known.
+type Known = FxHashMap<u32, u32>;
+
+fn join(into: &mut Known, more: &Known) {
+    for (&program, &time) in more {
+        let known = into.entry(program).or_default();
+        *known = time.max(*known);
+    }
+}
+
+/// Programs that read a byte, each with the epoch of its last load.
+type Readers = SmallVec<[(u32, u32); 2]>;
+
+/// A byte: its buffer's number and its offset.
+type Byte = (usize, usize);
+
+/// The record of a launch.
+#[derive(Debug)]
+pub(super) struct Order {
+    /// One per buffer.
+    touched: Vec<Pages>,
+    /// Whether two stores of one value are reported as well.
+    report_equal_writes: bool,
+    /// All readers of bytes that several programs read, if atomic ops may order them.
+    readers: Option<FxHashMap<Byte, Readers>>,
+    strong: FxHashMap<Byte, SmallVec<[Strong; 2]>>,
+    released: FxHashMap<Byte, Known>,
+    /// Number of the running program plus one.
+    program: u32,
+    epoch: u32,
+    known: Known,
+    /// What becomes known at the next barrier.
+    acquired: Known,
+}
+
+impl Order {
+    /// A record for buffers of these sizes; `atomics` says whether the kernel has atomic ops.
+    pub(super) fn new(sizes: &[usize], atomics: bool, report_equal_writes: bool) -> Order {
+        let pages = |bytes: &usize| Pages(vec![None; bytes.div_ceil(PAGE)]);
+        Order {
+            touched: sizes.iter().map(pages).collect(),
+            report_equal_writes,
+            readers: atomics.then(FxHashMap::default),
+            strong: FxHashMap::default(),
+            released: FxHashMap::default(),
+            program: 0,
+            epoch: 1,
+            known: Known::default(),
+            acquired: Known::default(),
+        }
+    }
+
+    /// Says that the accesses that follow are those of program number `number`.
+    pub(super) fn enter_program(&mut self, number: u32) {
+        self.program = number.wrapping_add(1);
+        self.epoch = self.epoch.wrapping_add(1);
+        self.known.clear();
+        self.acquired.clear();
+    }
+
+    /// The program's accesses up to here come before those that follow.
+    pub(super) fn barrier(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
+        join(&mut self.known, &self.acquired);
+        self.acquired.clear();
+    }
+
+    /// An atomic step on the element at `byte` orders what its op says; `is_scalar` is whether it speaks for the
+    /// program as a whole.
+    pub(super) fn synchronise(&mut self, byte: Byte, sem: MemOrder, is_scalar: bool) {
+        if sem.acquires()
+            && let Some(released) = self.released.get(&byte)
+        {
+            let into = if is_scalar {
+                &mut self.known
+            } else {
+                &mut self.acquired
+            };
+            join(into, released);
+        }
+        if sem.releases() {
+            let released = self.released.entry(byte).or_default();
+            join(released, &self.known);
+            let time = self.epoch + u32::from(is_scalar);
+            released.insert(self.program, time);
+            let own = self.strong.get_mut(&byte).into_iter().flatten();
+            for entry in own.filter(|entry| entry.program == self.program) {
+                entry.time = time - 1;
+            }
+        }
+    }
+
+    /// Records an access to the buffer `(number, start)`; reports another program's that it races with, and one of the
+    /// same program that no barrier separates from it. Two stores of one value do each other no harm.
+    pub(super) fn touch(
+        &mut self,
+        (buffer, start): (usize, u64),
+        access: Access,
+    ) -> Result<(), InterpErrorKind> {
+        let kind = access.kind;
+        let harmless = access.equal && !self.report_equal_writes;
+        for at in access.offset..access.offset + access.bytes {
+            let mut byte = *self.touched[buffer].at(at);
+            if harmless {
+                // As if nobody had stored it yet.
+                (byte.writer, byte.written_in) = (0, 0);
+            }
+            let writes = matches!(kind, Kind::Write | Kind::Atomic);
+            if let Some((other, other_writes)) = self.raced(byte, (buffer, at), kind) {
+                return Err(InterpErrorKind::Race {
+                    address: start + at as u64,
+                    writes,
+                    other,
+                    other_writes,
+                });
+            }
+            if self.is_unordered(byte, (buffer, at), kind) {
+                return Err(InterpErrorKind::Unordered {
+                    address: start + at as u64,
+                    writes,
+                });
+            }
+            self.record(byte, (buffer, at), kind);
+        }
+        Ok(())
+    }
+
+    /// Whether an access of another program races with one of this one.
+    fn races(&self, program: u32, epoch: u32) -> bool {
+        let is_known = |program| self.known.get(&program).is_some_and(|&t| epoch < t);
+        program != 0 && program != self.program && !is_known(program)
+    }
+
+    /// Who raced with an access, and whether by a store.
+    fn raced(&self, byte: Touched, place: Byte, kind: Kind) -> Option<(OtherProgram, bool)> {
+        if self.races(byte.writer, byte.written_in) {
+            return Some((OtherProgram::One(byte.writer - 1), true));
+        }
+        if matches!(kind, Kind::Write | Kind::Atomic) {
+            let all = self.readers.as_ref().and_then(|all| all.get(&place));
+            let raced = match (byte.reader, all) {
+                (SEVERAL, Some(all)) => all.iter().any(|&(p, epoch)| self.races(p, epoch)),
+                (SEVERAL, None) => true,
+                (one, _) => self.races(one, byte.read_in),
+            };
+            if raced {
+                let other = match byte.reader {
+                    SEVERAL => OtherProgram::Several,
+                    one => OtherProgram::One(one - 1),
+                };
+                return Some((other, false));
+            }
+        }
+        if byte.strong && matches!(kind, Kind::Read | Kind::Write) {
+            let entries = self.strong.get(&place).into_iter().flatten();
+            let mut raced = entries.filter(|e| self.races(e.program, e.time));
+            let raced = raced.find(|e| e.wrote || kind == Kind::Write);
+            return raced.map(|e| (OtherProgram::One(e.program - 1), e.wrote));
+        }
+        None
+    }
+
+    /// Whether an earlier access of the program is not ordered with this one.
+    fn is_unordered(&self, byte: Touched, place: Byte, kind: Kind) -> bool {
+        let own_step = |e: &Strong| e.program == self.program && e.epoch == self.epoch && e.wrote;
+        let is_plain = matches!(kind, Kind::Read | Kind::Write);
+        byte.writer == self.program && byte.written_in == self.epoch
+            || byte.strong
+                && is_plain
+                && self.strong.get(&place).into_iter().flatten().any(own_step)
+    }
+
+    fn record(&mut self, mut byte: Touched, place: Byte, kind: Kind) {
+        let me = (self.program, self.epoch);
+        match kind {
+            Kind::Write => (byte.writer, byte.written_in) = me,
+            Kind::Read => {
+                let alone = byte.reader != SEVERAL && !self.races(byte.reader, byte.read_in);
+                if alone {
+                    (byte.reader, byte.read_in) = me;
+                } else if let Some(readers) = &mut self.readers {
+                    let all = readers.entry(place).or_default();
+                    if byte.reader != SEVERAL {
+                        all.clear();
+                        all.push((byte.reader, byte.read_in));
+                    }
+                    all.retain(|&mut (program, _)| program != me.0);
+                    all.push(me);
+                    byte.reader = SEVERAL;
+                } else {
+                    byte.reader = SEVERAL;
+                }
+            }
+            Kind::StrongRead | Kind::Atomic => {
+                byte.strong = true;
+                let entries = self.strong.entry(place).or_default();
+                let wrote = entries
+                    .iter()
+                    .any(|e| e.program == me.0 && e.epoch == me.1 && e.wrote);
+                entries.retain(|e| e.program != me.0);
+                entries.push(Strong {
+                    program: me.0,
+                    epoch: me.1,
+                    time: me.1,
+                    wrote: wrote || kind == Kind::Atomic,
+                });
+            }
+        }
+        *self.touched[place.0].at(place.1) = byte;
+    }
+}

@@ -1,0 +1,55 @@
+//! Ops that ask the machine for something: the interpreter answers within what the IR leaves open, or names the op.
+
+use super::{Memory, finish, launch, pointer};
+use crate::interp::{Arg, InterpErrorKind};
+use crate::ir::attrs::{Flag, make};
+use crate::ir::builder::TileBuilder;
+use crate::ir::ops::TileOp;
+use crate::ir::types::Scalar::{I32, I64};
+use crate::ir::types::{Elem, TileType};
+
+pub(super) const OPS: &[TileOp] = &[
+    TileOp::InlinePtx,
+    TileOp::SmId,
+    TileOp::GlobalTimer,
+    TileOp::GdcWait,
+    TileOp::GdcLaunchDependents,
+];
+
+#[test]
+fn inline_ptx_is_named() {
+    let mut b = TileBuilder::new("k", 1);
+    let texts = ("mov.u32 $0, 1;", "=r");
+    b.inline_ptx(&[], texts, 1, &[TileType::scalar(Elem::I32)]);
+    b.with(make::pure(Flag));
+    let func = finish(b);
+    let result = launch(&func, &[], &mut Memory::new()).map_err(|error| error.to_string());
+    let message = "program (0, 0, 0), inst0 (inline_ptx): `inline_ptx` cannot be interpreted";
+    assert_eq!(result, Err(message.to_owned()));
+    let kind = InterpErrorKind::NotExecutable("inline_ptx");
+    assert!(message.ends_with(&kind.to_string()));
+}
+
+#[test]
+fn time_goes_on_and_the_processor_exists() {
+    let mut b = TileBuilder::new("k", 1);
+    let sm = b.param("sm", pointer(I32));
+    let times = b.param("times", pointer(I64));
+    b.gdc_wait();
+    let id = b.sm_id();
+    b.store(sm, id, None);
+    let one = b.const_bits(1, TileType::scalar(Elem::I64));
+    let second = b.addptr(times, one);
+    for place in [times, second] {
+        let time = b.global_timer();
+        b.store(place, time, None);
+    }
+    b.gdc_launch_dependents();
+    let func = finish(b);
+    let mut memory = Memory::new();
+    let (sm, times) = (memory.alloc(4), memory.alloc(16));
+    launch(&func, &[Arg::Ptr(sm), Arg::Ptr(times)], &mut memory).expect("nothing is undefined");
+    assert_eq!(memory.read(sm, 4), Ok(&[0; 4][..]));
+    let read = |at| memory.read(at, 8).expect("stored").to_vec();
+    assert!(read(times) < read(times + 8));
+}
