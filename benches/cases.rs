@@ -90,11 +90,11 @@ impl Case {
     }
 }
 
-/// Warps from 1 to 32 that give each thread 1 to 64 elements of a row.
+/// Warps from 1 to 32 that give each thread 1 to 128 elements of a row.
 fn row_configs(cols: u64) -> Vec<(u64, u32)> {
     let block = cols.next_power_of_two();
     let warps = [1u32, 2, 4, 8, 16, 32].into_iter();
-    let fits = |w: &u32| (1..=64).contains(&(block / (32 * u64::from(*w))));
+    let fits = |w: &u32| (1..=128).contains(&(block / (32 * u64::from(*w))));
     warps.filter(fits).map(|w| (block, w)).collect()
 }
 
