@@ -113,6 +113,8 @@ macro_rules! for_each_ptx {
             Sqrt "sqrt.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
             /// Reciprocal.
             Rcp "rcp.approx.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Reciprocal; subnormal numbers count as 0.
+            RcpFtz "rcp.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
 
             /// Comparison.
             Setp "setp.{m}.{t}" (def P, imm T, imm T) sm 0 ptx 6 0, Compare;

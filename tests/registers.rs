@@ -16,11 +16,10 @@ mod ptxas;
 
 use kernels::Config;
 
-/// The goal is nine of ten. With ptxas 13.0 these are 58 of 68: what is missed are layer norms and one softmax of many
-/// elements a thread, whose pressure ptxas lowers by another order of instructions, and all of them are predicted too
-/// high. The bound keeps what is reached.
+/// Nine of ten, as for the kernels of `tests/ptxas.rs`. With ptxas 12.8 and 13.0 these are 63 of 68: what is missed are
+/// softmaxes and layer norms of 32 and 64 elements a thread, which ptxas spreads further.
 #[test]
-fn four_of_five_predictions_are_within_eight() {
+fn nine_of_ten_predictions_are_within_eight() {
     let mut found = Vec::new();
     for (block, warps) in [(512, 4), (1024, 4), (2048, 8), (2048, 4)] {
         found.push(("add", block, warps));
@@ -67,7 +66,7 @@ fn four_of_five_predictions_are_within_eight() {
         }
     }
     assert!(
-        n_all * 4 <= n_close * 5,
+        n_all * 9 <= n_close * 10,
         "{n_close} of {n_all} are close:\n{report}"
     );
 }

@@ -269,6 +269,11 @@ pub(super) fn rcp(x: f32) -> f32 {
     num::rcp(x, Rounding::NearestEven)
 }
 
+/// The reciprocal without subnormal numbers.
+pub(super) fn rcp_ftz(x: f32) -> f32 {
+    num::ftz(rcp(num::ftz(x)))
+}
+
 /// Rounds to an integral number of the same format.
 pub(super) fn integral(rounding: Rounding) -> impl Fn(Scalar, u64) -> u64 {
     move |s, x| {

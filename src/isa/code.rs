@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use cranelift_entity::EntitySet;
+
 use super::inst::{Arg, MInst};
 use super::reg::{Registers, Unit, View};
 use crate::ir::dfg::SourceLoc;
@@ -75,6 +77,12 @@ pub(crate) struct Code {
     pub(crate) edge_args: Vec<Arg>,
     /// Blocks, entry first.
     pub(crate) blocks: Vec<CodeBlock>,
+    /// Registers that a load writes and one instruction of the block reads.
+    pub(crate) loaded_once: EntitySet<Unit>,
+    /// Parameters of the kernel.
+    pub(crate) params: EntitySet<Unit>,
+    /// Most 32-bit registers live within a block before it was ordered by consumer; none if it was not.
+    pub(crate) width: Option<u32>,
 }
 
 impl Code {

@@ -6,4 +6,5 @@
 pub(crate) mod code;
 pub(crate) mod inst;
 pub(crate) mod lower;
+pub(crate) mod order;
 pub(crate) mod reg;

@@ -120,6 +120,27 @@ impl Registers {
         group
     }
 
+    /// Makes each unit of a group a group of its own. The group stays as one without units.
+    pub(crate) fn dissolve(&mut self, group: Group) {
+        let GroupData {
+            class,
+            first,
+            count,
+        } = self.groups[group];
+        if count < 2 {
+            return;
+        }
+        self.groups[group].count = 0;
+        for i in 0..u32::from(count) {
+            let unit = Unit::from_u32(first.as_u32() + i);
+            self.owner[unit] = self.groups.push(GroupData {
+                class,
+                first: unit,
+                count: 1,
+            });
+        }
+    }
+
     /// The group of a unit.
     pub(crate) fn group_of(&self, unit: Unit) -> Group {
         self.owner[unit]

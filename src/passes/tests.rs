@@ -52,7 +52,7 @@ fn row_kernels_are_converted_nowhere_and_transposes_once() {
 fn softmax_divides_once() {
     let (func, _) = optimized(&softmax(1024), Target::SM_80);
     assert!(all(&func, TileOp::Fdiv).is_empty() && all(&func, TileOp::Exp).is_empty());
-    let rcp = all(&func, TileOp::Rcp);
+    let rcp = all(&func, TileOp::RcpFtz);
     assert_eq!(rcp.len(), 1);
     let argument = func.dfg.insts[rcp[0]].args[0];
     assert!(func.dfg.ty(argument).is_scalar());

@@ -2,7 +2,7 @@
 
 use crate::compile::CompileError;
 use crate::ir::function::ThreadFunction;
-use crate::isa::lower;
+use crate::isa::{lower, order};
 use crate::regalloc;
 use crate::settings::{Options, PtxVersion, Target};
 
@@ -43,7 +43,8 @@ pub fn emit(
     target: Target,
     options: &Options,
 ) -> Result<(String, PtxVersion, Stats), CompileError> {
-    let code = lower::lower(func, target)?;
+    let mut code = lower::lower(func, target)?;
+    order::order(&mut code);
     let program = program::CodeProgram(&code);
     let allocation = regalloc::allocate(&program);
     if options.verify_passes {

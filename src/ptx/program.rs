@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::isa::code::{Code, End};
 use crate::isa::inst::{Arg, Form, Place, Ptx};
 use crate::isa::reg::{Registers, Touch, Unit, View};
-use crate::regalloc::{Input, Program};
+use crate::regalloc::{Ease, Input, Program};
 
 /// A kernel to allocate registers for.
 pub(crate) struct CodeProgram<'a>(pub(crate) &'a Code);
@@ -21,6 +21,18 @@ impl Program for CodeProgram<'_> {
 
     fn insts(&self, block: usize) -> Range<usize> {
         self.0.blocks[block].insts.clone()
+    }
+
+    fn ease(&self, unit: Unit) -> Ease {
+        match unit {
+            _ if self.0.loaded_once.contains(unit) => Ease::LoadedOnce,
+            _ if self.0.params.contains(unit) => Ease::Param,
+            _ => Ease::None,
+        }
+    }
+
+    fn width(&self) -> Option<u32> {
+        self.0.width
     }
 
     fn visit(&self, inst: usize, visit: impl FnMut(Unit, Touch)) {

@@ -8,7 +8,7 @@
 //! where it reads, and `2s + 1`, where it writes. A range is half open. Parameters are written at the start of
 //! their block, arguments of a jump are read at its end.
 
-use super::{Input, Program};
+use super::{Ease, Input, Program};
 use crate::isa::reg::{Group, RegClass, Touch, Unit};
 
 /// A stretch of points, half open.
@@ -32,6 +32,8 @@ pub(crate) struct Liveness {
     pub(crate) peak: [u32; 4],
     /// Most 32-bit registers live at one place.
     pub(crate) peak_words: u32,
+    /// The same, where of what is loaded and read once a quarter counts, and parameters do not.
+    pub(crate) light_words: u32,
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
 }
@@ -81,6 +83,8 @@ impl Liveness {
             end: vec![0; regs.groups.len()],
             found: Vec::new(),
             counts: [0; 4],
+            loaded_once: 0,
+            params: 0,
             result: Liveness {
                 keep_until: vec![0; regs.groups.len()],
                 ..Liveness::default()
@@ -175,6 +179,10 @@ struct Scan {
     end: Vec<u32>,
     found: Vec<(Group, LiveRange)>,
     counts: [u32; 4],
+    /// 32-bit registers that were loaded and are read once.
+    loaded_once: u32,
+    /// 32-bit registers of parameters.
+    params: u32,
     result: Liveness,
 }
 
@@ -264,7 +272,11 @@ impl Scan {
         for (peak, count) in self.result.peak.iter_mut().zip(self.counts) {
             *peak = (*peak).max(count);
         }
-        self.result.peak_words = self.result.peak_words.max(self.words());
+        let words = self.words();
+        // Of the loads that can wait a quarter is in flight.
+        let light = words - self.loaded_once * 3 / 4 - self.params;
+        self.result.peak_words = self.result.peak_words.max(words);
+        self.result.light_words = self.result.light_words.max(light);
     }
 
     /// A unit is live before `end`.
@@ -275,7 +287,13 @@ impl Scan {
         }
         self.live[i / 64] |= 1 << (i % 64);
         let group = program.regs().group_of(unit);
-        self.counts[program.regs().groups[group].class.index()] += 1;
+        let class = program.regs().groups[group].class;
+        self.counts[class.index()] += 1;
+        match program.ease(unit) {
+            Ease::None => {}
+            Ease::LoadedOnce => self.loaded_once += class.words(),
+            Ease::Param => self.params += class.words(),
+        }
         let g = group.as_u32() as usize;
         if self.n_live[g] == 0 {
             self.end[g] = end;
@@ -296,7 +314,13 @@ impl Scan {
         }
         self.live[i / 64] &= !(1 << (i % 64));
         let group = program.regs().group_of(unit);
-        self.counts[program.regs().groups[group].class.index()] -= 1;
+        let class = program.regs().groups[group].class;
+        self.counts[class.index()] -= 1;
+        match program.ease(unit) {
+            Ease::None => {}
+            Ease::LoadedOnce => self.loaded_once -= class.words(),
+            Ease::Param => self.params -= class.words(),
+        }
         let g = group.as_u32() as usize;
         self.n_live[g] -= 1;
         if self.n_live[g] == 0 {

@@ -33,6 +33,17 @@ pub(crate) enum Input {
     Number(u64),
 }
 
+/// How little a register counts where the assembler makes room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ease {
+    /// It takes its place.
+    None,
+    /// It is loaded and read once, so that the load can wait.
+    LoadedOnce,
+    /// A parameter, which can be read again from constant memory.
+    Param,
+}
+
 /// A program as the allocator sees it.
 pub(crate) trait Program {
     /// Groups of units.
@@ -41,6 +52,10 @@ pub(crate) trait Program {
     fn num_blocks(&self) -> usize;
     /// Instructions of a block; the ranges of the blocks follow each other.
     fn insts(&self, block: usize) -> Range<usize>;
+    /// How little a unit counts where the assembler makes room.
+    fn ease(&self, unit: Unit) -> Ease;
+    /// Most 32-bit registers live within a block before it was ordered by consumer; none if it was not.
+    fn width(&self) -> Option<u32>;
     /// What an instruction reads and writes, reads first.
     fn visit(&self, inst: usize, visit: impl FnMut(Unit, Touch));
     /// The same in the order of the text, for the checker: the repetition, the unit, and whether it is written. A
@@ -92,18 +107,28 @@ pub(crate) struct Allocation {
     pub(crate) predicted: u32,
 }
 
-/// The registers that ptxas will use when so many 32-bit ones are live at the peak of our order.
+/// The registers that ptxas will use.
 ///
-/// A fit to ptxas 12.8 on the kernels of `tests/ptxas.rs` and `tests/registers.rs`: of the former 228 of 243 are
-/// within 8 (234 with ptxas 13.0), of the latter 58 of 68. ptxas needs some of its own, for addresses it computes early. Where about 32
-/// would do with another order of instructions, it takes that order; where more is live it needs less too, because
-/// it interleaves what we write op by op. Ordering code by consumer before allocation would bring the two together.
-fn predict(live_words: u32) -> u32 {
-    /// What ptxas adds to small kernels.
+/// It keeps the order of small kernels as far as latencies allow, adds a few registers of its own, and is seldom above 34.
+///
+/// Where code was ordered by consumer it moves between two bounds. Our order needs [`Liveness::light_words`] if the loads
+/// that can wait do so ([`Ease`]); ptxas adds what lets latencies overlap, about an eighth, and a few of its own. As long as
+/// that is little, it spreads the code instead, to as many as the old order took, but not beyond 40.
+///
+/// The constants are fitted to the kernels of `tests/ptxas.rs` and `tests/registers.rs`: 232 of 243 and 63 of 68 are
+/// within 8 of ptxas 13.0, 233 and 63 of ptxas 12.8.
+fn predict(live: &Liveness, width: Option<u32>) -> u32 {
+    /// What ptxas adds.
     const OWN: u32 = 6;
-    /// Between these its order of instructions keeps the number about the same.
-    const FLAT: [u32; 2] = [30, 46];
-    live_words.min(FLAT[0]) + OWN + live_words.saturating_sub(FLAT[1]) * 41 / 50
+    /// How many it takes for small kernels.
+    const SMALL: u32 = 34;
+    /// What it adds where it spreads code, and how far it does.
+    const SPREAD: [u32; 2] = [4, 40];
+    let Some(width) = width else {
+        return (live.peak_words + OWN).min(SMALL);
+    };
+    let tight = live.light_words + live.light_words / 8 + OWN;
+    tight.max((width + SPREAD[0]).min(SPREAD[1]))
 }
 
 /// Allocates registers.
@@ -116,7 +141,7 @@ pub(crate) fn allocate(program: &impl Program) -> Allocation {
         n_names,
         moves: Vec::with_capacity(program.num_blocks()),
         peak: live.peak,
-        predicted: predict(live.peak_words),
+        predicted: predict(&live, program.width()),
     };
     place_moves(program, &mut allocation);
     allocation

@@ -98,6 +98,7 @@ pub(super) fn transfer(
         | TileOp::Tanh
         | TileOp::Erf
         | TileOp::Rcp
+        | TileOp::RcpFtz
         | TileOp::Log2
         | TileOp::Floor
         | TileOp::Ceil

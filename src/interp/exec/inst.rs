@@ -79,6 +79,7 @@ impl<'a> Machine<'a> {
             TileOp::Tanh => self.approx(data, float::tanh)?,
             TileOp::Erf => self.approx(data, float::erf32)?,
             TileOp::Rcp => self.approx(data, float::rcp)?,
+            TileOp::RcpFtz => self.approx(data, float::rcp_ftz)?,
             TileOp::Log2 => self.approx(data, float::log2)?,
             TileOp::Floor => self.float1(data, float::integral(Rounding::Down))?,
             TileOp::Ceil => self.float1(data, float::integral(Rounding::Up))?,

@@ -28,6 +28,7 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Tanh,
     TileOp::Erf,
     TileOp::Rcp,
+    TileOp::RcpFtz,
     TileOp::Log2,
     TileOp::Floor,
     TileOp::Ceil,

@@ -103,6 +103,8 @@ macro_rules! for_each_op {
                 Erf "erf" erf(x: Value) {} {} [] SameF32, Pure;
                 /// Reciprocal (f32) within 1 ulp.
                 Rcp "rcp" rcp(x: Value) {} {} [] SameF32, Pure;
+                /// Reciprocal (f32) within 1 ulp; arguments and results below 2^-126 in size count as 0.
+                RcpFtz "rcp_ftz" rcp_ftz(x: Value) {} {} [] SameF32, Pure;
                 /// Base-2 logarithm (f32): within 2^-22 absolute on (0.5, 2), elsewhere 2^-22 relative.
                 Log2 "log2" log2(x: Value) {} {} [] SameF32, Pure;
                 /// Integral number not above x.

@@ -336,6 +336,7 @@ impl<'a> Lower<'a> {
             | ThreadOp::Rsqrt
             | ThreadOp::Sqrt
             | ThreadOp::Rcp
+            | ThreadOp::RcpFtz
             | ThreadOp::Log2
             | ThreadOp::Floor
             | ThreadOp::Ceil

@@ -130,7 +130,12 @@ pub(super) fn reduction(layout: &LinearLayout, axis: usize, elem_bits: u32) -> C
 pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
     let each = match op {
         TileOp::ExpandDims | TileOp::Broadcast | TileOp::Bitcast => 0,
-        TileOp::Exp | TileOp::Exp2 | TileOp::Log2 | TileOp::Rsqrt | TileOp::Rcp => 8,
+        TileOp::Exp
+        | TileOp::Exp2
+        | TileOp::Log2
+        | TileOp::Rsqrt
+        | TileOp::Rcp
+        | TileOp::RcpFtz => 8,
         TileOp::Sqrt | TileOp::Fdiv | TileOp::Log | TileOp::Tanh | TileOp::Erf => 16,
         TileOp::FdivRn | TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 32,
         _ => 1,

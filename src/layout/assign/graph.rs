@@ -139,6 +139,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Tanh
         | TileOp::Erf
         | TileOp::Rcp
+        | TileOp::RcpFtz
         | TileOp::Fdiv
         | TileOp::FdivRn
         | TileOp::ConvertLayout

@@ -4,7 +4,7 @@
 //! - `log`, `tanh`, `erf` (f32): see their files' functions; argument reduction and polynomials of our own fit, every
 //!   product that is added written as `fma`, so that contraction changes nothing. The bounds of the op table hold with
 //!   `exp2` and `rcp` rounded correctly, which tests check on all edge cases and samples of all magnitudes.
-//! - `fdiv` by a block with fewer distinct elements than the dividend takes the reciprocal of the few: `divide`.
+//! - `fdiv` by a block with fewer distinct elements than the dividend, or by integers, multiplies by reciprocals: `divide`.
 
 mod divide;
 mod functions;
@@ -42,7 +42,7 @@ fn lower(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
         TileOp::Erf => functions::erf(edit, x),
         TileOp::Fdiv => {
             let divisor = data.args[1];
-            return divide::by_few(edit, x, divisor);
+            return divide::by_reciprocal(edit, x, divisor);
         }
         _ => return None,
     })

@@ -265,7 +265,7 @@ fn rows_are_divided_by_one_reciprocal_each() {
     let data: Vec<_> = insts.map(|&inst| &func.dfg.insts[inst]).collect();
     let rcp = data
         .iter()
-        .find(|d| d.op == TileOp::Rcp)
+        .find(|d| d.op == TileOp::RcpFtz)
         .expect("one reciprocal");
     assert_eq!(func.dfg.ty(rcp.args[0]).shape, line);
 }

@@ -129,6 +129,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::Tanh
         | TileOp::Erf
         | TileOp::Rcp
+        | TileOp::RcpFtz
         | TileOp::Floor
         | TileOp::Ceil
         | TileOp::Rint

@@ -10,6 +10,7 @@ mod forms;
 mod fuzz;
 mod kernels;
 mod ops;
+mod order;
 #[path = "../../../tests/common/ptxas.rs"]
 mod ptxas;
 mod reference;

@@ -514,7 +514,7 @@ fn cases() -> Vec<Case> {
         cases.push(Case::new(Op::FdivRn, &[], &[s, s], s));
     }
     // The bounds of the op table; the emulator rounds correctly, so one unit is for the reference's own rounding.
-    for op in [Op::Exp2, Op::Rsqrt, Op::Sqrt, Op::Rcp] {
+    for op in [Op::Exp2, Op::Rsqrt, Op::Sqrt, Op::Rcp, Op::RcpFtz] {
         cases.push(Case {
             ulps: 2,
             ..Case::new(op, &[], &[F32], F32)

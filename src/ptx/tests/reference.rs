@@ -162,6 +162,10 @@ pub(super) fn eval(
         ThreadOp::Rsqrt => float(1.0 / f64::from(num::ftz(fa as f32)).sqrt()),
         ThreadOp::Sqrt => float(f64::from(num::ftz(fa as f32)).sqrt()),
         ThreadOp::Rcp => float(1.0 / fa),
+        ThreadOp::RcpFtz => {
+            let y = (1.0 / f64::from(num::ftz(fa as f32))) as f32;
+            u64::from(num::ftz(y).to_bits())
+        }
         ThreadOp::Floor => float(fa.floor()),
         ThreadOp::Ceil => float(fa.ceil()),
         ThreadOp::Rint => float(fa.round_ties_even()),
