@@ -57,6 +57,12 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Load
         | TypeRule::Store
         | TypeRule::Reduce
+        | TypeRule::Reshape
+        | TypeRule::Permute
+        | TypeRule::Join
+        | TypeRule::Split
+        | TypeRule::Gather
+        | TypeRule::Scan
         | TypeRule::For
         | TypeRule::While
         | TypeRule::If

@@ -17,11 +17,14 @@
 mod control;
 mod convert;
 mod elementwise;
+mod gather;
 mod index;
 mod known;
 mod memory;
 mod reduce;
 mod regs;
+mod scan;
+mod shape;
 
 use cranelift_entity::SecondaryMap;
 use rustc_hash::FxHashMap;
@@ -191,12 +194,18 @@ impl<'a> Expander<'a> {
             TileOp::Splat => self.arg(inst, 0)?,
             TileOp::ExpandDims => self.expand_expand_dims(inst)?,
             TileOp::Broadcast => self.expand_broadcast(inst)?,
+            TileOp::Reshape => self.expand_reshape(inst)?,
+            TileOp::Permute => self.expand_permute(inst)?,
+            TileOp::Join => self.expand_join(inst)?,
+            TileOp::Split => self.expand_split(inst)?,
+            TileOp::Gather => self.expand_gather(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
             TileOp::Load => self.expand_load(inst)?,
             TileOp::Store => return self.expand_store(inst),
             TileOp::Reduce => return self.expand_reduce(inst),
+            TileOp::Scan => return self.expand_scan(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),
             TileOp::If => return self.expand_if(inst),

@@ -333,7 +333,7 @@ impl Expander<'_> {
     }
 
     /// Runs the combining region on packs, element by element.
-    fn combine_region(
+    pub(super) fn combine_region(
         &mut self,
         region: Block,
         left: &[Value],
@@ -372,8 +372,8 @@ impl Expander<'_> {
         bug("a reduction's region does not end in yield")
     }
 
-    /// The op that `redux.sync` has for the region, if it is a single one.
-    fn redux_op(&self, region: Block) -> Option<RedOp> {
+    /// The op that the region applies to its parameters, if it is a single one that may exchange them.
+    pub(super) fn only_op(&self, region: Block) -> Option<TileOp> {
         let insts = self.tile.order.insts(region);
         let &[only, _yield] = insts else { return None };
         let data = &self.tile.dfg.insts[only];
@@ -384,10 +384,14 @@ impl Expander<'_> {
             .order
             .last(region)
             .map(|y| &self.tile.dfg.insts[y].args);
-        if (data.args != params && data.args != reversed) || yielded?[..] != data.results[..] {
-            return None;
-        }
-        Some(match data.op {
+        let fits =
+            (data.args == params || data.args == reversed) && yielded?[..] == data.results[..];
+        fits.then_some(data.op)
+    }
+
+    /// The op that `redux.sync` has for the region, if it is a single one.
+    fn redux_op(&self, region: Block) -> Option<RedOp> {
+        Some(match self.only_op(region)? {
             TileOp::Iadd => RedOp::Add,
             TileOp::Smin => RedOp::Smin,
             TileOp::Smax => RedOp::Smax,
