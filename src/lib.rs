@@ -40,6 +40,7 @@
 //! The reference interpreter ([`interp`]) runs the tile IR and is its specification in executable form; it shares no code
 //! with what it judges but the number formats of [`num`].
 
+pub(crate) mod grid;
 pub mod num;
 pub mod settings;
 

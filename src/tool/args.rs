@@ -158,12 +158,18 @@ pub(super) struct RunArgs {
     /// The target, as in sm_80; else the GPU present, else sm_80.
     #[arg(short = 't', long, value_name = "TARGET")]
     pub(super) target: Option<String>,
+    /// Steps after which a line is given up that does not say steps(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
 }
 
 /// Arguments of `test`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TestArgs {
-    /// Files, and folders with .tir files in them.
+    /// Files, and folders with .tir files in them; - for standard input.
     #[arg(required = true, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
+    /// Steps after which a run line is given up that does not say steps(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
 }

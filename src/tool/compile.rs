@@ -1,15 +1,17 @@
 //! `tilelift compile`.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::args::CompileArgs;
 use super::input::Kernel;
 use super::metadata;
 use super::{Failure, Result, write_out};
-use crate::compile;
+use crate::compile::{self, CompiledKernel};
 use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
+use crate::settings::Options;
 
 /// Compiles a kernel and writes what was asked for.
 pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
@@ -17,6 +19,12 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         let message = "--emit rust is not there yet; --emit tile gives the text form";
         return Err(Failure::Usage(message.to_owned()));
     };
+    if let (Some(out), Some(meta)) = (&args.out, &args.meta)
+        && is_same(out, meta)
+    {
+        let message = "-o and --meta name the same file; one would replace the other";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let kernel = Kernel::load(&args.kernel)?;
     let (func, target, options) = (&kernel.func, kernel.target, &kernel.options);
     let refused = |e| kernel.refused(&e);
@@ -25,6 +33,9 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         (None, stage) if stage != Stage::Ptx => None,
         _ => Some(compile::compile(func, target, options).map_err(refused)?),
     };
+    if let Some(compiled) = &compiled {
+        warn_of_spills(compiled, options);
+    }
     let text = match (&compiled, stage) {
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,
@@ -35,6 +46,37 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     }
     write_out(args.out.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says on standard error when a thread needs more registers than there are; the kernel is right, but slow.
+fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
+    let most = u32::from(options.max_registers.unwrap_or(*Options::REGISTERS.end()));
+    let needed = kernel.stats.machine.predicted_registers;
+    if needed > most {
+        eprintln!(
+            "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory: \
+             use smaller blocks or more warps",
+            kernel.meta.name
+        );
+    }
+}
+
+/// Whether two paths lead to one place, as far as can be told before anything is written there.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| -> PathBuf {
+        if let Ok(place) = path.canonicalize() {
+            return place;
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder.join(path.file_name().unwrap_or_default())
+    };
+    // What is no regular file, such as the null device, takes several texts.
+    let replaces = |path: &Path| path.metadata().map_or(true, |m| m.is_file());
+    (a == b || place(a) == place(b)) && replaces(a)
 }
 
 /// The most stages that a loop of the kernel asks for.
