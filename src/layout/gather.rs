@@ -3,7 +3,8 @@
 //! The gather's result has the layout of the index. If the axis of the source lies in registers and lanes alone, and
 //! source and index agree on where the other dimensions are, then a thread's element is in its own warp: in the lane
 //! whose axis bits are those of the index, its other bits being the thread's own. A shuffle by index fetches it; where
-//! registers hold bits of the axis too, each of them is fetched and the right one selected.
+//! registers hold bits of the axis too, each of them is fetched and the right one selected, as long as that costs less
+//! than a trip through shared memory.
 
 use crate::linear::layout::{HwDim, LinearLayout};
 
@@ -18,16 +19,45 @@ pub(crate) struct WarpGather {
     pub base: Vec<u16>,
 }
 
-/// Largest number of registers among which a selection is made.
-const MAX_SELECTED_BITS: usize = 3;
+impl WarpGather {
+    /// Cost for each 32-bit word of an element, in the units of layout assignment: shuffles and selections.
+    pub(crate) fn cost(&self) -> u64 {
+        let choices = 1u64 << self.registers.len();
+        self.base.len() as u64 * (choices * SHUFFLE + (choices - 1) * SELECTION)
+    }
+}
 
-/// The plan for a gather within warps; `None` if data must cross warps or too many registers are in question.
-pub(crate) fn within_warps(
+/// A shuffle of a 32-bit register.
+const SHUFFLE: u64 = 6;
+/// A selection among two registers, and what it takes to know which.
+const SELECTION: u64 = 2;
+/// A barrier and the latency around it.
+const BARRIER: u64 = 120;
+/// An access to shared memory.
+const ACCESS: u64 = 4;
+
+/// Cost of a trip through shared memory for each word of an element. Threads that read anywhere meet in banks, about
+/// two to a bank.
+pub(crate) fn trip_cost(source: &LinearLayout, index: &LinearLayout) -> u64 {
+    let (written, read) = (source.num_registers(), index.num_registers());
+    BARRIER + (u64::from(written) + 2 * u64::from(read)) * ACCESS
+}
+
+/// The plan for a gather within warps, if there is one and it costs no more than a trip through shared memory.
+pub(crate) fn cheap_within_warps(
     source: &LinearLayout,
     index: &LinearLayout,
     axis: usize,
 ) -> Option<WarpGather> {
-    let low = source.shape().bit_offset(axis);
+    let plan = within_warps(source, index, axis)?;
+    (plan.cost() <= trip_cost(source, index)).then_some(plan)
+}
+
+/// Largest number of registers among which a selection is made.
+const MAX_SELECTED_BITS: usize = 3;
+
+/// The plan for a gather within warps; `None` if data must cross warps or too many registers are in question.
+fn within_warps(source: &LinearLayout, index: &LinearLayout, axis: usize) -> Option<WarpGather> {
     let mut plan = WarpGather {
         lanes: Vec::new(),
         registers: Vec::new(),
@@ -47,7 +77,6 @@ pub(crate) fn within_warps(
     if plan.registers.len() > MAX_SELECTED_BITS {
         return None;
     }
-    debug_assert!(low < 32);
     // Where the other dimensions are. Lanes that name a place along the axis name nothing else.
     let (from, to) = (source.project(axis), index.project(axis));
     let is_axis_lane = |lane: usize| plan.lanes.iter().any(|&(_, l)| usize::from(l) == lane);

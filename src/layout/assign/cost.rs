@@ -154,14 +154,11 @@ pub(super) fn gather(
     elem_bits: u32,
 ) -> Cost {
     let words = words(elem_bits);
-    match gather::within_warps(source, index, axis) {
-        Some(plan) => {
-            let each = (1u64 << plan.registers.len()) * SHUFFLE;
-            8 + registers(index) * words * each
+    words
+        * match gather::cheap_within_warps(source, index, axis) {
+            Some(plan) => 8 + plan.cost(),
+            None => gather::trip_cost(source, index),
         }
-        // Random rows of shared memory: about two lanes a bank.
-        None => BARRIER + (registers(source) + 2 * registers(index)) * words * WAVEFRONT,
-    }
 }
 
 /// Computing a block element by element; copies held by many threads are computed by each.

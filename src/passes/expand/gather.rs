@@ -11,7 +11,7 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::SlotData;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType, ValueType};
-use crate::layout::gather::{WarpGather, within_warps};
+use crate::layout::gather::{WarpGather, cheap_within_warps};
 use crate::linear::layout::{HwDim, LinearLayout};
 
 use super::memory::slot_attrs;
@@ -33,7 +33,7 @@ impl Expander<'_> {
         let index = self.as_word(index)?;
         let pack = self.pack_of(&source, layout.num_registers() as usize)?;
         let carried = self.carrier_of(pack)?;
-        let found = match within_warps(layout, wanted, axis) {
+        let found = match cheap_within_warps(layout, wanted, axis) {
             Some(plan) => self.gather_in_warps(carried, index, &plan)?,
             None => self.gather_through_memory(carried, index, [layout, wanted], axis)?,
         };

@@ -372,8 +372,8 @@ impl Expander<'_> {
         bug("a reduction's region does not end in yield")
     }
 
-    /// The op that the region applies to its parameters, if it is a single one that may exchange them.
-    pub(super) fn only_op(&self, region: Block) -> Option<TileOp> {
+    /// The op that `redux.sync` has for the region, if it is a single one.
+    fn redux_op(&self, region: Block) -> Option<RedOp> {
         let insts = self.tile.order.insts(region);
         let &[only, _yield] = insts else { return None };
         let data = &self.tile.dfg.insts[only];
@@ -384,14 +384,10 @@ impl Expander<'_> {
             .order
             .last(region)
             .map(|y| &self.tile.dfg.insts[y].args);
-        let fits =
-            (data.args == params || data.args == reversed) && yielded?[..] == data.results[..];
-        fits.then_some(data.op)
-    }
-
-    /// The op that `redux.sync` has for the region, if it is a single one.
-    fn redux_op(&self, region: Block) -> Option<RedOp> {
-        Some(match self.only_op(region)? {
+        if (data.args != params && data.args != reversed) || yielded?[..] != data.results[..] {
+            return None;
+        }
+        Some(match data.op {
             TileOp::Iadd => RedOp::Add,
             TileOp::Smin => RedOp::Smin,
             TileOp::Smax => RedOp::Smax,

@@ -9,14 +9,15 @@
 //!
 //! A digit scans the totals of the one below. On the way back each digit hands down, to every block of the digit below,
 //! the combination of all blocks before it (`Prefix`); the first block has none, which is known for some registers
-//! when compiling and for the rest by a truth value of the thread. A prefix is combined with what follows and then
-//! selected, or, where the region has a neutral element, replaced by that where there is none.
+//! when compiling and for the rest by a truth value of the thread. A prefix is combined with what follows, and the
+//! combination selected where there is one: of a single op and the selection the assembler makes one predicated
+//! instruction, which is why no neutral element is looked for.
 
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::SlotData;
-use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
 use crate::linear::digits::Digit;
 use crate::linear::layout::{HwDim, LinearLayout};
@@ -115,10 +116,7 @@ impl Expander<'_> {
             return Ok(values);
         }
         let (local, groups, totals) = self.scan_digit(scan, 0, held, &values)?;
-        let mut above = self.scan_exclusive(scan, 1, &groups, &totals)?;
-        if let Some(prefix) = &mut above {
-            self.neutralise(scan, prefix)?;
-        }
+        let above = self.scan_exclusive(scan, 1, &groups, &totals)?;
         let after = |this: &mut Self, x: Vec<Value>| match &above {
             Some(prefix) => this.take_in(scan, prefix, &x),
             None => Ok(x),
@@ -135,11 +133,10 @@ impl Expander<'_> {
             Local::Warps(before, place) => {
                 let is_later = self.at_least(place, 1)?;
                 let valid = vec![Valid::When(is_later); held.len()];
-                let mut prefix = Prefix {
+                let prefix = Prefix {
                     values: before,
                     valid,
                 };
-                self.neutralise(scan, &mut prefix)?;
                 let scanned = self.take_in(scan, &prefix, &values)?;
                 after(self, scanned)
             }
@@ -340,39 +337,6 @@ impl Expander<'_> {
             })
             .collect();
         self.rearrange(&sources, &map)
-    }
-
-    /// Puts the neutral element, if the region has one, where nothing comes before: it is selected once a prefix and
-    /// not once a result.
-    fn neutralise(&mut self, scan: &Scan<'_>, prefix: &mut Prefix) -> Result<()> {
-        let &[value] = &prefix.values[..] else {
-            return Ok(());
-        };
-        let ty = self.ty(value);
-        let Some(neutral) = self.neutral_element(scan.region, ty.elem) else {
-            return Ok(());
-        };
-        if prefix.valid.iter().all(|v| !matches!(v, Valid::When(_))) {
-            return Ok(());
-        }
-        let neutral = self.constant(ty, neutral);
-        prefix.values[0] = self.choose(&prefix.valid, value, neutral)?;
-        prefix.valid.fill(Valid::Always);
-        Ok(())
-    }
-
-    /// The bits of the element that leaves every other one as it is, of a region of one op: exactly as it is, signs of
-    /// zero included, but for the payload of a NaN.
-    fn neutral_element(&self, region: Block, elem: Elem) -> Option<u64> {
-        let top = 1u64 << (elem.bits() - 1);
-        Some(match self.only_op(region)? {
-            TileOp::Iadd | TileOp::Or | TileOp::Xor | TileOp::Umax => 0,
-            TileOp::Imul => 1,
-            TileOp::And | TileOp::Umin => u64::MAX,
-            TileOp::Smin => top - 1,
-            TileOp::Smax | TileOp::Fadd => top,
-            _ => return None,
-        })
     }
 
     /// Lists by place of a register digit, over the groups, as packs over the registers held.
