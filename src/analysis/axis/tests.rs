@@ -271,7 +271,7 @@ fn turn(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) {
     let turned = b.permute(pair, (0..rank).map(|i| (i + 1) % rank).collect());
     let n = b.ty(turned).shape.elements() as u64;
     let flat = b.reshape(turned, ty.with_shape(shape(&[n])));
-    let first = 1 << rng.below(6);
+    let first = 1 << rng.below(5);
     let cut = b.reshape(x, ty.with_shape(shape(&[first, 4, n / 8 / first])));
     b.permute(cut, [0, 2, 1].into_iter().collect());
     b.reshape(flat, ty.with_shape(shape(&[n / 2, 2])));

@@ -183,7 +183,7 @@ impl Expander<'_> {
             }
             Local::Lanes(scanned, place) => {
                 let by = 1 << scan.digits[level].bits[0];
-                (self.from_lanes_before(scan, &scanned, by)?, place)
+                (self.lanes_before(scan, &scanned, by)?, place)
             }
             Local::Warps(before, place) => (before, place),
         };
@@ -249,7 +249,7 @@ impl Expander<'_> {
                 let mut scanned = values.to_vec();
                 for step in 0..digit.bits.len() {
                     let by = 1u32 << (usize::from(digit.bits[0]) + step);
-                    let before = self.from_lanes_before(scan, &scanned, by)?;
+                    let before = self.lanes_before(scan, &scanned, by)?;
                     let combined = self.combine_region(scan.region, &before, &scanned)?;
                     let reaches = self.at_least(place, 1 << step)?;
                     for (x, &combined) in scanned.iter_mut().zip(&combined) {
@@ -260,7 +260,7 @@ impl Expander<'_> {
                 // Warps take the totals from the last lane; other digits want them in all lanes.
                 let totals = match next {
                     None | Some(HwDim::Warp) => scanned.clone(),
-                    Some(_) => self.from_last_lane(scan, level, &scanned)?,
+                    Some(_) => self.last_lane(scan, level, &scanned)?,
                 };
                 Ok((Local::Lanes(scanned, place), held.to_vec(), totals))
             }
@@ -397,7 +397,7 @@ impl Expander<'_> {
     }
 
     /// The values of the lane `distance` before the own one in the direction of the scan; any where there is none.
-    fn from_lanes_before(
+    fn lanes_before(
         &mut self,
         scan: &Scan<'_>,
         values: &[Value],
@@ -421,12 +421,7 @@ impl Expander<'_> {
     }
 
     /// The values of the last lane of a digit, in all its lanes.
-    fn from_last_lane(
-        &mut self,
-        scan: &Scan<'_>,
-        level: usize,
-        values: &[Value],
-    ) -> Result<Vec<Value>> {
+    fn last_lane(&mut self, scan: &Scan<'_>, level: usize, values: &[Value]) -> Result<Vec<Value>> {
         let mask = thread_bits(scan, level).fold(0i64, |m, bit| m | 1 << bit);
         let tid = self.special(SpecialReg::Tid);
         let lane = if scan.reverse {

@@ -75,12 +75,6 @@ fn changes_of_shape_cancel() {
             "",
             "v2",
         ),
-        (
-            "v3 = splat v0 : i32[4,4]\n v4 = permute v3 {dims = [1,0]} : i32[4,4]\n v5 = reshape v4 : i32[16]",
-            "v5",
-            "v5 = splat v0 : i32[16]",
-            "v5",
-        ),
     ] {
         check_pass(pass, &kernel(before, last), &kernel(after, result));
     }
