@@ -72,6 +72,9 @@ pub mod interp;
 
 pub mod emu;
 
+#[cfg(feature = "triton")]
+pub mod front;
+
 #[cfg(feature = "tool")]
 pub mod filetest;
 

@@ -226,16 +226,16 @@ fn wrong_command_lines_end_with_two() {
         "-c is for .py files",
     );
     check_failure(
-        &["compile", "kernel.py", "-s", "*fp32"],
+        &["compile", "kernel.py", "-s", "*fp32, fp32:16"],
         "",
         2,
-        "not there yet",
+        "entry 2 of the signature",
     );
     check_failure(
-        &["compile", "-", "--lang", "py"],
-        KERNEL,
+        &["compile", "kernel.py", "-c", "N"],
+        "",
         2,
-        "not there yet",
+        "expected NAME=VALUE",
     );
     check_failure(
         &["compile", "-", "-t", "sm_1"],

@@ -41,7 +41,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         _ => emit(func, target, options, stage).map_err(refused)?,
     };
     if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
-        let json = metadata::json(&compiled.meta, num_stages(func));
+        let json = metadata::json(&compiled.meta, num_stages(func), &kernel.constants);
         write_out(Some(path), &json)?;
     }
     write_out(args.out.as_deref(), &text)?;

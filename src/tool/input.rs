@@ -26,22 +26,7 @@ pub(super) struct Source {
 impl Source {
     /// Reads a file, or standard input for `-`.
     pub(super) fn read(path: &Path) -> Result<Source> {
-        let is_stdin = path == Path::new("-");
-        let name = if is_stdin {
-            "<stdin>".to_owned()
-        } else {
-            path.display().to_string()
-        };
-        let bytes = if is_stdin {
-            let mut bytes = Vec::new();
-            std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
-        } else {
-            std::fs::read(path)
-        };
-        let bytes = bytes.map_err(|error| Failure::Io {
-            path: PathBuf::from(&name),
-            error,
-        })?;
+        let (name, bytes) = Source::read_bytes(path)?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok(Source { name, text }),
             Err(error) => {
@@ -53,6 +38,24 @@ impl Source {
                     format!("{name}:{line}: error: byte {offset}, {byte:#04x}, is no UTF-8");
                 Err(Failure::Input(message))
             }
+        }
+    }
+
+    /// The name and the bytes of a file, or of standard input for `-`.
+    pub(super) fn read_bytes(path: &Path) -> Result<(String, Vec<u8>)> {
+        let (name, bytes) = if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            let read = std::io::stdin().read_to_end(&mut bytes);
+            ("<stdin>".to_owned(), read.map(|_| bytes))
+        } else {
+            (path.display().to_string(), std::fs::read(path))
+        };
+        match bytes {
+            Ok(bytes) => Ok((name, bytes)),
+            Err(error) => Err(Failure::Io {
+                path: PathBuf::from(name),
+                error,
+            }),
         }
     }
 
@@ -77,13 +80,19 @@ pub(super) struct Kernel {
     pub(super) place: Pos,
     pub(super) target: Target,
     pub(super) options: Options,
+    /// Whether lines of the kernel's operations are lines of the source.
+    pub(super) has_lines: bool,
+    /// Parameters of the source that have become constants, with their values.
+    pub(super) constants: Vec<(String, String)>,
 }
 
 impl Kernel {
     /// What a command line asks for.
     pub(super) fn load(args: &KernelArgs) -> Result<Kernel> {
-        check_usage(args)?;
         let target = target(args.target.as_deref())?;
+        if check_usage(args)? == Lang::Py {
+            return Kernel::load_python(args, target);
+        }
         let source = Source::read(&args.file)?;
         let file = parse_file(&source.text).map_err(|errors| source.parse_errors(&errors))?;
         let parsed = pick(&source, file, args.name.as_deref())?;
@@ -111,37 +120,51 @@ impl Kernel {
                 .map(|e| source.message(parsed.lines.pos(e.entity), e.rule.code(), &e.message));
             return Err(Failure::Input(messages.collect::<Vec<_>>().join("\n")));
         }
-        let options = Options {
-            fp_fusion: !args.no_fp_fusion,
-            max_registers: args.maxnreg,
-            line_info: args.line_info,
-            ..Options::DEFAULT
-        };
         Ok(Kernel {
             source,
             func,
             place,
             target,
-            options,
+            options: options(args),
+            has_lines: false,
+            constants: Vec::new(),
         })
     }
 
     /// Why the kernel cannot be compiled, at its place.
     pub(super) fn refused(&self, error: &CompileError) -> Failure {
-        let message = self.source.message(self.place, "", &error.to_string());
+        let place = match error {
+            CompileError::Unsupported {
+                line: Some(line), ..
+            } if self.has_lines => Pos {
+                line: *line,
+                column: 0,
+            },
+            _ => self.place,
+        };
+        let message = self.source.message(place, "", &error.to_string());
         Failure::Input(message)
     }
 }
 
-fn check_usage(args: &KernelArgs) -> Result<()> {
+/// How the command line wants a kernel compiled.
+pub(super) fn options(args: &KernelArgs) -> Options {
+    Options {
+        fp_fusion: !args.no_fp_fusion,
+        max_registers: args.maxnreg,
+        line_info: args.line_info,
+        ..Options::DEFAULT
+    }
+}
+
+/// The language of the input; an error for options that do not belong to it.
+fn check_usage(args: &KernelArgs) -> Result<Lang> {
     let is_py = args.file.extension().is_some_and(|ext| ext == "py");
     let lang = args
         .lang
         .unwrap_or(if is_py { Lang::Py } else { Lang::Tir });
     let problem = match lang {
-        Lang::Py => {
-            "the Triton language is not there yet; this version compiles .tir files (tilelift help compile)"
-        }
+        Lang::Py => return Ok(lang),
         Lang::Tir if args.signature.is_some() => {
             "-s is for .py files; a .tir file states the types of its parameters"
         }
@@ -155,7 +178,7 @@ fn check_usage(args: &KernelArgs) -> Result<()> {
             "--debug is for .py files; a .tir file has no assertions to keep"
         }
         Lang::Tir if args.num_ctas != 1 => "--num-ctas: clusters are not there yet; use 1",
-        Lang::Tir => return Ok(()),
+        Lang::Tir => return Ok(lang),
     };
     Err(Failure::Usage(problem.to_owned()))
 }
@@ -198,7 +221,7 @@ fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedF
 }
 
 /// Gives loops that state no number of stages this one.
-fn set_stages(func: &mut TileFunction, stages: u8) {
+pub(super) fn set_stages(func: &mut TileFunction, stages: u8) {
     for block in func.all_blocks() {
         for inst in func.order.insts(block).to_vec() {
             let data = &mut func.dfg.insts[inst];

@@ -5,7 +5,11 @@ use serde_json::{Value, json};
 use crate::compile::{KernelMeta, ParamKind};
 
 /// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for.
-pub(super) fn json(meta: &KernelMeta, num_stages: u8) -> String {
+pub(super) fn json(meta: &KernelMeta, num_stages: u8, constants: &[(String, String)]) -> String {
+    let constants: serde_json::Map<String, Value> = constants
+        .iter()
+        .map(|(name, value)| (name.clone(), Value::String(value.clone())))
+        .collect();
     let params: Vec<Value> = meta
         .params
         .iter()
@@ -27,7 +31,7 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u8) -> String {
         "cluster": [1, 1, 1],
         "shared": meta.shared,
         "params": params,
-        "constants": {},
+        "constants": constants,
     });
     format!("{value:#}\n")
 }

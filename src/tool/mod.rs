@@ -10,6 +10,7 @@ mod explain;
 mod info;
 mod input;
 mod metadata;
+mod python;
 mod run;
 mod test;
 

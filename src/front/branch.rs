@@ -1,0 +1,555 @@
+//! `if` at run time, and early return.
+//!
+//! Both branches are walked from the same scope. Where both go on, each name that differs becomes a result of the `if`;
+//! a name that only one branch defines is gone. Where one branch returns and the other goes on, what follows the `if` is
+//! walked inside of the branch that goes on. Where a branch has returned or not depending on data, the `if` has a truth
+//! value "has returned" among its results and what follows is put under it; results that do not exist on a way are
+//! zeros on it. So every statement is walked once, however returns are nested.
+
+use ruff_python_ast::{ElifElseClause, Expr, Stmt, StmtIf};
+use ruff_text_size::Ranged;
+
+use super::diagnostic::Code;
+use super::lower::{Local, Locals, Lower, MAX_REGIONS, Res, Stop, with_stack};
+use super::stmt::Flow;
+use super::types::{DType, Ty, show};
+use super::value::{Const, Known, Tensor, Tuple, Value};
+use crate::ir::attrs::Rounding;
+use crate::ir::dfg::{BlockCall, InstData};
+use crate::ir::entities::{self, Block};
+use crate::ir::ops::TileOp;
+use crate::ir::types::TileType;
+use crate::linear::shape::Shape;
+
+/// A branch after it was walked.
+struct Branch<'m> {
+    block: Block,
+    flow: Flow<'m>,
+    locals: Locals<'m>,
+}
+
+/// What a name is on one of the ways.
+enum Side<'m> {
+    /// It has a value.
+    Has(Value<'m>),
+    /// The way ends before anyone could look.
+    Any,
+    /// It has none.
+    Lacks,
+}
+
+/// The results of an `if` being put together.
+struct Merge {
+    then: Block,
+    other: Block,
+    /// Results so far, as the branches yield them.
+    yields: [Vec<entities::Value>; 2],
+    types: Vec<(Ty, Shape)>,
+}
+
+/// Where a merged value is found when the `if` is there.
+#[derive(Clone, Debug)]
+enum Slot<'m> {
+    /// The same on both ways.
+    Same(Value<'m>),
+    /// A result.
+    Result(usize),
+    /// A tuple of such.
+    Tuple(std::rc::Rc<Tuple<'m>>, Vec<Slot<'m>>),
+}
+
+impl<'m> Lower<'m> {
+    /// An `if` with what follows it; the flag says that what follows has been walked.
+    pub(crate) fn if_statement(
+        &mut self,
+        s: &'m StmtIf,
+        rest: &'m [Stmt],
+        tail: bool,
+    ) -> Res<(Flow<'m>, bool)> {
+        self.branches(&s.test, &s.body, &s.elif_else_clauses, rest, tail)
+    }
+
+    fn branches(
+        &mut self,
+        test: &'m Expr,
+        body: &'m [Stmt],
+        clauses: &'m [ElifElseClause],
+        rest: &'m [Stmt],
+        tail: bool,
+    ) -> Res<(Flow<'m>, bool)> {
+        let outer = self.enter(test.range());
+        let value = self.eval(test);
+        let cond = value.and_then(|value| self.condition(&value));
+        self.enter(outer);
+        let cond = match cond? {
+            Ok(true) => return self.body(body, false).map(|flow| (flow, false)),
+            Ok(false) => return with_stack(|| self.otherwise(clauses, rest, tail)),
+            Err(cond) => cond,
+        };
+        self.open_region()?;
+        let at = self.b.block();
+        let before = self.frame().locals.clone();
+        // A branch that ends the function in both its ways needs to know that nothing follows.
+        let last = tail && rest.is_empty();
+
+        let then = self.new_region();
+        let flow = with_stack(|| self.body(body, last))?;
+        let then = self.close(then, flow, before.clone());
+        let other = self.new_region();
+        let (flow, _) = with_stack(|| self.otherwise_in_region(clauses, last))?;
+        let other = self.close(other, flow, before.clone());
+        self.regions -= 1;
+
+        let (then, other, consumed) = self.continue_inside(then, other, rest, tail)?;
+        self.b.switch_to(at);
+        let flow = self.merge(cond, then, other, &before)?;
+        Ok((flow, consumed))
+    }
+
+    /// The `elif` and `else` branches where the condition is a constant: they stand in this list of statements.
+    fn otherwise(
+        &mut self,
+        clauses: &'m [ElifElseClause],
+        rest: &'m [Stmt],
+        tail: bool,
+    ) -> Res<(Flow<'m>, bool)> {
+        let Some((clause, later)) = clauses.split_first() else {
+            return Ok((Flow::Next, false));
+        };
+        match &clause.test {
+            Some(test) => self.branches(test, &clause.body, later, rest, tail),
+            None => self.body(&clause.body, false).map(|flow| (flow, false)),
+        }
+    }
+
+    /// The same inside of a region, where nothing follows them.
+    fn otherwise_in_region(
+        &mut self,
+        clauses: &'m [ElifElseClause],
+        last: bool,
+    ) -> Res<(Flow<'m>, bool)> {
+        let Some((clause, later)) = clauses.split_first() else {
+            return Ok(match last {
+                true => (Flow::Returned(Value::NONE), false),
+                false => (Flow::Next, false),
+            });
+        };
+        let result = match &clause.test {
+            Some(test) => self.branches(test, &clause.body, later, &[], last),
+            None => self.body(&clause.body, last).map(|flow| (flow, false)),
+        };
+        match result {
+            Ok((Flow::Next, consumed)) if last => Ok((Flow::Returned(Value::NONE), consumed)),
+            Err(stop) => {
+                self.report(stop)?;
+                Ok((Flow::Next, false))
+            }
+            other => other,
+        }
+    }
+
+    /// What follows an `if` of which one branch returns goes into the other.
+    fn continue_inside(
+        &mut self,
+        mut then: Branch<'m>,
+        mut other: Branch<'m>,
+        rest: &'m [Stmt],
+        tail: bool,
+    ) -> Res<(Branch<'m>, Branch<'m>, bool)> {
+        let open = match (&then.flow, &other.flow) {
+            (Flow::Returned(_), Flow::Next) => &mut other,
+            (Flow::Next, Flow::Returned(_)) => &mut then,
+            _ => return Ok((then, other, false)),
+        };
+        self.b.switch_to(open.block);
+        self.frame().locals = std::mem::take(&mut open.locals);
+        self.regions += 1;
+        let flow = with_stack(|| self.body(rest, tail))?;
+        self.regions -= 1;
+        open.flow = flow;
+        open.locals = std::mem::take(&mut self.frame().locals);
+        Ok((then, other, true))
+    }
+
+    /// What follows statements that have returned if `flag` is true.
+    pub(crate) fn unless_returned(
+        &mut self,
+        flag: entities::Value,
+        value: Value<'m>,
+        rest: &'m [Stmt],
+        tail: bool,
+    ) -> Res<Flow<'m>> {
+        self.open_region()?;
+        let at = self.b.block();
+        let before = self.frame().locals.clone();
+        let then = self.new_region();
+        let then = self.close(then, Flow::Returned(value), before.clone());
+        let other = self.new_region();
+        let flow = with_stack(|| self.body(rest, tail))?;
+        let other = self.close(other, flow, before.clone());
+        self.regions -= 1;
+        self.b.switch_to(at);
+        self.merge(flag, then, other, &before)
+    }
+
+    pub(crate) fn open_region(&mut self) -> Res<()> {
+        if self.regions >= MAX_REGIONS {
+            let message = format!("loops and conditions are nested more than {MAX_REGIONS} deep");
+            let d = self.error(Code::Budget, message);
+            return Err(d
+                .help("combine conditions with `and`, or use `elif` of constants")
+                .into());
+        }
+        self.regions += 1;
+        Ok(())
+    }
+
+    /// A new region, in which instructions are appended from now on.
+    fn new_region(&mut self) -> Block {
+        let (block, _) = self.b.new_block(&[]);
+        self.b.switch_to(block);
+        block
+    }
+
+    /// A branch with its scope; the scope before it is restored.
+    fn close(&mut self, block: Block, flow: Flow<'m>, before: Locals<'m>) -> Branch<'m> {
+        let locals = std::mem::replace(&mut self.frame().locals, before);
+        Branch {
+            block,
+            flow,
+            locals,
+        }
+    }
+
+    /// The `if` instruction with its results, and the scope after it.
+    fn merge(
+        &mut self,
+        cond: entities::Value,
+        then: Branch<'m>,
+        other: Branch<'m>,
+        before: &Locals<'m>,
+    ) -> Res<Flow<'m>> {
+        let at = self.b.block();
+        let mut merge = Merge {
+            then: then.block,
+            other: other.block,
+            yields: [Vec::new(), Vec::new()],
+            types: Vec::new(),
+        };
+        let returned = |flow: &Flow<'m>| matches!(flow, Flow::Returned(_));
+        let ended = (returned(&then.flow), returned(&other.flow));
+        let mut names = Vec::new();
+        if ended != (true, true) {
+            let (a, b) = (then.locals.keys(), other.locals.keys());
+            for name in a
+                .chain(b.filter(|name| !then.locals.contains_key(**name)))
+                .copied()
+            {
+                let side = |branch: &Branch<'m>, ended| match branch.locals.get(name) {
+                    _ if ended => Side::Any,
+                    Some(Local::Bound { value, .. }) => Side::Has(value.clone()),
+                    Some(Local::Gone(_)) | None => Side::Lacks,
+                };
+                let (a, b) = (side(&then, ended.0), side(&other, ended.1));
+                if let (Side::Has(value), Side::Any) | (Side::Any, Side::Has(value)) = (&a, &b)
+                    && let Some(Local::Bound { value: old, .. }) = before.get(name)
+                    && same(old, value)
+                {
+                    names.push((name, Some(Slot::Same(value.clone()))));
+                    continue;
+                }
+                let slot = match self.merge_values(&mut merge, a, b, &|| format!("`{name}`")) {
+                    Ok(slot) => slot,
+                    Err(stop) => {
+                        self.report(stop)?;
+                        Some(Slot::Same(Value::Poison))
+                    }
+                };
+                names.push((name, slot));
+            }
+        }
+        let result = self.merge_flows(&mut merge, &then.flow, &other.flow)?;
+
+        self.b.switch_to(then.block);
+        self.b.yield_values(&merge.yields[0]);
+        self.b.switch_to(other.block);
+        self.b.yield_values(&merge.yields[1]);
+        self.b.switch_to(at);
+        let types: Vec<TileType> = merge
+            .types
+            .iter()
+            .map(|&(ty, shape)| self.tile_type(ty, shape))
+            .collect::<Res<_>>()?;
+        let mut data = InstData::new(TileOp::If, &[cond]);
+        data.blocks.push(BlockCall::region(then.block));
+        data.blocks.push(BlockCall::region(other.block));
+        let inst = self.b.inst(data, &types);
+        let values = self.b.func().dfg.insts[inst].results.clone();
+        let results: Vec<Tensor> = merge
+            .types
+            .iter()
+            .zip(values)
+            .map(|(&(ty, shape), value)| Tensor { value, ty, shape })
+            .collect();
+
+        let mut locals = Locals::default();
+        for (name, slot) in names {
+            let fixed = matches!(before.get(name), Some(Local::Bound { fixed: true, .. }));
+            let local = match slot {
+                Some(slot) => Local::Bound {
+                    value: resolve(slot, &results),
+                    fixed,
+                },
+                None => Local::Gone("it is defined in one branch of an `if` only"),
+            };
+            locals.insert(name, local);
+        }
+        self.frame().locals = locals;
+        Ok(match result {
+            Ended::No => Flow::Next,
+            Ended::Yes(value) => Flow::Returned(resolve(value, &results)),
+            Ended::Maybe(flag, value) => match resolve(flag, &results) {
+                Value::Tensor(flag) => Flow::Maybe(flag.value, resolve(value, &results)),
+                // The flag is always made as a result.
+                _ => Flow::Next,
+            },
+        })
+    }
+
+    fn merge_flows(&mut self, merge: &mut Merge, a: &Flow<'m>, b: &Flow<'m>) -> Res<Ended<'m>> {
+        let side = |flow: &Flow<'m>| match flow {
+            Flow::Next => Side::Any,
+            Flow::Returned(value) | Flow::Maybe(_, value) => Side::Has(value.clone()),
+        };
+        if matches!((a, b), (Flow::Next, Flow::Next)) {
+            return Ok(Ended::No);
+        }
+        let what = || "the result of the function".to_owned();
+        let value = self.merge_values(merge, side(a), side(b), &what);
+        let value = match value {
+            Ok(value) => value.unwrap_or(Slot::Same(Value::NONE)),
+            Err(Stop::Error(mut d)) if d.code == Code::Branch => {
+                d.code = Code::Return;
+                self.report(Stop::Error(d))?;
+                Slot::Same(Value::Poison)
+            }
+            Err(stop) => return Err(stop),
+        };
+        if let (Flow::Returned(_), Flow::Returned(_)) = (a, b) {
+            return Ok(Ended::Yes(value));
+        }
+        let flag = |flow: &Flow<'m>| match flow {
+            Flow::Next => Value::Known(Known::boolean(false)),
+            Flow::Returned(_) => Value::Known(Known::boolean(true)),
+            Flow::Maybe(flag, _) => Value::Tensor(Tensor {
+                value: *flag,
+                ty: Ty::Num(DType::Int1),
+                shape: Shape::SCALAR,
+            }),
+        };
+        let flag = self.add_result(
+            merge,
+            &Side::Has(flag(a)),
+            &Side::Has(flag(b)),
+            (Ty::Num(DType::Int1), Shape::SCALAR),
+        )?;
+        Ok(Ended::Maybe(flag, value))
+    }
+
+    /// One value from the values of both ways; none if a way lacks it.
+    fn merge_values(
+        &mut self,
+        merge: &mut Merge,
+        a: Side<'m>,
+        b: Side<'m>,
+        what: &dyn Fn() -> String,
+    ) -> Res<Option<Slot<'m>>> {
+        let (x, y) = match (&a, &b) {
+            (Side::Lacks, _) | (_, Side::Lacks) | (Side::Any, Side::Any) => return Ok(None),
+            (Side::Has(x), Side::Has(y)) => (x, Some(y)),
+            (Side::Has(x), Side::Any) | (Side::Any, Side::Has(x)) => (x, None),
+        };
+        if let Some(y) = y {
+            if matches!(x, Value::Poison) || matches!(y, Value::Poison) {
+                return Ok(Some(Slot::Same(Value::Poison)));
+            }
+            if same(x, y) {
+                return Ok(Some(Slot::Same(x.clone())));
+            }
+        }
+        if let Value::Tuple(tuple) = x {
+            let others = match y {
+                None => None,
+                Some(Value::Tuple(t))
+                    if t.items.len() == tuple.items.len() && t.mark == tuple.mark =>
+                {
+                    Some(t)
+                }
+                Some(y) => return Err(self.disagree(x, y, what)),
+            };
+            let (has_a, has_b) = (matches!(a, Side::Has(_)), matches!(b, Side::Has(_)));
+            let mut slots = Vec::new();
+            for (i, item) in tuple.items.iter().enumerate() {
+                let first = Side::Has(item.clone());
+                let (p, q) = match (has_a, has_b, others) {
+                    (true, true, Some(others)) => (first, Side::Has(others.items[i].clone())),
+                    (true, _, _) => (first, Side::Any),
+                    (false, _, _) => (Side::Any, first),
+                };
+                let slot = self.merge_values(merge, p, q, what)?;
+                slots.push(slot.unwrap_or(Slot::Same(Value::NONE)));
+            }
+            return Ok(Some(Slot::Tuple(tuple.clone(), slots)));
+        }
+        let Some(y) = y else {
+            return match x {
+                Value::Tensor(t) => self.add_result(merge, &a, &b, (t.ty, t.shape)).map(Some),
+                x => Ok(Some(Slot::Same(x.clone()))),
+            };
+        };
+        let (Ok((tx, sx)), Ok((ty, sy))) = (self.type_of(x), self.type_of(y)) else {
+            return Err(self.disagree(x, y, what));
+        };
+        // A number of the source text takes the type of the other way.
+        let weak = |v: &Value<'m>| {
+            matches!(
+                v,
+                Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_))
+            )
+        };
+        let ty = match (tx, ty) {
+            (tx, ty) if tx == ty => tx,
+            (Ty::Num(_), Ty::Num(d)) if weak(x) => Ty::Num(d),
+            (Ty::Num(d), Ty::Num(_)) if weak(y) => Ty::Num(d),
+            _ => return Err(self.disagree(x, y, what)),
+        };
+        if sx != sy {
+            return Err(self.disagree(x, y, what));
+        }
+        self.add_result(merge, &a, &b, (ty, sx)).map(Some)
+    }
+
+    fn disagree(&self, x: &Value<'m>, y: &Value<'m>, what: &dyn Fn() -> String) -> Stop {
+        let show = |v: &Value<'m>| match v {
+            Value::Tensor(t) => show(t.ty, t.shape),
+            v => v.describe(),
+        };
+        let (x, y) = (show(x), show(y));
+        let d = self.error(
+            Code::Branch,
+            format!("{} is {x} on one way and {y} on the other", what()),
+        );
+        d.help("both ways through an `if` must give the same type; cast with `.to(...)`")
+            .into()
+    }
+
+    /// A result of the `if`: each branch yields its value, or zero if it ends before.
+    fn add_result(
+        &mut self,
+        merge: &mut Merge,
+        a: &Side<'m>,
+        b: &Side<'m>,
+        (ty, shape): (Ty, Shape),
+    ) -> Res<Slot<'m>> {
+        let at = self.b.block();
+        let blocks = [merge.then, merge.other];
+        for (i, side) in [a, b].into_iter().enumerate() {
+            self.b.switch_to(blocks[i]);
+            let t = match (side, ty) {
+                (Side::Has(value), Ty::Num(dtype)) => self.materialize(value, dtype, shape),
+                (Side::Has(value), ty) => {
+                    let t = self.tensor(value);
+                    t.and_then(|t| self.cast(t, ty, Rounding::Nearest))
+                }
+                (Side::Any | Side::Lacks, ty) => self.zero(ty, shape),
+            };
+            self.b.switch_to(at);
+            merge.yields[i].push(t?.value);
+        }
+        merge.types.push((ty, shape));
+        Ok(Slot::Result(merge.types.len() - 1))
+    }
+
+    /// `a if test else b` with a test at run time: an `if` with one result.
+    pub(crate) fn conditional(
+        &mut self,
+        cond: entities::Value,
+        a: &'m Expr,
+        b: &'m Expr,
+    ) -> Res<Value<'m>> {
+        self.open_region()?;
+        let at = self.b.block();
+        let before = self.frame().locals.clone();
+        let side = |lower: &mut Self, expr: &'m Expr| {
+            let block = lower.new_region();
+            let value = lower.eval(expr).and_then(|value| lower.settle(value));
+            let flow = value.map(Flow::Returned);
+            flow.map(|flow| lower.close(block, flow, before.clone()))
+        };
+        let then = side(self, a);
+        let other = then.is_ok().then(|| side(self, b));
+        self.b.switch_to(at);
+        self.regions -= 1;
+        let then = then?;
+        let other = other.unwrap_or(Err(Stop::Reported))?;
+        let locals = self.frame().locals.clone();
+        let flow = self.merge(cond, then, other, &before)?;
+        self.frame().locals = locals;
+        match flow {
+            Flow::Returned(Value::Poison) => Err(Stop::Reported),
+            Flow::Returned(value) => Ok(value),
+            // Both sides have a value.
+            Flow::Next | Flow::Maybe(..) => Err(Stop::Reported),
+        }
+    }
+}
+
+/// How the `if` as a whole ends.
+enum Ended<'m> {
+    No,
+    Yes(Slot<'m>),
+    Maybe(Slot<'m>, Slot<'m>),
+}
+
+fn resolve<'m>(slot: Slot<'m>, results: &[Tensor]) -> Value<'m> {
+    match slot {
+        Slot::Same(value) => value,
+        Slot::Result(i) => results.get(i).map_or(Value::Poison, |&t| Value::Tensor(t)),
+        Slot::Tuple(tuple, slots) => {
+            let mut tuple = (*tuple).clone();
+            tuple.items = slots.into_iter().map(|s| resolve(s, results)).collect();
+            Value::Tuple(tuple.into())
+        }
+    }
+}
+
+/// Whether two values are one, so that nothing need be merged.
+pub(crate) fn same<'m>(a: &Value<'m>, b: &Value<'m>) -> bool {
+    match (a, b) {
+        (Value::Const(Const::Float(x)), Value::Const(Const::Float(y))) => {
+            x.to_bits() == y.to_bits()
+        }
+        (Value::Const(x), Value::Const(y)) => {
+            std::mem::discriminant(x) == std::mem::discriminant(y) && x == y
+        }
+        (Value::Known(x), Value::Known(y)) => {
+            x.dtype == y.dtype
+                && super::constant::bits(x.dtype, x.number)
+                    == super::constant::bits(y.dtype, y.number)
+        }
+        (Value::Tensor(x), Value::Tensor(y)) => x == y,
+        (Value::Tuple(x), Value::Tuple(y)) => {
+            x.mark == y.mark
+                && x.items.len() == y.items.len()
+                && x.items.iter().zip(&y.items).all(|(x, y)| same(x, y))
+        }
+        (Value::Type(x), Value::Type(y)) => x == y,
+        (Value::Function(x), Value::Function(y)) => std::ptr::eq(*x, *y),
+        (Value::Class(x), Value::Class(y)) => std::ptr::eq(*x, *y),
+        (Value::Builtin(x), Value::Builtin(y)) => std::ptr::eq(*x, *y),
+        (Value::Path(x), Value::Path(y)) => x == y,
+        (Value::Dict(x), Value::Dict(y)) => std::rc::Rc::ptr_eq(x, y),
+        (Value::Range(x), Value::Range(y)) => std::rc::Rc::ptr_eq(x, y),
+        _ => false,
+    }
+}

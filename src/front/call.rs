@@ -1,0 +1,354 @@
+//! Calls: functions of the text are walked with their arguments, those of the library do what their row says.
+
+use indexmap::IndexMap;
+use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::diagnostic::Code;
+use super::library::{Args, Builtin, prelude};
+use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
+use super::module::{Index, decoration, params};
+use super::stmt::Flow;
+use super::value::{Tuple, Value};
+use crate::ir::attrs::Rounding;
+
+/// An argument of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Argument<'m> {
+    /// Its name, unless it is given by position.
+    pub(crate) name: Option<&'m str>,
+    pub(crate) value: Value<'m>,
+    pub(crate) range: TextRange,
+}
+
+/// Arguments of a call.
+pub(crate) type Given<'m> = Vec<Argument<'m>>;
+
+impl<'m> Lower<'m> {
+    pub(crate) fn call(&mut self, e: &'m ExprCall) -> Res<Value<'m>> {
+        let callee = self.eval(&e.func)?;
+        let mut given: Given<'m> = Vec::with_capacity(e.arguments.args.len());
+        for expr in &e.arguments.args {
+            let range = expr.range();
+            for value in self.items(std::slice::from_ref(expr))? {
+                given.push(Argument {
+                    name: None,
+                    value,
+                    range,
+                });
+            }
+        }
+        for keyword in &e.arguments.keywords {
+            let Some(name) = &keyword.arg else {
+                let d = self.error(Code::Unsupported, "`**` cannot be passed on");
+                return Err(d.help("name the arguments").into());
+            };
+            let value = self.eval(&keyword.value)?;
+            let (name, range) = (Some(name.as_str()), keyword.range);
+            given.push(Argument { name, value, range });
+        }
+        self.call_value(&callee, given, e.func.range())
+    }
+
+    /// An argument by position that the whole call stands for.
+    pub(crate) fn argument(&self, value: Value<'m>) -> Argument<'m> {
+        Argument {
+            name: None,
+            value,
+            range: self.range,
+        }
+    }
+
+    /// Calls whatever can be called.
+    pub(crate) fn call_value(
+        &mut self,
+        callee: &Value<'m>,
+        given: Given<'m>,
+        at: TextRange,
+    ) -> Res<Value<'m>> {
+        match callee {
+            Value::Function(f) => self.call_function(f, given),
+            Value::Builtin(builtin) => self.call_builtin(builtin, given),
+            Value::Method(value, callee) => {
+                let mut all = vec![self.argument((**value).clone())];
+                all.extend(given);
+                self.call_value(callee, all, at)
+            }
+            Value::Class(class) => self.construct(class, given),
+            // A type called is a cast.
+            Value::Type(t) => match (&given[..], t.shape) {
+                ([argument], None) if argument.name.is_none() => {
+                    let x = self.tensor(&argument.value)?;
+                    self.cast(x, t.ty, Rounding::Nearest).map(Value::Tensor)
+                }
+                _ => Err(self
+                    .error(Code::Call, "a type is called with one value")
+                    .into()),
+            },
+            Value::Poison => Err(Stop::Reported),
+            Value::Path(path) => {
+                let outer = self.enter(at);
+                if let Some(found) = self.borrowed(&path.0) {
+                    self.enter(outer);
+                    return self.call_value(&found, given, at);
+                }
+                let name = &path.0;
+                let (code, message, help) = if super::library::is_known_missing(name) {
+                    let message = format!("`{name}` is not supported yet");
+                    (
+                        Code::NotYet,
+                        message,
+                        "it is part of the language but not of this version",
+                    )
+                } else if name.contains("triton") {
+                    let message = format!("the library has no `{name}`");
+                    (
+                        Code::Attribute,
+                        message,
+                        "names of the library are those of Triton 3.6",
+                    )
+                } else {
+                    let message = format!("`{name}` is not in this file");
+                    (
+                        Code::Name,
+                        message,
+                        "functions that kernels call must stand in the same file",
+                    )
+                };
+                let d = self.error(code, message);
+                self.enter(outer);
+                Err(d.help(help).into())
+            }
+            other => {
+                let outer = self.enter(at);
+                let d = self.error(Code::Type, format!("{} cannot be called", other.describe()));
+                self.enter(outer);
+                Err(d.into())
+            }
+        }
+    }
+
+    /// Walks a function of the text with arguments.
+    pub(crate) fn call_function(
+        &mut self,
+        f: &'m StmtFunctionDef,
+        given: Given<'m>,
+    ) -> Res<Value<'m>> {
+        let decorated = decoration(f);
+        if self.frames.len() > MAX_CALLS {
+            let message = format!("calls are nested more than {MAX_CALLS} deep");
+            let d = self.error(Code::Budget, message);
+            return self.abort(d.help("recursion must end at compile time, by constants"));
+        }
+        let host = !decorated.jit || decorated.host;
+        if f.is_async {
+            return Err(self
+                .error(Code::Unsupported, "kernels cannot be `async`")
+                .into());
+        }
+        let index = if prelude::owns(f) {
+            prelude::index()
+        } else {
+            self.index
+        };
+        let locals = self.bind_arguments(f, given, host, index)?;
+        let call = self.range;
+        let frame = Frame {
+            index,
+            function: Some(f),
+            call,
+            locals,
+            host,
+            loops: 0,
+            broken: false,
+        };
+        self.frames.push(frame);
+        let flow = with_stack(|| self.body(&f.body, true));
+        let broken = self.frames.pop().is_some_and(|frame| frame.broken);
+        self.enter(call);
+        match flow? {
+            // What is wrong in it has been reported; its result means nothing.
+            _ if broken => Err(Stop::Reported),
+            Flow::Returned(Value::Poison) => Err(Stop::Reported),
+            Flow::Returned(value) => Ok(value),
+            // The end of a function's body is a return.
+            Flow::Next | Flow::Maybe(..) => Err(Stop::Reported),
+        }
+    }
+
+    fn bind_arguments(
+        &mut self,
+        f: &'m StmtFunctionDef,
+        given: Given<'m>,
+        host: bool,
+        index: &'m Index<'m>,
+    ) -> Res<Locals<'m>> {
+        let wrong = |lower: &Self, message: String| {
+            let d = lower.error(Code::Call, message);
+            let names: Vec<&str> = params(f).map(|p| p.name).collect();
+            Stop::from(d.help(format!("it is `{}({})`", f.name, names.join(", "))))
+        };
+        let all: Vec<_> = params(f).collect();
+        let mut values: Vec<Option<Value<'m>>> = vec![None; all.len()];
+        let mut extra = Vec::new();
+        let mut dict = IndexMap::new();
+        let positional = all.iter().filter(|p| p.positional).count();
+        for (i, Argument { name, value, .. }) in given.into_iter().enumerate() {
+            match name {
+                None if i < positional => values[i] = Some(value),
+                None if f.parameters.vararg.is_some() => extra.push(value),
+                None => {
+                    let message = format!("`{}` takes {positional} arguments by position", f.name);
+                    return Err(wrong(self, message));
+                }
+                Some(name) => match all.iter().position(|p| p.name == name) {
+                    Some(i) if values[i].is_none() => values[i] = Some(value),
+                    Some(_) => {
+                        let message = format!("`{}` gets `{name}` twice", f.name);
+                        return Err(wrong(self, message));
+                    }
+                    None if f.parameters.kwarg.is_some() => {
+                        dict.insert(name.to_owned(), value);
+                    }
+                    None => {
+                        let message = format!("`{}` has no parameter `{name}`", f.name);
+                        return Err(wrong(self, message));
+                    }
+                },
+            }
+        }
+        let mut locals = Locals::default();
+        for (param, value) in all.iter().zip(values) {
+            let value = match (value, param.default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => self.default_value(default, index)?,
+                (None, None) => {
+                    let message = format!("`{}` lacks its argument `{}`", f.name, param.name);
+                    return Err(wrong(self, message));
+                }
+            };
+            let fixed = param.is_constexpr() && !host;
+            let value = if fixed {
+                let range = self.range;
+                self.require_constant(value, range)
+                    .map_err(|stop| match stop {
+                        Stop::Error(mut d) => {
+                            d.message = format!("`{}` of `{}`: {}", param.name, f.name, d.message);
+                            Stop::Error(d)
+                        }
+                        other => other,
+                    })?
+            } else {
+                value
+            };
+            locals.insert(param.name, Local::Bound { value, fixed });
+        }
+        if let Some(vararg) = &f.parameters.vararg {
+            let value = Value::tuple(extra);
+            locals.insert(
+                vararg.name.as_str(),
+                Local::Bound {
+                    value,
+                    fixed: false,
+                },
+            );
+        }
+        if let Some(kwarg) = &f.parameters.kwarg {
+            let value = Value::Dict(dict.into());
+            locals.insert(
+                kwarg.name.as_str(),
+                Local::Bound {
+                    value,
+                    fixed: false,
+                },
+            );
+        }
+        Ok(locals)
+    }
+
+    /// The value of a parameter that is not given: an expression of the module.
+    pub(crate) fn default_value(&mut self, expr: &'m Expr, index: &'m Index<'m>) -> Res<Value<'m>> {
+        let call = self.range;
+        let locals = Locals::default();
+        self.frames.push(Frame {
+            index,
+            function: None,
+            call,
+            locals,
+            host: true,
+            loops: 0,
+            broken: false,
+        });
+        let value = self.eval(expr);
+        self.frames.pop();
+        value
+    }
+
+    /// Does what a row of the library says.
+    pub(crate) fn call_builtin(
+        &mut self,
+        builtin: &'static Builtin,
+        given: Given<'m>,
+    ) -> Res<Value<'m>> {
+        let args = Args::bind(self, builtin, given)?;
+        (builtin.run)(self, &args)
+    }
+
+    /// A named tuple of the text.
+    fn construct(&mut self, class: &'m StmtClassDef, given: Given<'m>) -> Res<Value<'m>> {
+        let is_tuple = class.arguments.as_ref().is_some_and(|arguments| {
+            arguments.args.iter().any(|base| match base {
+                Expr::Name(name) => name.id.as_str() == "NamedTuple",
+                Expr::Attribute(a) => a.attr.as_str() == "NamedTuple",
+                _ => false,
+            })
+        });
+        if !is_tuple {
+            let message = format!(
+                "objects of the class `{}` are not supported yet",
+                class.name
+            );
+            let d = self.error(Code::NotYet, message);
+            return Err(d.help("a class of kernels is a NamedTuple").into());
+        }
+        let fields: Vec<(&'m str, Option<&'m Expr>)> = class
+            .body
+            .iter()
+            .filter_map(|stmt| match stmt {
+                Stmt::AnnAssign(field) => {
+                    let name = field.target.as_name_expr()?;
+                    Some((name.id.as_str(), field.value.as_deref()))
+                }
+                _ => None,
+            })
+            .collect();
+        let mut items: Vec<Option<Value<'m>>> = vec![None; fields.len()];
+        for (i, Argument { name, value, .. }) in given.into_iter().enumerate() {
+            let at = match name {
+                None => (i < fields.len()).then_some(i),
+                Some(name) => fields.iter().position(|(field, _)| *field == name),
+            };
+            match at {
+                Some(at) => items[at] = Some(value),
+                None => {
+                    let message = format!("`{}` has {} fields", class.name, fields.len());
+                    return Err(self.error(Code::Call, message).into());
+                }
+            }
+        }
+        let mut values = Vec::with_capacity(items.len());
+        for (item, (name, default)) in items.into_iter().zip(&fields) {
+            values.push(match (item, default) {
+                (Some(value), _) => value,
+                (None, Some(default)) => self.default_value(default, self.index)?,
+                (None, None) => {
+                    let message = format!("`{}` lacks its field `{name}`", class.name);
+                    return Err(self.error(Code::Call, message).into());
+                }
+            });
+        }
+        let names = fields.iter().map(|(name, _)| *name).collect();
+        let tuple = Tuple::new(values, Some(class), names);
+        self.settle(Value::Tuple(tuple.into()))
+    }
+}

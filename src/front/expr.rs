@@ -1,0 +1,560 @@
+//! Expressions.
+
+use std::rc::Rc;
+
+use ruff_python_ast::{
+    BoolOp, CmpOp, Expr, ExprCompare, ExprFString, ExprListComp, ExprSubscript, FStringPart,
+    InterpolatedStringElement, Number as AstNumber, UnaryOp,
+};
+use ruff_text_size::Ranged;
+
+use super::branch::same;
+use super::constant;
+use super::diagnostic::Code;
+use super::lower::{Local, Lower, Res, Stop, with_stack};
+use super::types::{DType, Ty};
+use super::value::{Const, Known, Tensor, Value};
+use crate::ir::attrs::Rounding;
+use crate::linear::shape::Shape;
+
+/// Most elements of a tuple, those of tuples within counted.
+const MAX_TUPLE: usize = 1 << 12;
+
+impl<'m> Lower<'m> {
+    /// The value of an expression.
+    pub(crate) fn eval(&mut self, expr: &'m Expr) -> Res<Value<'m>> {
+        match expr {
+            Expr::Name(name) => self.lookup(name.id.as_str(), name.range),
+            Expr::NoneLiteral(_) => Ok(Value::NONE),
+            Expr::BooleanLiteral(b) => Ok(Value::bool(b.value)),
+            expr => {
+                let outer = self.enter(expr.range());
+                let result = self
+                    .step()
+                    .and_then(|()| with_stack(|| self.eval_inner(expr)));
+                self.enter(outer);
+                match result {
+                    Ok(Value::Poison) => Err(Stop::Reported),
+                    Ok(Value::Tuple(tuple)) if tuple.weight > MAX_TUPLE => {
+                        let message = format!("a tuple has more than {MAX_TUPLE} elements");
+                        Err(self.error(Code::Budget, message).into())
+                    }
+                    other => other,
+                }
+            }
+        }
+    }
+
+    fn eval_inner(&mut self, expr: &'m Expr) -> Res<Value<'m>> {
+        match expr {
+            Expr::NumberLiteral(n) => self.number(&n.value),
+            Expr::StringLiteral(s) => Ok(Value::Const(Const::Str(s.value.to_str().into()))),
+            Expr::BinOp(e) => {
+                let a = self.eval(&e.left)?;
+                let b = self.eval(&e.right)?;
+                self.binary(e.op, &a, &b)
+            }
+            Expr::UnaryOp(e) if e.op == UnaryOp::Not => {
+                let value = self.eval(&e.operand)?;
+                self.not(&value)
+            }
+            Expr::UnaryOp(e) => {
+                let value = self.eval(&e.operand)?;
+                self.unary(e.op, &value)
+            }
+            Expr::BoolOp(e) => self.bool_op(e.op, &e.values),
+            Expr::Compare(e) => self.comparison(e),
+            Expr::If(e) => {
+                let test = self.eval(&e.test)?;
+                match self.condition(&test)? {
+                    Ok(true) => self.eval(&e.body),
+                    Ok(false) => self.eval(&e.orelse),
+                    Err(cond) => self.conditional(cond, &e.body, &e.orelse),
+                }
+            }
+            Expr::Call(e) => self.call(e),
+            Expr::Attribute(e) => {
+                let value = self.eval(&e.value)?;
+                self.attribute(&value, &e.attr)
+            }
+            Expr::Subscript(e) => self.subscript(e),
+            Expr::Tuple(e) => self.items(&e.elts).map(Value::tuple),
+            Expr::List(e) => self.items(&e.elts).map(Value::tuple),
+            Expr::ListComp(e) => self.comprehension(e),
+            Expr::FString(e) => self.f_string(e),
+            Expr::Named(e) => {
+                let value = self.eval(&e.value)?;
+                let value = self.settle(value)?;
+                self.assign(&e.target, value.clone(), false)?;
+                Ok(value)
+            }
+            other => Err(self.unsupported_expression(other)),
+        }
+    }
+
+    fn unsupported_expression(&self, expr: &Expr) -> Stop {
+        let (what, help) = match expr {
+            Expr::Lambda(_) => (
+                "`lambda`",
+                "define a function at the top level, with @triton.jit",
+            ),
+            Expr::Dict(_) | Expr::DictComp(_) => ("dictionaries", "use names, or a tuple"),
+            Expr::Set(_) | Expr::SetComp(_) => ("sets", "use a tuple"),
+            Expr::Generator(_) => ("generators", "use a list: [... for ... in ...]"),
+            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => ("coroutines", "use a loop"),
+            Expr::Starred(_) => ("`*` here", "it is for arguments of calls"),
+            Expr::BytesLiteral(_) => ("bytes", "use a string or numbers"),
+            Expr::EllipsisLiteral(_) => ("`...`", "write `:` once for each dimension"),
+            Expr::Slice(_) => ("a slice here", "slices index tuples and blocks"),
+            _ => (
+                "this expression",
+                "see the page for people who come from Triton",
+            ),
+        };
+        let d = self.error(Code::Unsupported, format!("kernels cannot use {what}"));
+        d.help(help).into()
+    }
+
+    fn number(&self, number: &AstNumber) -> Res<Value<'m>> {
+        match number {
+            AstNumber::Float(x) => Ok(Value::Const(Const::Float(*x))),
+            AstNumber::Int(n) => {
+                let number = match n.as_u64() {
+                    Some(n) => Some(i128::from(n)),
+                    None => big_int(&n.to_string()),
+                };
+                number.map(Value::int).ok_or_else(|| {
+                    let d = self.error(Code::Value, "the number needs more than 127 bits");
+                    d.into()
+                })
+            }
+            AstNumber::Complex { .. } => Err(self
+                .error(Code::Unsupported, "kernels cannot use complex numbers")
+                .into()),
+        }
+    }
+
+    pub(crate) fn items(&mut self, exprs: &'m [Expr]) -> Res<Vec<Value<'m>>> {
+        let mut items = Vec::with_capacity(exprs.len());
+        for expr in exprs {
+            match expr {
+                Expr::Starred(starred) => match self.eval(&starred.value)? {
+                    Value::Tuple(tuple) => items.extend(tuple.items.iter().cloned()),
+                    other => {
+                        let message = format!("`*` needs a tuple, found {}", other.describe());
+                        return Err(self.error(Code::Type, message).into());
+                    }
+                },
+                expr => items.push(self.eval(expr)?),
+            }
+        }
+        Ok(items)
+    }
+
+    /// `not x`, on blocks element by element.
+    pub(crate) fn not(&mut self, value: &Value<'m>) -> Res<Value<'m>> {
+        match value {
+            Value::Const(c) => Ok(Value::bool(!constant::truth(c))),
+            Value::Known(known) => Ok(Value::Known(Known::boolean(!constant::truth(
+                &known.to_const(),
+            )))),
+            Value::Tuple(t) => Ok(Value::bool(t.items.is_empty())),
+            value => {
+                let t = self.tensor(value)?;
+                let t = self.cast(t, Ty::Num(DType::Int1), Rounding::Nearest)?;
+                let ones = self.constant(Known::boolean(true), t.shape)?;
+                let value = self.b.xor(t.value, ones.value);
+                Ok(self.block(value, t.ty))
+            }
+        }
+    }
+
+    /// `and` and `or`: a constant decides or drops out wherever it stands, the rest is combined element by element.
+    fn bool_op(&mut self, op: BoolOp, values: &'m [Expr]) -> Res<Value<'m>> {
+        let mut last = None;
+        let mut result: Option<Value<'m>> = None;
+        for expr in values {
+            let value = self.eval(expr)?;
+            let constant = match &value {
+                Value::Tensor(_) => None,
+                value => self.condition(value)?.ok(),
+            };
+            match constant {
+                Some(truth) if truth == (op == BoolOp::Or) => return Ok(value),
+                Some(_) => last = Some(value),
+                None => {
+                    result = Some(match result {
+                        None => value,
+                        Some(left) => {
+                            let outer = self.enter(expr.range());
+                            let result = self.logical(op, &left, &value);
+                            self.enter(outer);
+                            result?
+                        }
+                    });
+                }
+            }
+        }
+        result.or(last).ok_or(Stop::Reported)
+    }
+
+    fn logical(&mut self, op: BoolOp, a: &Value<'m>, b: &Value<'m>) -> Res<Value<'m>> {
+        let mut truth = |value: &Value<'m>| -> Res<Tensor> {
+            let t = self.tensor(value)?;
+            if t.ty.dtype() != Some(DType::Int1) {
+                let d = self.wrong_type("truth values", t);
+                return Err(match d {
+                    Stop::Error(mut d) => {
+                        d.help = Some("compare with zero: `x != 0`".to_owned());
+                        Stop::Error(d)
+                    }
+                    other => other,
+                });
+            }
+            self.cast(t, Ty::Num(DType::Int1), Rounding::Nearest)
+        };
+        let (x, y) = (truth(a)?, truth(b)?);
+        let shape = self.common_shape(x.shape, y.shape)?;
+        let (x, y) = (self.broadcast_to(x, shape)?, self.broadcast_to(y, shape)?);
+        let value = match op {
+            BoolOp::And => self.b.and(x.value, y.value),
+            BoolOp::Or => self.b.or(x.value, y.value),
+        };
+        Ok(self.block(value, x.ty))
+    }
+
+    fn comparison(&mut self, e: &'m ExprCompare) -> Res<Value<'m>> {
+        let (op, right) = match (&*e.ops, &*e.comparators) {
+            ([op], [right]) => (*op, right),
+            _ => {
+                let d = self.error(Code::Unsupported, "comparisons cannot be chained");
+                return Err(d.help("write `(a < b) & (b < c)`").into());
+            }
+        };
+        let a = self.eval(&e.left)?;
+        let b = self.eval(right)?;
+        match op {
+            CmpOp::Is => Ok(Value::bool(identical(&a, &b))),
+            CmpOp::IsNot => Ok(Value::bool(!identical(&a, &b))),
+            CmpOp::In | CmpOp::NotIn => {
+                let Value::Tuple(tuple) = &b else {
+                    if let (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) = (&a, &b) {
+                        return Ok(Value::bool(b.contains(&**a) == (op == CmpOp::In)));
+                    }
+                    let message = format!("`in` looks into a tuple, found {}", b.describe());
+                    return Err(self.error(Code::Type, message).into());
+                };
+                let found = tuple.items.iter().any(|item| constant_equal(&a, item));
+                Ok(Value::bool(found == (op == CmpOp::In)))
+            }
+            CmpOp::Eq | CmpOp::NotEq if !is_number(&a) || !is_number(&b) => {
+                Ok(Value::bool(constant_equal(&a, &b) == (op == CmpOp::Eq)))
+            }
+            op => self.compare(op, &a, &b),
+        }
+    }
+
+    fn subscript(&mut self, e: &'m ExprSubscript) -> Res<Value<'m>> {
+        let value = self.eval(&e.value)?;
+        match &value {
+            Value::Tuple(tuple) => {
+                if let Expr::Slice(slice) = &*e.slice {
+                    let part = self.tuple_slice(slice, tuple.items.len())?;
+                    let items = part.into_iter().map(|i| tuple.items[i].clone());
+                    return Ok(Value::tuple(items.collect()));
+                }
+                let index = self.eval(&e.slice)?;
+                let number = index.as_const().and_then(|c| constant::as_int(&c));
+                let Some(number) = number else {
+                    let message = format!(
+                        "a tuple is indexed by a constant, found {}",
+                        index.describe()
+                    );
+                    return Err(self
+                        .error(Code::Constant, message)
+                        .help("loop with tl.static_range to have a constant")
+                        .into());
+                };
+                let len = tuple.items.len() as i128;
+                let at = if number < 0 { number + len } else { number };
+                match usize::try_from(at).ok().and_then(|i| tuple.items.get(i)) {
+                    Some(item) => Ok(item.clone()),
+                    None => {
+                        let message = format!("index {number} of a tuple of {len}");
+                        Err(self.error(Code::Value, message).into())
+                    }
+                }
+            }
+            Value::Dict(dict) => {
+                let key = self.eval(&e.slice)?;
+                let Value::Const(Const::Str(key)) = &key else {
+                    let message = format!("expected a name, found {}", key.describe());
+                    return Err(self.error(Code::Type, message).into());
+                };
+                dict.get(&**key).cloned().ok_or_else(|| {
+                    let message = format!("there is no constant `{key}`");
+                    let d = self.error(Code::Name, message);
+                    d.help(format!("give it with -c {key}=VALUE")).into()
+                })
+            }
+            Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
+                let t = self.tensor(&value)?;
+                self.index_block(t, &e.slice)
+            }
+            Value::Function(_) => {
+                let d = self.error(Code::Unsupported, "a kernel cannot launch a kernel");
+                Err(d.help("call the function without [...]").into())
+            }
+            other => {
+                let message = format!("{} cannot be indexed", other.describe());
+                Err(self.error(Code::Type, message).into())
+            }
+        }
+    }
+
+    fn tuple_slice(
+        &mut self,
+        slice: &'m ruff_python_ast::ExprSlice,
+        len: usize,
+    ) -> Res<Vec<usize>> {
+        let mut bound = |expr: &'m Option<Box<Expr>>| -> Res<Option<i128>> {
+            let Some(expr) = expr else { return Ok(None) };
+            let value = self.eval(expr)?;
+            match value.as_const() {
+                Some(Const::None) => Ok(None),
+                Some(c) if constant::as_int(&c).is_some() => Ok(constant::as_int(&c)),
+                _ => {
+                    let message =
+                        format!("a slice has constant bounds, found {}", value.describe());
+                    Err(self.error(Code::Constant, message).into())
+                }
+            }
+        };
+        let (start, stop, step) = (
+            bound(&slice.lower)?,
+            bound(&slice.upper)?,
+            bound(&slice.step)?,
+        );
+        let (len, step) = (len as i128, step.unwrap_or(1));
+        if step == 0 {
+            return Err(self
+                .error(Code::Value, "the step of a slice is zero")
+                .into());
+        }
+        let (low, high) = if step > 0 { (0, len) } else { (-1, len - 1) };
+        let place = |bound: Option<i128>, default: i128| match bound {
+            None => default,
+            Some(n) => (if n < 0 { n.saturating_add(len) } else { n }).clamp(low, high),
+        };
+        let (start, stop) = if step > 0 {
+            (place(start, 0), place(stop, len))
+        } else {
+            (place(start, len - 1), place(stop, -1))
+        };
+        let mut indices = Vec::new();
+        let mut at = start;
+        while (step > 0 && at < stop) || (step < 0 && at > stop) {
+            indices.extend(usize::try_from(at));
+            at = at.saturating_add(step);
+        }
+        Ok(indices)
+    }
+
+    /// `x[:, None]`: dimensions kept and dimensions of extent 1 added.
+    fn index_block(&mut self, t: Tensor, index: &'m Expr) -> Res<Value<'m>> {
+        let parts: &'m [Expr] = match index {
+            Expr::Tuple(tuple) => &tuple.elts,
+            single => std::slice::from_ref(single),
+        };
+        let mut value = t.value;
+        for (dim, part) in parts.iter().enumerate() {
+            let full = matches!(part, Expr::Slice(s)
+                if s.lower.is_none() && s.upper.is_none() && s.step.is_none());
+            let none = !full && !matches!(part, Expr::Slice(_)) && self.eval(part)?.is_none();
+            if none {
+                let shape = self.b.ty(value).shape;
+                if shape.rank() >= crate::linear::shape::MAX_RANK {
+                    return Err(self
+                        .error(Code::Shape, "the block has too many dimensions")
+                        .into());
+                }
+                // The rank is bounded above, and so is every dimension's number.
+                value = self.b.expand_dims(value, dim.min(255) as u8);
+            } else if !full {
+                let outer = self.enter(part.range());
+                let d = self.error(
+                    Code::Unsupported,
+                    "blocks are indexed with `:` and `None` only",
+                );
+                self.enter(outer);
+                return Err(d
+                    .help(
+                        "elements are chosen with tl.where and a reduction, or loaded from memory",
+                    )
+                    .into());
+            } else if dim >= self.b.ty(value).shape.rank() {
+                let message = format!("more indices than the {} dimensions", t.shape.rank());
+                return Err(self.error(Code::Shape, message).into());
+            }
+        }
+        Ok(self.block(value, t.ty))
+    }
+
+    /// `[f(x) for x in tuple]`; the filter of `if` must be a constant.
+    fn comprehension(&mut self, e: &'m ExprListComp) -> Res<Value<'m>> {
+        let [generator] = &e.generators[..] else {
+            let d = self.error(Code::Unsupported, "a list has one `for`");
+            return Err(d.help("write a loop over tl.static_range").into());
+        };
+        let items = match self.eval(&generator.iter)? {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Range(range) => self.constant_range(&range)?,
+            other => {
+                let message = format!("a list is made from a tuple, found {}", other.describe());
+                return Err(self.error(Code::Type, message).into());
+            }
+        };
+        let before = self.frame().locals.clone();
+        let mut results = Vec::with_capacity(items.len());
+        for item in items {
+            self.step()?;
+            self.assign(&generator.target, item, false)?;
+            let mut kept = true;
+            for test in &generator.ifs {
+                let test = self.eval(test)?;
+                match self.condition(&test)? {
+                    Ok(truth) => kept &= truth,
+                    Err(_) => {
+                        let message = "what filters a list must be known at compile time";
+                        return Err(self.error(Code::Constant, message).into());
+                    }
+                }
+            }
+            if kept {
+                results.push(self.eval(&e.elt)?);
+            }
+        }
+        self.frame().locals = before;
+        Ok(Value::tuple(results))
+    }
+
+    fn f_string(&mut self, e: &'m ExprFString) -> Res<Value<'m>> {
+        let mut text = String::new();
+        for part in e.value.iter() {
+            match part {
+                FStringPart::Literal(literal) => text += literal.as_str(),
+                FStringPart::FString(f) => {
+                    for element in &f.elements {
+                        match element {
+                            InterpolatedStringElement::Literal(literal) => text += &literal.value,
+                            InterpolatedStringElement::Interpolation(hole) => {
+                                let value = self.eval(&hole.expression)?;
+                                text += &self.display(&value);
+                            }
+                        }
+                    }
+                }
+            }
+            if text.len() > 1 << 16 {
+                return Err(self.error(Code::Budget, "the string is too long").into());
+            }
+        }
+        Ok(Value::Const(Const::Str(text.into())))
+    }
+
+    /// A value in a text.
+    pub(crate) fn display(&self, value: &Value<'m>) -> String {
+        match value {
+            Value::Const(c) => constant::display(c),
+            Value::Known(known) => constant::display(&known.to_const()),
+            Value::Type(t) => match t.shape {
+                Some(shape) => super::types::show(t.ty, shape),
+                None => t.ty.to_string(),
+            },
+            Value::Tuple(t) => {
+                let items: Vec<String> = t.items.iter().map(|item| self.display(item)).collect();
+                format!("({})", items.join(", "))
+            }
+            Value::Tensor(t) => super::types::show(t.ty, t.shape),
+            other => other.describe(),
+        }
+    }
+
+    /// The value of a local name, or why it has none.
+    pub(crate) fn local(&mut self, name: &str) -> Option<Result<Value<'m>, &'static str>> {
+        match self.frame().locals.get(name)? {
+            Local::Bound { value, .. } => Some(Ok(value.clone())),
+            Local::Gone(why) => Some(Err(why)),
+        }
+    }
+
+    /// A shape given as a tuple of constants.
+    pub(crate) fn shape_of(&mut self, value: &Value<'m>) -> Res<Shape> {
+        let items: Rc<[Value<'m>]> = match value {
+            Value::Tuple(tuple) => tuple.items.clone().into(),
+            single => Rc::new([single.clone()]),
+        };
+        let mut extents = Vec::with_capacity(items.len());
+        for item in items.iter() {
+            match item.as_const().and_then(|c| constant::as_int(&c)) {
+                Some(extent) => extents.push(extent),
+                None if matches!(item, Value::Poison) => return Err(Stop::Reported),
+                None => {
+                    let message =
+                        format!("a shape is made of constants, found {}", item.describe());
+                    let d = self.error(Code::Constant, message);
+                    return Err(d.help("make the parameter a `tl.constexpr`").into());
+                }
+            }
+        }
+        self.shape(&extents)
+    }
+}
+
+/// An integer literal in any base.
+fn big_int(text: &str) -> Option<i128> {
+    let text = text.replace('_', "").to_ascii_lowercase();
+    let (digits, radix) = match text.get(..2) {
+        Some("0x") => (&text[2..], 16),
+        Some("0o") => (&text[2..], 8),
+        Some("0b") => (&text[2..], 2),
+        _ => (&text[..], 10),
+    };
+    i128::from_str_radix(digits, radix).ok()
+}
+
+/// Whether it can be compared as a number.
+fn is_number(value: &Value<'_>) -> bool {
+    match value {
+        Value::Const(c) => !matches!(c, Const::None | Const::Str(_)),
+        Value::Known(_) | Value::Tensor(_) => true,
+        _ => false,
+    }
+}
+
+/// `is`: `None` and types by identity, constants by value.
+fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (a, b) {
+        (Value::Known(known), Value::Const(c)) | (Value::Const(c), Value::Known(known)) => {
+            known.to_const() == *c
+        }
+        _ => same(a, b),
+    }
+}
+
+/// `==` of what is no number.
+fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+    match (a.as_const(), b.as_const()) {
+        (Some(x), Some(y)) => constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false),
+        _ => match (a, b) {
+            (Value::Tuple(x), Value::Tuple(y)) => {
+                x.items.len() == y.items.len()
+                    && x.items
+                        .iter()
+                        .zip(&y.items)
+                        .all(|(x, y)| constant_equal(x, y))
+            }
+            _ => same(a, b),
+        },
+    }
+}

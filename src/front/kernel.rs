@@ -1,0 +1,503 @@
+//! Files as modules, and kernels lowered for given arguments.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use ruff_python_ast::{ModModule, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange, TextSize};
+
+use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::lower::{Frame, Local, Locals, Lower, Res};
+use super::module::{Index, Param, decoration, params};
+use super::names::closest;
+use super::signature::{Arg, Constant};
+use super::source;
+use super::stmt::Flow;
+use super::types::{DType, Ty};
+use super::value::{Const, Tensor, Value};
+use crate::ir::builder::TileBuilder;
+use crate::ir::function::TileFunction;
+use crate::ir::types::TileType;
+use crate::linear::shape::Shape;
+use crate::settings::Target;
+use crate::verify::verify;
+
+/// A file that has been parsed.
+#[derive(Debug)]
+pub struct Module {
+    name: String,
+    text: Arc<str>,
+    tree: ModModule,
+}
+
+/// A parameter of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamInfo {
+    /// Its name.
+    pub name: String,
+    /// Whether it is a `constexpr`.
+    pub constexpr: bool,
+    /// Whether it has a value where none is given.
+    pub default: bool,
+    /// Its annotation as it is written.
+    pub annotation: Option<String>,
+    /// Whether a caller should specialise the kernel for its value (divisible by 16, equal to 1).
+    pub specialize: bool,
+}
+
+/// A function with `@jit`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KernelInfo {
+    /// Its name.
+    pub name: String,
+    /// Line of its name, first is 1.
+    pub line: usize,
+    /// Its parameters, in order.
+    pub params: Vec<ParamInfo>,
+    /// Whether it takes named constants (`**META`).
+    pub meta: bool,
+    /// Calls of `autotune` and `heuristics` among its decorators, as they are written.
+    pub tuning: Vec<String>,
+}
+
+/// What a kernel is lowered for.
+#[derive(Clone, Debug)]
+pub struct Specialization {
+    /// Arguments by position.
+    pub args: Vec<Arg>,
+    /// Constants by name: of parameters, of `**META`, of names of the module.
+    pub constants: Vec<(String, Constant)>,
+    /// Warps of a CTA, a power of two up to 32.
+    pub num_warps: u32,
+    /// Device assertions are kept.
+    pub debug: bool,
+    /// The target, for what kernels ask of it.
+    pub target: Target,
+}
+
+impl Specialization {
+    /// With arguments, 4 warps and no constants.
+    pub fn new(args: Vec<Arg>, target: Target) -> Specialization {
+        Specialization {
+            args,
+            constants: Vec::new(),
+            num_warps: 4,
+            debug: false,
+            target,
+        }
+    }
+}
+
+/// A kernel of the tile IR.
+#[derive(Debug)]
+pub struct Lowered {
+    /// The kernel, verified.
+    pub func: TileFunction,
+    /// Line of its name, first is 1.
+    pub line: u32,
+    /// Column of its name in characters, first is 1.
+    pub column: u32,
+    /// Parameters that have become constants, as texts.
+    pub constants: Vec<(String, String)>,
+    /// Warnings, and what `static_print` printed.
+    pub notes: Diagnostics,
+}
+
+impl Module {
+    /// Parses a text; `name` is for messages.
+    pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
+        let text: Arc<str> = text.into();
+        match source::parse(&text) {
+            Ok(tree) => Ok(Module {
+                name: name.to_owned(),
+                text,
+                tree,
+            }),
+            Err(list) => Err(Diagnostics {
+                name: name.to_owned(),
+                text,
+                list,
+            }),
+        }
+    }
+
+    /// Parses bytes, which must be UTF-8.
+    pub fn parse_bytes(name: &str, bytes: &[u8]) -> Result<Module, Diagnostics> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Module::parse(name, text),
+            Err(e) => {
+                // What is valid before the mistake is enough to locate it.
+                let valid = String::from_utf8_lossy(&bytes[..e.valid_up_to()]).into_owned();
+                let at = TextSize::try_from(valid.len()).unwrap_or_default();
+                let message = "the text is not UTF-8";
+                let d = Diagnostic::error(Code::Syntax, TextRange::empty(at), message);
+                let list = vec![
+                    d.label("the first byte that is none")
+                        .help("save the file as UTF-8"),
+                ];
+                Err(Diagnostics {
+                    name: name.to_owned(),
+                    text: valid.into(),
+                    list,
+                })
+            }
+        }
+    }
+
+    fn diagnostics(&self, list: Vec<Diagnostic>) -> Diagnostics {
+        Diagnostics {
+            name: self.name.clone(),
+            text: self.text.clone(),
+            list,
+        }
+    }
+
+    /// The functions with `@jit`, in the order of the file.
+    pub fn kernels(&self) -> Vec<KernelInfo> {
+        let index = Index::new(&self.tree);
+        index.jit_functions().map(|f| self.info(f)).collect()
+    }
+
+    fn info(&self, f: &StmtFunctionDef) -> KernelInfo {
+        let slice = |range: TextRange| self.text[super::diagnostic::bytes(range)].to_owned();
+        let decorated = decoration(f);
+        let skipped = |name: &str, i: usize| {
+            decorated.options.iter().any(|(option, value)| {
+                *option == "do_not_specialize"
+                    && match value {
+                        ruff_python_ast::Expr::List(list) => {
+                            list.elts.iter().any(|e| named(e, name, i))
+                        }
+                        ruff_python_ast::Expr::Tuple(t) => t.elts.iter().any(|e| named(e, name, i)),
+                        _ => false,
+                    }
+            })
+        };
+        let params = params(f).enumerate().map(|(i, p)| ParamInfo {
+            name: p.name.to_owned(),
+            constexpr: p.is_constexpr(),
+            default: p.default.is_some(),
+            annotation: p.annotation.map(|a| slice(a.range())),
+            specialize: !p.is_constexpr() && !skipped(p.name, i),
+        });
+        let before = &self.text[..usize::from(f.name.range().start())];
+        KernelInfo {
+            name: f.name.to_string(),
+            line: before.bytes().filter(|&b| b == b'\n').count() + 1,
+            params: params.collect(),
+            meta: f.parameters.kwarg.is_some(),
+            tuning: decorated
+                .tuning
+                .iter()
+                .map(|call| slice(call.range()))
+                .collect(),
+        }
+    }
+
+    /// Lowers the kernel of this name, or the only one.
+    pub fn lower(
+        &self,
+        kernel: Option<&str>,
+        spec: &Specialization,
+    ) -> Result<Lowered, Diagnostics> {
+        let index = Index::new(&self.tree);
+        let f = self
+            .pick(&index, kernel)
+            .map_err(|d| self.diagnostics(vec![*d]))?;
+        let constants: IndexMap<String, Const> = spec
+            .constants
+            .iter()
+            .filter_map(|(name, c)| c.to_const().map(|c| (name.clone(), c)))
+            .collect();
+        let starts =
+            std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
+        let lines: Rc<[u32]> = starts.collect();
+        let line = lines.partition_point(|&s| s <= u32::from(f.name.range().start())) as u32;
+        let name_at = usize::from(f.name.range().start());
+        let column = super::diagnostic::position(&self.text, name_at).1 as u32;
+        let builder = TileBuilder::new(f.name.as_str(), spec.num_warps);
+        let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
+        lower.debug = spec.debug;
+        lower
+            .messages
+            .extend(index.twice.get(f.name.as_str()).cloned());
+        let mut folded = Vec::new();
+        let result = lower_kernel(&mut lower, f, spec, &mut folded);
+        // What went wrong last is not reported yet.
+        if let Err(stop) = result {
+            let _ = lower.report(stop);
+        }
+        if !lower.has_errors() {
+            match finish(&mut lower, f) {
+                Ok(func) => {
+                    let notes = self.diagnostics(lower.messages);
+                    return Ok(Lowered {
+                        func,
+                        line,
+                        column,
+                        constants: folded,
+                        notes,
+                    });
+                }
+                Err(d) => lower.add(*d),
+            }
+        }
+        Err(self.diagnostics(lower.messages))
+    }
+
+    fn pick<'m>(
+        &self,
+        index: &Index<'m>,
+        kernel: Option<&str>,
+    ) -> Result<&'m StmtFunctionDef, Box<Diagnostic>> {
+        let all: Vec<&'m StmtFunctionDef> = index.jit_functions().collect();
+        let start = TextRange::empty(TextSize::new(0));
+        let names = || all.iter().map(|f| f.name.as_str()).collect::<Vec<_>>();
+        let found = match kernel {
+            Some(name) => all.iter().find(|f| f.name.as_str() == name).copied(),
+            None if all.len() == 1 => all.first().copied(),
+            None if all.is_empty() => None,
+            None => {
+                let message = format!("the file has several kernels: {}", shorten(&names()));
+                let d = Diagnostic::error(Code::NoKernel, start, message);
+                return Err(Box::new(d.help("choose one with -n")));
+            }
+        };
+        found.ok_or_else(|| {
+            let d = match kernel {
+                Some(name) => {
+                    let message = format!("there is no kernel `{name}`");
+                    let help = match closest(name, names().into_iter()) {
+                        Some(other) => format!("there is `{other}`"),
+                        None if all.is_empty() => {
+                            "a kernel is a function with @triton.jit".to_owned()
+                        }
+                        None => format!("there is {}", shorten(&names())),
+                    };
+                    Diagnostic::error(Code::NoKernel, start, message).help(help)
+                }
+                None => Diagnostic::error(Code::NoKernel, start, "there is no kernel in the file")
+                    .help("a kernel is a function with @triton.jit"),
+            };
+            Box::new(d)
+        })
+    }
+}
+
+/// Whether an entry of `do_not_specialize` means the parameter.
+fn named(entry: &ruff_python_ast::Expr, name: &str, index: usize) -> bool {
+    match entry {
+        ruff_python_ast::Expr::StringLiteral(s) => s.value.to_str() == name,
+        ruff_python_ast::Expr::NumberLiteral(n) => match &n.value {
+            ruff_python_ast::Number::Int(i) => i.as_usize() == Some(index),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+fn shorten(names: &[&str]) -> String {
+    let shown: Vec<&str> = names.iter().take(10).copied().collect();
+    let more = if names.len() > 10 { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+fn lower_kernel<'m>(
+    lower: &mut Lower<'m>,
+    f: &'m StmtFunctionDef,
+    spec: &Specialization,
+    folded: &mut Vec<(String, String)>,
+) -> Res<()> {
+    lower.enter(f.name.range());
+    if !spec.num_warps.is_power_of_two() || spec.num_warps > 32 {
+        let message = format!(
+            "a kernel has 1, 2, 4, 8, 16 or 32 warps, not {}",
+            spec.num_warps
+        );
+        return Err(lower.error(Code::Argument, message).into());
+    }
+    let call = f.name.range();
+    let frame = Frame {
+        index: lower.index,
+        function: Some(f),
+        call,
+        locals: Locals::default(),
+        host: false,
+        loops: 0,
+        broken: false,
+    };
+    lower.frames.push(frame);
+    bind_parameters(lower, f, spec, folded)?;
+    match lower.body(&f.body, true)? {
+        Flow::Returned(value) if value.is_none() || matches!(value, Value::Poison) => {}
+        _ => {
+            lower.enter(f.name.range());
+            let d = lower.error(
+                Code::Return,
+                format!("the kernel `{}` returns a value", f.name),
+            );
+            return Err(d.help("a kernel stores its results to memory").into());
+        }
+    }
+    lower.b.ret();
+    Ok(())
+}
+
+/// Gives the kernel's parameters their values: parameters of the IR, or constants.
+fn bind_parameters<'m>(
+    lower: &mut Lower<'m>,
+    f: &'m StmtFunctionDef,
+    spec: &Specialization,
+    folded: &mut Vec<(String, String)>,
+) -> Res<()> {
+    let all: Vec<Param<'m>> = params(f).collect();
+    if spec.args.len() > all.len() {
+        let (given, wanted) = (spec.args.len(), all.len());
+        let message = format!(
+            "{given} arguments for the {wanted} parameters of `{}`",
+            f.name
+        );
+        return Err(lower.error(Code::Argument, message).into());
+    }
+    if let Some(vararg) = &f.parameters.vararg {
+        lower.enter(vararg.range);
+        let d = lower.error(Code::Unsupported, "a kernel has no `*args`");
+        return Err(d.help("name each parameter").into());
+    }
+    let named = |name: &str| {
+        spec.constants
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, c)| c)
+    };
+    for (i, param) in all.iter().enumerate() {
+        lower.enter(param.range);
+        let value = match (spec.args.get(i), named(param.name)) {
+            (Some(_), Some(_)) => {
+                let message = format!("`{}` is given twice: by position and by name", param.name);
+                Err(lower.error(Code::Argument, message).into())
+            }
+            (Some(arg), None) => parameter(lower, param, arg),
+            (None, Some(constant)) => Ok(constant_value(constant)),
+            (None, None) => match param.default {
+                Some(default) => lower.default_value(default, lower.index),
+                None => {
+                    let (given, wanted) = (spec.args.len(), all.len());
+                    let message = format!("`{}` has no argument", param.name);
+                    let d = lower.error(Code::Argument, message);
+                    let help = format!(
+                        "the signature gives {given} of {wanted} arguments; -c {}=VALUE gives a constant",
+                        param.name
+                    );
+                    Err(d.help(help).into())
+                }
+            },
+        };
+        let value = match value {
+            Ok(value) => value,
+            Err(stop) => {
+                lower.report(stop)?;
+                Value::Poison
+            }
+        };
+        if !matches!(value, Value::Tensor(_) | Value::Poison) {
+            folded.push((param.name.to_owned(), lower.display(&value)));
+        }
+        let fixed = param.is_constexpr();
+        lower
+            .frame()
+            .locals
+            .insert(param.name, Local::Bound { value, fixed });
+    }
+    if let Some(kwarg) = &f.parameters.kwarg {
+        let dict: IndexMap<String, Value<'m>> = spec
+            .constants
+            .iter()
+            .map(|(name, c)| (name.clone(), constant_value(c)))
+            .collect();
+        let value = Value::Dict(dict.into());
+        lower.frame().locals.insert(
+            kwarg.name.as_str(),
+            Local::Bound {
+                value,
+                fixed: false,
+            },
+        );
+    }
+    Ok(())
+}
+
+fn constant_value<'m>(constant: &Constant) -> Value<'m> {
+    match constant {
+        Constant::Type(dtype) => Value::ty(Ty::Num(*dtype)),
+        other => other.to_const().map_or(Value::NONE, Value::Const),
+    }
+}
+
+fn parameter<'m>(lower: &mut Lower<'m>, param: &Param<'m>, arg: &Arg) -> Res<Value<'m>> {
+    match arg {
+        Arg::Constant(constant) => Ok(constant_value(constant)),
+        // For a constant the name of a type is the type itself.
+        Arg::Typed {
+            ty: Ty::Num(dtype),
+            divisible: 1,
+        } if param.is_constexpr() => Ok(Value::ty(Ty::Num(*dtype))),
+        Arg::Typed { ty, .. } if param.is_constexpr() => {
+            let message = format!("`{}` is a constexpr and cannot be {ty}", param.name);
+            let d = lower.error(Code::Argument, message);
+            Err(d
+                .help("give a number, True, False, None, a quoted string or a type")
+                .into())
+        }
+        Arg::Typed { ty, divisible } => {
+            let ty = annotated(param, *ty);
+            let tile: TileType = lower.tile_type(ty, Shape::SCALAR)?;
+            if *divisible > 1 && ty.dtype().is_some_and(|d| !d.is_int() || d == DType::Int1) {
+                let message = format!("`{}` is {ty}, which is a multiple of nothing", param.name);
+                let d = lower.error(Code::Argument, message);
+                return Err(d.help("only integers and pointers are divisible").into());
+            }
+            let value = if *divisible > 1 {
+                lower.b.param_divisible(param.name, tile, *divisible)
+            } else {
+                lower.b.param(param.name, tile)
+            };
+            Ok(Value::Tensor(Tensor {
+                value,
+                ty,
+                shape: Shape::SCALAR,
+            }))
+        }
+    }
+}
+
+/// An annotation like `tl.int64` pins the type of a number.
+fn annotated(param: &Param<'_>, ty: Ty) -> Ty {
+    let pinned = param.annotation.and_then(|annotation| match annotation {
+        ruff_python_ast::Expr::Attribute(a) => DType::from_name(a.attr.as_str()),
+        ruff_python_ast::Expr::StringLiteral(s) => DType::from_short_name(s.value.to_str()),
+        _ => None,
+    });
+    match (pinned, ty) {
+        (Some(dtype), Ty::Num(given)) if dtype.kind() == given.kind() => Ty::Num(dtype),
+        _ => ty,
+    }
+}
+
+/// The function, verified. That it does not verify is a mistake of ours, told as such.
+fn finish<'m>(
+    lower: &mut Lower<'m>,
+    f: &'m StmtFunctionDef,
+) -> Result<TileFunction, Box<Diagnostic>> {
+    let builder = std::mem::replace(&mut lower.b, TileBuilder::new("", 1));
+    let internal = |message: String| {
+        let d = Diagnostic::error(Code::Internal, f.name.range(), message);
+        Box::new(d.help("this is a mistake of the compiler; please report it with the file"))
+    };
+    let func = builder
+        .finish()
+        .map_err(|errors| internal(format!("the kernel was not built: {errors}")))?;
+    verify(&func).map_err(|errors| internal(format!("the kernel is not valid: {errors}")))?;
+    Ok(func)
+}

@@ -1,0 +1,231 @@
+//! Values out of nothing, and casts.
+
+use super::{Args, Builtin, rows};
+use crate::front::constant;
+use crate::front::diagnostic::Code;
+use crate::front::lower::{Lower, Res};
+use crate::front::types::{DType, Ty};
+use crate::front::value::{TypeValue, Value};
+use crate::ir::attrs::Rounding;
+use crate::ir::types::{Elem, TileType};
+
+pub(super) const ROWS: &[Builtin] = rows! { Language;
+    "program_id"("axis") program_id;
+    "num_programs"("axis") num_programs;
+    "arange"("start; end") arange;
+    "full"("shape value; dtype") full;
+    "zeros"("shape; dtype") zeros;
+    "zeros_like"("input") zeros_like;
+    "cast"("input dtype; fp_downcast_rounding bitcast") cast;
+    "to"("input dtype; fp_downcast_rounding bitcast") cast;
+    "to_tensor"("x") to_tensor;
+    "constexpr"("value") constexpr;
+    "tensor"("handle type") no_tensor;
+    "pointer_type"("element_ty; address_space const") pointer_type;
+    "block_type"("element_ty shape") block_type;
+    "get_int_dtype"("bitwidth signed") int_dtype;
+    "dtype"("name") dtype_by_name;
+};
+
+fn program_id<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let axis = grid_axis(cx, args)?;
+    let value = cx.b.program_id(axis);
+    Ok(cx.block(value, Ty::Num(DType::Int32)))
+}
+
+fn num_programs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let axis = grid_axis(cx, args)?;
+    let value = cx.b.num_programs(axis);
+    Ok(cx.block(value, Ty::Num(DType::Int32)))
+}
+
+fn grid_axis<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<u8> {
+    match cx.int_arg(args, "axis")? {
+        Some(axis @ 0..=2) => Ok(axis as u8),
+        other => {
+            let message = format!(
+                "a grid has the axes 0, 1 and 2, not {}",
+                other.unwrap_or(-1)
+            );
+            Err(cx.error(Code::Value, message).into())
+        }
+    }
+}
+
+/// `arange(start, end)`; with one argument it starts at zero.
+fn arange<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let first = cx.int_arg(args, "start")?.unwrap_or(0);
+    let (start, end) = match cx.int_arg(args, "end")? {
+        Some(end) => (first, end),
+        None => (0, first),
+    };
+    let (low, high) = DType::Int32.int_range();
+    if start < low || end - 1 > high || end <= start {
+        let message = format!("`arange` from {start} to {end} is empty or exceeds int32");
+        return Err(cx.error(Code::Value, message).into());
+    }
+    let shape = cx.shape(&[end - start])?;
+    let value = cx.b.arange(start as i32, TileType::block(Elem::I32, shape));
+    Ok(cx.block(value, Ty::Num(DType::Int32)))
+}
+
+fn full<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let shape = cx.shape_of(&args.req("shape"))?;
+    let value = args.req("value");
+    let dtype = match cx.dtype_arg(args, "dtype")? {
+        Some(dtype) => dtype,
+        None => match cx.type_of(&value)?.0 {
+            Ty::Num(dtype) if !matches!(value, Value::Const(_)) => dtype,
+            _ => {
+                let d = cx.error(Code::Call, "`full` needs a dtype");
+                return Err(d.help("as in tl.full((16,), 0, dtype=tl.int32)").into());
+            }
+        },
+    };
+    if let Value::Tensor(t) = &value
+        && !t.shape.is_scalar()
+    {
+        return Err(cx.wrong_type("a scalar", *t));
+    }
+    if let (Some(number), true) = (
+        value.as_const().and_then(|c| constant::as_int(&c)),
+        dtype.is_int(),
+    ) && dtype != DType::Int1
+    {
+        // What is too large keeps its low bits, as in Triton; what cannot be meant is worth a word.
+        if number < -(1 << (dtype.bits() - 1)) || number >= 1 << dtype.bits() {
+            cx.check_range(number, dtype)?;
+        }
+    }
+    cx.materialize(&value, dtype, shape).map(Value::Tensor)
+}
+
+fn zeros<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let shape = cx.shape_of(&args.req("shape"))?;
+    // Without a type the oldest kernels meant f32.
+    let dtype = cx.dtype_arg(args, "dtype")?.unwrap_or(DType::Float32);
+    cx.zero(Ty::Num(dtype), shape).map(Value::Tensor)
+}
+
+fn zeros_like<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let (ty, shape) = cx.type_of(&args.req("input"))?;
+    cx.zero(ty, shape).map(Value::Tensor)
+}
+
+/// `x.to(dtype)`.
+fn cast<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let Some(ty) = cx.type_arg(args, "dtype")? else {
+        return Err(cx.error(Code::Type, "expected a type, found None").into());
+    };
+    let rounding = match cx.str_arg(args, "fp_downcast_rounding")?.as_deref() {
+        None | Some("rtne") => Rounding::Nearest,
+        Some("rtz") => Rounding::Zero,
+        Some(other) => {
+            let message = format!("unknown rounding \"{other}\"");
+            return Err(cx
+                .error(Code::Value, message)
+                .help("it is \"rtne\" or \"rtz\"")
+                .into());
+        }
+    };
+    let value = args.req("input");
+    if cx.bool_arg(args, "bitcast", false)? {
+        let t = cx.tensor(&value)?;
+        return cx.bitcast(t, ty).map(Value::Tensor);
+    }
+    if let (Some(c), Ty::Num(dtype)) = (value.as_const(), ty) {
+        let known = cx.typed(&c)?;
+        if let Some(known) = constant::convert(known.number, dtype)
+            && rounding == Rounding::Nearest
+        {
+            return Ok(Value::Known(known));
+        }
+    }
+    let t = cx.tensor_arg(args, "input")?;
+    if args.get("fp_downcast_rounding").is_some() {
+        let narrows = match (t.ty, ty) {
+            (Ty::Num(a), Ty::Num(b)) => a.is_float() && b.is_float() && a.bits() > b.bits(),
+            _ => false,
+        };
+        if !narrows && t.ty != ty {
+            let message = format!(
+                "a rounding is for narrower floats, here {} becomes {ty}",
+                t.ty
+            );
+            return Err(cx.error(Code::Value, message).into());
+        }
+    }
+    cx.cast(t, ty, rounding).map(Value::Tensor)
+}
+
+fn to_tensor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let value = args.req("x");
+    match value {
+        Value::Const(_) => cx.settle(value),
+        value => cx.tensor(&value).map(Value::Tensor),
+    }
+}
+
+fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let range = cx.range;
+    cx.require_constant(args.req("value"), range)
+}
+
+fn no_tensor<'m>(cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {
+    let d = cx.error(Code::Unsupported, "blocks are not made by `tl.tensor`");
+    Err(d.help("use tl.full, tl.arange or tl.load").into())
+}
+
+fn pointer_type<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    match cx.type_arg(args, "element_ty")? {
+        Some(Ty::Num(to)) => {
+            let constant = cx.bool_arg(args, "const", false)?;
+            Ok(Value::ty(Ty::Ptr { to, constant }))
+        }
+        _ => {
+            let d = cx.error(Code::NotYet, "pointers to pointers are not supported yet");
+            Err(d.help("load an int64 and cast it to a pointer").into())
+        }
+    }
+}
+
+fn block_type<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let shape = cx.shape_of(&args.req("shape"))?;
+    match cx.type_arg(args, "element_ty")? {
+        Some(ty) => Ok(Value::Type(TypeValue {
+            ty,
+            shape: Some(shape),
+        })),
+        None => Err(cx.error(Code::Type, "expected a type, found None").into()),
+    }
+}
+
+fn int_dtype<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let bits = cx.int_arg(args, "bitwidth")?.unwrap_or(0);
+    let signed = cx.bool_arg(args, "signed", true)?;
+    let found = DType::ALL.iter().copied().find(|d| {
+        let one = *d == DType::Int1;
+        d.is_int() && i128::from(d.bits()) == bits && (one || d.is_signed() == signed)
+    });
+    match found {
+        Some(dtype) => Ok(Value::ty(Ty::Num(dtype))),
+        None => {
+            let message = format!("there is no integer of {bits} bits");
+            Err(cx.error(Code::Value, message).into())
+        }
+    }
+}
+
+fn dtype_by_name<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    if let ty @ Value::Type(_) = args.req("name") {
+        return Ok(ty);
+    }
+    let name = cx.str_arg(args, "name")?;
+    let found = name.as_deref().and_then(DType::from_short_name);
+    match found {
+        Some(dtype) => Ok(Value::ty(Ty::Num(dtype))),
+        None => Err(cx
+            .error(Code::Value, "there is no type of this name")
+            .into()),
+    }
+}

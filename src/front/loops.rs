@@ -1,0 +1,350 @@
+//! Loops.
+//!
+//! A loop over constants is walked once for each. A run-time loop becomes a region that carries the names that its body
+//! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop.
+
+use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
+use ruff_text_size::Ranged;
+
+use super::carry::{Carry, Made};
+use super::constant;
+use super::diagnostic::Code;
+use super::lower::{Local, Lower, Res, Stop, with_stack};
+use super::stmt::Flow;
+use super::types::{DType, Ty, promote_ints, show};
+use super::value::{RangeValue, Tensor, Value};
+use crate::ir::attrs::{Attr, make};
+use crate::ir::dfg::{BlockCall, InstData};
+use crate::ir::entities;
+use crate::ir::ops::TileOp;
+use crate::ir::types::TileType;
+use crate::linear::shape::Shape;
+
+/// Most iterations that one loop is unrolled to.
+const MAX_UNROLL: i128 = 1 << 16;
+
+/// Why a name has no value that is the counter of a loop elsewhere.
+pub(crate) const LOST: &str = "it is the counter of a loop that has ended";
+
+/// Names that statements assign, each once, in the order of the text.
+pub(crate) fn assigned_names<'m>(stmts: &'m [Stmt], names: &mut Vec<&'m str>) {
+    for stmt in stmts {
+        match stmt {
+            Stmt::Assign(s) => s.targets.iter().for_each(|t| target_names(t, names)),
+            Stmt::AugAssign(s) => target_names(&s.target, names),
+            Stmt::AnnAssign(s) => target_names(&s.target, names),
+            Stmt::For(s) => {
+                target_names(&s.target, names);
+                assigned_names(&s.body, names);
+            }
+            Stmt::While(s) => assigned_names(&s.body, names),
+            Stmt::With(s) => assigned_names(&s.body, names),
+            Stmt::If(s) => {
+                assigned_names(&s.body, names);
+                for clause in &s.elif_else_clauses {
+                    assigned_names(&clause.body, names);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
+    match target {
+        Expr::Name(name) if !names.contains(&name.id.as_str()) => names.push(name.id.as_str()),
+        Expr::Tuple(t) => t.elts.iter().for_each(|t| target_names(t, names)),
+        Expr::List(t) => t.elts.iter().for_each(|t| target_names(t, names)),
+        _ => {}
+    }
+}
+
+/// A counted loop ready to be made.
+struct Counted {
+    lo: Tensor,
+    hi: Tensor,
+    step: Tensor,
+    /// It counts down: the counter is `lo + hi - iv`.
+    down: bool,
+    stages: Option<u8>,
+}
+
+impl<'m> Lower<'m> {
+    pub(crate) fn for_statement(&mut self, s: &'m StmtFor) -> Res<Flow<'m>> {
+        if !s.orelse.is_empty() {
+            let d = self.error(Code::Unsupported, "`for` has no `else` in kernels");
+            return Err(d.help("put the statements behind the loop").into());
+        }
+        let range = match self.eval(&s.iter)? {
+            Value::Range(range) => range,
+            Value::Tuple(tuple) => return self.unrolled(s, tuple.items.clone()),
+            Value::Poison => return Err(Stop::Reported),
+            other => {
+                let outer = self.enter(s.iter.range());
+                let message = format!("{} cannot be looped over", other.describe());
+                let d = self.error(Code::Type, message);
+                self.enter(outer);
+                return Err(d.help("use range, tl.range or tl.static_range").into());
+            }
+        };
+        let outer = self.enter(s.iter.range());
+        let bounds = if range.unroll || self.frame().host {
+            self.constant_range(&range).map(Err)
+        } else {
+            self.counted(&range).map(Ok)
+        };
+        self.enter(outer);
+        match bounds? {
+            Err(items) => self.unrolled(s, items),
+            Ok(counted) => self.run_time_for(s, &counted),
+        }
+    }
+
+    /// The numbers of a range that is unrolled.
+    pub(crate) fn constant_range(&self, range: &RangeValue<'m>) -> Res<Vec<Value<'m>>> {
+        let number = |value: &Value<'m>, what: &str| {
+            let number = value.as_const().and_then(|c| constant::as_int(&c));
+            number.ok_or_else(|| {
+                let message = format!("the {what} of an unrolled loop must be a constant");
+                let d = self.error(Code::Constant, message);
+                Stop::from(
+                    d.label(format!("found {}", value.describe()))
+                        .help("use tl.range"),
+                )
+            })
+        };
+        let start = number(&range.start, "start")?;
+        let stop = number(&range.stop, "end")?;
+        let step = number(&range.step, "step")?;
+        if step == 0 {
+            return Err(self.error(Code::Value, "the step of a loop is zero").into());
+        }
+        let distance = if step > 0 {
+            stop.saturating_sub(start)
+        } else {
+            start.saturating_sub(stop)
+        };
+        let count = match distance {
+            ..=0 => 0,
+            d => (d - 1) / step.saturating_abs() + 1,
+        };
+        if count > MAX_UNROLL {
+            let message = format!("a loop of {count} iterations cannot be unrolled");
+            let d = self.error(Code::Budget, message);
+            return Err(d
+                .help(format!("at most {MAX_UNROLL} are; use tl.range"))
+                .into());
+        }
+        Ok((0..count).map(|i| Value::int(start + i * step)).collect())
+    }
+
+    /// A loop that is walked once for each item.
+    fn unrolled(&mut self, s: &'m StmtFor, items: Vec<Value<'m>>) -> Res<Flow<'m>> {
+        for item in items {
+            self.step()?;
+            self.assign(&s.target, item, false)?;
+            match with_stack(|| self.body(&s.body, false))? {
+                Flow::Next => {}
+                Flow::Returned(value) => return Ok(Flow::Returned(value)),
+                Flow::Maybe(..) => {
+                    let message = "a `return` that depends on data, inside of a loop";
+                    let d = self.error(Code::Unsupported, message);
+                    return Err(d
+                        .help("keep the result in a variable and return after it")
+                        .into());
+                }
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    /// Bounds and step in one integer type; a negative constant step counts down.
+    fn counted(&mut self, range: &RangeValue<'m>) -> Res<Counted> {
+        let mut dtype = DType::Int32;
+        for value in [&range.start, &range.stop, &range.step] {
+            match self.type_of(value)? {
+                (Ty::Num(d), shape) if d.is_int() && shape.is_scalar() => {
+                    dtype = promote_ints(dtype, d);
+                }
+                (ty, shape) => {
+                    let found = show(ty, shape);
+                    let message = format!("a loop counts integers, found {found}");
+                    return Err(self.error(Code::Type, message).into());
+                }
+            }
+        }
+        let step = range.step.as_const().and_then(|c| constant::as_int(&c));
+        let (lo, hi, down) = match step {
+            Some(0) => return Err(self.error(Code::Value, "the step of a loop is zero").into()),
+            Some(n) if n < 0 => (&range.stop, &range.start, true),
+            _ => (&range.start, &range.stop, false),
+        };
+        let lo = self.materialize(lo, dtype, Shape::SCALAR)?;
+        let hi = self.materialize(hi, dtype, Shape::SCALAR)?;
+        let step = match step {
+            Some(n) => self.materialize(&Value::int(n.saturating_abs()), dtype, Shape::SCALAR)?,
+            None => self.materialize(&range.step, dtype, Shape::SCALAR)?,
+        };
+        Ok(Counted {
+            lo,
+            hi,
+            step,
+            down,
+            stages: range.stages,
+        })
+    }
+
+    fn run_time_for(&mut self, s: &'m StmtFor, counted: &Counted) -> Res<Flow<'m>> {
+        let mut assigned = Vec::new();
+        target_names(&s.target, &mut assigned);
+        let targets = assigned.len();
+        assigned_names(&s.body, &mut assigned);
+        let names: Vec<&'m str> = assigned.split_off(targets);
+        let names = names
+            .into_iter()
+            .filter(|name| !assigned.contains(name))
+            .collect();
+        // What a counter's name was before the loop is not what it is in it or after it.
+        for name in &assigned {
+            self.frame().locals.insert(name, Local::Gone(LOST));
+        }
+        let iv_ty = counted.lo.ty;
+        let iv_tile = self.tile_type(iv_ty, Shape::SCALAR)?;
+        let bounds = [counted.lo.value, counted.hi.value, counted.step.value];
+        self.carrying(names, s.range, |lower, carry| {
+            let params: Vec<TileType> = std::iter::once(iv_tile)
+                .chain(carry.types.iter().copied())
+                .collect();
+            let at = lower.b.block();
+            let (block, values) = lower.b.new_block(&params);
+            lower.b.switch_to(block);
+            let iv = if counted.down {
+                let sum = lower.b.iadd(bounds[0], bounds[1]);
+                lower.b.isub(sum, values[0])
+            } else {
+                values[0]
+            };
+            lower.bind_carried(carry, &values[1..]);
+            let iv = lower.block(iv, iv_ty);
+            let result = lower.assign(&s.target, iv, false);
+            let result = result.and_then(|()| lower.loop_body(&s.body));
+            let ends = result.map(|()| lower.loop_ends(carry));
+            lower.b.switch_to(at);
+            let ends = ends?;
+            Ok(Made {
+                ends: ends.clone(),
+                finish: Box::new(move |lower: &mut Lower<'m>, carry: &Carry<'m>| {
+                    lower.yield_ends(block, carry, &ends)?;
+                    let args: Vec<entities::Value> =
+                        bounds.iter().chain(&carry.inits).copied().collect();
+                    let mut data = InstData::new(TileOp::For, &args);
+                    data.attrs
+                        .extend(counted.stages.map(make::stages) as Option<Attr>);
+                    data.blocks.push(BlockCall::region(block));
+                    lower.b.switch_to(at);
+                    let inst = lower.b.inst(data, &[]);
+                    Ok(lower.b.func().dfg.insts[inst].results.to_vec())
+                }),
+            })
+        })?;
+        Ok(Flow::Next)
+    }
+
+    pub(crate) fn while_statement(&mut self, s: &'m StmtWhile) -> Res<Flow<'m>> {
+        if !s.orelse.is_empty() {
+            let d = self.error(Code::Unsupported, "`while` has no `else` in kernels");
+            return Err(d.help("put the statements behind the loop").into());
+        }
+        if self.frame().host {
+            return self.host_while(s);
+        }
+        let mut names = Vec::new();
+        assigned_names(&s.body, &mut names);
+        self.carrying(names, s.range, |lower, carry| {
+            let at = lower.b.block();
+            let (first, values) = lower.b.new_block(&carry.types);
+            lower.b.switch_to(first);
+            lower.bind_carried(carry, &values);
+            let cond = lower.loop_condition(&s.test);
+            let cond = match cond {
+                Ok(cond) => cond,
+                Err(stop) => {
+                    lower.b.switch_to(at);
+                    return Err(stop);
+                }
+            };
+            lower.b.condition(cond, &values);
+            let (second, values) = lower.b.new_block(&carry.types);
+            lower.b.switch_to(second);
+            lower.bind_carried(carry, &values);
+            let result = lower.loop_body(&s.body);
+            let ends = result.map(|()| lower.loop_ends(carry));
+            lower.b.switch_to(at);
+            let ends = ends?;
+            Ok(Made {
+                ends: ends.clone(),
+                finish: Box::new(move |lower: &mut Lower<'m>, carry: &Carry<'m>| {
+                    lower.yield_ends(second, carry, &ends)?;
+                    let mut data = InstData::new(TileOp::While, &carry.inits);
+                    data.blocks.push(BlockCall::region(first));
+                    data.blocks.push(BlockCall::region(second));
+                    lower.b.switch_to(at);
+                    let inst = lower.b.inst(data, &carry.types);
+                    Ok(lower.b.func().dfg.insts[inst].results.to_vec())
+                }),
+            })
+        })?;
+        Ok(Flow::Next)
+    }
+
+    /// The condition of a run-time loop.
+    fn loop_condition(&mut self, test: &'m Expr) -> Res<entities::Value> {
+        let outer = self.enter(test.range());
+        let value = self.eval(test);
+        let cond = value.and_then(|value| self.condition(&value));
+        let result = match cond {
+            Ok(Err(value)) => Ok(value),
+            Ok(Ok(true)) => {
+                let d = self.error(Code::Condition, "the condition of the loop is always true");
+                Err(d
+                    .help("a loop ends by its condition; kernels have no `break`")
+                    .into())
+            }
+            Ok(Ok(false)) => {
+                let value = self.constant(super::value::Known::boolean(false), Shape::SCALAR);
+                value.map(|t| t.value)
+            }
+            Err(stop) => Err(stop),
+        };
+        self.enter(outer);
+        result
+    }
+
+    /// A loop at compile time.
+    fn host_while(&mut self, s: &'m StmtWhile) -> Res<Flow<'m>> {
+        loop {
+            self.step()?;
+            let value = self.eval(&s.test)?;
+            match self.condition(&value)? {
+                Ok(false) => return Ok(Flow::Next),
+                Ok(true) => {}
+                Err(_) => {
+                    let message = "the condition is not known at compile time";
+                    return Err(self.error(Code::Constant, message).into());
+                }
+            }
+            match with_stack(|| self.body(&s.body, false))? {
+                Flow::Next => {}
+                flow => return Ok(flow),
+            }
+        }
+    }
+
+    fn loop_body(&mut self, stmts: &'m [Stmt]) -> Res<()> {
+        self.frame().loops += 1;
+        let flow = with_stack(|| self.body(stmts, false));
+        self.frame().loops -= 1;
+        // A return inside is an error that has been reported.
+        flow.map(|_| ())
+    }
+}

@@ -1,0 +1,238 @@
+//! The state of lowering a kernel: scopes, budgets, messages.
+//!
+//! One [`Lower`] turns one kernel with its arguments into tile IR. It walks the tree in the order of execution; each
+//! function that is called is walked anew with its own arguments, which specialises and inlines it at once. A mistake
+//! costs the statement it stands in: it is reported, the names that the statement would have given are poisoned, and what
+//! uses them is silent.
+//!
+//! Everything that the text can make large has a budget: steps of evaluation, instructions, depth of calls. Recursion
+//! over the tree grows the stack as needed.
+
+use std::rc::Rc;
+
+use indexmap::IndexMap;
+use ruff_python_ast::StmtFunctionDef;
+use ruff_text_size::{TextRange, TextSize};
+
+use super::diagnostic::{CallSite, Code, Diagnostic, MAX_MESSAGES, Severity, bytes};
+use super::library::prelude;
+use super::module::Index;
+use super::value::{Const, Value};
+use crate::ir::builder::TileBuilder;
+use crate::ir::dfg::{SourceLine, SourceLoc};
+use crate::settings::Target;
+
+/// Most expressions and statements evaluated for one kernel.
+const MAX_STEPS: u64 = 2_000_000;
+/// Most instructions of one kernel.
+const MAX_INSTRUCTIONS: usize = 200_000;
+/// Most warnings and notes of one kernel; later ones are left out.
+const MAX_NOTES: usize = 200;
+/// Deepest nesting of calls.
+pub(crate) const MAX_CALLS: usize = 100;
+/// Deepest nesting of run-time loops and conditions, that of the IR's text form.
+pub(crate) const MAX_REGIONS: usize = 60;
+
+/// Why a statement was given up.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A mistake that is not reported yet.
+    Error(Box<Diagnostic>),
+    /// It depends on something that has been reported.
+    Reported,
+    /// Nothing more is to be done: a budget is exhausted, or there are enough messages.
+    Abort,
+}
+
+impl From<Diagnostic> for Stop {
+    fn from(diagnostic: Diagnostic) -> Stop {
+        Stop::Error(Box::new(diagnostic))
+    }
+}
+
+pub(crate) type Res<T> = Result<T, Stop>;
+
+/// A local name.
+#[derive(Clone, Debug)]
+pub(crate) enum Local<'m> {
+    /// It has a value; `fixed` if it was annotated `constexpr`.
+    Bound {
+        /// The value.
+        value: Value<'m>,
+        /// Whether it must stay a constant.
+        fixed: bool,
+    },
+    /// It had one in a place that is left now.
+    Gone(&'static str),
+}
+
+/// Local names of a function.
+pub(crate) type Locals<'m> = IndexMap<&'m str, Local<'m>>;
+
+/// A function being walked.
+#[derive(Debug)]
+pub(crate) struct Frame<'m> {
+    /// The names that its global ones are looked up in.
+    pub(crate) index: &'m Index<'m>,
+    pub(crate) function: Option<&'m StmtFunctionDef>,
+    /// Where it was called.
+    pub(crate) call: TextRange,
+    pub(crate) locals: Locals<'m>,
+    /// Python at compile time: names keep constants as they are.
+    pub(crate) host: bool,
+    /// How many run-time loops of this function are open.
+    pub(crate) loops: usize,
+    /// A statement of it was given up.
+    pub(crate) broken: bool,
+}
+
+/// The state.
+pub(crate) struct Lower<'m> {
+    pub(crate) index: &'m Index<'m>,
+    /// Constants that the caller gives to names of the module.
+    pub(crate) constants: &'m IndexMap<String, Const>,
+    /// For what kernels ask of it.
+    pub(crate) target: Target,
+    /// Device assertions are kept.
+    pub(crate) debug: bool,
+    pub(crate) b: TileBuilder,
+    pub(crate) frames: Vec<Frame<'m>>,
+    pub(crate) messages: Vec<Diagnostic>,
+    /// Names of the module being evaluated, to find one defined by itself.
+    pub(crate) evaluating: Vec<&'m str>,
+    /// Open run-time regions.
+    pub(crate) regions: usize,
+    /// The expression being evaluated.
+    pub(crate) range: TextRange,
+    line_starts: Rc<[u32]>,
+    steps: u64,
+}
+
+impl<'m> Lower<'m> {
+    pub(crate) fn new(
+        index: &'m Index<'m>,
+        constants: &'m IndexMap<String, Const>,
+        target: Target,
+        b: TileBuilder,
+        line_starts: Rc<[u32]>,
+    ) -> Lower<'m> {
+        Lower {
+            index,
+            constants,
+            target,
+            debug: false,
+            b,
+            frames: Vec::new(),
+            messages: Vec::new(),
+            evaluating: Vec::new(),
+            regions: 0,
+            range: TextRange::empty(TextSize::new(0)),
+            line_starts,
+            steps: 0,
+        }
+    }
+
+    /// The function being walked.
+    pub(crate) fn frame(&mut self) -> &mut Frame<'m> {
+        self.frames
+            .last_mut()
+            .expect("a frame is pushed before anything is evaluated")
+    }
+
+    /// Makes a range the one that errors and instructions are about; gives the former. Functions of the library have
+    /// a text of their own: in them it stays that of the call.
+    pub(crate) fn enter(&mut self, range: TextRange) -> TextRange {
+        let own = self.frames.last().map(|frame| frame.index);
+        if own.is_some_and(|index| !std::ptr::eq(index, self.index)) {
+            return self.range;
+        }
+        let outer = std::mem::replace(&mut self.range, range);
+        let start = u32::from(range.start());
+        let line = self.line_starts.partition_point(|&s| s <= start) as u32;
+        self.b.set_loc(SourceLoc(Some(SourceLine(line)).into()));
+        outer
+    }
+
+    /// An error about the current expression.
+    pub(crate) fn error(&self, code: Code, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, self.range, message)
+    }
+
+    /// Counts a step.
+    pub(crate) fn step(&mut self) -> Res<()> {
+        self.charge(1)
+    }
+
+    /// Counts several steps.
+    pub(crate) fn charge(&mut self, steps: usize) -> Res<()> {
+        self.steps = self.steps.saturating_add(steps as u64);
+        if self.steps > MAX_STEPS {
+            let message = format!("the kernel takes more than {MAX_STEPS} steps to evaluate");
+            let d = self.error(Code::Budget, message);
+            return self.abort(d.help("unroll less, or call less deeply"));
+        }
+        if self.b.func().dfg.insts.len() > MAX_INSTRUCTIONS {
+            let message = format!("the kernel has more than {MAX_INSTRUCTIONS} operations");
+            let d = self.error(Code::Budget, message);
+            return self.abort(d.help("use `range` in place of `static_range`"));
+        }
+        Ok(())
+    }
+
+    /// Reports an error after which nothing more is done.
+    pub(crate) fn abort<T>(&mut self, diagnostic: Diagnostic) -> Res<T> {
+        self.add(diagnostic);
+        Err(Stop::Abort)
+    }
+
+    /// Adds a message with the calls that lead to it, once.
+    pub(crate) fn add(&mut self, mut diagnostic: Diagnostic) {
+        let inner = self.frames.iter().skip(1).rev();
+        diagnostic.calls = inner
+            .filter_map(|frame| {
+                let f = frame.function.filter(|f| !prelude::owns(f));
+                f.map(|f| CallSite {
+                    function: f.name.to_string(),
+                    span: bytes(frame.call),
+                })
+            })
+            .collect();
+        let seen = |d: &Diagnostic| {
+            d.severity == diagnostic.severity
+                && d.span == diagnostic.span
+                && d.message == diagnostic.message
+        };
+        let room = diagnostic.severity == Severity::Error || self.messages.len() < MAX_NOTES;
+        if room && !self.messages.iter().any(seen) {
+            self.messages.push(diagnostic);
+        }
+    }
+
+    /// Reports what stopped a statement; fails if nothing more is to be done.
+    pub(crate) fn report(&mut self, stop: Stop) -> Res<()> {
+        if let Some(frame) = self.frames.last_mut() {
+            frame.broken = true;
+        }
+        match stop {
+            Stop::Error(diagnostic) => self.add(*diagnostic),
+            Stop::Reported => {}
+            Stop::Abort => return Err(Stop::Abort),
+        }
+        let errors = self.messages.iter();
+        let errors = errors.filter(|d| d.severity == Severity::Error).count();
+        if errors >= MAX_MESSAGES {
+            return Err(Stop::Abort);
+        }
+        Ok(())
+    }
+
+    /// Whether something is wrong.
+    pub(crate) fn has_errors(&self) -> bool {
+        self.messages.iter().any(|d| d.severity == Severity::Error)
+    }
+}
+
+/// Runs on a larger stack if this one is nearly used up.
+pub(crate) fn with_stack<T>(run: impl FnOnce() -> T) -> T {
+    stacker::maybe_grow(256 << 10, 4 << 20, run)
+}

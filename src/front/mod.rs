@@ -1,0 +1,52 @@
+//! The Triton language: the text of a Python file to kernels of the tile IR.
+//!
+//! ```text
+//!   text --source--> tree --module--> definitions      bounds first, then the parser; nothing is executed
+//!                                        |
+//!        signature, constants ---------> | lower        one kernel with its arguments, walked in order of execution
+//!                                        v
+//!                                     tile IR           calls inlined, constants folded, structured control flow
+//! ```
+//!
+//! # Semantics
+//! - **Values** have one of three grades: constants (weak in promotion, Python's arithmetic), known numbers (a variable that was
+//!   given a constant: typed, strong, still good for shapes), and tensors (values of the IR).
+//! - **Types** are promoted by [`types`]; comparisons, `minimum` and `maximum` take numbers as strong.
+//! - **Control flow** on constants is decided here and what is not taken is not looked at. At run time `if`, `for` and
+//!   `while` become regions ([`branch`], [`loops`]); a return moves what follows into the other branch.
+//! - **Calls** of functions of the text are inlined, each with its own arguments; calls of the library are looked up in its
+//!   tables ([`library`]).
+//! - **Names** of the module are evaluated when used: constants, expressions of them, aliases, re-exports of the library
+//!   under any module's name. Constants of the caller come first.
+//!
+//! Where Triton's documentation and behaviour differ, its behaviour counts. Where this is more lenient: `if` on a variable
+//! that was given a number is decided at compile time, and such a variable may give a shape.
+//!
+//! # Limits
+//! Nothing that a text says makes this panic, hang or use memory without bound: see [`source`] for the bounds of the text,
+//! [`lower`] for the budgets of evaluation.
+
+pub mod diagnostic;
+pub mod signature;
+pub mod types;
+
+mod arith;
+mod branch;
+mod call;
+mod carry;
+mod constant;
+mod emit;
+mod expr;
+mod kernel;
+mod library;
+mod loops;
+mod lower;
+mod module;
+mod names;
+mod source;
+mod stmt;
+mod value;
+
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
+pub use signature::{Arg, Constant, SignatureError, parse_signature};

@@ -1,0 +1,414 @@
+//! Names and attributes: scopes, modules of the outside, properties of types and blocks.
+
+use ruff_python_ast::{Expr, Identifier, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::diagnostic::Code;
+use super::library::{self, Scope};
+use super::lower::{Frame, Lower, Res, Stop};
+use super::module::{Definition, decoration};
+use super::types::{DType, Kind, Ty};
+use super::value::{Const, Mark, Path, TypeValue, Value};
+
+/// Where a path of modules leads.
+fn scope(path: &str) -> Option<Scope> {
+    let mut parts = path.split('.');
+    let first = parts.next()?;
+    let last = path.rsplit('.').next()?;
+    if path
+        .split('.')
+        .any(|part| matches!(part, "libdevice" | "tldevice" | "tl_extra_shim"))
+    {
+        return Some(Scope::Libdevice);
+    }
+    if path.contains("triton.language") || matches!(last, "tl" | "tl_math") {
+        return Some(Scope::Language);
+    }
+    match first {
+        "triton" => Some(Scope::Triton),
+        "math" => Some(Scope::Math),
+        "torch" | "numpy" => Some(Scope::Host),
+        "builtins" => Some(Scope::Python),
+        _ => None,
+    }
+}
+
+impl<'m> Lower<'m> {
+    /// The value of a name: local, of the module, of Python, and for older kernels of the library.
+    pub(crate) fn lookup(&mut self, name: &'m str, range: TextRange) -> Res<Value<'m>> {
+        let outer = self.enter(range);
+        let result = self.lookup_inner(name);
+        self.enter(outer);
+        match result {
+            Ok(Value::Poison) => Err(Stop::Reported),
+            other => other,
+        }
+    }
+
+    fn lookup_inner(&mut self, name: &'m str) -> Res<Value<'m>> {
+        match self.local(name) {
+            Some(Ok(value)) => return Ok(value),
+            Some(Err(why)) => {
+                let d = self.error(Code::Name, format!("`{name}` has no value here"));
+                let d = d.label(why);
+                return Err(d.help("define it before the loop or condition").into());
+            }
+            None => {}
+        }
+        let index = self.frame().index;
+        if std::ptr::eq(index, self.index)
+            && let Some(c) = self.constants.get(name)
+        {
+            return Ok(Value::Const(c.clone()));
+        }
+        if let Some(definition) = index.names.get(name) {
+            return self.global(name, *definition);
+        }
+        // Names of the library without their module, as older kernels and the library itself have them.
+        let bare = library::find(Scope::Language, name);
+        let python = library::python_name(name);
+        let found = if std::ptr::eq(index, self.index) {
+            python.or(bare)
+        } else {
+            bare.or(python)
+        };
+        found.ok_or_else(|| self.unknown_name(name))
+    }
+
+    fn unknown_name(&mut self, name: &str) -> Stop {
+        let locals = self.frame().locals.keys().copied().collect::<Vec<_>>();
+        let names = locals.into_iter().chain(self.index.names.keys().copied());
+        let d = self.error(Code::Name, format!("`{name}` is not defined"));
+        match closest(name, names) {
+            Some(other) => d.help(format!("there is `{other}`")),
+            None => d.help(format!(
+                "define it, or give a constant with -c {name}=VALUE"
+            )),
+        }
+        .into()
+    }
+
+    /// The value of a name of the module.
+    fn global(&mut self, name: &'m str, definition: Definition<'m>) -> Res<Value<'m>> {
+        match definition {
+            Definition::Function(f) => {
+                if let Some(warning) = self.frame().index.twice.get(name) {
+                    self.add(warning.clone());
+                }
+                Ok(Value::Function(f))
+            }
+            Definition::Class(c) => Ok(Value::Class(c)),
+            Definition::Module(path) => Ok(Value::Path(Path(path.into()))),
+            Definition::Member(module, member) => {
+                let path = if module.is_empty() {
+                    member.to_owned()
+                } else {
+                    format!("{module}.{member}")
+                };
+                self.path(&path)
+            }
+            Definition::Value(expr, element) => {
+                if self.evaluating.contains(&name) {
+                    let message = format!("`{name}` is defined by itself");
+                    return Err(self.error(Code::Name, message).into());
+                }
+                self.evaluating.push(name);
+                let value = self.global_value(name, expr, element);
+                self.evaluating.pop();
+                value
+            }
+        }
+    }
+
+    fn global_value(
+        &mut self,
+        name: &'m str,
+        expr: &'m Expr,
+        element: Option<usize>,
+    ) -> Res<Value<'m>> {
+        let use_at = self.range;
+        let locals = Frame {
+            index: self.frame().index,
+            function: None,
+            call: use_at,
+            locals: Default::default(),
+            host: true,
+            loops: 0,
+            broken: false,
+        };
+        self.frames.push(locals);
+        let value = self.eval(expr);
+        self.frames.pop();
+        let value = value.map_err(|stop| self.not_a_constant(name, use_at, stop))?;
+        let value = match (value, element) {
+            (Value::Tuple(tuple), Some(i)) => tuple.items.get(i).cloned().unwrap_or(Value::Poison),
+            (_, Some(_)) => Value::Poison,
+            (value, None) => value,
+        };
+        match value {
+            Value::Tensor(_) | Value::Range(_) => {
+                let message = format!("`{name}` of the module is no constant");
+                Err(self.error(Code::Constant, message).into())
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// Something at the top level that only Python could evaluate: the message says where it is used.
+    fn not_a_constant(&self, name: &str, use_at: TextRange, stop: Stop) -> Stop {
+        match stop {
+            Stop::Error(inner) => {
+                let message = format!(
+                    "`{name}` of the module cannot be evaluated: {}",
+                    inner.message
+                );
+                let d = super::diagnostic::Diagnostic::error(Code::Constant, use_at, message);
+                d.help(format!("give its value with -c {name}=VALUE"))
+                    .into()
+            }
+            other => other,
+        }
+    }
+
+    /// What a dotted path of the outside stands for.
+    pub(crate) fn path(&mut self, path: &str) -> Res<Value<'m>> {
+        let (module, name) = path.rsplit_once('.').unwrap_or(("", path));
+        // The names by which wrappers of other projects hand the library on.
+        match name {
+            "tl" | "language" => return Ok(Value::Path(Path("triton.language".into()))),
+            "triton" => return Ok(Value::Path(Path("triton".into()))),
+            "libdevice" | "tldevice" | "tl_extra_shim" => {
+                return Ok(Value::Path(Path("triton.language.extra.libdevice".into())));
+            }
+            _ => {}
+        }
+        if let Some(scope) = scope(module) {
+            let found = library::find(scope, name);
+            // `tl.math` was once all of libdevice.
+            let found = found.or_else(|| {
+                let math = scope == Scope::Language && module.ends_with("math");
+                math.then(|| library::find(Scope::Libdevice, name))?
+            });
+            return Ok(found.unwrap_or_else(|| Value::Path(Path(path.into()))));
+        }
+        Ok(Value::Path(Path(path.into())))
+    }
+
+    /// A function of another project's module that has the name of one of the library: such wrappers choose among the
+    /// library's functions, which is a choice of the host.
+    pub(crate) fn borrowed(&mut self, path: &str) -> Option<Value<'m>> {
+        let (module, name) = path.rsplit_once('.')?;
+        if scope(module).is_some() {
+            return None;
+        }
+        let found = library::find(Scope::Language, name)
+            .or_else(|| library::find(Scope::Libdevice, name))
+            .filter(|value| matches!(value, Value::Builtin(_)))?;
+        let message = format!("`{path}` is not in this file and is taken to be `tl.{name}`");
+        let d = self.error(Code::Suspicious, message);
+        let d = d.help("define it in this file to be sure of what it does");
+        self.add(d.with_severity(super::diagnostic::Severity::Warning));
+        Some(found)
+    }
+
+    /// `value.name`.
+    pub(crate) fn attribute(&mut self, value: &Value<'m>, attr: &'m Identifier) -> Res<Value<'m>> {
+        let name = attr.as_str();
+        let found = match value {
+            Value::Path(path) => {
+                let path = format!("{}.{name}", path.0);
+                if path.len() > 400 {
+                    None
+                } else {
+                    return self.path(&path);
+                }
+            }
+            Value::Tuple(tuple) => {
+                let at = tuple.names.iter().position(|n| *n == name);
+                let field = at.and_then(|i| tuple.items.get(i).cloned());
+                let method = || match tuple.mark {
+                    Some((Mark::Descriptor { .. }, _)) => {
+                        let found = library::find_in(Scope::Descriptor, name)?;
+                        Some(bound(value, Value::Builtin(found)))
+                    }
+                    Some((Mark::BlockPointer, _)) if name == "advance" => {
+                        let found = library::find_in(Scope::Language, name)?;
+                        Some(bound(value, Value::Builtin(found)))
+                    }
+                    _ => None,
+                };
+                let own = || library::block::attribute(tuple, name);
+                field.or_else(own).or_else(method)
+            }
+            Value::Type(t) => type_attribute(*t, name),
+            Value::Class(class) => class_method(class, name).map(Value::Function),
+            Value::Dict(dict) => dict.get(name).cloned(),
+            Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
+                self.number_attribute(value, name)?
+            }
+            _ => None,
+        };
+        found.ok_or_else(|| {
+            let d = super::diagnostic::Diagnostic::error(
+                Code::Attribute,
+                attr.range(),
+                format!("{} has no attribute `{name}`", value.describe()),
+            );
+            d.into()
+        })
+    }
+
+    fn number_attribute(&mut self, value: &Value<'m>, name: &str) -> Res<Option<Value<'m>>> {
+        if let Value::Const(c) = value {
+            if name == "value" {
+                return Ok(Some(value.clone()));
+            }
+            if matches!(c, Const::None | Const::Str(_)) {
+                return Ok(None);
+            }
+        }
+        if let (Value::Known(known), "value") = (value, name) {
+            return Ok(Some(Value::Const(known.to_const())));
+        }
+        let (ty, shape) = self.type_of(value)?;
+        let block_type = TypeValue {
+            ty,
+            shape: (!shape.is_scalar()).then_some(shape),
+        };
+        Ok(match name {
+            "dtype" => Some(Value::ty(ty)),
+            "type" => Some(Value::Type(block_type)),
+            "shape" => Some(Value::tuple(
+                shape.extents().map(|e| Value::int(i128::from(e))).collect(),
+            )),
+            "numel" => Some(Value::int(shape.elements() as i128)),
+            "handle" => None,
+            "T" => match library::method("trans") {
+                Some(trans) => {
+                    let given = vec![self.argument(value.clone())];
+                    let at = self.range;
+                    Some(self.call_value(&trans, given, at)?)
+                }
+                None => {
+                    let message = "`.T` is not supported yet";
+                    return Err(self.error(Code::NotYet, message).into());
+                }
+            },
+            name => library::method(name).map(|m| bound(value, m)),
+        })
+    }
+}
+
+/// A function with its first argument.
+fn bound<'m>(value: &Value<'m>, callee: Value<'m>) -> Value<'m> {
+    Value::Method(value.clone().into(), callee.into())
+}
+
+/// Properties of types; those that are functions in Triton are called without arguments.
+fn type_attribute<'m>(t: TypeValue, name: &str) -> Option<Value<'m>> {
+    let scalar = Value::ty(t.ty);
+    let int = |n: u32| Some(Value::int(i128::from(n)));
+    match (name, t.ty) {
+        ("scalar", _) => Some(scalar),
+        ("element_ty", Ty::Ptr { to, .. }) if t.shape.is_none() => Some(Value::ty(Ty::Num(to))),
+        ("element_ty", _) if t.shape.is_some() => Some(scalar),
+        ("dtype", _) => Some(scalar),
+        ("shape", _) => {
+            let shape = t.shape?;
+            Some(Value::tuple(
+                shape.extents().map(|e| Value::int(i128::from(e))).collect(),
+            ))
+        }
+        ("numel", _) => t.shape.map(|s| Value::int(s.elements() as i128)),
+        ("primitive_bitwidth", ty) => int(ty.bits()),
+        ("int_bitwidth", Ty::Num(d)) if d.is_int() => int(d.bits()),
+        ("fp_mantissa_width", Ty::Num(d)) if d.is_float() => int(d.mantissa_bits()),
+        ("itemsize", ty) => int(ty.bits().div_ceil(8)),
+        ("name", Ty::Num(d)) => Some(Value::Const(Const::Str(d.short_name().into()))),
+        (name, _) => {
+            library::find_in(Scope::Type, name).map(|m| bound(&Value::Type(t), Value::Builtin(m)))
+        }
+    }
+}
+
+/// Whether a type is what a predicate (`is_floating`) asks for; none if there is no such predicate.
+pub(crate) fn type_predicate(t: TypeValue, name: &str) -> Option<bool> {
+    let dtype = if t.shape.is_none() {
+        t.ty.dtype()
+    } else {
+        None
+    };
+    let is = |wanted: DType| Some(dtype == Some(wanted));
+    match name {
+        "is_floating" => Some(dtype.is_some_and(DType::is_float)),
+        "is_int" => Some(dtype.is_some_and(DType::is_int)),
+        "is_int_signed" => Some(dtype.is_some_and(|d| d.is_int() && d.is_signed())),
+        "is_int_unsigned" => Some(dtype.is_some_and(|d| d.is_int() && !d.is_signed())),
+        "is_bool" => Some(dtype.is_some_and(|d| d.kind() == Kind::Bool)),
+        "is_fp8" => Some(dtype.is_some_and(DType::is_fp8)),
+        "is_standard_floating" => Some(dtype.is_some_and(|d| d.is_float() && !d.is_fp8())),
+        "is_ptr" => Some(t.ty.is_ptr() && t.shape.is_none()),
+        "is_const" => Some(matches!(t.ty, Ty::Ptr { constant: true, .. })),
+        "is_block" => Some(t.shape.is_some()),
+        "is_fp16" => is(DType::Float16),
+        "is_bf16" => is(DType::Bfloat16),
+        "is_fp32" => is(DType::Float32),
+        "is_fp64" => is(DType::Float64),
+        "is_fp8e5" => is(DType::Float8e5),
+        "is_fp8e4nv" => is(DType::Float8e4nv),
+        "is_fp8e4b15" => is(DType::Float8e4b15),
+        "is_fp8e4b8" => is(DType::Float8e4b8),
+        "is_fp8e5b16" => is(DType::Float8e5b16),
+        "is_int1" => is(DType::Int1),
+        "is_int8" => is(DType::Int8),
+        "is_int16" => is(DType::Int16),
+        "is_int32" => is(DType::Int32),
+        "is_int64" => is(DType::Int64),
+        "is_uint8" => is(DType::Uint8),
+        "is_uint16" => is(DType::Uint16),
+        "is_uint32" => is(DType::Uint32),
+        "is_uint64" => is(DType::Uint64),
+        _ => None,
+    }
+}
+
+fn class_method<'m>(
+    class: &'m ruff_python_ast::StmtClassDef,
+    name: &str,
+) -> Option<&'m ruff_python_ast::StmtFunctionDef> {
+    class.body.iter().find_map(|stmt| match stmt {
+        Stmt::FunctionDef(f) if f.name.as_str() == name && decoration(f).jit => Some(f),
+        _ => None,
+    })
+}
+
+/// The name that differs least, if it is close.
+pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // Long names are not worth a quadratic comparison.
+    if name.len() > 64 {
+        return None;
+    }
+    names
+        .filter(|other| other.len() <= 64)
+        .map(|other| (distance(name, other), other))
+        .filter(|&(d, other)| d <= 1 + other.len().min(name.len()) / 4)
+        .min_by_key(|&(d, _)| d)
+        .map(|(_, other)| other)
+}
+
+/// Edit distance.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (diagonal + usize::from(x != *y))
+                .min(row[j] + 1)
+                .min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], next);
+        }
+    }
+    row[b.len()]
+}

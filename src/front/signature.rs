@@ -1,0 +1,226 @@
+//! What a kernel is specialised for: types, promises and constants of its arguments.
+//!
+//! The text form is Triton's: `"*fp32:16, i32, 1024"`, one entry for each parameter in order. `*` is a pointer (`*k` to
+//! constant data), `:16` promises a multiple of 16 (bytes of a pointer), `:1` the number one, which makes it a constant. A
+//! number, `True`, `False`, `None`, a quoted string or, for a `constexpr` parameter, the name of a type is a constant.
+
+use super::types::{DType, Ty};
+use super::value::Const;
+
+/// A constant that the caller gives.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// `None`.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i128),
+    /// A float.
+    Float(f64),
+    /// A string.
+    Str(String),
+    /// A type, as in `fp16`.
+    Type(DType),
+}
+
+impl Constant {
+    /// The constant that a text states.
+    pub fn parse(text: &str) -> Option<Constant> {
+        let text = text.trim();
+        match text {
+            "None" => return Some(Constant::None),
+            "True" => return Some(Constant::Bool(true)),
+            "False" => return Some(Constant::Bool(false)),
+            _ => {}
+        }
+        for quote in ['"', '\''] {
+            let inner = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote));
+            if let Some(inner) = inner.filter(|inner| !inner.contains(quote)) {
+                return Some(Constant::Str(inner.to_owned()));
+            }
+        }
+        if let Some(dtype) = DType::from_short_name(text) {
+            return Some(Constant::Type(dtype));
+        }
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+            || matches!(digits, "inf" | "nan")
+        {
+            let number = text.parse().ok().map(Constant::Int);
+            return number.or_else(|| text.parse().ok().map(Constant::Float));
+        }
+        None
+    }
+
+    /// The constant as a value of the language; a type is none.
+    pub(crate) fn to_const(&self) -> Option<Const> {
+        Some(match self {
+            Constant::None => Const::None,
+            Constant::Bool(b) => Const::Bool(*b),
+            Constant::Int(n) => Const::Int(*n),
+            Constant::Float(x) => Const::Float(*x),
+            Constant::Str(s) => Const::Str(s.as_str().into()),
+            Constant::Type(_) => return None,
+        })
+    }
+}
+
+/// What one argument is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arg {
+    /// Known when the kernel is launched.
+    Typed {
+        /// Its type.
+        ty: Ty,
+        /// It is a multiple of this power of two (bytes of a pointer); 1 says nothing.
+        divisible: u32,
+    },
+    /// Known when the kernel is compiled.
+    Constant(Constant),
+}
+
+/// Why a signature cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("entry {index} of the signature, `{entry}`: {problem}")]
+pub struct SignatureError {
+    /// Which entry, first is 1.
+    pub index: usize,
+    /// The entry.
+    pub entry: String,
+    /// What is wrong.
+    pub problem: &'static str,
+}
+
+/// Most entries of a signature.
+const MAX_ENTRIES: usize = 1024;
+
+/// Reads a signature.
+pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let entries = split(text);
+    let error = |index: usize, entry: &str, problem| SignatureError {
+        index: index + 1,
+        entry: entry.chars().take(60).collect(),
+        problem,
+    };
+    if entries.len() > MAX_ENTRIES {
+        return Err(error(
+            MAX_ENTRIES,
+            entries[MAX_ENTRIES],
+            "there are too many entries",
+        ));
+    }
+    let mut args = Vec::with_capacity(entries.len());
+    for (i, entry) in entries.into_iter().enumerate() {
+        let entry = entry.trim();
+        args.push(parse_entry(entry).map_err(|problem| error(i, entry, problem))?);
+    }
+    Ok(args)
+}
+
+/// The entries: what stands between commas that are not within quotes.
+fn split(text: &str) -> Vec<&str> {
+    let mut entries = Vec::new();
+    let (mut start, mut quote) = (0, None);
+    for (i, c) in text.char_indices() {
+        match (quote, c) {
+            (None, '"' | '\'') => quote = Some(c),
+            (Some(q), c) if q == c => quote = None,
+            (None, ',') => {
+                entries.push(&text[start..i]);
+                start = i + 1;
+            }
+            _ => {}
+        }
+    }
+    entries.push(&text[start..]);
+    entries
+}
+
+fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
+    const EXPECTED: &str =
+        "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
+    if entry.is_empty() {
+        return Err("it is empty");
+    }
+    let quoted = entry.starts_with(['"', '\'']);
+    let (name, promise) = match entry.rsplit_once(':') {
+        Some((name, promise)) if !quoted => (name.trim(), Some(promise.trim())),
+        _ => (entry, None),
+    };
+    let ty = match name.strip_prefix('*') {
+        Some(pointee) => {
+            let (constant, pointee) = match pointee.strip_prefix('k') {
+                Some(pointee) => (true, pointee),
+                None => (false, pointee),
+            };
+            let to = DType::from_short_name(pointee);
+            let to = to.ok_or("it is a pointer to an unknown type")?;
+            Some(Ty::Ptr { to, constant })
+        }
+        None => DType::from_short_name(name).map(Ty::Num),
+    };
+    match (ty, promise) {
+        (Some(ty), None) => Ok(Arg::Typed { ty, divisible: 1 }),
+        (Some(Ty::Num(d)), Some("1")) if d.is_int() => Ok(Arg::Constant(Constant::Int(1))),
+        (Some(ty), Some("16")) if ty.is_ptr() || ty.dtype().is_some_and(DType::is_int) => {
+            Ok(Arg::Typed { ty, divisible: 16 })
+        }
+        (Some(_), Some(_)) => Err("after a type stands `:16`, or `:1` for an integer"),
+        (None, Some(_)) => Err(EXPECTED),
+        (None, None) => Constant::parse(entry).map(Arg::Constant).ok_or(EXPECTED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_types_promises_and_constants() {
+        let args =
+            parse_signature("*fp32:16, *ku8, i32:1, i64:16, 1024, -0.5, True, None, 'a,b', fp16")
+                .expect("a signature");
+        let typed = |ty, divisible| Arg::Typed { ty, divisible };
+        assert_eq!(
+            args,
+            [
+                typed(Ty::ptr(DType::Float32), 16),
+                typed(
+                    Ty::Ptr {
+                        to: DType::Uint8,
+                        constant: true
+                    },
+                    1
+                ),
+                Arg::Constant(Constant::Int(1)),
+                typed(Ty::Num(DType::Int64), 16),
+                Arg::Constant(Constant::Int(1024)),
+                Arg::Constant(Constant::Float(-0.5)),
+                Arg::Constant(Constant::Bool(true)),
+                Arg::Constant(Constant::None),
+                Arg::Constant(Constant::Str("a,b".into())),
+                typed(Ty::Num(DType::Float16), 1),
+            ]
+        );
+        assert_eq!(parse_signature("  "), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_entry_is_named() {
+        for (text, index) in [
+            ("*fp32,", 2),
+            ("*nope", 1),
+            ("i32, fp32:1", 2),
+            ("i32:8", 1),
+            ("xyz", 1),
+            ("'a", 1),
+        ] {
+            let error = parse_signature(text).expect_err(text);
+            assert_eq!(error.index, index, "{text}");
+        }
+    }
+}

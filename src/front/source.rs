@@ -1,0 +1,190 @@
+//! From bytes to a syntax tree, with bounds.
+//!
+//! The parser recurses, and so does whoever frees or walks its tree. So the tokens are looked at first: depth of
+//! brackets and of indentation, and the number of tokens of one statement, which bounds the depth of what a chain of
+//! operators becomes. What passes is parsed and walked on any stack.
+
+use ruff_python_ast::ModModule;
+use ruff_python_ast::token::TokenKind;
+use ruff_python_parser::{Mode, ParseOptions, lexer, parse_unchecked};
+use ruff_text_size::{TextRange, TextSize};
+
+use super::diagnostic::{Code, Diagnostic, MAX_MESSAGES};
+
+/// Largest text in bytes.
+pub(crate) const MAX_BYTES: usize = 4 << 20;
+/// Deepest nesting of brackets.
+pub(crate) const MAX_BRACKETS: usize = 100;
+/// Deepest indentation.
+pub(crate) const MAX_INDENTATION: usize = 64;
+/// Most operators of one statement that stand in a row or within each other.
+pub(crate) const MAX_OPERATORS: usize = 2_000;
+
+/// The tree of a text.
+pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
+    check_bounds(text).map_err(|d| vec![d])?;
+    let parsed = parse_unchecked(text, ParseOptions::from(Mode::Module));
+    if parsed.errors().is_empty() {
+        return Ok(into_module(parsed.into_syntax()));
+    }
+    let messages = parsed.errors().iter().take(MAX_MESSAGES);
+    Err(messages
+        .map(|e| {
+            let message = lower_first(&e.error.to_string());
+            Diagnostic::error(Code::Syntax, e.location, message)
+                .help("the text must be what Python 3 accepts")
+        })
+        .collect())
+}
+
+fn into_module(tree: ruff_python_ast::Mod) -> ModModule {
+    match tree {
+        ruff_python_ast::Mod::Module(module) => module,
+        // In module mode the parser gives a module.
+        ruff_python_ast::Mod::Expression(e) => ModModule {
+            node_index: e.node_index,
+            range: e.range,
+            body: Default::default(),
+        },
+    }
+}
+
+/// The message with its first letter in lower case, as our own have it.
+fn lower_first(message: &str) -> String {
+    let mut chars = message.chars();
+    match chars.next() {
+        Some(first)
+            if chars
+                .as_str()
+                .starts_with(|c: char| c.is_lowercase() || c == ' ') =>
+        {
+            first.to_lowercase().chain(chars).collect()
+        }
+        _ => message.to_owned(),
+    }
+}
+
+/// Looks at the tokens of a text.
+fn check_bounds(text: &str) -> Result<(), Diagnostic> {
+    let start = TextRange::empty(TextSize::new(0));
+    if text.len() > MAX_BYTES {
+        let bytes = text.len();
+        let message = format!("the text has {bytes} bytes; at most {MAX_BYTES} are read");
+        return Err(Diagnostic::error(Code::Limit, start, message));
+    }
+    let Some(excess) = find_excess(text) else {
+        return Ok(());
+    };
+    let at = TextSize::try_from(first_excess(text).saturating_sub(1)).unwrap_or_default();
+    let (message, help) = match excess {
+        Excess::Brackets => (
+            format!("brackets are nested more than {MAX_BRACKETS} deep"),
+            "give inner expressions names, on lines of their own",
+        ),
+        Excess::Indentation => (
+            format!("blocks are nested more than {MAX_INDENTATION} deep"),
+            "move inner blocks to functions",
+        ),
+        Excess::Operators => (
+            format!("an expression has more than {MAX_OPERATORS} operators"),
+            "give parts of it names, on lines of their own",
+        ),
+    };
+    Err(Diagnostic::error(Code::Limit, TextRange::empty(at), message).help(help))
+}
+
+/// Length of the shortest beginning of a text that exceeds a bound. The lexer tells no positions, so it is searched
+/// for; what exceeds a bound still does when the text goes on.
+fn first_excess(text: &str) -> usize {
+    let exceeds = |bytes: usize| find_excess(&text[..floor(text, bytes)]).is_some();
+    let mut high = 1024;
+    while high < text.len() && !exceeds(high) {
+        high *= 2;
+    }
+    let (mut low, mut high) = (high / 2, high.min(text.len()));
+    if low == 512 {
+        low = 0;
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if exceeds(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    floor(text, high)
+}
+
+/// The last boundary of a character at or before `byte`.
+fn floor(text: &str, byte: usize) -> usize {
+    (0..=byte.min(text.len()))
+        .rev()
+        .find(|&b| text.is_char_boundary(b))
+        .unwrap_or(0)
+}
+
+/// A bound on the tokens.
+#[derive(Clone, Copy)]
+enum Excess {
+    Brackets,
+    Indentation,
+    Operators,
+}
+
+/// The first bound that the tokens of a text exceed.
+fn find_excess(text: &str) -> Option<Excess> {
+    let mut lexer = lexer::lex(text, Mode::Module);
+    let (mut brackets, mut indents, mut operators) = (0usize, 0usize, 0usize);
+    loop {
+        match lexer.next_token() {
+            TokenKind::EndOfFile => return None,
+            TokenKind::Lpar
+            | TokenKind::Lsqb
+            | TokenKind::Lbrace
+            | TokenKind::FStringStart
+            | TokenKind::TStringStart => {
+                brackets += 1;
+                operators += 1;
+            }
+            TokenKind::Rpar
+            | TokenKind::Rsqb
+            | TokenKind::Rbrace
+            | TokenKind::FStringEnd
+            | TokenKind::TStringEnd => brackets = brackets.saturating_sub(1),
+            TokenKind::Indent => indents += 1,
+            TokenKind::Dedent => indents = indents.saturating_sub(1),
+            TokenKind::Newline => operators = 0,
+            // Elements of a list stand beside each other and deepen nothing.
+            TokenKind::Comma if brackets <= 1 => operators = 0,
+            kind if deepens(kind) => operators += 1,
+            _ => {}
+        }
+        if brackets > MAX_BRACKETS {
+            return Some(Excess::Brackets);
+        }
+        if indents > MAX_INDENTATION {
+            return Some(Excess::Indentation);
+        }
+        if operators > MAX_OPERATORS {
+            return Some(Excess::Operators);
+        }
+    }
+}
+
+/// Whether the token may make a tree deeper without a bracket.
+fn deepens(kind: TokenKind) -> bool {
+    kind.is_operator() && !matches!(kind, TokenKind::Comma | TokenKind::Colon | TokenKind::Semi)
+        || matches!(
+            kind,
+            TokenKind::If
+                | TokenKind::Else
+                | TokenKind::Lambda
+                | TokenKind::Not
+                | TokenKind::And
+                | TokenKind::Or
+                | TokenKind::Await
+                | TokenKind::Is
+                | TokenKind::In
+        )
+}

@@ -1,0 +1,322 @@
+//! Statements.
+//!
+//! A list of statements ends in one of three ways ([`Flow`]): it goes on, it has returned, or whether it has returned is
+//! known at run time. The tile IR has no early return; [`super::branch`] moves what follows into the other branch.
+
+use ruff_python_ast::{Expr, Stmt, StmtAssert};
+use ruff_text_size::Ranged;
+
+use super::constant;
+use super::diagnostic::Code;
+use super::lower::{Local, Lower, Res, Stop};
+use super::module::is_constexpr;
+use super::value::{Const, Value};
+use crate::ir::entities;
+
+/// How a list of statements ends.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow<'m> {
+    /// What follows is next.
+    Next,
+    /// The function has returned.
+    Returned(Value<'m>),
+    /// The function has returned if the truth value is true, then with this result.
+    Maybe(entities::Value, Value<'m>),
+}
+
+impl<'m> Lower<'m> {
+    /// Runs statements. With `tail` the end of the list is the end of the function.
+    pub(crate) fn body(&mut self, stmts: &'m [Stmt], tail: bool) -> Res<Flow<'m>> {
+        let mut rest = stmts;
+        while let Some((stmt, after)) = rest.split_first() {
+            rest = after;
+            let outer = self.enter(stmt.range());
+            let result = self.step().and_then(|()| match stmt {
+                Stmt::If(s) => self.if_statement(s, rest, tail),
+                stmt => self.statement(stmt).map(|flow| (flow, false)),
+            });
+            self.enter(outer);
+            match result {
+                Ok((flow, true)) => return Ok(flow),
+                Ok((Flow::Next, false)) => {}
+                Ok((Flow::Returned(value), false)) => return Ok(Flow::Returned(value)),
+                Ok((Flow::Maybe(flag, value), false)) => {
+                    return self.unless_returned(flag, value, rest, tail);
+                }
+                Err(stop) => {
+                    self.report(stop)?;
+                    self.poison_targets(stmt);
+                }
+            }
+        }
+        Ok(if tail {
+            Flow::Returned(Value::NONE)
+        } else {
+            Flow::Next
+        })
+    }
+
+    /// What a statement that was given up would have named is unknown, silently.
+    fn poison_targets(&mut self, stmt: &'m Stmt) {
+        let mut names = Vec::new();
+        super::loops::assigned_names(std::slice::from_ref(stmt), &mut names);
+        for name in names {
+            self.bind(name, Value::Poison, false);
+        }
+    }
+
+    /// Gives a local name a value.
+    pub(crate) fn bind(&mut self, name: &'m str, value: Value<'m>, fixed: bool) {
+        self.frame()
+            .locals
+            .insert(name, Local::Bound { value, fixed });
+    }
+
+    fn statement(&mut self, stmt: &'m Stmt) -> Res<Flow<'m>> {
+        match stmt {
+            Stmt::Expr(s) => {
+                // A text that stands alone is a comment.
+                if !s.value.is_string_literal_expr() {
+                    self.eval(&s.value)?;
+                }
+            }
+            Stmt::Assign(s) => {
+                let value = self.eval(&s.value)?;
+                let value = self.settle(value)?;
+                for target in &s.targets {
+                    self.assign(target, value.clone(), false)?;
+                }
+            }
+            Stmt::AugAssign(s) => {
+                let Expr::Name(name) = &*s.target else {
+                    return Err(self.bad_target(&s.target));
+                };
+                let old = self.lookup(name.id.as_str(), name.range)?;
+                let operand = self.eval(&s.value)?;
+                let value = self.binary(s.op, &old, &operand)?;
+                let value = self.settle(value)?;
+                self.assign(&s.target, value, false)?;
+            }
+            Stmt::AnnAssign(s) => {
+                if let Some(value) = &s.value {
+                    let value = self.eval(value)?;
+                    if is_constexpr(&s.annotation) {
+                        let value = self.require_constant(value, s.range)?;
+                        self.assign(&s.target, value, true)?;
+                    } else {
+                        let value = self.settle(value)?;
+                        self.assign(&s.target, value, false)?;
+                    }
+                }
+            }
+            Stmt::Return(s) => {
+                let value = match &s.value {
+                    Some(value) => {
+                        let value = self.eval(value)?;
+                        self.settle(value)?
+                    }
+                    None => Value::NONE,
+                };
+                if self.frame().loops > 0 {
+                    let d = self.error(Code::Unsupported, "a `return` inside of a run-time loop");
+                    return Err(d
+                        .help("let a condition end the loop (`while`), and return after it")
+                        .into());
+                }
+                return Ok(Flow::Returned(value));
+            }
+            Stmt::Pass(_) => {}
+            Stmt::For(s) => return self.for_statement(s),
+            Stmt::While(s) => return self.while_statement(s),
+            Stmt::Assert(s) => self.assertion(s)?,
+            Stmt::If(_) => return Err(Stop::Reported),
+            Stmt::With(s) => return self.body(&s.body, false),
+            other => return Err(self.unsupported_statement(other)),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn unsupported_statement(&self, stmt: &Stmt) -> Stop {
+        let (what, help) = match stmt {
+            Stmt::Break(_) => (
+                "`break`",
+                "let the condition of a `while` end the loop, or mask what follows",
+            ),
+            Stmt::Continue(_) => ("`continue`", "put what follows into an `if`"),
+            Stmt::FunctionDef(_) => (
+                "a function within a kernel",
+                "define it at the top level, with @triton.jit",
+            ),
+            Stmt::ClassDef(_) => ("a class within a kernel", "define it at the top level"),
+            Stmt::Raise(_) => (
+                "`raise`",
+                "use tl.static_assert at compile time, tl.device_assert at run time",
+            ),
+            Stmt::Try(_) => ("`try`", "kernels have no exceptions"),
+            Stmt::Import(_) | Stmt::ImportFrom(_) => {
+                ("an import within a kernel", "import at the top of the file")
+            }
+            Stmt::Global(_) | Stmt::Nonlocal(_) => (
+                "`global` and `nonlocal`",
+                "kernels can read constants of the module but not change them",
+            ),
+            Stmt::Delete(_) => ("`del`", "leave it out"),
+            Stmt::Match(_) => ("`match`", "use `if` and `elif`"),
+            _ => (
+                "this statement",
+                "see the page for people who come from Triton",
+            ),
+        };
+        let d = self.error(Code::Unsupported, format!("kernels cannot use {what}"));
+        d.help(help).into()
+    }
+
+    /// A number given to a name gets a type, those of a tuple too.
+    pub(crate) fn settle(&mut self, value: Value<'m>) -> Res<Value<'m>> {
+        if self.frame().host {
+            return Ok(value);
+        }
+        match value {
+            Value::Const(c @ (Const::Bool(_) | Const::Int(_) | Const::Float(_))) => {
+                Ok(Value::Known(self.typed(&c)?))
+            }
+            Value::Tuple(t)
+                if t.items
+                    .iter()
+                    .any(|v| matches!(v, Value::Const(_) | Value::Tuple(_))) =>
+            {
+                self.charge(t.items.len())?;
+                let mut tuple = (*t).clone();
+                for item in &mut tuple.items {
+                    *item = self.settle(item.clone())?;
+                }
+                Ok(Value::Tuple(tuple.into()))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// A value that must be known at compile time, in its weak form.
+    pub(crate) fn require_constant(
+        &mut self,
+        value: Value<'m>,
+        range: ruff_text_size::TextRange,
+    ) -> Res<Value<'m>> {
+        match value {
+            Value::Known(known) => Ok(Value::Const(known.to_const())),
+            Value::Tensor(_) => {
+                let what = value.describe();
+                let message = format!("expected a compile-time constant, found {what}");
+                let outer = self.enter(range);
+                let d = self.error(Code::Constant, message);
+                self.enter(outer);
+                Err(d
+                    .help("only what does not depend on data can be `tl.constexpr`")
+                    .into())
+            }
+            Value::Tuple(t) => {
+                self.charge(t.items.len())?;
+                let items = t.items.iter().cloned();
+                let items: Vec<Value<'m>> = items
+                    .map(|item| self.require_constant(item, range))
+                    .collect::<Res<_>>()?;
+                let mut tuple = (*t).clone();
+                tuple.items = items;
+                Ok(Value::Tuple(tuple.into()))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Gives a value to a target: a name, or a tuple of targets.
+    pub(crate) fn assign(&mut self, target: &'m Expr, value: Value<'m>, fixed: bool) -> Res<()> {
+        match target {
+            Expr::Name(name) => {
+                let name = name.id.as_str();
+                self.bind(name, value, fixed);
+                Ok(())
+            }
+            Expr::Tuple(targets) => self.unpack(target, &targets.elts, value, fixed),
+            Expr::List(targets) => self.unpack(target, &targets.elts, value, fixed),
+            other => Err(self.bad_target(other)),
+        }
+    }
+
+    fn unpack(
+        &mut self,
+        target: &'m Expr,
+        targets: &'m [Expr],
+        value: Value<'m>,
+        fixed: bool,
+    ) -> Res<()> {
+        let tuple = match value {
+            Value::Tuple(tuple) => tuple,
+            Value::Poison => return Err(Stop::Reported),
+            other => {
+                let n = targets.len();
+                let message = format!("expected a tuple of {n}, found {}", other.describe());
+                return Err(self.error(Code::Type, message).into());
+            }
+        };
+        if tuple.items.len() != targets.len() {
+            let outer = self.enter(target.range());
+            let (n, found) = (targets.len(), tuple.items.len());
+            let d = self.error(Code::Type, format!("{n} names for a tuple of {found}"));
+            self.enter(outer);
+            return Err(d.into());
+        }
+        for (target, item) in targets.iter().zip(&tuple.items) {
+            self.assign(target, item.clone(), fixed)?;
+        }
+        Ok(())
+    }
+
+    fn bad_target(&mut self, target: &Expr) -> Stop {
+        let outer = self.enter(target.range());
+        let (message, help) = match target {
+            Expr::Subscript(_) => (
+                "elements of a block cannot be assigned",
+                "make a new block with tl.where",
+            ),
+            Expr::Attribute(_) => ("attributes cannot be assigned", "use a local name"),
+            Expr::Starred(_) => ("`*name` cannot be assigned to", "name each element"),
+            _ => ("this cannot be assigned to", "assign to a name"),
+        };
+        let d = self.error(Code::Unsupported, message);
+        self.enter(outer);
+        d.help(help).into()
+    }
+
+    /// `assert`: at compile time if it can be told then, else a device assertion.
+    fn assertion(&mut self, s: &'m StmtAssert) -> Res<()> {
+        let test = self.eval(&s.test)?;
+        match test.as_const() {
+            Some(c) if constant::truth(&c) => Ok(()),
+            Some(_) => {
+                let message = match &s.msg {
+                    Some(msg) => self.eval(msg).map(|v| match v {
+                        Value::Const(c) => constant::display(&c),
+                        other => other.describe(),
+                    })?,
+                    None => String::new(),
+                };
+                let message = format!("assertion failed: {message}");
+                let message = message.trim_end_matches([':', ' ']).to_owned();
+                Err(self.error(Code::Assertion, message).into())
+            }
+            None => self.device_assertion(),
+        }
+    }
+
+    /// Without `debug` a device assertion is not there.
+    pub(crate) fn device_assertion(&mut self) -> Res<()> {
+        if self.debug {
+            let message = "device assertions are not supported yet";
+            return Err(self
+                .error(Code::NotYet, message)
+                .help("compile without --debug")
+                .into());
+        }
+        Ok(())
+    }
+}
