@@ -222,6 +222,10 @@ macro_rules! for_each_ptx {
             ShflBfly "shfl.sync.bfly.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
             /// Register of a lane.
             ShflIdx "shfl.sync.idx.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            /// Register of the lane that stands a distance below.
+            ShflUp "shfl.sync.up.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            /// Register of the lane that stands a distance above.
+            ShflDown "shfl.sync.down.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
             /// Combination over the lanes of the warp.
             Redux "redux.sync{m}.{t}" (def T, use T, imm W) sm 80 ptx 7 0, Sync;
             /// Barrier of all threads of the CTA.

@@ -215,7 +215,7 @@ fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'st
     if has(TileOp::For) || has(TileOp::While) {
         notes.push("with loops");
     }
-    if has(TileOp::Reduce) {
+    if has(TileOp::Reduce) || has(TileOp::Scan) {
         notes.push("with reductions");
     }
     if insts.any(|&i| func.dfg.insts[i].volatile().is_some()) {

@@ -17,7 +17,8 @@
 //! - `assume_multiple` is checked as the axis analysis understands it: along each dimension the elements that
 //!   begin a run counting up by one (a run of addresses counts up by the element's size) are multiples of the number.
 //! - Approximate functions are computed in f64 and rounded once.
-//! - `reduce` without `order` folds the bits of the index from the lowest up.
+//! - `reduce` without `order` folds the bits of the index from the lowest up; `scan` without `tree` goes from element
+//!   to element.
 //!
 //! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 

@@ -380,6 +380,14 @@ attrs! {
     Values values: List;
     /// Sequence of index bits in which a reduction folds.
     Order order: List;
+    /// Dimension of the operand that each dimension of the result is.
+    Dims dims: List;
+    /// Index in the last dimension.
+    Index index: u8;
+    /// From the last element to the first.
+    Reverse reverse: Flag;
+    /// Digits of the index in which a scan combines.
+    Tree tree: List;
     /// Stages of a software pipeline.
     Stages stages: u8;
     /// Special register.
@@ -392,6 +400,8 @@ attrs! {
     Offset offset: i32;
     /// Bits of the lane index.
     Mask mask: u32;
+    /// Distance in lanes.
+    Delta delta: u32;
     /// How lanes are combined.
     RedOp redop: RedOp;
     /// How an atomic op combines.

@@ -10,8 +10,8 @@ use std::panic::Location;
 use smallvec::SmallVec;
 
 use super::attrs::{
-    Attr, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding, Scope, SpecialReg,
-    make,
+    Attr, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding, Scope,
+    SpecialReg, make,
 };
 use super::dfg::{BlockCall, InstData, SourceLoc, ValueList};
 use super::entities::{Block, Inst, Slot, Value};
@@ -410,16 +410,7 @@ impl Builder<Tile> {
         axis: u8,
         combine: impl FnOnce(&mut Builder<Tile>, &[Value], &[Value]) -> ValueList,
     ) -> ValueList {
-        let elems: Vec<TileType> = xs
-            .iter()
-            .map(|&x| TileType::scalar(self.ty(x).elem()))
-            .collect();
-        let params = [&elems[..], &elems[..]].concat();
-        let (block, ()) = self.region(&params, |b, values| {
-            let (left, right) = values.split_at(elems.len());
-            let combined = combine(b, left, right);
-            b.yield_values(&combined);
-        });
+        let block = self.combining_region(xs, combine);
         let stand_ins: Vec<TileType> = xs.iter().map(|&x| self.ty(x)).collect();
         let attrs = [make::axis(axis)];
         self.region_inst(TileOp::Reduce, xs, &attrs, &[block], &[], &stand_ins)
@@ -437,6 +428,76 @@ impl Builder<Tile> {
             ValueList::from_slice(&[combine(b, left[0], right[0])])
         });
         results.first().copied().unwrap_or(x)
+    }
+
+    /// Combines the elements of `xs` up to each along `axis` (`reverse`: from the end): `combine` gets the scalars
+    /// (a.., b..), a.. being what was combined so far, and returns the combined ones.
+    #[track_caller]
+    pub fn scan(
+        &mut self,
+        xs: &[Value],
+        axis: u8,
+        reverse: bool,
+        combine: impl FnOnce(&mut Builder<Tile>, &[Value], &[Value]) -> ValueList,
+    ) -> ValueList {
+        let block = self.combining_region(xs, combine);
+        let stand_ins: Vec<TileType> = xs.iter().map(|&x| self.ty(x)).collect();
+        let direction = reverse.then(|| make::reverse(Flag));
+        let attrs: Vec<Attr> = [make::axis(axis)].into_iter().chain(direction).collect();
+        self.region_inst(TileOp::Scan, xs, &attrs, &[block], &[], &stand_ins)
+    }
+
+    /// Scans one block along `axis` with a function of two scalars.
+    #[track_caller]
+    pub fn scan_one(
+        &mut self,
+        x: Value,
+        axis: u8,
+        reverse: bool,
+        combine: impl FnOnce(&mut Builder<Tile>, Value, Value) -> Value,
+    ) -> Value {
+        let results = self.scan(&[x], axis, reverse, |b, left, right| {
+            ValueList::from_slice(&[combine(b, left[0], right[0])])
+        });
+        results.first().copied().unwrap_or(x)
+    }
+
+    /// The region of a reduction or scan of `xs`.
+    fn combining_region(
+        &mut self,
+        xs: &[Value],
+        combine: impl FnOnce(&mut Builder<Tile>, &[Value], &[Value]) -> ValueList,
+    ) -> Block {
+        let elems: Vec<TileType> = xs
+            .iter()
+            .map(|&x| TileType::scalar(self.ty(x).elem()))
+            .collect();
+        let params = [&elems[..], &elems[..]].concat();
+        let (block, ()) = self.region(&params, |b, values| {
+            let (left, right) = values.split_at(elems.len());
+            let combined = combine(b, left, right);
+            b.yield_values(&combined);
+        });
+        block
+    }
+
+    /// `a`, then `b`, along `axis`: a composition of `join`, `permute` and `reshape`, which moves no element. The order
+    /// is kept, as a caller that allows another (Triton's `can_reorder`) must expect too.
+    #[track_caller]
+    pub fn cat(&mut self, a: Value, b: Value, axis: u8) -> Value {
+        let ty = self.ty(a);
+        let (rank, axis) = (ty.shape.rank(), usize::from(axis));
+        let joined = self.join(a, b);
+        let mut dims: List = (0..rank as u32).collect();
+        dims.insert(axis.min(rank), rank as u32);
+        let apart = self.permute(joined, dims);
+        let mut extents = ty.shape.log2().to_vec();
+        if let Some(extent) = extents.get_mut(axis) {
+            *extent += 1;
+        }
+        // Too large a block was an error of the join already.
+        let shape = Shape::from_log2(&extents).unwrap_or(ty.shape);
+        self.reshape(apart, TileType::block(ty.elem, shape))
     }
 
     /// A counted loop: `body` gets the counter and the carried values and returns their next values.

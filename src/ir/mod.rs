@@ -81,6 +81,18 @@
 //! bits of the index along the axis in the sequence in which halves are folded, and repeats the sum exactly:
 //! folding bit `b` combines every pair of elements whose indices differ in `b` alone, the one with the bit clear first.
 //!
+//! # Scans
+//! `scan` combines along an axis in the order of the index, so its region need not commute. Once layouts are assigned
+//! the attribute `tree` fixes the association: it lists the digits in which the index along the axis is written,
+//! lowest first, `n` below 32 for a digit of n bits that is combined one element after the other, and `32 + n` for one of
+//! n bits that is combined by doubling (each element with the one 1, then 2, then 4, .. places before it). The elements
+//! of each block that differ in the lowest digit alone are scanned; the last elements of the blocks are scanned by the
+//! next digit, and so on. Then each digit hands down to every block of the digit below the combination of all blocks
+//! before it: to the block at its first place what was handed down to itself, if anything, to the others the
+//! combination of that, on the left, with the result of the place before. In the end each element is combined with what
+//! was handed down to its block, on the left.
+//! With `reverse`, the same holds for the index counted from the end.
+//!
 //! # Control flow
 //! At tile level it is structured: `for`, `while` and `if` own blocks with parameters that end in `yield`
 //! (the first region of `while` in `condition`), and a region sees the values defined outside of it. Conditions are

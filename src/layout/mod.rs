@@ -2,4 +2,6 @@
 
 pub mod convert;
 
+pub(crate) mod gather;
+
 pub mod assign;

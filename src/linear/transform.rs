@@ -226,6 +226,32 @@ impl LinearLayout {
         Some((layout.map_columns(shape, |c| c >> 1), bit as u32))
     }
 
+    /// The layout of each of two blocks whose [`join`](Self::join), or another spread of it, has this layout: every
+    /// location shows the element, of one of them, that it takes; with canonical registers.
+    pub fn before_join(&self) -> LinearLayout {
+        let last = self.shape().rank().checked_sub(1);
+        self.reduce(last.expect("the result of a join has a last dimension"))
+    }
+
+    /// For each register of this layout of the half at `index` (0 or 1), the register in the same thread of `whole`, a
+    /// layout with a last dimension of extent 2, that holds its element; `None` if some thread does not hold it.
+    pub fn half_registers(&self, index: u8, whole: &LinearLayout) -> Option<Vec<u16>> {
+        for dim in [HwDim::Lane, HwDim::Warp] {
+            let lifted = self.columns(dim).iter().map(|&c| c << 1);
+            if !lifted.eq(whole.columns(dim).iter().copied()) {
+                return None;
+            }
+        }
+        let span = gf2::Span::of(whole.columns(HwDim::Register));
+        let registers = 0..self.num_registers();
+        registers
+            .map(|r| {
+                let element = self.apply_dim(HwDim::Register, r) << 1 | u32::from(index);
+                span.solve(element).map(|register| register as u16)
+            })
+            .collect()
+    }
+
     /// The layout without the register bits that hold copies: zero columns and those that depend on
     /// lower register bits. Register `r` of the result is the register of `self` with the bits of `r`
     /// in the places of [`kept_register_bits`](Self::kept_register_bits).

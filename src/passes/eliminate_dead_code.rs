@@ -85,7 +85,7 @@ impl Marker<'_> {
                         self.mark_value(end[0]);
                     }
                 }
-                TileOp::Reduce => {
+                TileOp::Reduce | TileOp::Scan => {
                     self.mark_values(&data.args);
                     if let Some(end) = self.end(inst, 0) {
                         self.mark_values(&end);

@@ -1,5 +1,5 @@
 //! Takes the layouts out of a function that has them, so that a dump from the middle of the pipeline compiles like its
-//! source: `convert_layout` does nothing any more, and a reduction's tree is free again.
+//! source: `convert_layout` does nothing any more, and the tree of a reduction or scan is free again.
 
 use super::edit::{self, Fate};
 use crate::ir::attrs::AttrKind;
@@ -18,6 +18,10 @@ pub fn forget_layouts(func: &mut TileFunction) -> bool {
             TileOp::ConvertLayout => Fate::Replace(data.args[0]),
             TileOp::Reduce => {
                 data.attrs.retain(|attr| attr.kind() != AttrKind::Order);
+                Fate::Keep
+            }
+            TileOp::Scan => {
+                data.attrs.retain(|attr| attr.kind() != AttrKind::Tree);
                 Fate::Keep
             }
             _ => Fate::Keep,

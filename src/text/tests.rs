@@ -34,7 +34,8 @@ fn tile_types() -> Vec<TileType> {
     let scalars = elems.map(TileType::scalar);
     let blocks = elems.map(|e| TileType::block(e, shape));
     let laid_out = [0, 1].map(|id| blocks[0].with_layout(LayoutId::from_u32(id)));
-    let unit = [TileType::block(Elem::I32, unit)];
+    let two = Shape::new(&[2]).expect("a power of two");
+    let unit = [unit, two].map(|shape| TileType::block(Elem::I32, shape));
     [&blocks[..], &scalars, &unit, &laid_out].concat()
 }
 
@@ -78,7 +79,10 @@ fn sample_attr(kind: AttrKind) -> Attr {
         AttrKind::Ptx => Attr::Ptx("mov.b32 $0,\t$1;\n".into()),
         AttrKind::Constraints => Attr::Constraints("=r,r".into()),
         AttrKind::Pack => Attr::Pack(1),
+        AttrKind::Delta => Attr::Delta(1),
         AttrKind::Order => Attr::Order(SmallVec::from_slice(&[3, 1, 0, 2])),
+        AttrKind::Dims => Attr::Dims(SmallVec::from_slice(&[0])),
+        AttrKind::Tree => Attr::Tree(SmallVec::from_slice(&[1, 35])),
         AttrKind::Map => Attr::Map(SmallVec::from_slice(&[0])),
         AttrKind::Value => Attr::Value(0x4049_0fdb),
         _ => candidates

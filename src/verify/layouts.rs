@@ -95,12 +95,23 @@ fn check_relation<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors)
     let rule = data.op.info().rule;
     if !matches!(
         rule,
-        TypeRule::ExpandDims | TypeRule::Broadcast | TypeRule::Reduce
+        TypeRule::ExpandDims
+            | TypeRule::Broadcast
+            | TypeRule::Reduce
+            | TypeRule::Reshape
+            | TypeRule::Permute
+            | TypeRule::Join
+            | TypeRule::Split
     ) {
         return;
     }
     let axis = data.axis().map_or(0, |&axis| usize::from(axis));
-    for (&arg, &result) in data.args.iter().zip(&data.results) {
+    // Every operand of `join` belongs to its one result.
+    let results = data
+        .results
+        .iter()
+        .chain(data.results.last().into_iter().cycle());
+    for (&arg, &result) in data.args.iter().zip(results) {
         let (Some(from), Some(to)) = (layout_of(func, arg), layout_of(func, result)) else {
             continue;
         };
@@ -117,6 +128,22 @@ fn check_relation<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors)
                         .register_map(from)
                         .is_some()
             }
+            TypeRule::Reshape => {
+                from.shape().log2_elements() != to.shape().log2_elements()
+                    || to.reshape(from.shape()).register_map(from).is_some()
+            }
+            TypeRule::Permute => permute_agrees(data.dims().map_or(&[][..], |d| d), from, to),
+            TypeRule::Join => {
+                let last = from.shape().rank();
+                to.shape().rank() != last + 1
+                    || to.shape().without_dim(last) != from.shape()
+                    || to.project(last).register_map(from).is_some()
+            }
+            TypeRule::Split => {
+                let half = data.index().copied().unwrap_or(0);
+                from.shape().log2_elements() != to.shape().log2_elements() + 1
+                    || to.half_registers(half, from).is_some()
+            }
             _ => {
                 axis >= from.shape().rank()
                     || from.shape().without_dim(axis) != to.shape()
@@ -127,8 +154,23 @@ fn check_relation<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors)
             let message =
                 format!("the layouts of {arg} and {result} do not follow from each other");
             errors.report(Rule::LayoutsAgree, AnyEntity::Inst(inst), message);
+            // What is wrong with a result is said once.
+            if rule == TypeRule::Join {
+                break;
+            }
         }
     }
+}
+
+fn permute_agrees(dims: &[u32], from: &LinearLayout, to: &LinearLayout) -> bool {
+    let dims: Vec<usize> = dims.iter().map(|&d| d as usize).collect();
+    let mut sorted = dims.clone();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(0..from.shape().rank()) {
+        return true;
+    }
+    let moved = from.permute(&dims);
+    moved.shape() != to.shape() || to.register_map(&moved).is_some()
 }
 
 fn grows(from: Shape, to: Shape) -> bool {

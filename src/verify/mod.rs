@@ -38,11 +38,11 @@
 //! # Layouts
 //! - **V17** Either every block value has a layout or none has; a scalar has none.
 //! - **V18** A layout is for the value's shape and spreads every element over 32 lanes and the function's warps.
-//! - **V19** Where an op keeps elements in their threads, layouts agree: the operand of `expand_dims` and
-//!   `broadcast` and the result of `reduce` follow from the other side but for the numbering of registers.
+//! - **V19** Where an op keeps elements in their threads, layouts agree: the operand of `expand_dims`,
+//!   `broadcast`, `reshape`, `permute`, `join` and `split` and the result of `reduce` follow from the other side but for the numbering of registers.
 //!
 //! # Single ops
-//! - **V20** The region of a `reduce` holds pure ops on scalars that exist at both levels.
+//! - **V20** The region of a `reduce` or `scan` holds pure ops on scalars that exist at both levels.
 //! - **V21** A `barrier` has an id below 16 and waits for a multiple of 32 threads, no more than the function's.
 
 mod function;

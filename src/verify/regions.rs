@@ -63,7 +63,7 @@ fn check_regions<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) 
             region(0, "yield", &[], &results);
             region(1, "yield", &[], &results);
         }
-        TypeRule::Reduce => {
+        TypeRule::Reduce | TypeRule::Scan => {
             let single = |ty: &L::Type| L::Type::from_elem(ty.elem());
             let elems: Vec<L::Type> = args.iter().map(single).collect();
             region(0, "yield", &[&elems[..], &elems].concat(), &elems);
@@ -124,14 +124,14 @@ fn check_reduce<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors)
         let info = data.op.info();
         if info.effect != Effect::Pure || ThreadOp::from_name(info.name).is_none() {
             let message = format!(
-                "a reduction combines single elements; `{}` cannot",
+                "a reduction or scan combines single elements; `{}` cannot",
                 info.name
             );
             errors.report(Rule::Reduce, inst, message);
         }
         let values = data.args.iter().chain(&data.results);
         if values.into_iter().any(|&v| !func.dfg.ty(v).is_single()) {
-            let message = "a reduction combines single elements, not blocks";
+            let message = "a reduction or scan combines single elements, not blocks";
             errors.report(Rule::Reduce, inst, message);
         }
     }

@@ -98,7 +98,7 @@ fn check_value<L: Level>(func: &Function<L>, value: Value, at: AnyEntity, errors
 fn expected_blocks<O: Opcode>(op: O) -> usize {
     let info = op.info();
     match (info.rule, info.effect) {
-        (TypeRule::For | TypeRule::Reduce, _) => 1,
+        (TypeRule::For | TypeRule::Reduce | TypeRule::Scan, _) => 1,
         (TypeRule::While | TypeRule::If, _) => 2,
         (_, Effect::Terminator) => match info.name {
             "jump" => 1,

@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 use tilelift::ir::types::Scalar;
 
-use super::data::{Data, Random, U32, close, decode, encode, numbers, rounded};
+use super::data::{Data, Random, U32, close, decode, encode, numbers, rounded, unit_roundoff};
 use super::executor::CaseLaunch;
 use super::executor::{Case, HostArg};
 use super::kernels::{self, Config, Config2, Gelu};
@@ -621,5 +621,134 @@ fn sum_case(scalar: Scalar, axis: u8, [rows, cols]: [usize; 2], block: [u64; 2])
             args[1].bytes(),
             expected.into_iter().map(with_error),
         )
+    })
+}
+
+/// Sorted rows and the best of them, exact.
+pub(crate) fn sorts() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for scalar in [Scalar::I32, Scalar::F32] {
+        for (n, warps) in [(64, 1), (256, 4), (1024, 4)] {
+            cases.push(sort_case(scalar, [2, n], n, warps, false));
+            cases.push(sort_case(scalar, [2, n], 8, warps, true));
+        }
+        cases.push(sort_case(scalar, [3, 2], 2, 2, true));
+    }
+    cases
+}
+
+fn sort_case(
+    scalar: Scalar,
+    [rows, cols]: [usize; 2],
+    keep: usize,
+    warps: u32,
+    descending: bool,
+) -> Case {
+    let config = Config {
+        scalar,
+        block: cols as u64,
+        warps,
+        divisible: 16,
+    };
+    let numbers: Vec<f64> = if scalar == Scalar::F32 {
+        numbers(Data::Normal, scalar, rows * cols, 13)
+    } else {
+        let mut random = Random(13);
+        // Few enough for ties.
+        let mut number = || (random.bits() % 701) as f64 - 350.0;
+        (0..rows * cols).map(|_| number()).collect()
+    };
+    let expected: Vec<f64> = numbers
+        .chunks(cols)
+        .flat_map(|row| {
+            let mut row = row.to_vec();
+            row.sort_by(f64::total_cmp);
+            if descending {
+                row.reverse();
+            }
+            row.truncate(keep);
+            row
+        })
+        .collect();
+    let expected = encode(scalar, &expected);
+    let args = vec![buffer(scalar, &numbers), output(scalar, rows * keep)];
+    let name = format!("sort {scalar} {keep} of {cols} descending={descending}");
+    let func = kernels::sort(config, descending, keep as u64);
+    Case::single(name, func, [rows as u32, 1, 1], args, move |args| {
+        let found = args[1].bytes();
+        match found.iter().zip(&expected).position(|(a, b)| a != b) {
+            Some(byte) => Err(format!("element {} differs", byte / 4)),
+            None => Ok(()),
+        }
+    })
+}
+
+/// Running sums and maxima along both axes, both ways, over few and many warps.
+pub(crate) fn scans() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for scalar in [Scalar::F32, Scalar::F16, Scalar::Bf16, Scalar::F64] {
+        for axis in [0, 1] {
+            for reverse in [false, true] {
+                cases.push(scan_case(scalar, [32, 64], 4, axis, reverse));
+            }
+        }
+    }
+    for (block, warps) in [
+        ([1, 4096], 8),
+        ([4096, 1], 8),
+        ([1, 64], 32),
+        ([128, 32], 1),
+        ([2, 2], 4),
+    ] {
+        for axis in [0, 1] {
+            cases.push(scan_case(Scalar::F32, block, warps, axis, axis == 1));
+        }
+    }
+    cases
+}
+
+fn scan_case(scalar: Scalar, block: [usize; 2], warps: u32, axis: u8, reverse: bool) -> Case {
+    let [rows, cols] = block;
+    let config = Config2 {
+        scalar,
+        block: block.map(|n| n as u64),
+        warps,
+    };
+    let x = numbers(Data::Normal, scalar, rows * cols, 14);
+    let args = vec![
+        buffer(scalar, &x),
+        output(scalar, rows * cols),
+        output(scalar, rows * cols),
+    ];
+    let name = format!("scan {scalar} {rows}x{cols} axis={axis} reverse={reverse}");
+    let func = kernels::scan(config, axis, reverse);
+    Case::single(name, func, [1, 1, 1], args, move |args| {
+        let mut sums = vec![(0.0, 0.0); rows * cols];
+        let mut maxima = vec![(f64::NEG_INFINITY, 0.0); rows * cols];
+        let (lines, length) = if axis == 0 {
+            (cols, rows)
+        } else {
+            (rows, cols)
+        };
+        let unit = unit_roundoff(scalar);
+        for line in 0..lines {
+            let (mut sum, mut size, mut largest) = (0.0, 0.0, f64::NEG_INFINITY);
+            for step in 0..length {
+                let place = if reverse { length - 1 - step } else { step };
+                let at = if axis == 0 {
+                    place * cols + line
+                } else {
+                    line * cols + place
+                };
+                sum += x[at];
+                size += x[at].abs();
+                largest = f64::max(largest, x[at]);
+                // One rounding for each term, in whatever sequence, and in f64 as many of the expected sum.
+                sums[at] = (sum, step as f64 * 2.0 * unit * size);
+                maxima[at] = (largest, 0.0);
+            }
+        }
+        close("sums", scalar, args[1].bytes(), sums.into_iter())?;
+        close("maxima", scalar, args[2].bytes(), maxima.into_iter())
     })
 }

@@ -78,6 +78,7 @@ pub(crate) fn decode(scalar: Scalar, bytes: &[u8]) -> Vec<f64> {
         (Scalar::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
         (Scalar::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f64(),
         (Scalar::F32, &[a, b, c, d]) => f64::from(f32::from_le_bytes([a, b, c, d])),
+        (Scalar::F64, &[a, b, c, d, e, f, g, h]) => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
         (Scalar::I32, &[a, b, c, d]) => f64::from(i32::from_le_bytes([a, b, c, d])),
         _ => panic!("no data of type {scalar}"),
     };
@@ -90,6 +91,7 @@ pub(crate) fn unit_roundoff(scalar: Scalar) -> f64 {
         Scalar::F16 => 2f64.powi(-11),
         Scalar::Bf16 => 2f64.powi(-8),
         Scalar::F32 => U32,
+        Scalar::F64 => 2f64.powi(-53),
         _ => panic!("no tolerance for type {scalar}"),
     }
 }

@@ -17,6 +17,8 @@ pub(crate) fn kernels() -> Vec<(String, TileFunction)> {
         cases::gelu,
         cases::transpose,
         cases::sums,
+        cases::sorts,
+        cases::scans,
     ];
     let mut by_text = BTreeMap::new();
     for case in families.into_iter().flat_map(|family| family()) {

@@ -11,7 +11,7 @@ pub(crate) mod kernels;
 macro_rules! kernel_suite {
     ($executor:expr) => {
         common::kernel_suite! { $executor;
-            vector_add, softmax, softmax_widths, layer_norm, layer_norm_backward, gelu, transpose, sums
+            vector_add, softmax, softmax_widths, layer_norm, layer_norm_backward, gelu, transpose, sums, sorts, scans
         }
     };
     ($executor:expr; $($family:ident),*) => {

@@ -240,7 +240,7 @@ impl Solver<'_> {
                     self.initial(param, init);
                 }
             }
-            TileOp::Reduce => {
+            TileOp::Reduce | TileOp::Scan => {
                 for &param in region(0) {
                     self.infos[param] = AxisInfo::unknown(&self.ty(param));
                 }
@@ -259,7 +259,7 @@ impl Solver<'_> {
                     self.infos[result] = self.infos[param].clone();
                 }
             }
-            TileOp::Reduce => {
+            TileOp::Reduce | TileOp::Scan => {
                 for &result in &data.results {
                     self.infos[result] = AxisInfo::unknown(&self.ty(result));
                 }

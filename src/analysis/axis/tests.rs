@@ -84,6 +84,25 @@ fn run(func: &TileFunction, numbers: &mut Numbers, program: i64) -> Option<()> {
                     });
                     i128::from(arg(0, flat as usize))
                 }
+                TileOp::Reshape => wide(0),
+                TileOp::Permute => {
+                    let (from, dims) = (source(0).shape, data.dims()?);
+                    let flat = dims.iter().enumerate().fold(0, |flat, (to, &dim)| {
+                        let at = ty.shape.coordinate(at as u32, to);
+                        flat | at << from.bit_offset(dim as usize)
+                    });
+                    i128::from(arg(0, flat as usize))
+                }
+                TileOp::Join => i128::from(arg(at & 1, at >> 1)),
+                TileOp::Split => i128::from(arg(0, at << 1 | usize::from(*data.index()?))),
+                TileOp::Gather => {
+                    let (from, axis) = (source(0).shape, usize::from(*data.axis()?));
+                    let extent = from.extent(axis) as i64;
+                    let index = arg(1, at).rem_euclid(extent) as u32;
+                    let rest = at as u32 & !from.bit_mask(axis);
+                    let flat = rest | index << from.bit_offset(axis);
+                    i128::from(arg(0, flat as usize))
+                }
                 TileOp::Iadd | TileOp::Imul => {
                     let (a, b) = (wide(0), wide(1));
                     let exact = if data.op == TileOp::Iadd {
@@ -232,6 +251,32 @@ fn grow(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) -> Value {
     }
 }
 
+/// Values of other shapes made of what is there, which only the check looks at.
+fn turn(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) {
+    let mut pick = || pool[rng.below(pool.len() as u64) as usize];
+    let (x, y, z) = (pick(), pick(), pick());
+    let ty = b.ty(x);
+    let other = if b.ty(y) == ty { y } else { x };
+    let pair = b.join(x, other);
+    b.split(pair, 1);
+    if ty.is_scalar() {
+        b.reshape(x, ty.with_shape(shape(&[1, 1])));
+        return;
+    }
+    let index_ty = b.ty(z);
+    if index_ty.shape == ty.shape && index_ty.elem == Elem::I32 {
+        b.gather(x, z, rng.below(ty.shape.rank() as u64) as u8);
+    }
+    let rank = b.ty(pair).shape.rank() as u32;
+    let turned = b.permute(pair, (0..rank).map(|i| (i + 1) % rank).collect());
+    let n = b.ty(turned).shape.elements() as u64;
+    let flat = b.reshape(turned, ty.with_shape(shape(&[n])));
+    let first = 1 << rng.below(5);
+    let cut = b.reshape(x, ty.with_shape(shape(&[first, 4, n / 8 / first])));
+    b.permute(cut, [0, 2, 1].into_iter().collect());
+    b.reshape(flat, ty.with_shape(shape(&[n / 2, 2])));
+}
+
 #[test]
 fn claims_hold_element_by_element() {
     let mut rng = Rng(7);
@@ -270,6 +315,9 @@ fn claims_hold_element_by_element() {
         for _ in 0..12 {
             let value = grow(&mut b, &mut rng, &pool);
             pool.push(value);
+        }
+        for _ in 0..4 {
+            turn(&mut b, &mut rng, &pool);
         }
         b.ret();
         let func = b.finish().expect("random programs are well typed");

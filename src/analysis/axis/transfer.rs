@@ -35,6 +35,11 @@ pub(super) fn transfer(
         TileOp::Arange => arange(data, &ty),
         TileOp::ExpandDims => expand_dims(arg(0), data),
         TileOp::Broadcast => broadcast(func, arg(0), data.args[0], &ty),
+        TileOp::Reshape => reshape(func, arg(0), data.args[0], &ty),
+        TileOp::Permute => permute(arg(0), data),
+        TileOp::Join => join(arg(0), arg(1), &ty),
+        TileOp::Split => split(arg(0), &ty),
+        TileOp::Gather => gather(arg(0), arg(1), data, &ty),
         TileOp::ConvertLayout => arg(0).clone(),
         TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
             hint(arg(0), data, &ty)
@@ -118,6 +123,7 @@ pub(super) fn transfer(
         | TileOp::GdcLaunchDependents
         | TileOp::Store
         | TileOp::Reduce
+        | TileOp::Scan
         | TileOp::For
         | TileOp::While
         | TileOp::If
@@ -238,6 +244,98 @@ fn broadcast(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Ax
             dim.constancy = new;
         }
     }
+    out
+}
+
+/// A dimension whose low bits are those of an old one has its runs, as far as both reach.
+fn reshape(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> AxisInfo {
+    let from = func.dfg.ty(arg).shape;
+    let unit = unit(ty.elem);
+    let mut out = AxisInfo::unknown(ty);
+    for (new, dim) in out.dims.iter_mut().enumerate() {
+        let width = ty.shape.log2().get(new).copied().unwrap_or(0);
+        let low = ty.shape.bit_offset(new);
+        let old = (0..from.rank()).find(|&d| from.extent(d) > 1 && from.bit_offset(d) == low);
+        *dim = match old.filter(|_| width > 0) {
+            Some(old) => {
+                let info = x.dim(old);
+                let contiguity = info.contiguity.min(width);
+                DimInfo {
+                    contiguity,
+                    divisibility: info.divisibility_at(contiguity, unit),
+                    constancy: info.constancy.min(width),
+                }
+            }
+            None => DimInfo {
+                divisibility: x
+                    .dims
+                    .iter()
+                    .map(|d| d.divisibility_at(0, unit))
+                    .max()
+                    .unwrap_or(0),
+                ..DimInfo::default()
+            },
+        };
+    }
+    out.constant = x.constant;
+    out.non_negative = x.non_negative;
+    if let (Some(_), false) = (x.constant, ty.elem.is_float()) {
+        for (dim, &extent) in out.dims.iter_mut().zip(ty.shape.log2()) {
+            dim.constancy = extent;
+        }
+    }
+    out
+}
+
+fn permute(x: &AxisInfo, data: &InstData<Tile>) -> AxisInfo {
+    let dims = data.dims().map_or(&[][..], |d| d);
+    AxisInfo {
+        dims: dims.iter().map(|&d| x.dim(d as usize)).collect(),
+        ..x.clone()
+    }
+}
+
+fn join(a: &AxisInfo, b: &AxisInfo, ty: &TileType) -> AxisInfo {
+    let mut out = a.meet(b, unit(ty.elem));
+    let pair = DimInfo {
+        divisibility: out
+            .dims
+            .iter()
+            .map(|d| d.divisibility_at(0, unit(ty.elem)))
+            .max()
+            .unwrap_or(0),
+        ..DimInfo::default()
+    };
+    // A scalar counts as one dimension, which the pair's takes the place of.
+    out.dims.truncate(ty.shape.rank() - 1);
+    out.dims.push(pair);
+    out
+}
+
+fn split(x: &AxisInfo, ty: &TileType) -> AxisInfo {
+    let mut out = x.clone();
+    if ty.is_scalar() {
+        out.dims[0] = DimInfo {
+            divisibility: out.dims[0].divisibility_at(0, unit(ty.elem)),
+            ..DimInfo::default()
+        };
+    } else {
+        out.dims.truncate(ty.shape.rank());
+    }
+    out
+}
+
+/// Equal where the indices are and, in the other dimensions, the lines they look into.
+fn gather(x: &AxisInfo, index: &AxisInfo, data: &InstData<Tile>, ty: &TileType) -> AxisInfo {
+    let axis = usize::from(data.axis().copied().unwrap_or(0));
+    let mut out = AxisInfo::unknown(ty);
+    for (dim, info) in out.dims.iter_mut().enumerate() {
+        info.constancy = index.dim(dim).constancy;
+        if dim != axis {
+            info.constancy = info.constancy.min(x.dim(dim).constancy);
+        }
+    }
+    out.non_negative = x.non_negative;
     out
 }
 

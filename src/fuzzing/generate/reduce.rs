@@ -1,7 +1,8 @@
-//! Reductions with regions that are associative and commutative.
+//! Reductions and scans with regions that are associative and commutative.
 
 use super::Generator;
 use crate::ir::attrs::{FloatPred, IntPred, NanRule};
+use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
@@ -16,7 +17,7 @@ enum Combine {
 }
 
 impl Generator {
-    /// Folds one or several blocks along a dimension.
+    /// Folds or scans one or several blocks along a dimension.
     pub(super) fn reduce(&mut self) {
         let shape = self.shape();
         if shape.is_scalar() {
@@ -69,7 +70,9 @@ impl Generator {
         if blocks.is_empty() {
             return;
         }
-        let results = self.b.reduce(&blocks, axis, |b, left, right| {
+        let scans = self.random.chance(40);
+        let reverse = self.random.chance(50);
+        let combine = |b: &mut TileBuilder, left: &[Value], right: &[Value]| {
             let mut out = ValueList::new();
             for &(way, nan) in &ways {
                 let i = out.len();
@@ -98,7 +101,12 @@ impl Generator {
                 }
             }
             out
-        });
+        };
+        let results = if scans {
+            self.b.scan(&blocks, axis, reverse, combine)
+        } else {
+            self.b.reduce(&blocks, axis, combine)
+        };
         self.values.extend(results);
     }
 }

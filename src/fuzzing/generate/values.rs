@@ -64,6 +64,12 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Assert
         | TypeRule::LogAddr
         | TypeRule::Reduce
+        | TypeRule::Reshape
+        | TypeRule::Permute
+        | TypeRule::Join
+        | TypeRule::Split
+        | TypeRule::Gather
+        | TypeRule::Scan
         | TypeRule::For
         | TypeRule::While
         | TypeRule::If
@@ -395,14 +401,48 @@ impl Generator {
         self.b.or(positive, one)
     }
 
-    /// A block from a block of another shape: expanded, repeated, or spread.
+    /// A block from blocks of other shapes: expanded, repeated or spread, turned, joined and split, or gathered.
     pub(super) fn reshape(&mut self) {
         let ty = TileType::block(self.elem(), self.shape());
         if ty.is_scalar() {
             return;
         }
-        let value = self.grown_block(ty, 2);
-        self.values.push(value);
+        if self.random.chance(50) {
+            let value = self.grown_block(ty, 2);
+            self.values.push(value);
+            return;
+        }
+        let x = self.value(ty);
+        let turned = match self.random.below(3) {
+            0 => {
+                // Cut anywhere, turned, and put together again.
+                let log2 = ty.shape.log2_elements() as usize;
+                let low = self.random.below(log2 + 1);
+                let cut = Shape::from_log2(&[(log2 - low) as u8, low as u8]);
+                let cut = cut.expect("as many elements as before");
+                let cut = self.b.reshape(x, ty.with_shape(cut));
+                let turned = self.b.permute(cut, [1, 0].into_iter().collect());
+                self.b.reshape(turned, ty)
+            }
+            1 => {
+                let other = self.value(ty);
+                let axis = self.random.below(ty.shape.rank()) as u8;
+                let both = self.b.cat(x, other, axis);
+                let pairs = [ty.shape.log2(), &[1]].concat();
+                let pairs = Shape::from_log2(&pairs).expect("blocks are small");
+                let pairs = self.b.reshape(both, ty.with_shape(pairs));
+                self.b.split(pairs, self.random.below(2) as u8)
+            }
+            _ => {
+                let scalar = self
+                    .random
+                    .pick(&[Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64]);
+                let index = self.value(ty.with_elem(Elem::Num(scalar)));
+                let axis = self.random.below(ty.shape.rank()) as u8;
+                self.b.gather(x, index, axis)
+            }
+        };
+        self.values.push(turned);
     }
 
     /// A promise about a value that keeps it.

@@ -120,6 +120,22 @@ impl<'a> Machine<'a> {
             TileOp::Broadcast => self.broadcast(data)?,
             // The element numbered i stays number i when a dimension of extent 1 comes in.
             TileOp::ExpandDims => self.same(data)?,
+            TileOp::Reshape => self.same(data)?,
+            TileOp::Permute => self.permute(data)?,
+            TileOp::Join => {
+                let (a, b) = (self.arg(data, 0)?, self.arg(data, 1)?);
+                a.iter().zip(b).flat_map(|(&a, &b)| [a, b]).collect()
+            }
+            TileOp::Split => {
+                let index = usize::from(required(data.index())?);
+                self.arg(data, 0)?
+                    .iter()
+                    .copied()
+                    .skip(index)
+                    .step_by(2)
+                    .collect()
+            }
+            TileOp::Gather => self.gather(data)?,
             TileOp::ConvertLayout => self.same(data)?,
             TileOp::AssumeMultiple => self.assume(data, Promise::Multiple)?,
             TileOp::AssumeContiguous => self.assume(data, Promise::Contiguous)?,
@@ -150,6 +166,7 @@ impl<'a> Machine<'a> {
                 return Ok(None);
             }
             TileOp::Reduce => return self.finish(inst, |m| m.reduce(data)),
+            TileOp::Scan => return self.finish(inst, |m| m.scan(data)),
 
             TileOp::For => return self.finish(inst, |m| m.for_loop(data)),
             TileOp::While => return self.finish(inst, |m| m.while_loop(data)),
@@ -245,6 +262,48 @@ impl<'a> Machine<'a> {
         let count = to.elements() as u32;
         Ok((0..count)
             .map(|flat| elems[source(flat) as usize])
+            .collect())
+    }
+
+    fn permute(&self, data: &InstData<Tile>) -> Outcome<Elems> {
+        let Some(&result) = data.results.first() else {
+            return Err(malformed("the op has one result"));
+        };
+        let from = self.func.dfg.ty(operand(data, 0)?).shape;
+        let to = self.func.dfg.ty(result).shape;
+        let dims = required(data.dims())?;
+        let elems = self.arg(data, 0)?;
+        let source = |flat: u32| {
+            let part = |(dim, &of): (usize, &u32)| {
+                to.coordinate(flat, dim) << from.bit_offset(of as usize)
+            };
+            dims.iter().enumerate().map(part).sum::<u32>()
+        };
+        let count = to.elements() as u32;
+        Ok((0..count)
+            .map(|flat| elems[source(flat) as usize])
+            .collect())
+    }
+
+    /// The unspecified element of an index beyond the axis is the one at the index modulo the extent.
+    fn gather(&self, data: &InstData<Tile>) -> Outcome<Elems> {
+        let from = self.func.dfg.ty(operand(data, 0)?).shape;
+        let to = self.func.dfg.ty(operand(data, 1)?).shape;
+        let axis = usize::from(required(data.axis())?);
+        let (elems, indices) = (self.arg(data, 0)?, self.arg(data, 1)?);
+        let source = |flat: u32, index: u64| {
+            let part = |dim| {
+                let coordinate = match dim == axis {
+                    true => (index % from.extent(dim)) as u32,
+                    false => to.coordinate(flat, dim),
+                };
+                coordinate << from.bit_offset(dim)
+            };
+            (0..from.rank()).map(part).sum::<u32>()
+        };
+        let places = indices.iter().enumerate();
+        Ok(places
+            .map(|(flat, &index)| elems[source(flat as u32, index) as usize])
             .collect())
     }
 

@@ -1,4 +1,4 @@
-//! Reductions and loops.
+//! Reductions, scans and loops.
 
 use smallvec::smallvec;
 
@@ -6,6 +6,7 @@ use crate::interp::error::InterpErrorKind;
 use crate::interp::int;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
+use crate::ir::entities::Block;
 use crate::ir::level::Tile;
 
 use super::{Elems, Flow, Machine, Outcome, Results, malformed, operand, owned, required};
@@ -51,6 +52,121 @@ impl Machine<'_> {
             kept.map(|i| x[i]).collect()
         };
         Ok(xs.iter().map(survivors).collect())
+    }
+
+    /// Combines along the axis digit by digit: see [`crate::ir`].
+    pub(super) fn scan(&mut self, data: &InstData<Tile>) -> Outcome<Results> {
+        let axis = usize::from(required(data.axis())?);
+        let shape = self.func.dfg.ty(operand(data, 0)?).shape;
+        let region = owned(data, 0)?;
+        let low = shape.bit_offset(axis);
+        let bits = shape.log2().get(axis).map_or(0, |&b| u32::from(b));
+        let tree: Vec<u32> = match data.tree() {
+            Some(tree) => tree.to_vec(),
+            None if bits == 0 => Vec::new(),
+            None => vec![bits],
+        };
+        let mut xs = self.many(&data.args)?;
+        let along = ((1usize << bits) - 1) << low;
+        for start in (0..shape.elements()).filter(|i| i & along == 0) {
+            let mut places: Vec<usize> = (0..1 << bits).map(|i| start | i << low).collect();
+            if data.reverse().is_some() {
+                places.reverse();
+            }
+            let line = places.iter().map(|&i| xs.iter().map(|x| x[i]).collect());
+            let scanned = self.scan_line(region, &tree, line.collect())?;
+            for (&i, elems) in places.iter().zip(scanned) {
+                for (x, elem) in xs.iter_mut().zip(elems) {
+                    x[i] = elem;
+                }
+            }
+        }
+        Ok(xs)
+    }
+
+    /// Scans a sequence of one element of each operand, given the digits of its index.
+    fn scan_line(
+        &mut self,
+        region: Block,
+        tree: &[u32],
+        mut line: Vec<Elems>,
+    ) -> Outcome<Vec<Elems>> {
+        let Some((&digit, above)) = tree.split_first() else {
+            return Ok(line);
+        };
+        let (extent, prefixes) = self.scan_digit(region, digit, above, &mut line)?;
+        for (block, prefix) in line.chunks_mut(extent).zip(&prefixes) {
+            for x in block {
+                if let Some(prefix) = prefix {
+                    *x = self.combine(region, prefix, x)?;
+                }
+            }
+        }
+        Ok(line)
+    }
+
+    /// Scans each block of a sequence by its lowest digit; gives the number of places in a block, and for each block
+    /// the combination of all before it.
+    fn scan_digit(
+        &mut self,
+        region: Block,
+        digit: u32,
+        above: &[u32],
+        line: &mut [Elems],
+    ) -> Outcome<(usize, Vec<Option<Elems>>)> {
+        let (bits, doubles) = (digit % 32, digit >= 32);
+        let extent = 1usize << bits;
+        for block in line.chunks_mut(extent) {
+            if doubles {
+                for distance in (0..bits).map(|bit| 1 << bit) {
+                    let before = block.to_vec();
+                    for i in distance..extent {
+                        block[i] = self.combine(region, &before[i - distance], &before[i])?;
+                    }
+                }
+            } else {
+                for i in 1..extent {
+                    block[i] = self.combine(region, &block[i - 1], &block[i])?;
+                }
+            }
+        }
+        let totals = line.chunks(extent).map(|block| block[extent - 1].clone());
+        let prefixes = self.prefixes(region, above, totals.collect())?;
+        Ok((extent, prefixes))
+    }
+
+    /// For each element of a sequence, the combination of all before it.
+    fn prefixes(
+        &mut self,
+        region: Block,
+        tree: &[u32],
+        mut line: Vec<Elems>,
+    ) -> Outcome<Vec<Option<Elems>>> {
+        let Some((&digit, above)) = tree.split_first() else {
+            return Ok(vec![None; line.len()]);
+        };
+        let (extent, handed) = self.scan_digit(region, digit, above, &mut line)?;
+        let mut prefixes = Vec::with_capacity(line.len());
+        for (block, handed) in line.chunks(extent).zip(handed) {
+            prefixes.push(handed.clone());
+            for before in &block[..extent - 1] {
+                prefixes.push(Some(match &handed {
+                    Some(handed) => self.combine(region, handed, before)?,
+                    None => before.clone(),
+                }));
+            }
+        }
+        Ok(prefixes)
+    }
+
+    /// Runs a region on one element of each operand from the left and the right.
+    fn combine(&mut self, region: Block, left: &Elems, right: &Elems) -> Outcome<Elems> {
+        let args = left.iter().chain(right).map(|&x| smallvec![x]);
+        let combined = self.region(region, args.collect())?;
+        if combined.len() != left.len() {
+            return Err(malformed("a region yields the wrong number of values"));
+        }
+        Ok(combined.iter().map(|elems| elems[0]).collect())
     }
 
     pub(super) fn for_loop(&mut self, data: &InstData<Tile>) -> Outcome<Results> {

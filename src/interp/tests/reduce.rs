@@ -1,17 +1,17 @@
-//! Reductions.
+//! Reductions and scans.
 
 use super::{
     Memory, add_order, block, eval, eval_shape, f32s, finish, launch, pointer, row_major, shape,
 };
 use crate::interp::Arg;
-use crate::ir::attrs::{FloatPred, IntPred};
+use crate::ir::attrs::{FloatPred, IntPred, make};
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::ValueList;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{F32, I32};
 use crate::linear::shape::Shape;
 
-pub(super) const OPS: &[TileOp] = &[TileOp::Reduce];
+pub(super) const OPS: &[TileOp] = &[TileOp::Reduce, TileOp::Scan];
 
 #[test]
 fn an_axis_is_summed() {
@@ -93,4 +93,57 @@ fn the_order_of_bits_decides_the_tree() {
     // Bit 1, then 2, then 0.
     let [a, b, c, d] = [fold(1, 3), fold(2, 4), fold(5, 7), fold(6, 8)];
     assert_eq!(differences(Some(&[1, 2, 0])), fold(fold(a, c), fold(b, d)));
+}
+
+#[test]
+fn an_axis_is_scanned_both_ways() {
+    let x: Vec<u64> = (1..=8).collect();
+    let sums = |extents: &[u64], axis, reverse| {
+        let found = eval_shape(extents, &[(I32, &x)], |b, xs| {
+            b.scan_one(xs[0], axis, reverse, |b, l, r| b.iadd(l, r))
+        });
+        found.expect("defined")
+    };
+    assert_eq!(sums(&[8], 0, false), [1, 3, 6, 10, 15, 21, 28, 36]);
+    assert_eq!(sums(&[8], 0, true), [36, 35, 33, 30, 26, 21, 15, 8]);
+    assert_eq!(sums(&[2, 4], 0, false), [1, 2, 3, 4, 6, 8, 10, 12]);
+    assert_eq!(sums(&[2, 4], 1, true), [10, 9, 7, 4, 26, 21, 15, 8]);
+    assert_eq!(sums(&[8, 1], 1, false), x);
+    // What comes first stands on the left: the first of all stays.
+    let found = eval_shape(&[8], &[(I32, &x)], |b, xs| {
+        b.scan_one(xs[0], 0, true, |_, l, _| l)
+    });
+    assert_eq!(found, Ok(vec![8; 8]));
+}
+
+/// Differences, which are not associative, show the tree.
+#[test]
+fn a_scan_follows_its_tree() {
+    let scan = |tree: Option<&[u32]>| -> Vec<i32> {
+        let mut b = TileBuilder::new("k", 1);
+        let p = b.param("p", pointer(I32));
+        let pointers = row_major(&mut b, p, shape(&[8]));
+        let x = b.load(pointers, None, None);
+        let y = b.scan_one(x, 0, false, |b, l, r| b.isub(l, r));
+        b.store(pointers, y, None);
+        let mut func = finish(b);
+        if let Some(tree) = tree {
+            let inst = func.dfg.def_inst(y).expect("an instruction made it");
+            func.dfg.insts[inst].attrs.push(make::tree(tree.into()));
+        }
+        let mut memory = Memory::new();
+        let powers: Vec<u8> = (0..8).flat_map(|i| (1i32 << i).to_le_bytes()).collect();
+        let address = memory.alloc_bytes(&powers);
+        launch(&func, &[Arg::Ptr(address)], &mut memory).expect("defined");
+        let bytes = memory.read(address, 32).expect("written");
+        let numbers = bytes.chunks(4).map(|b| b.try_into().expect("four bytes"));
+        numbers.map(i32::from_le_bytes).collect()
+    };
+    let chain = [1, -1, -5, -13, -29, -61, -125, -253];
+    assert_eq!(scan(None), chain);
+    assert_eq!(scan(Some(&[3])), chain);
+    // Pairs -1, -4, -16, -64; by doubling 3 and 48; handed down: nothing and 3, then -1 and 3 + 16.
+    assert_eq!(scan(Some(&[1, 33, 1])), [1, -1, -5, 3, -13, 19, -45, 83]);
+    // By doubling alone: differences of neighbours, then of those two places apart.
+    assert_eq!(scan(Some(&[34, 1]))[..4], [1, -1, 3, 3]);
 }

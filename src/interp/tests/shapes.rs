@@ -18,6 +18,11 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Arange,
     TileOp::Broadcast,
     TileOp::ExpandDims,
+    TileOp::Reshape,
+    TileOp::Permute,
+    TileOp::Join,
+    TileOp::Split,
+    TileOp::Gather,
     TileOp::ConvertLayout,
     TileOp::AssumeMultiple,
     TileOp::AssumeContiguous,
@@ -37,6 +42,47 @@ fn constants_are_cut_to_their_type() {
     assert_eq!(found, [0x3fc0_0000; 2]);
     let found = eval(&[(I32, &[0; 4])], |b, _| b.arange(-2, block(I32, &[4])));
     assert_eq!(found, [0xffff_fffe, 0xffff_ffff, 0, 1]);
+}
+
+#[test]
+fn shapes_change_in_row_major_order() {
+    let x: Vec<u64> = (0..8).collect();
+    let y: Vec<u64> = (10..18).collect();
+    let found = eval(&[(I32, &x)], |b, xs| {
+        let cube = b.reshape(xs[0], block(I32, &[2, 2, 2]));
+        // Element (i, j, k) of the result is (j, k, i) of the operand.
+        let turned = b.permute(cube, List::from_slice(&[2, 0, 1]));
+        b.reshape(turned, block(I32, &[8]))
+    });
+    assert_eq!(found, [0, 2, 4, 6, 1, 3, 5, 7]);
+    let inputs: [(_, &[u64]); 2] = [(I32, &x), (I32, &y)];
+    let found = eval_shape(&[8], &inputs, |b, xs| b.join(xs[0], xs[1]));
+    assert_eq!(
+        found.as_deref().map(|f| &f[..6]),
+        Ok(&[0, 10, 1, 11, 2, 12][..])
+    );
+    for (axis, extents, first) in [(0, &[8][..], [6, 7, 10, 11]), (1, &[2, 4], [2, 3, 10, 11])] {
+        let found = eval_shape(extents, &inputs, |b, xs| b.cat(xs[0], xs[1], axis));
+        let found = found.expect("defined");
+        let at = if axis == 0 { 6 } else { 2 };
+        assert_eq!(found[at..at + 4], first, "side by side along axis {axis}");
+    }
+    let found = eval_shape(&[4, 2], &[(I32, &x)], |b, xs| b.split(xs[0], 1));
+    assert_eq!(found, Ok(vec![1, 3, 5, 7]));
+}
+
+#[test]
+fn a_gather_looks_up_along_its_axis() {
+    let x: Vec<u64> = (0..8).collect();
+    let index = [3, 0, 1, 1, 2, 3, 0, 7];
+    let inputs: [(_, &[u64]); 2] = [(I32, &x), (I8, &index)];
+    let along = |axis| {
+        let found = eval_shape(&[2, 4], &inputs, |b, xs| b.gather(xs[0], xs[1], axis));
+        found.expect("any index is defined")
+    };
+    // The last index lies outside: some element, here the one modulo the extent.
+    assert_eq!(along(1), [3, 0, 1, 1, 6, 7, 4, 7]);
+    assert_eq!(along(0), [4, 1, 6, 7, 0, 5, 2, 7]);
 }
 
 #[test]

@@ -167,6 +167,18 @@ macro_rules! for_each_op {
                 Broadcast "broadcast" broadcast(x: Value) {} {} [ty] Broadcast, Pure;
                 /// A dimension of extent 1 put before dimension `axis`.
                 ExpandDims "expand_dims" expand_dims(x: Value) {axis: u8} {} [] ExpandDims, Pure;
+                /// The same elements, in row-major order, under the shape of the type.
+                Reshape "reshape" reshape(x: Value) {} {} [ty] Reshape, Pure;
+                /// Dimension `i` of the result is dimension `dims[i]` of the operand.
+                Permute "permute" permute(x: Value) {dims: List} {} [] Permute, Pure;
+                /// A new last dimension of extent 2, in which `a` stands at 0 and `b` at 1.
+                Join "join" join(a: Value, b: Value) {} {} [] Join, Pure;
+                /// The elements at `index` (0 or 1) of the last dimension, whose extent is 2; the dimension goes.
+                Split "split" split(x: Value) {index: u8} {} [] Split, Pure;
+                /// Element by element of `index`: the element of `x` with that index along `axis` and, in the other
+                /// dimensions, the place of the index. An index is unsigned; beyond the axis the element is an
+                /// unspecified one of `x`.
+                Gather "gather" gather(x: Value, index: Value) {axis: u8} {} [] Gather, Pure;
                 /// The same elements in another layout.
                 ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Pure;
                 /// The program's author promises that every element along dimension `i` starts runs divisible by `values[i]`.
@@ -198,6 +210,10 @@ macro_rules! for_each_op {
                 /// and takes (a.., b..) to (combined..). The tree is unspecified unless `order` names the bits of the
                 /// index along the axis in the sequence in which they are folded.
                 Reduce "reduce" reduce(xs: &[Value]) {axis: u8} {order: List} [] Reduce, Region;
+                /// Each element becomes the combination of the elements along `axis` up to itself, the first one on
+                /// the left; with `reverse` from the last one down to itself. The region must be associative and takes
+                /// (a.., b..) to (combined..). The tree is unspecified unless `tree` gives the digits of the index.
+                Scan "scan" scan(xs: &[Value]) {axis: u8} {reverse: Flag, tree: List} [] Scan, Region;
 
                 /// Waits for all threads of the program and orders their accesses to memory.
                 Barrier "barrier" barrier() {} {} [] NoResult, Sync;
@@ -240,6 +256,10 @@ macro_rules! for_each_op {
                 ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Sync;
                 /// Each lane gets the elements of lane `src & 31` of its warp.
                 ShflIdx "shfl_idx" shfl_idx(x: Value, src: Value) {} {} [] Shuffle, Sync;
+                /// Each lane gets the elements of lane `lane - delta` of its warp; the first `delta` lanes keep their own.
+                ShflUp "shfl_up" shfl_up(x: Value) {delta: u32} {} [] Shuffle, Sync;
+                /// Each lane gets the elements of lane `lane + delta` of its warp; the last `delta` lanes keep their own.
+                ShflDown "shfl_down" shfl_down(x: Value) {delta: u32} {} [] Shuffle, Sync;
                 /// Each lane gets the combination of the 32-bit integers of all lanes of its warp.
                 Redux "redux" redux(x: Value) {redop: RedOp} {} [] Redux, Sync;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.

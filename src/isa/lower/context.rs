@@ -490,14 +490,18 @@ impl rules::Context for Lower<'_> {
     }
 
     fn lane_mask(&mut self) -> Arg {
-        Arg::Imm(u64::from(*AttrsOf(self.attrs()).mask().unwrap_or(&0)))
+        let attrs = AttrsOf(self.attrs());
+        let bits = attrs.mask().or(attrs.delta());
+        Arg::Imm(u64::from(*bits.unwrap_or(&0)))
     }
 
     fn op2_lanes(&mut self, op: &Ptx, a: Arg, b: Arg) -> Arg {
+        // The last lane that is read; going up it is the first.
+        let bound = if matches!(op, Ptx::ShflUp) { 0 } else { 31 };
         self.plain(
             *op,
             PtxType::B32,
-            &[a, b, Arg::Imm(31), Arg::Imm(ALL_LANES)],
+            &[a, b, Arg::Imm(bound), Arg::Imm(ALL_LANES)],
         )
     }
 

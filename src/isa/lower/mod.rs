@@ -364,9 +364,11 @@ impl<'a> Lower<'a> {
             | ThreadOp::Fptrunc => {
                 rules::constructor_lower_cvt(self, &result_kind(), &arg_kind(), &view)
             }
-            ThreadOp::ShflBfly | ThreadOp::ShflIdx | ThreadOp::Redux => {
-                rules::constructor_lower_misc(self, &arg_kind(), &view)
-            }
+            ThreadOp::ShflBfly
+            | ThreadOp::ShflIdx
+            | ThreadOp::ShflUp
+            | ThreadOp::ShflDown
+            | ThreadOp::Redux => rules::constructor_lower_misc(self, &arg_kind(), &view),
             ThreadOp::Special => self.select_special(inst),
             ThreadOp::SlotAddr => self.select_slot(inst),
             ThreadOp::Ld => return self.select_load(inst).map(Some),

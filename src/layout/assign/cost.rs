@@ -7,6 +7,7 @@
 
 use super::pbqp::Cost;
 use crate::ir::ops::TileOp;
+use crate::layout::gather;
 use crate::linear::gf2::Span;
 use crate::linear::layout::{HwDim, LinearLayout};
 
@@ -126,10 +127,50 @@ pub(super) fn reduction(layout: &LinearLayout, axis: usize, elem_bits: u32) -> C
     held * words + shuffles + exchange
 }
 
+/// Scanning along `axis`, operands of `elem_bits` bits in all.
+pub(super) fn scan(layout: &LinearLayout, axis: usize, elem_bits: u32) -> Cost {
+    let words = words(elem_bits);
+    let held = registers(layout);
+    let mut left = held;
+    // The chains of registers, and the prefix that each register gets in the end.
+    let mut cost = 2 * held * words;
+    for digit in layout.digits(axis).unwrap_or_default() {
+        let bits = digit.bits.len() as Cost;
+        match digit.dim {
+            HwDim::Register => left >>= bits,
+            HwDim::Lane => cost += (bits + 1) * left * words * SHUFFLE,
+            // Each thread reads the totals of all warps and combines those before its own.
+            _ => cost += BARRIER + (left << bits) * words * (WAVEFRONT + 2),
+        }
+    }
+    cost
+}
+
+/// Looking up elements of a block in a layout at the places that a block of indices names.
+pub(super) fn gather(
+    source: &LinearLayout,
+    index: &LinearLayout,
+    axis: usize,
+    elem_bits: u32,
+) -> Cost {
+    let words = words(elem_bits);
+    words
+        * match gather::cheap_within_warps(source, index, axis) {
+            Some(plan) => 8 + plan.cost(),
+            None => gather::trip_cost(source, index),
+        }
+}
+
 /// Computing a block element by element; copies held by many threads are computed by each.
 pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
     let each = match op {
-        TileOp::ExpandDims | TileOp::Broadcast | TileOp::Bitcast => 0,
+        TileOp::ExpandDims
+        | TileOp::Broadcast
+        | TileOp::Bitcast
+        | TileOp::Reshape
+        | TileOp::Permute
+        | TileOp::Join
+        | TileOp::Split => 0,
         TileOp::Exp
         | TileOp::Exp2
         | TileOp::Log2

@@ -16,7 +16,7 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::linear::pool::LayoutId;
-use crate::linear::shape::Shape;
+use crate::linear::shape::{MAX_RANK, Shape};
 
 /// Operations per element that a value computed anew for another layout may take.
 const CHEAP_LIMIT: u16 = 32;
@@ -43,6 +43,8 @@ pub(super) struct NodeData {
     pub depth: u32,
     /// Axis that a reduction takes out of the layout of its result.
     pub reduced: Option<u8>,
+    /// Axis of a scan, which wants it in digits.
+    pub scanned: Option<u8>,
     /// What it chooses from.
     pub candidates: Candidates,
     /// Edges from and to the node.
@@ -58,6 +60,42 @@ pub(super) enum Need {
     BeforeExpand(u8),
     /// The one that `broadcast` from the shape makes `L` of.
     BeforeBroadcast(Shape),
+    /// The one of the shape that a reshape makes `L` of.
+    BeforeReshape(Shape),
+    /// The one that a permutation makes `L` of.
+    BeforePermute(Dims),
+    /// The one of each of two blocks that join to `L`.
+    BeforeJoin,
+    /// The one whose halves have `L`.
+    BeforeSplit,
+    /// Any: what a gather along the axis costs depends on it.
+    Gathered(u8),
+}
+
+/// The dimensions of a permutation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Dims {
+    rank: u8,
+    dims: [u8; MAX_RANK],
+}
+
+impl Dims {
+    fn new(list: &[u32]) -> Dims {
+        let mut dims = [0; MAX_RANK];
+        for (to, &from) in dims.iter_mut().zip(list) {
+            *to = from as u8;
+        }
+        Dims {
+            rank: list.len() as u8,
+            dims,
+        }
+    }
+
+    /// Dimension of the operand that each of the result's is.
+    pub(super) fn list(&self) -> Vec<usize> {
+        let dims = self.dims[..usize::from(self.rank)].iter();
+        dims.map(|&d| usize::from(d)).collect()
+    }
 }
 
 /// A use of one node's value by another.
@@ -94,6 +132,10 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         TileOp::Const | TileOp::Splat | TileOp::Arange => 1,
         TileOp::Broadcast
         | TileOp::ExpandDims
+        | TileOp::Reshape
+        | TileOp::Permute
+        | TileOp::Join
+        | TileOp::Split
         | TileOp::AssumeMultiple
         | TileOp::AssumeContiguous
         | TileOp::AssumeConstant => 0,
@@ -157,7 +199,9 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Store
+        | TileOp::Gather
         | TileOp::Reduce
+        | TileOp::Scan
         | TileOp::For
         | TileOp::While
         | TileOp::If
@@ -183,12 +227,17 @@ impl Graph {
         self.cheap[value] > 0
     }
 
-    /// What an instruction's layout asks of its operands.
-    pub(super) fn need(func: &TileFunction, inst: Inst) -> Need {
+    /// What an instruction's layout asks of its operand number `index`.
+    pub(super) fn need(func: &TileFunction, inst: Inst, index: usize) -> Need {
         let data = &func.dfg.insts[inst];
         match data.op {
             TileOp::ExpandDims => Need::BeforeExpand(data.axis().copied().unwrap_or(0)),
             TileOp::Broadcast => Need::BeforeBroadcast(func.dfg.ty(data.args[0]).shape),
+            TileOp::Reshape => Need::BeforeReshape(func.dfg.ty(data.args[0]).shape),
+            TileOp::Permute => Need::BeforePermute(Dims::new(data.dims().map_or(&[][..], |d| d))),
+            TileOp::Join => Need::BeforeJoin,
+            TileOp::Split => Need::BeforeSplit,
+            TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
             _ => Need::Same,
         }
     }
@@ -217,6 +266,7 @@ impl Graph {
             inst,
             depth,
             reduced: None,
+            scanned: None,
             candidates: Candidates::new(),
             edges: SmallVec::new(),
         });
@@ -305,6 +355,11 @@ impl Graph {
                 };
                 let shape = func.dfg.ty(result).shape;
                 if shape.is_scalar() {
+                    // A scalar out of a block: all threads get it, so the block is held by all.
+                    if matches!(data.op, TileOp::Split | TileOp::Reshape) {
+                        let node = self.add_node(shape, Some(inst), depth);
+                        self.operands(func, inst, node, depth);
+                    }
                     return;
                 }
                 if let Some(cost) = self.cheap_cost(func, inst) {
@@ -335,8 +390,8 @@ impl Graph {
     }
 
     fn operands(&mut self, func: &TileFunction, inst: Inst, node: Node, depth: u32) {
-        let need = Graph::need(func, inst);
-        for &arg in &func.dfg.insts[inst].args {
+        for (i, &arg) in func.dfg.insts[inst].args.iter().enumerate() {
+            let need = Graph::need(func, inst, i);
             self.add_edge(func, arg, node, need, depth);
         }
     }
@@ -379,6 +434,15 @@ impl Graph {
                 let shape = func.dfg.ty(data.args[0]).shape;
                 let node = self.add_node(shape, Some(inst), depth);
                 self.nodes[node].reduced = data.axis().copied();
+                for &result in &data.results {
+                    self.of_value[result] = Some(node).into();
+                }
+                self.operands(func, inst, node, depth);
+            }
+            TileOp::Scan => {
+                let shape = func.dfg.ty(data.args[0]).shape;
+                let node = self.add_node(shape, Some(inst), depth);
+                self.nodes[node].scanned = data.axis().copied();
                 for &result in &data.results {
                     self.of_value[result] = Some(node).into();
                 }

@@ -4,13 +4,13 @@
 //! 1. `graph` splits the function into nodes that get one layout each and cheap values that every user
 //!    computes for itself, such as ranges, splats and index arithmetic.
 //! 2. Loads and stores offer the layouts they like (`seeds`). These *candidates* travel along edges, both ways,
-//!    until each node has at most eight: through arithmetic unchanged, through `expand_dims`, `broadcast` and
+//!    until each node has at most eight: through arithmetic unchanged, through changes of shape and
 //!    `reduce` as the algebra of layouts says. A node that nothing reaches gets one from a neighbour by a guess
 //!    (how to spread what a reduction took away), or the plain blocked layout.
 //! 3. `cost` says what each candidate costs a node (instructions and sectors of accesses, shuffles and barriers
 //!    of reductions, arithmetic repeated by threads that hold copies), and what converting costs each pair of
 //!    candidates of an edge; each level of loops around it weighs eightfold.
-//! 4. `pbqp` chooses, and `rewrite` writes the choice down. A reduction gets its attribute `order`.
+//! 4. `pbqp` chooses, and `rewrite` writes the choice down. A reduction gets its attribute `order`, a scan its `tree`.
 //!
 //! # Exact and heuristic
 //! Given candidates and costs, the choice is optimal unless the solver had to decide a node with three or more
@@ -24,6 +24,7 @@ use smallvec::SmallVec;
 
 use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
+use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::linear::named;
@@ -93,6 +94,11 @@ impl Assignment {
     /// Makes a layout a candidate of a node, if there is room.
     fn offer(&mut self, node: Node, layout: LayoutId) {
         let data = &mut self.graph.nodes[node];
+        if let Some(axis) = data.scanned
+            && self.pool[layout].digits(usize::from(axis)).is_none()
+        {
+            return;
+        }
         if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
             debug_assert_eq!(self.pool[layout].shape(), data.shape);
             data.candidates.push(layout);
@@ -120,12 +126,35 @@ impl Assignment {
                     let view = match need {
                         Need::Same => View::Need(Need::Same),
                         Need::BeforeExpand(axis) => View::Expand(axis),
+                        Need::BeforeReshape(_) => View::Reshape(self.graph.nodes[to].shape),
+                        Need::BeforePermute(dims) => View::Permute(dims),
+                        Need::BeforeJoin => View::Join,
+                        Need::BeforeSplit => {
+                            // Only pairs that one thread holds come apart for free.
+                            if let Some((half, _)) = self.pool[output].split() {
+                                let half = self.pool.intern(half);
+                                self.offer(to, half);
+                            }
+                            continue;
+                        }
+                        Need::Gathered(_) => {
+                            if self.graph.nodes[to].shape == self.pool[output].shape() {
+                                self.offer(to, output);
+                            }
+                            continue;
+                        }
                         Need::BeforeBroadcast(_) => continue,
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
                 }
-                if to == node && self.graph.nodes[from].reduced.is_none() {
+                let fits = match need {
+                    Need::Gathered(_) => {
+                        self.graph.nodes[from].shape == self.graph.nodes[node].shape
+                    }
+                    _ => true,
+                };
+                if to == node && self.graph.nodes[from].reduced.is_none() && fits {
                     let wanted = self.views.view(&mut self.pool, layout, View::Need(need));
                     self.offer(from, wanted);
                 }
@@ -167,16 +196,7 @@ impl Assignment {
                 return self.views.view(&mut self.pool, result, view);
             }
         }
-        self.plain(shape)
-    }
-
-    /// Neighbours along the last dimension side by side.
-    fn plain(&mut self, shape: Shape) -> LayoutId {
-        let order: Vec<usize> = (0..shape.rank()).rev().collect();
-        let layout = named::coalesced(shape, &order, 1, self.num_warps)
-            .or_else(|_| named::replicated(shape, self.num_warps))
-            .expect("the number of warps is a power of two and the order a permutation");
-        self.pool.intern(layout)
+        plain(&mut self.pool, shape, self.num_warps)
     }
 
     /// What a node costs in a layout.
@@ -191,11 +211,12 @@ impl Assignment {
         let cost = match (self.accesses.get(&node), data.reduced) {
             (Some(access), _) => cost::access(layout, access),
             (None, Some(axis)) => {
-                let args = func.dfg.insts[inst].args.iter();
-                let bits = args.map(|&v| func.dfg.ty(v).elem.bits().max(32)).sum();
-                cost::reduction(layout, usize::from(axis), bits)
+                cost::reduction(layout, usize::from(axis), operand_bits(func, inst))
             }
-            (None, None) => cost::elementwise(layout, op),
+            (None, None) => match data.scanned {
+                Some(axis) => cost::scan(layout, usize::from(axis), operand_bits(func, inst)),
+                None => cost::elementwise(layout, op),
+            },
         };
         debug_assert!(op != TileOp::ConvertLayout, "layouts are assigned once");
         cost.saturating_mul(weight(data.depth))
@@ -226,12 +247,21 @@ impl Assignment {
                         .collect()
                 }
             };
+            let weight = weight(edge.depth);
+            if let Need::Gathered(axis) = edge.need {
+                let pool = &self.pool;
+                problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, j| {
+                    let (source, index) = (&pool[outputs[i]], &pool[to.candidates[j]]);
+                    let cost = cost::gather(source, index, usize::from(axis), edge.elem_bits);
+                    cost.saturating_mul(weight)
+                });
+                continue;
+            }
             let needs: SmallVec<[LayoutId; MAX_CANDIDATES]> = to
                 .candidates
                 .iter()
                 .map(|&l| views.view(&mut self.pool, l, View::Need(edge.need)))
                 .collect();
-            let weight = weight(edge.depth);
             problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, j| {
                 let cost = views.conversion_cost(&self.pool, outputs[i], needs[j], edge.elem_bits);
                 cost.saturating_mul(weight)
@@ -242,6 +272,21 @@ impl Assignment {
         let chosen = choices.map(|(node, &choice)| node.candidates[choice]);
         (chosen.collect(), solution.exact)
     }
+}
+
+/// Neighbours along the last dimension side by side.
+fn plain(pool: &mut LayoutPool, shape: Shape, num_warps: u32) -> LayoutId {
+    let order: Vec<usize> = (0..shape.rank()).rev().collect();
+    let layout = named::coalesced(shape, &order, 1, num_warps)
+        .or_else(|_| named::replicated(shape, num_warps))
+        .expect("the number of warps is a power of two and the order a permutation");
+    pool.intern(layout)
+}
+
+/// Bits of the registers that hold an element of each operand.
+fn operand_bits(func: &TileFunction, inst: Inst) -> u32 {
+    let args = func.dfg.insts[inst].args.iter();
+    args.map(|&v| func.dfg.ty(v).elem.bits().max(32)).sum()
 }
 
 /// How often something inside of `depth` loops is taken to run.

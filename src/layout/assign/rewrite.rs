@@ -9,7 +9,7 @@ use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use super::LayoutStats;
-use super::graph::{Graph, Node};
+use super::graph::{Graph, Need, Node};
 use super::views::{View, Views};
 use crate::analysis::program::{ProgramOrder, Step};
 use crate::ir::attrs::{Attr, AttrKind, Attrs, List, make};
@@ -17,6 +17,7 @@ use crate::ir::dfg::{InstData, ValueDef, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::linear::digits::Digit;
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::pool::LayoutId;
 
@@ -149,6 +150,10 @@ impl<'a> Rewriter<'a> {
                 self.operands(inst);
                 self.set_order(inst);
             }
+            TileOp::Scan => {
+                self.operands(inst);
+                self.set_tree(inst);
+            }
             _ => {}
         }
     }
@@ -166,14 +171,35 @@ impl<'a> Rewriter<'a> {
         let Some(node) = self.graph.of_inst(inst) else {
             return;
         };
-        let need = View::Need(Graph::need(self.func, inst));
-        let layout = self.chosen[node];
-        let layout = self.views.view(&mut self.func.layouts, layout, need);
         for i in 0..self.func.dfg.insts[inst].args.len() {
             let arg = self.func.dfg.insts[inst].args[i];
+            let layout = match Graph::need(self.func, inst, i) {
+                Need::Gathered(_) => self.source_layout(arg, node),
+                need => {
+                    let layout = self.chosen[node];
+                    let need = View::Need(need);
+                    self.views.view(&mut self.func.layouts, layout, need)
+                }
+            };
             let fetched = self.fetch(arg, layout);
             self.func.dfg.insts[inst].args[i] = fetched;
         }
+    }
+
+    /// The layout in which a gather gets its source: the one that it has; for a cheap value the gather's own, if the
+    /// shape allows it.
+    fn source_layout(&mut self, source: Value, node: Node) -> LayoutId {
+        if self.graph.of_value(source).is_some()
+            && let Some(layout) = self.func.dfg.ty(source).layout.expand()
+        {
+            return layout;
+        }
+        let shape = self.func.dfg.ty(source).shape;
+        if shape == self.graph.nodes[node].shape {
+            return self.chosen[node];
+        }
+        let num_warps = self.func.num_warps();
+        super::plain(&mut self.func.layouts, shape, num_warps)
     }
 
     /// Fetches the operands from number `from` on in the layouts of the values they become.
@@ -226,7 +252,7 @@ impl<'a> Rewriter<'a> {
 
     /// The cheap instruction, or a copy if it stands for another layout already, with a result in the layout.
     fn compute(&mut self, inst: Inst, layout: LayoutId) -> Inst {
-        let need = View::Need(Graph::need(self.func, inst));
+        let need = View::Need(Graph::need(self.func, inst, 0));
         let wanted = self.views.view(&mut self.func.layouts, layout, need);
         // Operands are at most `CHEAP_LIMIT` deep.
         let original = self.func.dfg.insts[inst].args.clone();
@@ -263,6 +289,22 @@ impl<'a> Rewriter<'a> {
         if let Some(order) = fold_order(layout, axis) {
             data.attrs.push(make::order(order));
         }
+    }
+
+    /// States the digits in which the expansion scans the axis.
+    fn set_tree(&mut self, inst: Inst) {
+        let Some(node) = self.graph.of_inst(inst) else {
+            return;
+        };
+        let layout = &self.func.layouts[self.chosen[node]];
+        let data = &mut self.func.dfg.insts[inst];
+        let axis = usize::from(data.axis().copied().unwrap_or(0));
+        data.attrs
+            .retain(|attr: &mut Attr| attr.kind() != AttrKind::Tree);
+        let digits = layout.digits(axis).unwrap_or_default();
+        let doubles = |digit: &Digit| if digit.dim == HwDim::Lane { 32 } else { 0 };
+        let tree = digits.iter().map(|d| d.bits.len() as u32 + doubles(d));
+        data.attrs.push(make::tree(tree.collect()));
     }
 }
 

@@ -6,8 +6,8 @@
 //! saves conversions: so each is also offered the widest of the others. That is how a block read as f16 and
 //! used with one of f32 gets 8 elements a thread: 16 bytes of f16, and two accesses of f32.
 //!
-//! Where rows are reduced, a second form deals the warps to the other dimensions first, so that a reduction
-//! stays in one warp.
+//! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
+//! reduction or scan stays in one warp.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -47,7 +47,7 @@ impl Assignment {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         for (node, data) in &self.graph.nodes {
-            if let Some(reduced) = data.reduced
+            if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
             {
                 row_reductions.push((data.shape, usize::from(reduced)));

@@ -4,7 +4,7 @@
 use rustc_hash::FxHashMap;
 
 use super::cost;
-use super::graph::Need;
+use super::graph::{Dims, Need};
 use super::pbqp::Cost;
 use crate::linear::layout::LinearLayout;
 use crate::linear::pool::{LayoutId, LayoutPool};
@@ -19,6 +19,12 @@ pub(super) enum View {
     Reduce(u8),
     /// Result of `expand_dims` at the axis.
     Expand(u8),
+    /// Result of a reshape to the shape.
+    Reshape(Shape),
+    /// Result of a permutation.
+    Permute(Dims),
+    /// Result of a join of two blocks that have it.
+    Join,
     /// Some result of a broadcast to the shape.
     Broadcast(Shape),
     /// Some operand of the shape whose reduction along the axis has the layout.
@@ -44,6 +50,13 @@ impl Views {
                 View::Need(Need::Same) => old.clone(),
                 View::Need(Need::BeforeExpand(axis)) => old.before_expand_dims(usize::from(axis)),
                 View::Need(Need::BeforeBroadcast(shape)) => old.before_broadcast(shape),
+                View::Need(Need::BeforeReshape(shape)) | View::Reshape(shape) => old.reshape(shape),
+                View::Need(Need::BeforePermute(dims)) => old.before_permute(&dims.list()),
+                View::Need(Need::BeforeJoin) => old.before_join(),
+                View::Need(Need::BeforeSplit) | View::Join => old.join(),
+                // Where nothing is asked for, the own layout if the shape is the same is as good as any.
+                View::Need(Need::Gathered(_)) => old.clone(),
+                View::Permute(dims) => old.permute(&dims.list()),
                 View::Reduce(axis) => old.reduce(usize::from(axis)),
                 View::Expand(axis) => old.expand_dims(usize::from(axis)),
                 View::Broadcast(shape) => old.broadcast_to(shape),

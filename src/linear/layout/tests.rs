@@ -233,6 +233,38 @@ fn join_and_split() {
 }
 
 #[test]
+fn what_is_joined_and_split_stays_in_its_thread() {
+    for text in [
+        "{reg=[1,2], lane=[4,8], warp=[16]}",
+        "{reg=[4,16], lane=[1,2], warp=[8]}",
+        "{reg=[2,8], lane=[16,5], warp=[0]}",
+    ] {
+        let whole = parse(text, &[16, 2]);
+        let half = whole.before_join();
+        let map = whole.project(1).register_map(&half);
+        let map = map.expect("each thread holds the elements that it shows");
+        for (register, lane, warp) in locations(&whole) {
+            let shown = whole.apply(register, lane, warp, 0) >> 1;
+            let source = u32::from(map[register as usize]);
+            assert_eq!(half.apply(source, lane, warp, 0), shown, "{text}");
+        }
+    }
+    let half = parse("{reg=[1,8], lane=[2,4], warp=[0]}", &[16]);
+    let whole = parse("{reg=[2,16,1], lane=[4,8], warp=[0]}", &[16, 2]);
+    for index in 0..2 {
+        let map = half.half_registers(index, &whole);
+        let map = map.expect("pairs are held by threads");
+        for (register, lane, warp) in locations(&half) {
+            let element = half.apply(register, lane, warp, 0) << 1 | u32::from(index);
+            let source = u32::from(map[register as usize]);
+            assert_eq!(whole.apply(source, lane, warp, 0), element);
+        }
+    }
+    let apart = parse("{reg=[2,16], lane=[4,8], warp=[1]}", &[16, 2]);
+    assert_eq!(half.half_registers(0, &apart), None);
+}
+
+#[test]
 fn products_and_quotients() {
     let tile = parse("{reg=[1], lane=[2,4], warp=[]}", &[2, 4]);
     let outer = parse("{reg=[2], lane=[1], warp=[4]}", &[2, 4]);

@@ -18,6 +18,7 @@ mod atomic;
 mod control;
 mod convert;
 mod elementwise;
+mod gather;
 mod index;
 mod inline;
 mod known;
@@ -25,6 +26,8 @@ mod memory;
 mod reduce;
 mod regs;
 mod report;
+mod scan;
+mod shape;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -233,6 +236,11 @@ impl<'a> Expander<'a> {
             TileOp::Splat => self.arg(inst, 0)?,
             TileOp::ExpandDims => self.expand_expand_dims(inst)?,
             TileOp::Broadcast => self.expand_broadcast(inst)?,
+            TileOp::Reshape => self.expand_reshape(inst)?,
+            TileOp::Permute => self.expand_permute(inst)?,
+            TileOp::Join => self.expand_join(inst)?,
+            TileOp::Split => self.expand_split(inst)?,
+            TileOp::Gather => self.expand_gather(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
@@ -242,6 +250,7 @@ impl<'a> Expander<'a> {
             TileOp::Reduce => return self.expand_reduce(inst),
             TileOp::DevicePrint | TileOp::DeviceAssert => return self.expand_report(inst),
             TileOp::InlinePtx => return self.expand_inline_ptx(inst),
+            TileOp::Scan => return self.expand_scan(inst),
             TileOp::For => return self.expand_for(inst),
             TileOp::While => return self.expand_while(inst),
             TileOp::If => return self.expand_if(inst),

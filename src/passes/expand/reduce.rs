@@ -333,7 +333,7 @@ impl Expander<'_> {
     }
 
     /// Runs the combining region on packs, element by element.
-    fn combine_region(
+    pub(super) fn combine_region(
         &mut self,
         region: Block,
         left: &[Value],

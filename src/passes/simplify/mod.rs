@@ -67,6 +67,10 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::Splat => &[shape::splat],
         TileOp::Broadcast => &[shape::broadcast],
         TileOp::ExpandDims => &[shape::expand_dims],
+        TileOp::Reshape => &[shape::reshape],
+        TileOp::Permute => &[shape::permute],
+        TileOp::Join => &[shape::join],
+        TileOp::Split => &[shape::split],
         TileOp::Iadd => list![
             int::constant_right,
             int::add_zero,
@@ -168,7 +172,9 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::DeviceAssert
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
+        | TileOp::Gather
         | TileOp::Reduce
+        | TileOp::Scan
         | TileOp::For
         | TileOp::While
         | TileOp::If

@@ -1,4 +1,4 @@
-//! Constant folding, and moving `splat`, `broadcast` and `expand_dims` behind arithmetic.
+//! Constant folding, moving `splat`, `broadcast` and `expand_dims` behind arithmetic, and changes of shape that cancel.
 
 use super::fold::{self, Number};
 use super::{Rewrite, Simplifier};
@@ -161,4 +161,70 @@ pub(super) fn expand_dims(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewr
     }
     let scalar = s.ty(x).is_scalar();
     scalar.then(|| Rewrite::Value(s.emit(TileOp::Splat, &[x], &[], ty)))
+}
+
+/// A reshape of a uniform block is one, of a reshape too, and one that changes nothing is nothing. Dimensions of
+/// extent 1 that come and go leave the order alone, so `expand_dims` below one is passed over.
+pub(super) fn reshape(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let (x, ty) = (s.arg(inst, 0), s.result_ty(inst));
+    if s.ty(x).shape == ty.shape {
+        return Some(Rewrite::Value(x));
+    }
+    if s.is_uniform(x) {
+        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+    }
+    if s.ty(x).is_scalar() {
+        return Some(Rewrite::Value(s.emit(TileOp::Splat, &[x], &[], ty)));
+    }
+    let source = s
+        .edit
+        .operand_of(x, TileOp::Reshape, 0)
+        .or_else(|| s.edit.operand_of(x, TileOp::ExpandDims, 0))?;
+    s.edit.func.dfg.insts[inst].args[0] = source;
+    Some(Rewrite::Updated)
+}
+
+/// A permutation of a permutation is one; the one that changes nothing, or moves extents of 1 alone, is no permutation.
+pub(super) fn permute(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let (x, ty) = (s.arg(inst, 0), s.result_ty(inst));
+    if s.is_uniform(x) {
+        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+    }
+    let dims = s.edit.func.dfg.insts[inst].dims()?.clone();
+    let from = s.ty(x).shape;
+    let long = dims.iter().filter(|&&d| from.extent(d as usize) > 1);
+    if long.is_sorted() {
+        return Some(Rewrite::Value(s.emit(TileOp::Reshape, &[x], &[], ty)));
+    }
+    let data = s.edit.def(x).filter(|d| d.op == TileOp::Permute)?;
+    let (source, inner) = (data.args[0], data.dims()?.clone());
+    let both = dims.iter().map(|&d| inner[d as usize]).collect();
+    let attrs = [make::dims(both)];
+    Some(Rewrite::Value(s.emit(
+        TileOp::Permute,
+        &[source],
+        &attrs,
+        ty,
+    )))
+}
+
+/// The halves of one block, joined again.
+pub(super) fn join(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let half = |v: Value, index: u8| {
+        let data = s.edit.def(v).filter(|d| d.op == TileOp::Split)?;
+        (data.index().copied() == Some(index)).then_some(data.args[0])
+    };
+    let whole = half(s.arg(inst, 0), 0)?;
+    (half(s.arg(inst, 1), 1) == Some(whole)).then_some(Rewrite::Value(whole))
+}
+
+/// A half of a join is what was joined, and of a uniform block a uniform one.
+pub(super) fn split(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let (x, ty) = (s.arg(inst, 0), s.result_ty(inst));
+    if s.is_uniform(x) {
+        return Some(Rewrite::Value(shrink(s, x, ty.shape)));
+    }
+    let index = usize::from(*s.edit.func.dfg.insts[inst].index()?);
+    let half = s.edit.operand_of(x, TileOp::Join, index)?;
+    Some(Rewrite::Value(half))
 }

@@ -35,6 +35,60 @@ fn stays(body: &str) {
 }
 
 #[test]
+fn changes_of_shape_cancel() {
+    let kernel = |body: &str, last: &str| {
+        format!(
+            "kernel @k(v0: i32, v1: ptr<i32>) warps(4) {{ block0:\n v2 = arange {{start = 0}} : i32[16]\n {body}\n \
+             v90 = splat v1 : ptr<i32>[16]\n v91 = addptr v90, {last} : ptr<i32>[16]\n store v91, v2\n return }}"
+        )
+    };
+    for (before, last, after, result) in [
+        (
+            "v3 = reshape v2 : i32[4,4]\n v4 = reshape v3 : i32[2,8]\n v5 = reshape v4 : i32[16]",
+            "v5",
+            "",
+            "v2",
+        ),
+        (
+            "v3 = reshape v2 : i32[4,4]\n v4 = permute v3 {dims = [1,0]} : i32[4,4]\n \
+             v5 = permute v4 {dims = [1,0]} : i32[4,4]\n v6 = reshape v5 : i32[16]",
+            "v6",
+            "",
+            "v2",
+        ),
+        (
+            "v3 = reshape v2 : i32[1,4,4]\n v4 = permute v3 {dims = [1,0,2]} : i32[4,1,4]\n v5 = reshape v4 : i32[16]",
+            "v5",
+            "",
+            "v2",
+        ),
+        (
+            "v3 = splat v0 : i32[16]\n v4 = join v2, v3 : i32[16,2]\n v5 = split v4 {index = 0} : i32[16]",
+            "v5",
+            "",
+            "v2",
+        ),
+        (
+            "v3 = reshape v2 : i32[8,2]\n v4 = split v3 {index = 0} : i32[8]\n v5 = split v3 {index = 1} : i32[8]\n \
+             v6 = join v4, v5 : i32[8,2]\n v7 = reshape v6 : i32[16]",
+            "v7",
+            "",
+            "v2",
+        ),
+    ] {
+        check_pass(pass, &kernel(before, last), &kernel(after, result));
+    }
+    fixed_point(
+        pass,
+        &kernel(
+            "v3 = reshape v2 : i32[8,2]\n v4 = split v3 {index = 1} : i32[8]\n v5 = join v4, v4 : i32[8,2]\n \
+             v6 = permute v5 {dims = [1,0]} : i32[2,8]\n v7 = reshape v6 : i32[16]",
+            "v7",
+        ),
+    );
+}
+
+#[test]
 fn integer_identities() {
     for (before, after) in [
         (

@@ -293,16 +293,16 @@ fn exchange(batch: &mut Batch, random: &mut Random) {
     for (s, count) in all {
         let each = usize::from(count);
         let data = numbers(s, THREADS * each, random);
-        for indexed in [false, true] {
-            let source = |lane: usize| {
-                if indexed {
-                    (5 * lane + 3) % 32
-                } else {
-                    lane ^ 11
-                }
+        for how in ["bfly", "idx", "up", "down"] {
+            let source = |lane: usize| match how {
+                "idx" => (5 * lane + 3) % 32,
+                "up" => lane.checked_sub(3).unwrap_or(lane),
+                "down" if lane + 9 > 31 => lane,
+                "down" => lane + 9,
+                _ => lane ^ 11,
             };
             Form {
-                name: format!("shfl_{s}_{count}_{indexed}"),
+                name: format!("shfl_{how}_{s}_{count}"),
                 inputs: vec![(s, data.clone())],
                 out: s,
                 expected: (0..THREADS * each)
@@ -313,14 +313,17 @@ fn exchange(batch: &mut Batch, random: &mut Random) {
                     let per_thread = k.const_bits(u64::from(count), i32s);
                     let i = k.imul(parts.tid, per_thread);
                     let x = load_pack(k, parts.pointers[0], i, s, count);
-                    let y = if indexed {
-                        let (five, three) = (k.const_bits(5, i32s), k.const_bits(3, i32s));
-                        let lane = k.special(SpecialReg::Lane);
-                        let lane = k.imul(lane, five);
-                        let lane = k.iadd(lane, three);
-                        k.shfl_idx(x, lane)
-                    } else {
-                        k.shfl_bfly(x, 11)
+                    let y = match how {
+                        "idx" => {
+                            let (five, three) = (k.const_bits(5, i32s), k.const_bits(3, i32s));
+                            let lane = k.special(SpecialReg::Lane);
+                            let lane = k.imul(lane, five);
+                            let lane = k.iadd(lane, three);
+                            k.shfl_idx(x, lane)
+                        }
+                        "up" => k.shfl_up(x, 3),
+                        "down" => k.shfl_down(x, 9),
+                        _ => k.shfl_bfly(x, 11),
                     };
                     store_pack(k, parts.pointers[1], i, s, count, y);
                 },

@@ -3,12 +3,14 @@
 mod kit;
 mod matrix;
 mod norm;
+mod order;
 mod rows;
 
 use tilelift::ir::types::Scalar;
 
 pub(crate) use matrix::{sum, transpose};
 pub(crate) use norm::{layer_norm, layer_norm_backward, layer_norm_looped};
+pub(crate) use order::{scan, sort};
 pub(crate) use rows::{Gelu, gelu, softmax, vector_add};
 
 /// What a kernel is specialised for.

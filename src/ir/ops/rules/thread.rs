@@ -106,6 +106,9 @@ pub(crate) fn result_types(
             if operands.mask().is_some_and(|&m| m == 0 || m > 31) {
                 return Err(bad_attribute(AttrKind::Mask, "must be 1 to 31"));
             }
+            if operands.delta().is_some_and(|&d| d == 0 || d > 31) {
+                return Err(bad_attribute(AttrKind::Delta, "must be 1 to 31"));
+            }
             match args.get(1) {
                 Some(&lane) if lane != ThreadType::scalar(Elem::I32) => {
                     Err(bad_operand(operands, 1, "i32"))

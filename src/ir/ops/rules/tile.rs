@@ -75,6 +75,61 @@ pub(crate) fn result_types(
             })?;
             Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
         }
+        TypeRule::Reshape => {
+            let (from, to) = (args[0], given_one(operands)?);
+            let fits =
+                from.elem == to.elem && from.shape.log2_elements() == to.shape.log2_elements();
+            if fits {
+                Ok(smallvec![to])
+            } else {
+                let count = from.shape.elements();
+                let expected = format!("{count} elements of type {}", from.elem);
+                Err(bad_result(operands, expected))
+            }
+        }
+        TypeRule::Permute => permute(operands),
+        // Two blocks of one type; scalars become a block of rank 1.
+        TypeRule::Join => {
+            let from = args[0];
+            if args[1].without_layout() != from.without_layout() {
+                return Err(bad_operand(operands, 1, from.to_string()));
+            }
+            let mut extents = from.shape.log2().to_vec();
+            extents.push(1);
+            let shape = Shape::from_log2(&extents);
+            let shape = shape.map_err(|e| bad_operand(operands, 0, e.to_string()))?;
+            Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+        }
+        // A block whose last extent is 2; one of rank 1 becomes a scalar.
+        TypeRule::Split => {
+            let from = args[0];
+            let last = from.shape.rank().checked_sub(1);
+            let Some(last) = last.filter(|&d| from.shape.extent(d) == 2) else {
+                return Err(bad_operand(operands, 0, "a block whose last extent is 2"));
+            };
+            if operands.index().is_some_and(|&i| i > 1) {
+                return Err(bad_attribute(AttrKind::Index, "must be 0 or 1"));
+            }
+            let half = from.with_shape(from.shape.without_dim(last));
+            Ok(smallvec![stated_layout(operands, half)])
+        }
+        // A block and integers of its extents but for the axis.
+        TypeRule::Gather => {
+            let (from, index) = (args[0], args[1]);
+            let axis = usize::from(operands.axis().copied().unwrap_or(0));
+            if axis >= from.shape.rank() {
+                let problem = format!("must be below the rank, {}", from.shape.rank());
+                return Err(bad_attribute(AttrKind::Axis, problem));
+            }
+            let fits = index.shape.rank() == from.shape.rank()
+                && index.shape.without_dim(axis) == from.shape.without_dim(axis);
+            if !fits || !index.elem.is_int() || index.elem == Elem::I1 {
+                let expected =
+                    format!("integers of 8 bits or more of the extents of {from} but for the axis");
+                return Err(bad_operand(operands, 1, expected));
+            }
+            Ok(smallvec![index.with_elem(from.elem)])
+        }
         // The type with another layout.
         TypeRule::ConvertLayout => {
             let (from, to) = (args[0], given_one(operands)?);
@@ -142,6 +197,7 @@ pub(crate) fn result_types(
             Ok(smallvec![value])
         }
         TypeRule::Reduce => reduce(operands),
+        TypeRule::Scan => scan(operands),
         // Three integers of one type, i32 or i64; the carried values are the results.
         TypeRule::For => {
             let bounds = &args[..3];
@@ -194,8 +250,45 @@ fn mask_fits(operands: &Operands<'_, Tile>, index: usize) -> Result<(), TypeErro
     }
 }
 
-/// Blocks of one extent; each result lacks the axis. `order` names each bit of the index along the axis once.
-fn reduce(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+/// `dims` names each dimension once.
+fn permute(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+    let from = operands.args[0];
+    let dims = operands.dims().map_or(&[][..], |d| d);
+    let mut sorted = dims.to_vec();
+    sorted.sort_unstable();
+    if !sorted.into_iter().eq(0..from.shape.rank() as u32) {
+        return Err(bad_attribute(
+            AttrKind::Dims,
+            "must name each dimension once",
+        ));
+    }
+    let extents: Vec<u8> = dims
+        .iter()
+        .map(|&d| from.shape.log2()[d as usize])
+        .collect();
+    let shape = Shape::from_log2(&extents).map_err(|e| bad_operand(operands, 0, e.to_string()))?;
+    Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+}
+
+/// Blocks of one extent and layout, which the results have too. The digits of `tree` are those of the axis.
+fn scan(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+    let first = along_axis(operands)?;
+    let axis = usize::from(operands.axis().copied().unwrap_or(0));
+    if let Some(tree) = operands.tree() {
+        let digits = tree.iter().map(|n| n % 32);
+        let positive = tree.iter().all(|&n| n < 64 && n % 32 > 0);
+        if !positive || digits.sum::<u32>() != u32::from(first.shape.log2()[axis]) {
+            return Err(bad_attribute(
+                AttrKind::Tree,
+                "must give digits, each of 1 bit or more, that make up the index along the axis",
+            ));
+        }
+    }
+    Ok(operands.args.into())
+}
+
+/// The first of at least one operand, all of one extent, which has the axis.
+fn along_axis(operands: &Operands<'_, Tile>) -> Result<TileType, TypeError> {
     let Some(&first) = operands.args.first() else {
         return Err(TypeError::OperandCount {
             expected: "1 or more".into(),
@@ -216,6 +309,13 @@ fn reduce(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
             format!("of the extent of {first}"),
         ));
     }
+    Ok(first)
+}
+
+/// Blocks of one extent; each result lacks the axis. `order` names each bit of the index along the axis once.
+fn reduce(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+    let first = along_axis(operands)?;
+    let axis = usize::from(operands.axis().copied().unwrap_or(0));
     if let Some(order) = operands.order() {
         let mut bits = order.to_vec();
         bits.sort_unstable();
