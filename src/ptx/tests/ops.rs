@@ -371,7 +371,7 @@ fn check(case: &Case, number: usize, batch: &mut Batch, random: &mut Random) {
 /// Kernels to be assembled together: starting the assembler costs more than a kernel.
 #[derive(Default)]
 pub(super) struct Batch {
-    texts: [(Option<PtxVersion>, String); 3],
+    texts: [(Option<PtxVersion>, String); Target::ALL.len()],
 }
 
 impl Batch {
