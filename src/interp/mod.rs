@@ -21,7 +21,6 @@
 //! Before anything runs, every instruction is checked by the type rules of the op table; beyond that the
 //! function is taken for verified, and what is still malformed is an error, not a panic.
 
-mod erf;
 mod error;
 mod exec;
 mod float;

@@ -130,9 +130,19 @@ pub(super) fn reduction(layout: &LinearLayout, axis: usize, elem_bits: u32) -> C
 pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
     let each = match op {
         TileOp::ExpandDims | TileOp::Broadcast | TileOp::Bitcast => 0,
-        TileOp::Exp | TileOp::Exp2 | TileOp::Log2 | TileOp::Rsqrt | TileOp::Rcp => 8,
-        TileOp::Sqrt | TileOp::Fdiv | TileOp::Log | TileOp::Tanh | TileOp::Erf => 16,
-        TileOp::FdivRn | TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 32,
+        TileOp::Exp2
+        | TileOp::Log2Approx
+        | TileOp::SinApprox
+        | TileOp::CosApprox
+        | TileOp::Rsqrt
+        | TileOp::Rcp => 8,
+        TileOp::Sqrt | TileOp::Fdiv => 16,
+        TileOp::SqrtRn
+        | TileOp::FdivRn
+        | TileOp::Sdiv
+        | TileOp::Udiv
+        | TileOp::Srem
+        | TileOp::Urem => 32,
         _ => 1,
     };
     each * registers(layout)
