@@ -448,7 +448,7 @@ pub(crate) fn functions() -> Vec<Function> {
         one(
             "log10",
             B::log10,
-            [1.0, 1.0],
+            [2.0, 1.0],
             [0.4, 2.5],
             |x, _| x.log10(),
             |x, _| Some(x.log10()),
@@ -678,36 +678,4 @@ fn erf(x: &Big) -> Big {
     let pi = Big::pi(precision);
     let scale = two / pi.sqrt();
     scale * sum * (-square).exp()
-}
-
-/// The functions and their errors as a table in Markdown, by so many samples of f32 and f64.
-pub(crate) fn table(samples: [usize; 2]) -> String {
-    let mut out = String::from(
-        "# Errors of the accurate functions\n\n\
-         Printed by `cargo run --release --example ulp`: the largest error in units of the last place on samples (edge cases,\n\
-         all magnitudes, and the range where the function bends), of what the interpreter computes with the lowered function.\n\
-         The machine computes the same bits, but for `tanh` and `erf` of f32, in which its power of two and reciprocal\n\
-         (within 2 and 1 ulp) are taken as rounded correctly.\n\n\
-         | function | type | bound | measured | at |\n|---|---|---|---|---|\n",
-    );
-    for function in functions() {
-        for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
-            let Some(bound) = function.bounds[place] else {
-                continue;
-            };
-            let (error, args) = worst(&function, scalar, samples[place]);
-            let at: Vec<String> = args
-                .iter()
-                .map(|&bits| format!("{:e}", number(scalar, bits)))
-                .collect();
-            let at = if error == 0.0 {
-                String::new()
-            } else {
-                at.join(", ")
-            };
-            let name = function.name;
-            out += &format!("| `{name}` | {scalar} | {bound} | {error:.3} | {at} |\n");
-        }
-    }
-    out
 }

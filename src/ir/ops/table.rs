@@ -171,7 +171,7 @@ macro_rules! for_each_op {
                 Log "log" log(x: Value) {} {} [] Function, Pure;
                 /// Base-2 logarithm within 1 ulp, 1 ulp.
                 Log2 "log2" log2(x: Value) {} {} [] Function, Pure;
-                /// Base-10 logarithm within 1 ulp, 1 ulp.
+                /// Base-10 logarithm within 2 ulp, 1 ulp.
                 Log10 "log10" log10(x: Value) {} {} [] Function, Pure;
                 /// log(1 + x) within 1 ulp, 1 ulp.
                 Log1p "log1p" log1p(x: Value) {} {} [] Function, Pure;

@@ -1,6 +1,6 @@
 //! Logarithms, and the inverse hyperbolic functions that are made of them.
 //!
-//! A number is `2^k m` with m in [2/3, 4/3). With `r = m - 1`, `log m = r + r^2 P(r)`. Terms are added from the largest
+//! A number is `2^k m` with m in [2/3, 4/3). With `r = m - 1`, `log m = r - r^2 / 2 + r^3 P(r)`. Terms are added from the largest
 //! to the smallest with the error of the first sum kept.
 
 use super::expr::{Number, X};
@@ -59,15 +59,21 @@ fn sum<'f>(a: X<'f>, p: X<'f>, rest: X<'f>) -> X<'f> {
     high + (low + rest)
 }
 
+/// `log(1 + r) - r`, plus a rest far smaller than r.
+fn curve<'f>(r: X<'f>, rest: X<'f>) -> X<'f> {
+    let square = r * r;
+    let cube = (r.polynomial(&LOG) * r).fma(square, rest);
+    square.fma(-0.5, cube)
+}
+
 /// Natural logarithm.
 pub(super) fn log(x: X<'_>) -> X<'_> {
     let (k, mantissa) = split_all(x);
     let r = mantissa - 1.0;
-    let p = r.polynomial(&LOG);
     let y = if x.formula().is_double() {
-        let tail = (p * r).fma(r, k * LN_2_REST);
-        sum(k * LN_2_TOP, r, tail)
+        sum(k * LN_2_TOP, r, curve(r, k * LN_2_REST))
     } else {
+        let p = r.polynomial(&LOG).fma(r, -0.5);
         let y = (p * r).fma(r, r);
         k.fma(LN_2_HI, y)
     };
@@ -78,12 +84,10 @@ pub(super) fn log(x: X<'_>) -> X<'_> {
 fn to_base<'f>(x: X<'f>, scale: (Number, Number), two: Option<(Number, Number)>) -> X<'f> {
     let (k, mantissa) = split_all(x);
     let r = mantissa - 1.0;
-    let p = r.polynomial(&LOG);
-    let tail = p * r * r;
     let high = r * scale.0;
     let low = r.fma(scale.0, -high);
     let low = r.fma(scale.1, low);
-    let rest = tail.fma(scale.0, low);
+    let rest = curve(r, x.formula().number(0.0)).fma(scale.0, low);
     let y = match two {
         None => sum(k, high, rest),
         Some((top, last)) => sum(k * top, high, k.fma(last, rest)),
@@ -120,8 +124,7 @@ fn log1p_inner<'f>(x: X<'f>, less: Option<X<'f>>) -> X<'f> {
     let low = cut * inverse;
     let high = mantissa - 1.0;
     let r = high + low;
-    let tail = (r.polynomial(&LOG) * r).fma(r, k * LN_2_REST);
-    sum(k * LN_2_TOP, high, tail + low)
+    sum(k * LN_2_TOP, high, curve(r, k.fma(LN_2_REST, low)))
 }
 
 /// `log(1 + x)`.
@@ -153,8 +156,7 @@ pub(super) fn asinh(x: X<'_>) -> X<'_> {
     let (k, mantissa) = split_all(a);
     let r = mantissa - 1.0;
     let k = k + 1.0;
-    let tail = (r.polynomial(&LOG) * r).fma(r, k * LN_2_REST);
-    let far = sum(k * LN_2_TOP, r, tail);
+    let far = sum(k * LN_2_TOP, r, curve(r, k * LN_2_REST));
     let y = large.select(far, near);
     let y = a.lt(f64::INFINITY).select(y, a);
     let y = a.lt(formula.pick(1e-15, 1e-100)).select(a, y);
@@ -181,8 +183,7 @@ pub(super) fn acosh(x: X<'_>) -> X<'_> {
     let (k, mantissa) = split_all(x);
     let r = mantissa - 1.0;
     let k = k + 1.0;
-    let tail = (r.polynomial(&LOG) * r).fma(r, k * LN_2_REST);
-    let far = sum(k * LN_2_TOP, r, tail);
+    let far = sum(k * LN_2_TOP, r, curve(r, k * LN_2_REST));
     let y = large.select(far, near);
     let y = x.lt(f64::INFINITY).select(y, x);
     x.lt(1.0).select(formula.nan(), y)

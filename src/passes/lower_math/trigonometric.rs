@@ -20,8 +20,8 @@ struct Angle<'f> {
     quadrant: X<'f>,
     /// The rest.
     r: X<'f>,
-    /// What rounding the rest cut off; f64 only.
-    lost: Option<X<'f>>,
+    /// What rounding the rest cut off.
+    lost: X<'f>,
 }
 
 impl<'f> Angle<'f> {
@@ -30,10 +30,7 @@ impl<'f> Angle<'f> {
         Angle {
             quadrant: condition.select(yes.quadrant, no.quadrant),
             r: condition.select(yes.r, no.r),
-            lost: yes
-                .lost
-                .zip(no.lost)
-                .map(|(yes, no)| condition.select(yes, no)),
+            lost: condition.select(yes.lost, no.lost),
         }
     }
 
@@ -42,7 +39,7 @@ impl<'f> Angle<'f> {
         Angle {
             quadrant: self.r.formula().int(0) - self.quadrant,
             r: -self.r,
-            lost: self.lost.map(|lost| -lost),
+            lost: -self.lost,
         }
     }
 }
@@ -58,17 +55,13 @@ fn reduce(x: X<'_>) -> Angle<'_> {
         let lost = (first - r) - second;
         let second_lost = k.fma(PI_2_B, -second);
         let lost = (-k).fma(PI_2_C, lost - second_lost);
-        Angle {
-            quadrant,
-            r,
-            lost: Some(lost),
-        }
+        Angle { quadrant, r, lost }
     } else {
         let r = (-k).fma(PI_2_B, first);
         Angle {
             quadrant,
             r: (-k).fma(PI_2_C, r),
-            lost: None,
+            lost: formula.number(0.0),
         }
     };
     // Beyond, the multiple has too many digits for the parts.
@@ -81,12 +74,6 @@ fn reduce(x: X<'_>) -> Angle<'_> {
     let negative = x.bits().int_compare(IntPred::Slt, 0);
     let far = Angle::select(negative, far.negated(), far);
     Angle::select(x.abs().gt(limit), far, near)
-}
-
-/// A 32-bit word of a 64-bit integer and back.
-fn wide<'f>(high: X<'f>, low: X<'f>) -> X<'f> {
-    let high = high.cast(TileOp::Zext, Elem::I64) << 32;
-    high | low.cast(TileOp::Zext, Elem::I64)
 }
 
 /// The words of a shifted number from position `index` on: each choice halves what is left.
@@ -127,12 +114,40 @@ fn reduce_far_single(x: X<'_>) -> Angle<'_> {
         .cast(TileOp::Zext, Elem::I32);
     let high = significand * first + significand.op2(TileOp::Umulhi, second) + carry;
     let quadrant = (high + 0x2000_0000) >> 30;
-    let fraction = wide(high - (quadrant << 30), carried).to_float();
-    let fraction = fraction * (-62f64).exp2();
+    let fraction = high - (quadrant << 30);
+    // In three pieces that are exact.
+    let first = (fraction & !0xff).to_float();
+    let second = ((fraction & 0xff) << 16) | (carried >> 16);
+    let second = second.to_float() * (-16f64).exp2();
+    let third = (carried & 0xffff).to_float();
+    far_angle(
+        quadrant,
+        [first, second, third],
+        (-32f64).exp2(),
+        (-30f64).exp2(),
+    )
+}
+
+/// The rest from a fraction of pi / 2 in three pieces: two, and one to be scaled; all are scaled again.
+fn far_angle<'f>(
+    quadrant: X<'f>,
+    [first, second, third]: [X<'f>; 3],
+    third_scale: f64,
+    scale: f64,
+) -> Angle<'f> {
+    let sum = first + second;
+    let rest = third.fma(third_scale, (first - sum) + second);
+    let fraction = sum + rest;
+    let lost = (sum - fraction) + rest;
+    let (fraction, lost) = (fraction * scale, lost * scale);
+    let high = fraction * PI_2_A;
+    let low = fraction.fma(PI_2_A, -high);
+    let low = fraction.fma(PI_2_B, lost.fma(PI_2_A, low));
+    let r = high + low;
     Angle {
         quadrant,
-        r: fraction.fma(PI_2_A, fraction * PI_2_B),
-        lost: None,
+        r,
+        lost: (high - r) + low,
     }
 }
 
@@ -164,36 +179,24 @@ fn reduce_far_double(x: X<'_>) -> Angle<'_> {
     let second = ((fraction & 0x7ff) << 32) | (carried >> 32);
     let second = second.to_float() * (-32f64).exp2();
     let third = (carried & 0xffff_ffff).to_float();
-    let sum = first + second;
-    let rest = third.fma((-64f64).exp2(), (first - sum) + second);
-    let fraction = sum + rest;
-    let lost = (sum - fraction) + rest;
-    let scale = (-62f64).exp2();
-    let (fraction, lost) = (fraction * scale, lost * scale);
-    let high = fraction * PI_2_A;
-    let low = fraction.fma(PI_2_A, -high);
-    let low = fraction.fma(PI_2_B, lost.fma(PI_2_A, low));
-    let r = high + low;
-    Angle {
+    far_angle(
         quadrant,
-        r,
-        lost: Some((high - r) + low),
-    }
+        [first, second, third],
+        (-64f64).exp2(),
+        (-62f64).exp2(),
+    )
 }
 
-/// Sine and cosine of a rest.
-fn both(angle: Angle<'_>) -> (X<'_>, X<'_>) {
-    let r = angle.r;
+/// Sine and cosine of a rest, each with what rounding cut off.
+fn both(angle: Angle<'_>) -> [(X<'_>, X<'_>); 2] {
+    let (r, lost) = (angle.r, angle.lost);
+    let one = r.formula().number(1.0);
     let square = r * r;
-    let sin = square.polynomial(&SIN) * square;
-    let cos = square.polynomial(&COS).fma(square, -0.5);
-    match angle.lost {
-        None => (sin.fma(r, r), cos.fma(square, 1.0)),
-        Some(lost) => {
-            let cos = cos.fma(square, -(r * lost));
-            (r + sin.fma(r, lost), cos + 1.0)
-        }
-    }
+    let sin_tail = (square.polynomial(&SIN) * square).fma(r, lost);
+    let cos_tail = square.polynomial(&COS).fma(square, -0.5);
+    let cos_tail = cos_tail.fma(square, -(r * lost));
+    let (sin, cos) = (r + sin_tail, one + cos_tail);
+    [(sin, (r - sin) + sin_tail), (cos, (one - cos) + cos_tail)]
 }
 
 /// The sine of an angle that is `quarters` times pi / 2 larger. Infinity gives NaN.
@@ -205,7 +208,7 @@ fn sine(x: X<'_>, quarters: i64) -> X<'_> {
     } else {
         angle.quadrant + quarters
     };
-    let (sin, cos) = both(angle);
+    let [(sin, _), (cos, _)] = both(angle);
     let odd = (quadrant & 1).int_compare(IntPred::Ne, 0);
     let y = odd.select(cos, sin);
     let flip = (quadrant & 2) << formula.pick(30, 62);
@@ -224,13 +227,21 @@ pub(super) fn cos(x: X<'_>) -> X<'_> {
     sine(x, 1)
 }
 
-/// Tangent: the quotient of sine and cosine, or minus its reciprocal.
+/// Tangent: the quotient of sine and cosine, or minus its reciprocal, corrected by what all three roundings cut off.
 pub(super) fn tan(x: X<'_>) -> X<'_> {
     let formula = x.formula();
     let angle = reduce(x);
-    let (sin, cos) = both(angle);
+    let [(sin, sin_low), (cos, cos_low)] = both(angle);
     let odd = (angle.quadrant & 1).int_compare(IntPred::Ne, 0);
-    let y = odd.select(-cos, sin).over(odd.select(sin, cos));
+    let above = odd.select(-cos, sin);
+    let above_low = odd.select(-cos_low, sin_low);
+    let below = odd.select(sin, cos);
+    let below_low = odd.select(sin_low, cos_low);
+    let inverse = below.reciprocal();
+    let y = above * inverse;
+    let rest = (-y).fma(below, above);
+    let rest = (-y).fma(below_low, rest + above_low);
+    let y = rest.fma(inverse, y);
     let y = x.abs().lt(f64::INFINITY).select(y, formula.nan());
     x.equals(0.0).select(x, y)
 }
