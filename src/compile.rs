@@ -10,7 +10,7 @@ use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
 use crate::passes::place_shared::place_shared;
 use crate::ptx;
-use crate::settings::{Options, PtxVersion, Target};
+use crate::settings::{Options, PtxVersion, SettingsError, Target};
 use crate::verify::{VerifierErrors, verify};
 
 /// What a kernel parameter is to the caller.
@@ -80,6 +80,19 @@ pub enum CompileError {
     /// The kernel breaks rules of the IR.
     #[error("{0}")]
     Invalid(VerifierErrors),
+    /// The target or the options are not possible.
+    #[error(transparent)]
+    Settings(SettingsError),
+    /// The kernel's parameters take more room than PTX has for them.
+    #[error(
+        "the kernel's parameters take {needed} bytes, PTX has room for {limit}; pass fewer, or a pointer to them"
+    )]
+    Parameters {
+        /// Bytes of all parameters, aligned.
+        needed: u32,
+        /// Bytes there may be.
+        limit: u32,
+    },
     /// The kernel needs more shared memory than the target has.
     #[error(
         "the kernel needs {needed} bytes of shared memory, {target} has {limit}; use smaller blocks or more warps"
@@ -157,6 +170,7 @@ fn pipeline(
     options: &Options,
     on_pass_end: &mut dyn FnMut(&str, Snapshot<'_>),
 ) -> Result<CompiledKernel, CompileError> {
+    options.check(target).map_err(CompileError::Settings)?;
     verify(func).map_err(CompileError::Invalid)?;
     let mut tile = func.clone();
     let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
@@ -167,6 +181,7 @@ fn pipeline(
     on_pass_end("expand", Snapshot::Thread(&thread));
     let shared = place_shared(&mut thread);
     check_shared(shared, target)?;
+    check_params(&thread)?;
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));
     if options.verify_passes {
@@ -201,6 +216,15 @@ fn check_shared(needed: u32, target: Target) -> Result<(), CompileError> {
             limit,
             target,
         })
+    } else {
+        Ok(())
+    }
+}
+
+fn check_params(func: &ThreadFunction) -> Result<(), CompileError> {
+    let (needed, limit) = (ptx::param_bytes(func), ptx::PARAM_LIMIT);
+    if needed > limit {
+        Err(CompileError::Parameters { needed, limit })
     } else {
         Ok(())
     }

@@ -40,6 +40,7 @@
 //! The reference interpreter ([`interp`]) runs the tile IR and is its specification in executable form; it shares no code
 //! with what it judges but the number formats of [`num`].
 
+pub(crate) mod grid;
 pub mod num;
 pub mod settings;
 
@@ -84,7 +85,9 @@ pub mod tool;
 )]
 pub mod driver;
 
-/// The README's example is a test.
+pub mod prelude;
+
+/// The README's examples are tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

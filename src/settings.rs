@@ -2,6 +2,7 @@
 //! of every cache key.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -173,7 +174,37 @@ pub struct Options {
     pub line_info: bool,
 }
 
+/// Why a compilation cannot begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// No such target.
+    #[error(transparent)]
+    Target(TargetError),
+    /// The bound on registers is out of range.
+    #[error("a bound of {bound} registers per thread; {} to {} are possible", Options::REGISTERS.start(), Options::REGISTERS.end())]
+    Registers {
+        /// What was asked for.
+        bound: u16,
+    },
+}
+
 impl Options {
+    /// Bounds that the assembler takes for the registers of a thread.
+    pub const REGISTERS: RangeInclusive<u16> = 16..=255;
+
+    /// Whether a kernel can be compiled for the target with these options.
+    pub fn check(&self, target: Target) -> Result<(), SettingsError> {
+        if !Target::ALL.contains(&target) {
+            return Err(SettingsError::Target(TargetError(target.to_string())));
+        }
+        match self.max_registers {
+            Some(bound) if !Options::REGISTERS.contains(&bound) => {
+                Err(SettingsError::Registers { bound })
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is used where nothing is said.
     pub const DEFAULT: Options = Options {
         fp_fusion: true,
@@ -186,6 +217,27 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_are_checked() {
+        let odd = Target {
+            sm: 12,
+            specific: true,
+        };
+        let message = |options: Options, target| options.check(target).map_err(|e| e.to_string());
+        assert!(
+            message(Options::DEFAULT, odd).is_err_and(|m| m.contains("unknown target `sm_12a`"))
+        );
+        let bounded = |bound| Options {
+            max_registers: Some(bound),
+            ..Options::DEFAULT
+        };
+        assert_eq!(message(bounded(64), Target::SM_80), Ok(()));
+        assert_eq!(
+            message(bounded(0), Target::SM_80),
+            Err("a bound of 0 registers per thread; 16 to 255 are possible".to_owned())
+        );
+    }
 
     #[test]
     fn names_round_trip() {

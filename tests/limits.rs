@@ -9,6 +9,9 @@
 )]
 mod kernels;
 
+#[path = "common/ptxas.rs"]
+mod ptxas;
+
 use tilelift::compile::{CompileError, compile};
 use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::entities::Value;
@@ -53,6 +56,59 @@ fn needed(block: [u64; 2], target: Target) -> u32 {
         Err(CompileError::SharedMemory { needed, .. }) => needed,
         Err(error) => panic!("{error}"),
     }
+}
+
+/// A kernel of so many 64-bit parameters.
+fn many_params(count: u32) -> TileFunction {
+    let mut b = TileBuilder::new("many", 1);
+    let out = b.param("out", TileType::scalar(Elem::global(Scalar::I64)));
+    let mut sum = b.i64(0, Shape::SCALAR);
+    for i in 1..count {
+        let next = b.param(&format!("p{i}"), TileType::scalar(Elem::I64));
+        sum = b.iadd(sum, next);
+    }
+    b.store(out, sum, None);
+    b.ret();
+    b.finish().expect("the kernel is built right")
+}
+
+#[test]
+fn parameters_have_the_room_that_ptx_has() {
+    let version = |count| {
+        let kernel = compile(&many_params(count), Target::SM_80, &Options::DEFAULT)?;
+        if let Some(used) = ptxas::assemble(&kernel.ptx, "sm_80") {
+            assert!(used.registers > 0);
+        }
+        Ok(kernel.meta.ptx_version.to_string())
+    };
+    // 4,352 bytes are 544 parameters of 8.
+    assert_eq!(version(544), Ok("7.0".to_owned()));
+    assert_eq!(version(545), Ok("8.1".to_owned()));
+    assert_eq!(version(4095), Ok("8.1".to_owned()));
+    let error = CompileError::Parameters {
+        needed: 32_768,
+        limit: 32_764,
+    };
+    assert_eq!(version(4096), Err(error));
+}
+
+#[test]
+fn impossible_settings_are_refused() {
+    let func = many_params(2);
+    let target = Target {
+        sm: 12,
+        specific: true,
+    };
+    let refused = |target, options: &Options| match compile(&func, target, options) {
+        Err(CompileError::Settings(error)) => error.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(target, &Options::DEFAULT).starts_with("unknown target `sm_12a`"));
+    let options = Options {
+        max_registers: Some(0),
+        ..Options::DEFAULT
+    };
+    assert!(refused(Target::SM_80, &options).starts_with("a bound of 0 registers"));
 }
 
 #[test]

@@ -42,6 +42,14 @@ pub enum ParseErrorKind {
         /// What does not fit.
         reason: String,
     },
+    /// An instruction that the module's target or version does not have yet.
+    #[error("`{opcode}` needs {needs}")]
+    TooEarly {
+        /// The instruction with all modifiers.
+        opcode: String,
+        /// The first target and version that have it.
+        needs: String,
+    },
     /// A directive that the emulator cannot honour.
     #[error("unsupported directive `{0}`")]
     UnsupportedDirective(String),
@@ -226,7 +234,7 @@ pub enum Fault {
     #[error("unsupported: {0}")]
     Unsupported(String),
     /// The step limit was reached.
-    #[error("step limit of {0} warp instructions reached")]
+    #[error("the limit of {0} steps is reached; a step is an instruction of a warp")]
     StepLimit(u64),
 }
 
@@ -278,6 +286,12 @@ pub enum MemoryError {
     OutOfBounds {
         /// First byte.
         address: u64,
+        /// Length.
+        bytes: usize,
+    },
+    /// An allocation that host or device have no room for.
+    #[error("there is no memory for an allocation of {bytes} bytes")]
+    TooLarge {
         /// Length.
         bytes: usize,
     },

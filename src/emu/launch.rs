@@ -43,7 +43,7 @@ arg_from!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 pub struct Options {
     /// Decides the order in which warps and diverged lanes run.
     pub seed: u64,
-    /// Warp instructions after which the launch is given up.
+    /// Steps after which the launch is given up: warp instructions, and [`WARP_STEPS`] for each warp that starts.
     pub step_limit: u64,
     /// CTAs that run at the same time.
     pub resident_ctas: u32,
@@ -108,6 +108,9 @@ pub struct Stats {
     pub global_sectors: u64,
 }
 
+/// Steps that starting a warp counts for: it costs about as much as so many instructions.
+pub const WARP_STEPS: u64 = 16;
+
 /// Most threads of a CTA.
 const MAX_THREADS: u64 = 1024;
 /// Most shared memory of a CTA, of any target.
@@ -150,14 +153,7 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
     if threads == 0 || threads > MAX_THREADS {
         return fail(format!("{threads} threads in a block"));
     }
-    let [x, y, z] = launch.grid;
-    if x == 0 || y == 0 || z == 0 || x > i32::MAX as u32 || y > 65535 || z > 65535 {
-        return fail(format!("a grid of {x} by {y} by {z}"));
-    }
-    let warps = product(launch.grid).saturating_mul(threads.div_ceil(32));
-    if warps > 1 << 26 {
-        return fail(format!("{warps} warps are too many to emulate"));
-    }
+    crate::grid::check(launch.grid).map_err(|e| EmuError::Configuration(e.to_string()))?;
     if let Some(wants) = entry.reqntid
         && wants != launch.block
     {

@@ -61,7 +61,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Located<'_>>, ParseError> {
                 line += 1;
                 i += 1;
             }
-            b' ' | b'\t' | b'\r' | 0 => i += 1,
+            b' ' | b'\t' | b'\r' => i += 1,
             b'/' if at(i + 1) == b'/' => i = end_of_line(bytes, i),
             b'/' if at(i + 1) == b'*' => {
                 let opened = line;

@@ -90,6 +90,20 @@ impl Region {
         }
     }
 
+    /// As [`Region::new`]; none if the host has no memory for it.
+    fn try_new(base: u64, bytes: usize) -> Option<Region> {
+        let (mut data, mut bits) = (Vec::new(), Vec::new());
+        data.try_reserve_exact(bytes).ok()?;
+        bits.try_reserve_exact(bytes.div_ceil(64)).ok()?;
+        data.resize(bytes, POISON);
+        bits.resize(bytes.div_ceil(64), 0);
+        Some(Region {
+            base,
+            data,
+            written: Written { bits },
+        })
+    }
+
     /// The offset of an access that lies inside.
     #[inline]
     pub(super) fn offset(&self, address: u64, bytes: usize) -> Option<usize> {
@@ -162,14 +176,31 @@ impl Memory {
     }
 
     /// Allocates bytes that count as unwritten, at an address that is a multiple of 256.
+    ///
+    /// # Panics
+    /// Where [`Memory::try_alloc`] gives an error.
     pub fn alloc(&mut self, bytes: usize) -> u64 {
+        self.try_alloc(bytes)
+            .expect("the host has memory for the buffer, as this function asks for")
+    }
+
+    /// As [`Memory::alloc`], with an error where the host has no memory for so many bytes, or the device no addresses.
+    pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         let base = self.next.max(GLOBAL_BASE);
+        // Addresses end where the windows of the other spaces start.
+        let end = base.checked_add(bytes as u64);
+        end.filter(|&end| end <= SHARED_WINDOW.start - GUARD)
+            .ok_or(MemoryError::TooLarge { bytes })?;
+        let region = Region::try_new(base, bytes).ok_or(MemoryError::TooLarge { bytes })?;
         self.next = (base + bytes as u64 + GUARD).next_multiple_of(ALIGN);
-        self.regions.push(Region::new(base, bytes));
-        base
+        self.regions.push(region);
+        Ok(base)
     }
 
     /// Allocates and writes.
+    ///
+    /// # Panics
+    /// As [`Memory::alloc`].
     pub fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
         let base = self.alloc(bytes.len());
         if let Some(region) = self.regions.last_mut() {
@@ -311,6 +342,12 @@ mod tests {
             .expect("inside the allocation");
         assert_eq!(memory.read(a + 98, 2), Ok(vec![7, 8]));
         assert!(memory.write(a + 99, &[7, 8]).is_err());
+        for bytes in [usize::MAX, usize::MAX / 2, 1 << 46] {
+            assert_eq!(
+                memory.try_alloc(bytes),
+                Err(MemoryError::TooLarge { bytes })
+            );
+        }
         memory.free(a).expect("allocated above");
         assert!(memory.read_raw(a, 1).is_err());
         assert!(memory.free(a).is_err());

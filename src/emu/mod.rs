@@ -78,7 +78,7 @@ mod warp;
 pub use error::{
     AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Space,
 };
-pub use launch::{Arg, Launch, Options, Stats, run};
+pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run};
 pub use mem::Memory;
 pub use module::{Entry, Module, Param};
 pub use types::{Kind, Type};

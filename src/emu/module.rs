@@ -11,6 +11,8 @@ use super::types::Type;
 pub struct Module {
     pub(super) version: (u32, u32),
     pub(super) target: String,
+    /// Its number.
+    pub(super) sm: u32,
     pub(super) entries: Vec<Entry>,
     pub(super) variables: Vec<Variable>,
 }

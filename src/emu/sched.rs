@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::error::{EmuError, Fault, Location, Space};
 use super::inst::{BarrierKind, BoolOp, Op};
-use super::launch::{Launch, Options, Stats};
+use super::launch::{Launch, Options, Stats, WARP_STEPS};
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
 use super::race::{Joined, Record, Releases, Shadow, WarpClock, lanes};
@@ -77,6 +77,9 @@ impl Random {
     }
 }
 
+/// Warps of a grid that the race detector can tell apart: a lane of one is known by 32 bits.
+const MAX_WARPS: u64 = 1 << 27;
+
 /// One launch in progress.
 pub(super) struct Machine<'a> {
     pub(super) entry: &'a Entry,
@@ -94,6 +97,8 @@ pub(super) struct Machine<'a> {
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
+    /// What the limit is on.
+    steps: u64,
     pub(super) random: Random,
     /// Operands of the instruction in execution.
     pub(super) operands: Box<[[u64; 32]; 4]>,
@@ -126,6 +131,7 @@ impl<'a> Machine<'a> {
             releases: Releases::default(),
             now: 1,
             stats: Stats::default(),
+            steps: 0,
             random: Random(launch.options.seed),
             operands: Box::new([[0; 32]; 4]),
             hint: 0,
@@ -140,15 +146,16 @@ impl<'a> Machine<'a> {
         self.threads().div_ceil(32)
     }
 
-    fn cta(&self, linear: u32) -> Cta {
-        let [x, y, _] = self.grid;
+    fn cta(&self, linear: u64) -> Cta {
+        let [x, y, _] = self.grid.map(u64::from);
+        let index = [linear % x, linear / x % y, linear / x / y].map(|i| i as u32);
         let bytes =
             (self.entry.dynamic_start + self.dynamic_shared).max(self.entry.static_shared) as usize;
         let warps = self.warps();
         let shadow_bytes = if self.options.check_races { bytes } else { 0 };
         Cta {
             state: CtaState {
-                index: [linear % x, linear / x % y, linear / x / y],
+                index,
                 shared: Region::new(SHARED_BASE, bytes),
                 shadow: Shadow::new(shadow_bytes),
                 releases: Releases::default(),
@@ -156,7 +163,7 @@ impl<'a> Machine<'a> {
             },
             warps: (0..warps)
                 .map(|index| {
-                    let clock = WarpClock::new(linear * warps, index, warps);
+                    let clock = WarpClock::new(linear as u32 * warps, index, warps);
                     Warp::new(self.entry, index, self.threads(), clock)
                 })
                 .collect(),
@@ -165,11 +172,18 @@ impl<'a> Machine<'a> {
 
     /// Runs the grid to its end.
     pub(super) fn run(&mut self) -> Result<Stats, EmuError> {
-        let total: u32 = self.grid.iter().product();
+        // Grids were checked: x y z is below 2^63.
+        let total: u64 = self.grid.iter().map(|&n| u64::from(n)).product();
         let mut next = 0;
         let mut resident: Vec<Cta> = Vec::new();
         loop {
             while next < total && resident.len() < self.options.resident_ctas.max(1) as usize {
+                if (next + 1) * u64::from(self.warps()) > MAX_WARPS {
+                    let message =
+                        format!("more than {MAX_WARPS} warps have run, which are all there can be");
+                    return Err(EmuError::Configuration(message));
+                }
+                self.steps += WARP_STEPS * u64::from(self.warps());
                 resident.push(self.cta(next));
                 next += 1;
             }
@@ -203,7 +217,8 @@ impl<'a> Machine<'a> {
             let pc = warp.groups[group].pc;
             let first_lane = warp.groups[group].mask.trailing_zeros();
             let line = self.entry.code.get(pc as usize).map_or(0, |inst| inst.line);
-            if self.stats.warp_instructions >= self.options.step_limit {
+            self.steps += 1;
+            if self.steps > self.options.step_limit {
                 let fault = Fault::StepLimit(self.options.step_limit);
                 return Err(self.fault(&cta.state, warp.index, line, (first_lane, fault)));
             }

@@ -3,7 +3,7 @@
 use super::Failure;
 use crate::emit::Stage;
 use crate::settings::{Options, Target};
-use crate::text::parse::{Comment, comments};
+use crate::text::parse::{Comment, Pos, comments};
 
 /// What a `; test:` line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,10 @@ pub(crate) struct Test {
 #[derive(Clone, Debug)]
 pub(crate) struct Note {
     pub(crate) line: u32,
+    /// Where its comment starts.
+    pub(crate) pos: Pos,
+    /// Column of the first of the words, if they stand behind one space as usual.
+    pub(crate) words_column: u32,
     pub(crate) words: String,
 }
 
@@ -83,6 +87,10 @@ impl Directives {
 fn note(comment: &Comment, words: &str) -> Note {
     Note {
         line: comment.pos.line,
+        pos: comment.pos,
+        words_column: comment.pos.column
+            + 2
+            + (comment.text.len() - words.trim_start().len()) as u32,
         words: words.trim().to_owned(),
     }
 }

@@ -31,15 +31,19 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::text::parse::{Checks, parse_file, parse_file_with};
+use crate::text::located;
+use crate::text::parse::{Checks, Lines, ParseError, Pos, parse_file, parse_file_with};
+use crate::verify::VerifierErrors;
 
 use directive::{Directives, Kind};
 
 /// How file tests are run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// Rewrite expectations instead of comparing with them.
     pub bless: bool,
+    /// Steps that a `; run:` line may take if it does not say so itself; see [`run`].
+    pub steps: Option<u64>,
 }
 
 impl Config {
@@ -47,6 +51,7 @@ impl Config {
     pub fn from_env() -> Config {
         Config {
             bless: std::env::var_os("BLESS").is_some_and(|value| value == "1"),
+            steps: None,
         }
     }
 }
@@ -54,27 +59,44 @@ impl Config {
 /// Why a file test fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// Line of the file, first is 1; zero for the file as a whole.
-    pub line: u32,
+    /// Where; line 0 for the file as a whole, column 0 for the line as a whole.
+    pub pos: Pos,
+    /// Code of a mistake in the text or of a broken rule, else empty.
+    pub code: &'static str,
     /// What is not as it should be.
     pub message: String,
 }
 
 impl Failure {
     pub(crate) fn new(line: u32, message: impl Into<String>) -> Failure {
+        Failure::at(Pos { line, column: 0 }, message)
+    }
+
+    pub(crate) fn at(pos: Pos, message: impl Into<String>) -> Failure {
         Failure {
-            line,
+            pos,
+            code: "",
             message: message.into(),
         }
+    }
+
+    /// The failure as commands print it, with the line of the file's `text` and a caret under the place.
+    pub fn show(&self, file: &str, text: &str) -> String {
+        located::message(file, text, self.pos, self.code, &self.message)
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => f.write_str(&self.message),
-            line => write!(f, "line {line}: {}", self.message),
+        match (self.pos.line, self.pos.column) {
+            (0, _) => {}
+            (line, 0) => write!(f, "line {line}: ")?,
+            (line, column) => write!(f, "line {line}:{column}: ")?,
         }
+        if !self.code.is_empty() {
+            write!(f, "{}: ", self.code)?;
+        }
+        f.write_str(&self.message)
     }
 }
 
@@ -142,7 +164,14 @@ pub fn run_text(text: &str, config: Config) -> Report {
                 Err(errors) => report_parse_errors(&errors, &mut report),
             },
             Kind::Run => match parse_file(text) {
-                Ok(file) => run::check(&file, &directives, test, &mut report),
+                Ok(file) => {
+                    let setup = run::Setup {
+                        target: test.target,
+                        options: &test.options,
+                        steps: config.steps,
+                    };
+                    run::check(&file, &directives, test.line, &setup, &mut report);
+                }
                 Err(errors) => report_parse_errors(&errors, &mut report),
             },
         }
@@ -150,10 +179,21 @@ pub fn run_text(text: &str, config: Config) -> Report {
     report
 }
 
-fn report_parse_errors(errors: &[crate::text::parse::ParseError], report: &mut Report) {
-    for error in errors {
-        report.fail(error.pos.line, error.to_string());
-    }
+fn report_parse_errors(errors: &[ParseError], report: &mut Report) {
+    report.failures.extend(errors.iter().map(|error| Failure {
+        pos: error.pos,
+        code: error.code.name(),
+        message: error.message.clone(),
+    }));
+}
+
+/// Reports every broken rule at the place of what breaks it.
+fn report_violations(errors: &VerifierErrors, lines: &Lines, report: &mut Report) {
+    report.failures.extend(errors.0.iter().map(|error| Failure {
+        pos: lines.pos(error.entity),
+        code: error.rule.code(),
+        message: error.message.clone(),
+    }));
 }
 
 /// Runs the test in a file; rewrites the file if the test was blessed.
@@ -188,13 +228,18 @@ pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Writes a file so that at any time it has its old or its new contents: to a temporary file in the same
-/// folder, which then takes its place. A link is followed; what is no regular file (a terminal, a pipe, the null
-/// device) is written to and not replaced.
+/// folder, which then takes its place and has its permissions. A file that may not be written is left alone. A link is
+/// followed; what is no regular file (a terminal, a pipe, the null device) is written to and not replaced.
 pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
     let linked = std::fs::canonicalize(path);
     let path = linked.as_deref().unwrap_or(path);
-    if std::fs::metadata(path).is_ok_and(|m| !m.is_file()) {
+    let old = std::fs::metadata(path).ok();
+    if old.as_ref().is_some_and(|m| !m.is_file()) {
         return std::fs::write(path, contents);
+    }
+    if old.as_ref().is_some_and(|m| m.permissions().readonly()) {
+        let message = "the file is read-only";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     let mut name = path
         .file_name()
@@ -202,8 +247,12 @@ pub fn write_atomically(path: &Path, contents: &[u8]) -> io::Result<()> {
         .to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);
-    let result =
-        std::fs::write(&temporary, contents).and_then(|()| std::fs::rename(&temporary, path));
+    let result = std::fs::write(&temporary, contents)
+        .and_then(|()| match &old {
+            Some(old) => std::fs::set_permissions(&temporary, old.permissions()),
+            None => Ok(()),
+        })
+        .and_then(|()| std::fs::rename(&temporary, path));
     if result.is_err() {
         // The first error is the one worth reporting.
         let _ = std::fs::remove_file(&temporary);

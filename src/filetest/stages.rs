@@ -3,10 +3,10 @@
 
 use super::directive::{Check, Directives, Kind, Test};
 use super::expect::diff;
-use super::{Config, Report};
+use super::{Config, Report, report_violations};
 use crate::emit::{Stage, emit};
 use crate::text::parse::{ParsedFile, ParsedFunction};
-use crate::verify::{show, verify};
+use crate::verify::verify;
 
 /// What a stage test works with.
 pub(super) struct Context<'a> {
@@ -42,7 +42,7 @@ fn check_function(
         return report.fail(line, "only a `kernel` is compiled");
     };
     if let Err(errors) = verify(func) {
-        return report.fail(line, format!("not valid:\n{}", show(func, &errors)));
+        return report_violations(&errors, &parsed.lines, report);
     }
     let result = emit(
         func,

@@ -2,8 +2,14 @@
 
 use super::{Config, find_files, run_file, run_text};
 
-const PLAIN: Config = Config { bless: false };
-const BLESS: Config = Config { bless: true };
+const PLAIN: Config = Config {
+    bless: false,
+    steps: None,
+};
+const BLESS: Config = Config {
+    bless: true,
+    steps: None,
+};
 
 fn messages(text: &str) -> Vec<String> {
     let report = run_text(text, PLAIN);

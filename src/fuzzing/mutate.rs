@@ -39,6 +39,9 @@ const NUMBERS: &[&str] = &[
 /// Bytes that mean something to one of the readers, and some that do not.
 const BYTES: &[u8] = b"{}()[]<>@%;:,.=#\"'\\/*-+&|!~^$_ \t\r\n0179aexvzXZ\x00\x7f";
 
+/// Changes to draw until a reader accepts one.
+const ATTEMPTS: usize = 40;
+
 /// A text after a few random changes; `words` are taken from `other` too.
 pub fn mutate(random: &mut Random, text: &str, other: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
@@ -49,6 +52,27 @@ pub fn mutate(random: &mut Random, text: &str, other: &str) -> String {
         change(random, &mut bytes, other.as_bytes());
     }
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Like [`mutate`], but most often what results is acceptable to a reader: the changes are drawn anew until it is, or for
+/// long enough.
+pub fn mutate_for(
+    random: &mut Random,
+    text: &str,
+    other: &str,
+    accepts: impl Fn(&str) -> bool,
+) -> String {
+    let mut changed = mutate(random, text, other);
+    if random.chance(80) {
+        for _ in 0..ATTEMPTS {
+            // A change of comments or back to the same is none.
+            if changed != text && accepts(&changed) {
+                break;
+            }
+            changed = mutate(random, text, other);
+        }
+    }
+    changed
 }
 
 /// Random bytes, most of which readers know.

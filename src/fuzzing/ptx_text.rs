@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
 use super::generate::{Argument, Case, case};
-use super::mutate::{mutate, noise};
+use super::mutate::{mutate_for, noise};
 use super::random::Random;
 use crate::compile::compile;
 use crate::emu::{Arg, EmuError, Fault, Launch, Memory, Module, Options, run};
@@ -27,7 +27,9 @@ pub fn check(seed: u64) -> Verdict {
         true => noise(&mut random),
         false => text,
     };
-    let text = mutate(&mut random, &text, &other);
+    // A panic of the reader shows below, on the text that caused it.
+    let reads = |text: &str| catch_unwind(|| Module::parse(text).is_ok()).unwrap_or(true);
+    let text = mutate_for(&mut random, &text, &other, reads);
     let seed = random.bits();
     catch_unwind(AssertUnwindSafe(|| judge(&text, &source, seed)))
         .unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))

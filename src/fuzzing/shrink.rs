@@ -2,12 +2,12 @@
 //!
 //! Greedy: each instruction in turn, from the last, is left out, its results replaced by an operand of the same type,
 //! by what a loop starts with, or by zero; choices are replaced by one of their regions. What then is dead goes too.
-//! Rounds repeat until nothing changes or the time is up.
+//! Regions of reductions stay as they are, associative and commutative. Rounds repeat until nothing changes or the time
+//! is up.
 
 use std::time::{Duration, Instant};
 
 use super::generate::{Argument, Case};
-use super::tile_ir::{Judgement, judge};
 use crate::ir::attrs::make;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
@@ -19,24 +19,16 @@ use crate::verify::verify;
 /// Time for one failure.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The smallest case found that fails as `kind` says.
-pub(super) fn shrink(case: &Case, kind: &str) -> Case {
+/// The smallest case found that `fails` as the given one does.
+pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     let start = Instant::now();
     let mut best = case.clone();
-    let fails = |case: &Case| {
-        verify(&case.func).is_ok()
-            && matches!(judge(case), Judgement::Failed(failure) if failure.kind == kind)
-    };
+    let fails = |case: &Case| verify(&case.func).is_ok() && fails(case);
     let hook = std::panic::take_hook();
     std::panic::set_hook(Box::new(|_| {}));
     loop {
         let mut changed = shrink_launch(&mut best, &fails);
-        let mut insts: Vec<Inst> = best
-            .func
-            .all_blocks()
-            .iter()
-            .flat_map(|&b| best.func.order.insts(b).to_vec())
-            .collect();
+        let mut insts = candidates(&best.func);
         insts.reverse();
         for inst in insts {
             if LIMIT < start.elapsed() {
@@ -65,6 +57,24 @@ pub(super) fn shrink(case: &Case, kind: &str) -> Case {
     drop_parameters(&mut best);
     std::panic::set_hook(hook);
     best
+}
+
+/// Instructions that may go, in order of blocks.
+fn candidates(func: &TileFunction) -> Vec<Inst> {
+    let blocks = func.all_blocks();
+    let all = blocks.iter().flat_map(|&b| func.order.insts(b).to_vec());
+    let all: Vec<Inst> = all.collect();
+    let kept: Vec<Block> = all
+        .iter()
+        .filter(|&&inst| func.dfg.insts[inst].op == TileOp::Reduce)
+        .flat_map(|&inst| func.regions(inst))
+        .collect();
+    all.into_iter()
+        .filter(|&inst| {
+            let block = func.order.block_of(inst);
+            block.is_none_or(|block| !kept.contains(&block))
+        })
+        .collect()
 }
 
 /// Fewer programs and warps, no fusion.

@@ -101,13 +101,10 @@ pub enum InterpErrorKind {
     /// A loop that counts by less than one.
     #[error("loop step {0} is below 1")]
     LoopStep(i64),
-    /// More instructions than the limit allows.
-    #[error("more than {0} instructions executed")]
+    /// More steps than the limit allows.
+    #[error("the limit of {0} steps is reached")]
     StepLimit(u64),
-    /// Regions nested deeper than the interpreter follows.
-    #[error("regions are nested deeper than {0}")]
-    Nesting(u32),
-    /// The arguments do not fit the kernel's parameters.
+    /// The arguments do not fit the kernel's parameters, or no GPU launches such a grid.
     #[error("{0}")]
     Arguments(String),
     /// The function breaks a rule of the IR.

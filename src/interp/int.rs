@@ -46,17 +46,17 @@ pub(super) fn udiv(_: u32, a: u64, b: u64) -> u64 {
     a.checked_div(b).unwrap_or(u64::MAX)
 }
 
-/// The remainder by zero is unspecified and is `a` here.
+/// The remainder by zero is unspecified and all ones here, as on the hardware.
 pub(super) fn srem(bits: u32, a: u64, b: u64) -> u64 {
     match b {
-        0 => a,
+        0 => u64::MAX,
         _ => signed(bits, a).wrapping_rem(signed(bits, b)) as u64,
     }
 }
 
-/// The remainder by zero is unspecified and is `a` here.
+/// The remainder by zero is unspecified and all ones here, as on the hardware.
 pub(super) fn urem(_: u32, a: u64, b: u64) -> u64 {
-    a.checked_rem(b).unwrap_or(a)
+    a.checked_rem(b).unwrap_or(u64::MAX)
 }
 
 pub(super) fn smin(bits: u32, a: u64, b: u64) -> u64 {

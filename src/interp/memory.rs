@@ -4,6 +4,7 @@
 //! Addresses are made up. Between buffers lies more unmapped space than an index that went wrong
 //! usually spans, so that reading past a buffer does not land in the next one.
 
+use super::Options;
 use super::error::{InterpErrorKind, OtherProgram};
 
 /// Address of the first buffer; small numbers taken for pointers hit nothing.
@@ -39,6 +40,12 @@ pub enum MemoryError {
         /// Start and size of its buffer.
         buffer: (u64, usize),
     },
+    /// A buffer that the host has no memory for.
+    #[error("there is no memory for a buffer of {bytes} bytes")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
 }
 
 fn near(buffer: Option<(u64, usize)>) -> String {
@@ -69,20 +76,39 @@ impl Memory {
     }
 
     /// A new buffer whose bytes nobody wrote; its address is a multiple of 256.
+    ///
+    /// # Panics
+    /// Where [`Memory::try_alloc`] gives an error.
     pub fn alloc(&mut self, bytes: usize) -> u64 {
+        self.try_alloc(bytes)
+            .expect("the host has memory for the buffer, as this function asks for")
+    }
+
+    /// As [`Memory::alloc`], with an error where the host has no memory for so many bytes.
+    pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, MemoryError> {
         let start = match self.buffers.last() {
             Some(last) => (last.start + last.bytes.len() as u64 + GUARD).next_multiple_of(ALIGN),
             None => FIRST_ADDRESS,
         };
+        let (mut data, mut written) = (Vec::new(), Vec::new());
+        let reserved = data
+            .try_reserve_exact(bytes)
+            .and_then(|()| written.try_reserve_exact(bytes));
+        reserved.map_err(|_| MemoryError::TooLarge { bytes })?;
+        data.resize(bytes, POISON);
+        written.resize(bytes, false);
         self.buffers.push(Buffer {
             start,
-            bytes: vec![POISON; bytes],
-            written: vec![false; bytes],
+            bytes: data,
+            written,
         });
-        start
+        Ok(start)
     }
 
     /// A new buffer that holds `bytes`.
+    ///
+    /// # Panics
+    /// As [`Memory::alloc`].
     pub fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
         let start = self.alloc(bytes.len());
         if let Some(buffer) = self.buffers.last_mut() {
@@ -160,6 +186,21 @@ struct Touched {
     written_in: u32,
 }
 
+/// Bytes whose records are made together, when one of them is touched first.
+const PAGE: usize = 4096;
+
+/// The records of a buffer's bytes.
+#[derive(Clone, Debug)]
+struct Pages(Vec<Option<Box<[Touched; PAGE]>>>);
+
+impl Pages {
+    fn at(&mut self, offset: usize) -> &mut Touched {
+        let page = &mut self.0[offset / PAGE];
+        let page = page.get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
+        &mut page[offset % PAGE]
+    }
+}
+
 /// Stands for more than one reader.
 const SEVERAL: u32 = u32::MAX;
 
@@ -167,8 +208,9 @@ const SEVERAL: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct LaunchMemory<'a> {
     memory: &'a mut Memory,
-    /// One list per buffer, empty until the buffer is touched; none if races are not looked for.
-    touched: Option<Vec<Vec<Touched>>>,
+    /// One record per buffer; none if races are not looked for.
+    touched: Option<Vec<Pages>>,
+    report_equal_writes: bool,
     /// Number of the running program plus one.
     program: u32,
     /// Number of barriers so far.
@@ -178,11 +220,15 @@ pub(super) struct LaunchMemory<'a> {
 }
 
 impl<'a> LaunchMemory<'a> {
-    pub(super) fn new(memory: &'a mut Memory, check_races: bool) -> LaunchMemory<'a> {
-        let touched = check_races.then(|| vec![Vec::new(); memory.buffers.len()]);
+    pub(super) fn new(memory: &'a mut Memory, options: &Options) -> LaunchMemory<'a> {
+        let pages = |buffer: &Buffer| Pages(vec![None; buffer.bytes.len().div_ceil(PAGE)]);
+        let touched = options
+            .check_races
+            .then(|| memory.buffers.iter().map(pages).collect());
         LaunchMemory {
             memory,
             touched,
+            report_equal_writes: options.report_equal_writes,
             program: 0,
             epoch: 0,
             last: 0,
@@ -206,7 +252,7 @@ impl<'a> LaunchMemory<'a> {
         self.last = index;
         let mut element = [0; 8];
         element[..bytes].copy_from_slice(self.memory.read_at(index, offset, bytes)?);
-        self.touch(index, offset, bytes, false)?;
+        self.touch(index, offset, bytes, None)?;
         Ok(u64::from_le_bytes(element))
     }
 
@@ -220,7 +266,7 @@ impl<'a> LaunchMemory<'a> {
         let bytes = self.place(address, size)?;
         let (index, offset) = self.memory.locate(address, bytes, self.last)?;
         self.last = index;
-        self.touch(index, offset, bytes, true)?;
+        self.touch(index, offset, bytes, Some(element))?;
         let buffer = &mut self.memory.buffers[index];
         buffer.bytes[offset..][..bytes].copy_from_slice(&element.to_le_bytes()[..bytes]);
         buffer.written[offset..][..bytes].fill(true);
@@ -235,25 +281,28 @@ impl<'a> LaunchMemory<'a> {
         }
     }
 
-    /// Records an access and reports another program's that it races with, and a store of the same program
-    /// that no barrier separates from it.
+    /// Records an access, a store if there is a value, and reports another program's that it races with, and a
+    /// store of the same program that no barrier separates from it. Two stores of one value do each other no harm.
     fn touch(
         &mut self,
         index: usize,
         offset: usize,
         bytes: usize,
-        writes: bool,
+        stored: Option<u64>,
     ) -> Result<(), InterpErrorKind> {
         let Some(touched) = &mut self.touched else {
             return Ok(());
         };
         let buffer = &self.memory.buffers[index];
         let touched = &mut touched[index];
-        touched.resize(buffer.bytes.len(), Touched::default());
-        let (me, epoch) = (self.program, self.epoch);
+        let (me, epoch, writes) = (self.program, self.epoch, stored.is_some());
         let is_other = |who: u32| who != 0 && who != me;
-        for (i, byte) in touched[offset..][..bytes].iter_mut().enumerate() {
-            let other = if is_other(byte.writer) {
+        let now = &buffer.bytes[offset..][..bytes];
+        let equal = !self.report_equal_writes
+            && stored.is_some_and(|element| element.to_le_bytes()[..bytes] == *now);
+        for i in 0..bytes {
+            let byte = touched.at(offset + i);
+            let other = if is_other(byte.writer) && !equal {
                 Some((byte.writer, true))
             } else if writes && is_other(byte.reader) {
                 Some((byte.reader, false))
@@ -271,7 +320,7 @@ impl<'a> LaunchMemory<'a> {
                     other_writes,
                 });
             }
-            if byte.writer == me && byte.written_in == epoch {
+            if byte.writer == me && byte.written_in == epoch && !equal {
                 return Err(InterpErrorKind::Unordered {
                     address: buffer.start + (offset + i) as u64,
                     writes,
@@ -319,6 +368,12 @@ mod tests {
             )
         );
         assert!(memory.write(0, &[0]).is_err());
+        for bytes in [usize::MAX, usize::MAX / 2, 1 << 60] {
+            assert_eq!(
+                memory.try_alloc(bytes),
+                Err(MemoryError::TooLarge { bytes })
+            );
+        }
         assert!(memory.read(u64::MAX, 2).is_err());
     }
 }

@@ -9,7 +9,7 @@
 //! - What the IR calls undefined is reported as an error that names the program and the instruction: bytes
 //!   nobody wrote, addresses outside of buffers or misaligned, one store with different values for one
 //!   address, races between programs, broken promises, loop steps below 1. What it calls unspecified gets
-//!   some value (quotients by zero: all ones; remainders by zero: the dividend).
+//!   the value that the hardware gives (quotients and remainders by zero: all ones).
 //! - A program's instructions run in order. Where the IR leaves the order of a program's accesses open, a load
 //!   or store of a byte that the same program stored since its last barrier is reported; a store to a byte that
 //!   it only loaded is not, as it may be an update in place.
@@ -18,8 +18,7 @@
 //! - Approximate functions are computed in f64 and rounded once.
 //! - `reduce` without `order` folds the bits of the index from the lowest up.
 //!
-//! Before anything runs, every instruction is checked by the type rules of the op table; beyond that the
-//! function is taken for verified, and what is still malformed is an error, not a panic.
+//! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 
 mod error;
 mod exec;
@@ -33,11 +32,11 @@ mod tests;
 pub use error::{InterpError, InterpErrorKind, OtherProgram, Place};
 pub use memory::{Memory, MemoryError};
 
-use crate::ir::entities::Inst;
+use crate::ir::dfg::SourceLoc;
+use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
-use crate::ir::level::{Level, Tile};
-use crate::ir::ops::rules::Operands;
 use crate::ir::types::{Elem, Scalar, TileType};
+use crate::verify::{VerifierErrors, verify};
 
 /// A kernel's argument.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -66,25 +65,31 @@ pub struct Launch<'a> {
 /// What to look out for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Largest number of instructions to execute in all programs together.
+    /// Largest number of steps in all programs together: [`INST_STEPS`] for each instruction, and one for each
+    /// element it computes.
     pub step_limit: u64,
-    /// Report programs that race with each other or with themselves; costs twelve bytes for each byte of the
-    /// buffers touched.
+    /// Report programs that race with each other or with themselves; costs twelve bytes for each byte touched.
     pub check_races: bool,
+    /// Report races between two stores of the same value, too.
+    pub report_equal_writes: bool,
     /// Report `assume_*` ops and parameter hints that do not hold.
     pub check_promises: bool,
 }
 
 impl Default for Options {
-    /// Everything is checked, for at most 2^32 instructions.
+    /// Everything is checked but stores of equal values, for at most 2^28 steps, which take seconds.
     fn default() -> Options {
         Options {
-            step_limit: 1 << 32,
+            step_limit: 1 << 28,
             check_races: true,
+            report_equal_writes: false,
             check_promises: true,
         }
     }
 }
+
+/// Steps that an instruction counts for beside its elements: executing it costs about as much as so many.
+pub const INST_STEPS: u64 = 7;
 
 /// What a launch did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,18 +111,11 @@ pub fn run(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Stats, InterpError> {
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            check_types(func, inst).map_err(|problem| InterpError {
-                place: Place {
-                    program: None,
-                    inst: Some((inst, func.dfg.insts[inst].op)),
-                    loc: func.dfg.insts[inst].loc,
-                },
-                kind: InterpErrorKind::Malformed(problem),
-            })?;
-        }
-    }
+    verify(func).map_err(|errors| malformed(func, &errors))?;
+    crate::grid::check(launch.grid).map_err(|error| InterpError {
+        place: Place::default(),
+        kind: InterpErrorKind::Arguments(error.to_string()),
+    })?;
     let args = arguments(func, launch.args, options).map_err(|kind| InterpError {
         place: Place::default(),
         kind,
@@ -125,22 +123,22 @@ pub fn run(
     exec::run(func, launch.grid, &args, memory, options)
 }
 
-/// Checks an instruction by the rules of the op table.
-fn check_types(func: &TileFunction, inst: Inst) -> Result<(), String> {
-    let data = &func.dfg.insts[inst];
-    let types =
-        |values: &[_]| -> Vec<TileType> { values.iter().map(|&v| func.dfg.ty(v)).collect() };
-    let (args, given) = (types(&data.args), types(&data.results));
-    let operands = Operands {
-        args: &args,
-        attrs: &data.attrs,
-        given: &given,
+/// The first of the verifier's errors, at its instruction.
+fn malformed(func: &TileFunction, errors: &VerifierErrors) -> InterpError {
+    let first = errors.0.first();
+    let inst = match first.map(|e| e.entity) {
+        Some(AnyEntity::Inst(inst)) => func.dfg.insts.get(inst).map(|data| (inst, data)),
+        _ => None,
     };
-    let expected = Tile::result_types(data.op, &operands).map_err(|e| e.to_string())?;
-    if expected[..] == given[..] {
-        Ok(())
-    } else {
-        Err(format!("results are {given:?}, should be {expected:?}"))
+    InterpError {
+        place: Place {
+            program: None,
+            inst: inst.map(|(inst, data)| (inst, data.op)),
+            loc: inst.map_or(SourceLoc::default(), |(_, data)| data.loc),
+        },
+        kind: InterpErrorKind::Malformed(
+            first.map_or(String::new(), |e| format!("{}: {}", e.rule, e.message)),
+        ),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Builds functions: one method per op, generated from the table.
 //!
 //! A method appends an instruction to the current block and gives its result. An operand that does not
-//! fit is remembered, and a value of a plausible type is given back so that building goes on;
-//! [`TileBuilder::finish`] then returns every such error. So no call needs a `?` and none panics.
+//! fit is remembered with the place of the call, and a value of a plausible type is given back so that building
+//! goes on; [`TileBuilder::finish`] then returns every such error. So no call needs a `?` and none panics.
+
+use std::fmt;
+use std::panic::Location;
 
 use smallvec::SmallVec;
 
@@ -12,18 +15,37 @@ use super::entities::{Block, Inst, Slot, Value};
 use super::function::{Function, ParamHints};
 use super::level::{Level, Thread, Tile};
 use super::ops::{Opcode, OperandArg, ThreadOp, TileOp, rules};
-use super::types::{Elem, TileType, ValueType};
+use super::types::{Elem, Scalar, TileType, ValueType};
 use crate::linear::shape::Shape;
+use crate::num;
 
 /// A use of the builder that makes no valid instruction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{op}: {problem}")]
+#[error("{at}: {op}: {problem}")]
 pub struct BuildError {
+    /// Where the builder was called.
+    pub at: &'static Location<'static>,
     /// The op that was asked for.
     pub op: &'static str,
     /// Why it cannot be made.
     pub problem: rules::TypeError,
 }
+
+/// Every wrong use of a builder, in the order of the calls; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BuildErrors(pub Vec<BuildError>);
+
+impl fmt::Display for BuildErrors {
+    /// One error a line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, error) in self.0.iter().enumerate() {
+            write!(f, "{}{error}", if i == 0 { "" } else { "\n" })?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for BuildErrors {}
 
 /// Appends instructions to a function.
 #[derive(Clone, Debug)]
@@ -92,14 +114,39 @@ impl<L: Level> Builder<L> {
         self.func.append_param(name, ty, ParamHints { divisible })
     }
 
-    /// Type of a value.
+    /// Type of a value; of one that the function does not have, any type.
     pub fn ty(&self, value: Value) -> L::Type {
-        self.func.dfg.ty(value)
+        if self.func.dfg.values.is_valid(value) {
+            self.func.dfg.ty(value)
+        } else {
+            L::Type::stand_in()
+        }
     }
 
     /// Appends an instruction; `given` states result types where the op's rule asks for them.
-    pub fn inst(&mut self, mut data: InstData<L>, given: &[L::Type]) -> Inst {
+    #[track_caller]
+    pub fn inst(&mut self, data: InstData<L>, given: &[L::Type]) -> Inst {
+        self.inst_or(data, given, None)
+    }
+
+    /// The same; after an error the results have the types of `stand_ins`, or else what is at hand.
+    #[track_caller]
+    fn inst_or(
+        &mut self,
+        mut data: InstData<L>,
+        given: &[L::Type],
+        stand_ins: Option<&[L::Type]>,
+    ) -> Inst {
         data.loc = self.loc;
+        let op = data.op.info().name;
+        for i in 0..data.args.len() {
+            let value = data.args[i];
+            if !self.func.dfg.values.is_valid(value) {
+                let index = i + 1;
+                self.mistake(op, rules::TypeError::ForeignValue { index, value });
+                data.args[i] = self.stand_in();
+            }
+        }
         let args: SmallVec<[L::Type; 4]> = data.args.iter().map(|&v| self.func.dfg.ty(v)).collect();
         let operands = rules::Operands {
             args: &args,
@@ -107,15 +154,12 @@ impl<L: Level> Builder<L> {
             given,
         };
         let types = L::result_types(data.op, &operands).unwrap_or_else(|problem| {
-            self.errors.push(BuildError {
-                op: data.op.info().name,
-                problem,
-            });
+            self.mistake(op, problem);
             // Something of roughly the right type, so that one mistake does not cause a hundred messages.
-            if given.is_empty() {
-                args.first().copied().into_iter().collect()
-            } else {
-                given.into()
+            match stand_ins {
+                Some(types) => types.into(),
+                None if given.is_empty() => args.first().copied().into_iter().collect(),
+                None => given.into(),
             }
         });
         let inst = self.func.dfg.make_inst(data, &types);
@@ -123,12 +167,25 @@ impl<L: Level> Builder<L> {
         inst
     }
 
+    #[track_caller]
+    fn mistake(&mut self, op: &'static str, problem: rules::TypeError) {
+        self.errors.push(BuildError {
+            at: Location::caller(),
+            op,
+            problem,
+        });
+    }
+
+    /// A value for what could not be made. Called only after an error was recorded; the function is never handed out.
+    fn stand_in(&mut self) -> Value {
+        self.func.dfg.append_param(self.block, L::Type::stand_in())
+    }
+
     /// The first result of an instruction, or after an error a value that stands for it.
     fn first_result(&mut self, inst: Inst) -> Value {
         match self.func.dfg.insts[inst].results.first() {
             Some(&value) => value,
-            // Reached only after an error was recorded; the function is never handed out.
-            None => self.func.dfg.append_param(self.block, L::Type::stand_in()),
+            None => self.stand_in(),
         }
     }
 
@@ -140,11 +197,11 @@ impl<L: Level> Builder<L> {
     }
 
     /// The function, or everything that went wrong.
-    pub fn finish(self) -> Result<Function<L>, Vec<BuildError>> {
+    pub fn finish(self) -> Result<Function<L>, BuildErrors> {
         if self.errors.is_empty() {
             Ok(self.func)
         } else {
-            Err(self.errors)
+            Err(BuildErrors(self.errors))
         }
     }
 }
@@ -171,6 +228,7 @@ macro_rules! builder_method {
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [] NoResult $effect:ident) => {
         $(#[doc = $doc])+
+        #[track_caller]
         pub fn $method(&mut self $(, $operand: $oty)* $(, $req: $rty)*) {
             #[allow(unused_mut, reason = "ops without operands and attributes have nothing to add")]
             let mut data = InstData::new($enum::$variant, &[]);
@@ -190,6 +248,7 @@ macro_rules! builder_method {
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [$($given:ident)?] $rule:ident $effect:ident) => {
         $(#[doc = $doc])+
+        #[track_caller]
         pub fn $method(&mut self $(, $operand: $oty)* $(, $req: $rty)* $(, $given: <$level as Level>::Type)?) -> Value {
             #[allow(unused_mut, reason = "ops without operands and attributes have nothing to add")]
             let mut data = InstData::new($enum::$variant, &[]);
@@ -236,7 +295,38 @@ impl Builder<Tile> {
         self.const_bits(u64::from(number as u32), TileType::block(Elem::I32, shape))
     }
 
+    /// An i64 constant of the given shape.
+    pub fn i64(&mut self, number: i64, shape: Shape) -> Value {
+        self.const_bits(number as u64, TileType::block(Elem::I64, shape))
+    }
+
+    /// A truth value of the given shape.
+    pub fn bool(&mut self, truth: bool, shape: Shape) -> Value {
+        self.const_bits(u64::from(truth), TileType::block(Elem::I1, shape))
+    }
+
+    /// A constant of any floating-point type, rounded to nearest even, beyond the largest number infinite.
+    /// An `elem` of another kind is an error that [`Builder::finish`] returns.
+    #[track_caller]
+    pub fn float(&mut self, number: f64, elem: Elem, shape: Shape) -> Value {
+        let Some(format) = elem.scalar().and_then(Scalar::format) else {
+            let expected = "a floating-point type".to_owned();
+            let found = elem.to_string();
+            self.mistake("const", rules::TypeError::Result { expected, found });
+            return self.const_bits(0, TileType::block(elem, shape));
+        };
+        let bits = format.from_f64(number, num::Rounding::NearestEven, num::Overflow::Ieee);
+        self.const_bits(bits, TileType::block(elem, shape))
+    }
+
+    /// Each of `xs`, scalars or blocks of the shape, as a block of the shape.
+    #[track_caller]
+    pub fn to_shapes<const N: usize>(&mut self, xs: [Value; N], shape: Shape) -> [Value; N] {
+        xs.map(|x| self.to_shape(x, shape))
+    }
+
     /// `x`, a scalar or a block of the shape, as a block of the shape.
+    #[track_caller]
     pub fn to_shape(&mut self, x: Value, shape: Shape) -> Value {
         let ty = self.ty(x);
         match ty.shape {
@@ -260,6 +350,7 @@ impl Builder<Tile> {
         (block, result)
     }
 
+    #[track_caller]
     fn region_inst(
         &mut self,
         op: TileOp,
@@ -267,16 +358,18 @@ impl Builder<Tile> {
         attrs: &[Attr],
         regions: &[Block],
         given: &[TileType],
+        stand_ins: &[TileType],
     ) -> ValueList {
         let mut data = InstData::new(op, args);
         data.attrs.extend(attrs.iter().cloned());
         data.blocks
             .extend(regions.iter().map(|&b| BlockCall::region(b)));
-        let inst = self.inst(data, given);
+        let inst = self.inst_or(data, given, Some(stand_ins));
         self.func.dfg.insts[inst].results.iter().copied().collect()
     }
 
     /// Combines the elements of `xs` along `axis`: `combine` gets the scalars (a.., b..) and returns the combined ones.
+    #[track_caller]
     pub fn reduce(
         &mut self,
         xs: &[Value],
@@ -293,10 +386,13 @@ impl Builder<Tile> {
             let combined = combine(b, left, right);
             b.yield_values(&combined);
         });
-        self.region_inst(TileOp::Reduce, xs, &[make::axis(axis)], &[block], &[])
+        let stand_ins: Vec<TileType> = xs.iter().map(|&x| self.ty(x)).collect();
+        let attrs = [make::axis(axis)];
+        self.region_inst(TileOp::Reduce, xs, &attrs, &[block], &[], &stand_ins)
     }
 
     /// Combines one block along `axis` with a function of two scalars.
+    #[track_caller]
     pub fn reduce_one(
         &mut self,
         x: Value,
@@ -310,6 +406,7 @@ impl Builder<Tile> {
     }
 
     /// A counted loop: `body` gets the counter and the carried values and returns their next values.
+    #[track_caller]
     pub fn for_loop(
         &mut self,
         lo: Value,
@@ -324,11 +421,12 @@ impl Builder<Tile> {
             b.yield_values(&next);
         });
         let args = [&[lo, hi, step], inits].concat();
-        self.region_inst(TileOp::For, &args, &[], &[block], &[])
+        self.region_inst(TileOp::For, &args, &[], &[block], &[], &params[1..])
     }
 
     /// A loop: `before` gets the carried values and returns the condition and the values passed on; `after` turns those
     /// into the next carried values. The results are what was passed on when the condition failed.
+    #[track_caller]
     pub fn while_loop(
         &mut self,
         inits: &[Value],
@@ -345,10 +443,18 @@ impl Builder<Tile> {
             let next = after(b, values);
             b.yield_values(&next);
         });
-        self.region_inst(TileOp::While, inits, &[], &[first, second], &passed)
+        self.region_inst(
+            TileOp::While,
+            inits,
+            &[],
+            &[first, second],
+            &passed,
+            &passed,
+        )
     }
 
     /// Runs one of two regions; the results are what it returns.
+    #[track_caller]
     pub fn if_else(
         &mut self,
         cond: Value,
@@ -364,12 +470,13 @@ impl Builder<Tile> {
             let values = otherwise(b);
             b.yield_values(&values);
         });
-        self.region_inst(TileOp::If, &[cond], &[], &[first, second], &types)
+        self.region_inst(TileOp::If, &[cond], &[], &[first, second], &types, &types)
     }
 }
 
 impl Builder<Thread> {
     /// Goes to `target` with arguments.
+    #[track_caller]
     pub fn jump(&mut self, target: Block, args: &[Value]) {
         let mut data = InstData::new(ThreadOp::Jump, &[]);
         data.blocks.push(BlockCall {
@@ -380,6 +487,7 @@ impl Builder<Thread> {
     }
 
     /// Goes to the first target if `cond` is true, else to the second.
+    #[track_caller]
     pub fn brif(&mut self, cond: Value, then: (Block, &[Value]), otherwise: (Block, &[Value])) {
         let mut data = InstData::new(ThreadOp::Brif, &[cond]);
         for (block, args) in [then, otherwise] {
@@ -412,12 +520,65 @@ mod tests {
         b.fadd(bad, number);
         b.program_id(7);
         let errors = b.finish().expect_err("two mistakes were made");
-        let ops: Vec<&str> = errors.iter().map(|e| e.op).collect();
+        let ops: Vec<&str> = errors.0.iter().map(|e| e.op).collect();
         assert_eq!(ops, ["iadd", "program_id"]);
-        assert_eq!(
-            errors[0].to_string(),
-            "iadd: operand 1 must be an integer of 8 bits or more, found f32[16]"
+        let text = errors.0[0].to_string();
+        assert!(text.starts_with(file!()), "{text}");
+        assert!(
+            text.ends_with(": iadd: operand 1 must be an integer of 8 bits or more, found f32[16]"),
+            "{text}"
         );
+        assert_eq!(errors.to_string().lines().count(), 2);
+    }
+
+    #[test]
+    fn values_of_another_function_are_mistakes() {
+        let mut other = TileBuilder::new("other", 1);
+        let foreign = (0..9).map(|i| other.i32(i, Shape::SCALAR)).last();
+        let foreign = foreign.expect("nine were made");
+        let mut b = TileBuilder::new("k", 1);
+        let x = b.i32(1, Shape::SCALAR);
+        b.iadd(x, foreign);
+        b.to_shape(foreign, Shape::new(&[4]).expect("a power of two"));
+        let errors = b.finish().expect_err("the value is not of this function");
+        let problem = "operand 2 is v8, which this function does not have";
+        assert_eq!(errors.0[0].problem.to_string(), problem);
+        assert_eq!(errors.0.len(), 2);
+    }
+
+    #[test]
+    fn loops_have_their_results_after_a_mistake_too() {
+        let mut b = TileBuilder::new("k", 1);
+        let (zero, half) = (
+            b.i32(0, Shape::SCALAR),
+            b.float(0.5, Elem::BF16, Shape::SCALAR),
+        );
+        let carried = b.for_loop(zero, zero, half, &[zero, half], |_, _, carried| {
+            ValueList::from_slice(carried)
+        });
+        assert_eq!(carried.len(), 2);
+        let reduced = b.reduce(&[zero, half], 0, |_, left, _| ValueList::from_slice(left));
+        assert_eq!(reduced.len(), 2);
+        assert_eq!(b.finish().expect_err("both are wrong").0.len(), 2);
+    }
+
+    #[test]
+    fn constants_of_every_float() {
+        let mut b = TileBuilder::new("k", 1);
+        for (elem, bits) in [
+            (Elem::F16, 0x3800),
+            (Elem::BF16, 0x3f00),
+            (Elem::F32, 0x3f00_0000),
+            (Elem::F64, 0x3fe0_0000_0000_0000),
+        ] {
+            let value = b.float(0.5, elem, Shape::SCALAR);
+            let inst = b.func().order.last(b.block()).expect("just appended");
+            let attrs = &b.func().dfg.insts[inst].attrs;
+            assert_eq!(attrs[..], [make::value(bits)], "{elem}");
+            assert_eq!(b.ty(value).elem, elem);
+        }
+        b.float(0.5, Elem::I32, Shape::SCALAR);
+        assert!(b.finish().is_err());
     }
 
     #[test]

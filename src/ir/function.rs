@@ -1,6 +1,6 @@
 //! Functions, their parameters and what belongs to a function as a whole.
 
-use cranelift_entity::PrimaryMap;
+use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 use super::dfg::Dfg;
 use super::entities::{Block, Inst, Partition, Slot, Value};
@@ -133,19 +133,24 @@ impl<L: Level> Function<L> {
     }
 
     /// Every block in use in an order in which definitions come before uses: the blocks of the body,
-    /// each followed by the regions its instructions own.
+    /// each followed by the regions its instructions own. Each block is there once, even where a function that
+    /// the verifier refuses has regions inside of themselves.
     pub fn all_blocks(&self) -> Vec<Block> {
         let mut out = Vec::new();
+        let mut seen: SecondaryMap<Block, bool> = SecondaryMap::new();
         for &block in &self.order.blocks {
-            self.push_nested(block, &mut out);
+            self.push_nested(block, &mut seen, &mut out);
         }
         out
     }
 
-    fn push_nested(&self, root: Block, out: &mut Vec<Block>) {
+    fn push_nested(&self, root: Block, seen: &mut SecondaryMap<Block, bool>, out: &mut Vec<Block>) {
         // An explicit stack: nesting depth is the input's to choose.
         let mut stack = vec![root];
         while let Some(block) = stack.pop() {
+            if std::mem::replace(&mut seen[block], true) {
+                continue;
+            }
             out.push(block);
             let from = stack.len();
             for &inst in self.order.insts(block) {

@@ -12,8 +12,8 @@
 //! # Integers
 //! Integers have no sign; the op has one where it matters. Sums, differences, products and shifts keep the
 //! low bits. A shift by the width or more gives 0 (`shl`, `ushr`) or the sign in every bit (`sshr`), as in PTX.
-//! Division by zero and the quotient that overflows give an unspecified number, the same one for all uses of
-//! the result; they do not trap.
+//! Quotient and remainder by zero and the quotient that overflows give an unspecified number, the same one for all
+//! uses of the result; they do not trap. Interpreter, emulator and hardware give all ones by zero.
 //!
 //! # Floating point
 //! Numbers are IEEE 754. `fadd fsub fmul fma fdiv_rn` and conversions round once, to nearest even unless they
@@ -40,9 +40,12 @@
 //!   reports it unless the values are equal.
 //! - The elements of a block are read and written by many threads. Two accesses of one program to the same byte, one of
 //!   them a store, are ordered by a `barrier` between them, or when the store's value at that element depends on the load
-//!   and both start from the same pointer argument (an update in place). Otherwise their order is unspecified, as in Triton.
+//!   and both start from the same pointer argument (an update in place). Otherwise their order is unspecified, as in Triton,
+//!   and the interpreter reports it, unless both store the same value.
 //! - Between programs of a grid, two accesses to the same byte of which one is a store are a race unless atomics
-//!   order them: the result is undefined, and interpreter and emulator report it where they see it.
+//!   order them: the result is undefined, and interpreter and emulator report it where they see it. Two stores of the
+//!   same value are no race, as programs of Triton rely on it: the value stands there in any order. Neither reports
+//!   them unless asked to (`report_equal_writes`); a load beside such stores is a race as beside any other.
 //! - Reading bytes that nobody wrote, or an address outside of every buffer, is undefined and reported likewise.
 //!
 //! # Reductions

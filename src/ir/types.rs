@@ -6,6 +6,7 @@ use cranelift_entity::packed_option::PackedOption;
 
 use crate::linear::pool::LayoutId;
 use crate::linear::shape::Shape;
+use crate::num::Format;
 
 /// A number format. Integers are signless: the op carries the sign, as in PTX.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -88,17 +89,22 @@ impl Scalar {
         self.bits().div_ceil(8)
     }
 
+    /// The floating-point format, if this is one.
+    pub fn format(self) -> Option<Format> {
+        Some(match self {
+            Scalar::F16 => Format::F16,
+            Scalar::Bf16 => Format::BF16,
+            Scalar::F32 => Format::F32,
+            Scalar::F64 => Format::F64,
+            Scalar::F8E4M3 => Format::E4M3,
+            Scalar::F8E5M2 => Format::E5M2,
+            Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => return None,
+        })
+    }
+
     /// Whether this is a floating-point format.
     pub fn is_float(self) -> bool {
-        matches!(
-            self,
-            Scalar::F16
-                | Scalar::Bf16
-                | Scalar::F32
-                | Scalar::F64
-                | Scalar::F8E4M3
-                | Scalar::F8E5M2
-        )
+        self.format().is_some()
     }
 
     /// Whether this is an integer, [`Scalar::I1`] included.

@@ -3,7 +3,7 @@
 //! Everything goes into one string; numbers are written digit by digit, and the mnemonic of an instruction that is
 //! repeated for each register of a pack is copied from its first line.
 
-use super::Stats;
+use super::{Stats, params};
 use crate::ir::attrs::{Cache, Evict, RedOp, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
@@ -31,6 +31,7 @@ pub(crate) fn write(
         .insts
         .iter()
         .map(|inst| inst.op.info().version)
+        .chain(params::version(func))
         .fold(target.min_ptx(), Ord::max);
     let name = legal_name(&func.name);
     let mut writer = Writer {

@@ -7,7 +7,10 @@ use crate::regalloc;
 use crate::settings::{Options, PtxVersion, Target};
 
 mod emit;
+mod params;
 mod program;
+
+pub(crate) use params::{PARAM_LIMIT, param_bytes};
 
 /// What was emitted, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -55,6 +55,15 @@ fn entity_number(word: &str, prefix: &str) -> Option<u32> {
     digits.parse().ok()
 }
 
+/// A token as messages quote it.
+fn clip(text: &str) -> String {
+    const SHOWN: usize = 40;
+    match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 impl<'a> Parser<'_, 'a> {
     fn peek(&self) -> Token<'a> {
         self.tokens[self.at]
@@ -112,10 +121,24 @@ impl<'a> Parser<'_, 'a> {
         let token = self.peek();
         let found = match token.kind {
             Kind::End => "the end of the text".to_owned(),
-            _ => format!("`{}`", token.text),
+            _ => format!("`{}`", clip(token.text)),
         };
         let message = format!("expected {expected}, found {found}");
         Err(ParseError::new(Code::Syntax, token.pos, message))
+    }
+
+    /// As [`Parser::unexpected`], at the end of the line before where the next token is on another.
+    fn unexpected_here<T>(&self, expected: &str) -> Result<T> {
+        if self.on_same_line() || self.at == 0 {
+            return self.unexpected(expected);
+        }
+        let last = self.tokens[self.at - 1];
+        let pos = Pos {
+            line: last.pos.line,
+            column: last.pos.column + last.text.chars().count() as u32,
+        };
+        let message = format!("expected {expected} before the end of the line");
+        Err(ParseError::new(Code::Syntax, pos, message))
     }
 
     fn expect(&mut self, c: char) -> Result<Token<'a>> {
@@ -167,12 +190,22 @@ impl<'a> Parser<'_, 'a> {
                 self.next();
                 Ok(At { it, pos: token.pos })
             }
+            None if Self::is_entity(token, prefix) => {
+                let message = format!(
+                    "the number of `{}` is larger than {}",
+                    clip(token.text),
+                    u32::MAX
+                );
+                Err(ParseError::new(Code::Limit, token.pos, message))
+            }
             None => self.unexpected(expected),
         }
     }
 
+    /// Whether a token names an entity, even one whose number is too large.
     fn is_entity(token: Token<'a>, prefix: &str) -> bool {
-        token.kind == Kind::Word && entity_number(token.text, prefix).is_some()
+        let digits = token.text.strip_prefix(prefix).unwrap_or("");
+        token.kind == Kind::Word && !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
     }
 
     fn value(&mut self) -> Result<At<u32>> {
@@ -295,7 +328,12 @@ impl<'a> Parser<'_, 'a> {
         if self.accept('{') {
             self.expect_word("divisible")?;
             self.expect('=')?;
+            let pos = self.peek().pos;
             divisible = self.number("a power of two")?;
+            if divisible == 0 {
+                let message = "every number is divisible by a power of two from 1 on, none by 0";
+                return Err(ParseError::new(Code::Attribute, pos, message));
+            }
             self.expect('}')?;
         }
         Ok(RawParam {
@@ -585,7 +623,9 @@ impl<'a> Parser<'_, 'a> {
                 self.expect('#')?;
                 layout = Some(self.number("a layout's number")?);
             }
-            self.expect(']')?;
+            if !self.accept(']') {
+                return self.unexpected_here("`]`");
+            }
             RawExtent::Block(shape, layout)
         } else if self.on_same_line() && self.accept_word("x") {
             let count_pos = self.peek().pos;

@@ -1,6 +1,6 @@
 //! Text to tokens and comments.
 //!
-//! A `;` opens a comment, except inside of square brackets, where it separates the extents of a type
+//! A `;` opens a comment, except inside of square brackets before a `#`, where it separates the extents of a type
 //! from its layout.
 
 use super::parse::{Code, Comment, ParseError, Pos};
@@ -77,7 +77,11 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
             line: number,
             column,
         };
-        if c == ';' && brackets == 0 {
+        let is_layout = brackets > 0
+            && rest
+                .strip_prefix(';')
+                .is_some_and(|rest| rest.trim_start().starts_with('#'));
+        if c == ';' && !is_layout {
             out.comments.push(Comment {
                 pos,
                 own_line: !tokens_here,
@@ -212,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_semicolon_in_brackets_is_no_comment() {
+    fn a_semicolon_before_a_layout_is_no_comment() {
         let lexed = lex("v1 : f32[16; #0] ; note\n; own");
         let texts: Vec<&str> = lexed.tokens.iter().map(|t| t.text).collect();
         assert_eq!(texts, ["v1", ":", "f32", "[", "16", ";", "#", "0", "]", ""]);
@@ -223,6 +227,9 @@ mod tests {
             .collect();
         assert_eq!(comments, [("note", false), ("own", true)]);
         assert!(lexed.errors.is_empty());
+        // A bracket that is never closed does not make a comment code.
+        let lexed = lex("v1 : f32[16 ; `note`");
+        assert_eq!((lexed.comments.len(), lexed.errors.len()), (1, 0));
     }
 
     #[test]

@@ -52,6 +52,8 @@
 mod ast;
 mod grammar;
 pub(crate) mod lexer;
+#[cfg(feature = "tool")]
+pub(crate) mod located;
 pub(crate) mod number;
 pub mod parse;
 pub mod print;

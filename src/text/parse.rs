@@ -162,25 +162,36 @@ pub struct Lines {
     pub first: u32,
     /// Line of its closing brace.
     pub last: u32,
-    pub(crate) blocks: SecondaryMap<Block, u32>,
-    pub(crate) insts: SecondaryMap<Inst, u32>,
-    pub(crate) values: SecondaryMap<Value, u32>,
-    pub(crate) items: FxHashMap<AnyEntity, u32>,
+    pub(crate) name: Pos,
+    pub(crate) blocks: SecondaryMap<Block, Pos>,
+    pub(crate) insts: SecondaryMap<Inst, Pos>,
+    pub(crate) values: SecondaryMap<Value, Pos>,
+    pub(crate) items: FxHashMap<AnyEntity, Pos>,
 }
 
 impl Lines {
-    /// The line of an entity; the first line for what stands nowhere.
+    /// The line of an entity; that of the function's name for what stands nowhere.
     pub fn of(&self, entity: AnyEntity) -> u32 {
-        let line = match entity {
+        self.pos(entity).line
+    }
+
+    /// The place of an entity: an instruction's op, and where anything else is defined; the function's name for what
+    /// stands nowhere.
+    pub fn pos(&self, entity: AnyEntity) -> Pos {
+        let pos = match entity {
             AnyEntity::Block(block) => self.blocks[block],
             AnyEntity::Inst(inst) => self.insts[inst],
             AnyEntity::Value(value) => self.values[value],
             AnyEntity::Function
             | AnyEntity::Slot(_)
             | AnyEntity::Partition(_)
-            | AnyEntity::Layout(_) => self.items.get(&entity).copied().unwrap_or(0),
+            | AnyEntity::Layout(_) => self.items.get(&entity).copied().unwrap_or_default(),
         };
-        if line == 0 { self.first } else { line }
+        if pos == Pos::default() {
+            self.name
+        } else {
+            pos
+        }
     }
 }
 

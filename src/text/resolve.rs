@@ -32,6 +32,7 @@ pub(crate) fn resolve<L: Level>(
         func: Function::<L>::new(raw.name.clone(), raw.num_warps),
         lines: Lines {
             first: raw.pos.line,
+            name: raw.pos,
             last: raw.last_line,
             ..Lines::default()
         },
@@ -93,7 +94,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             match LinearLayout::parse(layout.columns.it, layout.shape) {
                 Ok(it) => {
                     let id = self.func.layouts.intern(it);
-                    self.lines.items.insert(id.into(), layout.number.pos.line);
+                    self.lines.items.insert(id.into(), layout.number.pos);
                     if self.layouts.insert(layout.number.it, id).is_some() {
                         self.twice(format_args!("#{}", layout.number.it), layout.number.pos);
                     }
@@ -107,9 +108,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 align: raw_slot.align,
                 offset: raw_slot.offset,
             });
-            self.lines
-                .items
-                .insert(slot.into(), raw_slot.number.pos.line);
+            self.lines.items.insert(slot.into(), raw_slot.number.pos);
             if self.slots.insert(raw_slot.number.it, slot).is_some() {
                 self.twice(
                     format_args!("slot{}", raw_slot.number.it),
@@ -134,9 +133,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 num_warps: raw_part.num_warps,
                 max_registers: raw_part.registers,
             });
-            self.lines
-                .items
-                .insert(part.into(), raw_part.number.pos.line);
+            self.lines.items.insert(part.into(), raw_part.number.pos);
         }
     }
 
@@ -152,7 +149,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
     }
 
     fn define_value(&mut self, name: At<u32>, value: Value) {
-        self.lines.values[value] = name.pos.line;
+        self.lines.values[value] = name.pos;
         if self.values.insert(name.it, value).is_some() {
             self.twice(format_args!("v{}", name.it), name.pos);
         }
@@ -163,7 +160,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
     }
 
     fn define_block(&mut self, block: Block, raw: &'r RawBlock<'a>) {
-        self.lines.blocks[block] = raw.number.pos.line;
+        self.lines.blocks[block] = raw.number.pos;
         if self.blocks.insert(raw.number.it, block).is_some() {
             self.twice(format_args!("block{}", raw.number.it), raw.number.pos);
         }
@@ -183,14 +180,6 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
 
     fn define_inst(&mut self, block: Block, raw: &'r RawInst<'a>) {
         let types: SmallVec<[L::Type; 2]> = raw.types.iter().map(|ty| self.ty(ty)).collect();
-        if types.len() != raw.results.len() {
-            let message = format!(
-                "{} results but {} types; state one type for each result",
-                raw.results.len(),
-                types.len()
-            );
-            self.error(Code::Results, raw.op.pos, message);
-        }
         let Some(op) = L::Op::from_name(raw.op.it) else {
             let message = format!("a {} has no op `{}`", L::KEYWORD, raw.op.it);
             self.error(Code::UnknownOp, raw.op.pos, message);
@@ -203,6 +192,19 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             self.regions(raw);
             return;
         };
+        if types.len() != raw.results.len() {
+            let count = |n: usize, what: &str| match n {
+                0 => format!("no {what}s"),
+                1 => format!("1 {what}"),
+                _ => format!("{n} {what}s"),
+            };
+            let message = format!(
+                "{} but {}; state one type for each result after `:`",
+                count(raw.results.len(), "result"),
+                count(types.len(), "type"),
+            );
+            self.error(Code::Results, raw.op.pos, message);
+        }
         let mut data = InstData::new(op, &[]);
         let errors_before = self.errors.len();
         data.attrs = self.attrs(raw, types.first().map_or(Elem::I64, ValueType::elem));
@@ -211,7 +213,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         let attrs_are_complete = self.errors.len() == errors_before;
         let inst = self.func.dfg.make_inst(data, &types);
         self.func.order.append(block, inst);
-        self.lines.insts[inst] = raw.op.pos.line;
+        self.lines.insts[inst] = raw.op.pos;
         let results = self.func.dfg.insts[inst].results.clone();
         for (&name, value) in raw.results.iter().zip(results) {
             self.define_value(name, value);
@@ -386,8 +388,9 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 | rules::TypeError::BadAttribute { .. }),
             ) => self.error(Code::Attribute, raw.op.pos, format!("{op}: {problem}")),
             Err(
-                problem
-                @ (rules::TypeError::OperandCount { .. } | rules::TypeError::Operand { .. }),
+                problem @ (rules::TypeError::OperandCount { .. }
+                | rules::TypeError::Operand { .. }
+                | rules::TypeError::ForeignValue { .. }),
             ) => self.error(Code::Operands, raw.op.pos, format!("{op}: {problem}")),
         }
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use crate::emit::Stage;
+use crate::settings::Options;
 
 /// A GPU compiler for block programs: .tir in, PTX out.
 #[derive(Debug, Parser)]
@@ -104,7 +105,7 @@ pub(super) struct KernelArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) num_ctas: u32,
     /// Most registers of a thread.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(16..=255))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(i64::from(*Options::REGISTERS.start())..=i64::from(*Options::REGISTERS.end())))]
     pub(super) maxnreg: Option<u16>,
     /// Keep products and sums apart.
     #[arg(long)]
@@ -157,12 +158,18 @@ pub(super) struct RunArgs {
     /// The target, as in sm_80; else the GPU present, else sm_80.
     #[arg(short = 't', long, value_name = "TARGET")]
     pub(super) target: Option<String>,
+    /// Steps after which a line is given up that does not say steps(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
 }
 
 /// Arguments of `test`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TestArgs {
-    /// Files, and folders with .tir files in them.
+    /// Files, and folders with .tir files in them; - for standard input.
     #[arg(required = true, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
+    /// Steps after which a run line is given up that does not say steps(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
 }

@@ -1,5 +1,6 @@
 //! `tilelift compile`.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::args::CompileArgs;
@@ -17,6 +18,12 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         let message = "--emit rust is not there yet; --emit tile gives the text form";
         return Err(Failure::Usage(message.to_owned()));
     };
+    if let (Some(out), Some(meta)) = (&args.out, &args.meta)
+        && is_same(out, meta)
+    {
+        let message = "-o and --meta name the same file; one would replace the other";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let kernel = Kernel::load(&args.kernel)?;
     let (func, target, options) = (&kernel.func, kernel.target, &kernel.options);
     let refused = |e| kernel.refused(&e);
@@ -35,6 +42,24 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     }
     write_out(args.out.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether two paths lead to one place, as far as can be told before anything is written there.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| -> PathBuf {
+        if let Ok(place) = path.canonicalize() {
+            return place;
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder.join(path.file_name().unwrap_or_default())
+    };
+    // What is no regular file, such as the null device, takes several texts.
+    let replaces = |path: &Path| path.metadata().map_or(true, |m| m.is_file());
+    (a == b || place(a) == place(b)) && replaces(a)
 }
 
 /// The most stages that a loop of the kernel asks for.

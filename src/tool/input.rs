@@ -7,9 +7,11 @@ use super::args::{KernelArgs, Lang};
 use super::{Failure, Result};
 use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, make};
+use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::settings::{Options, Target};
+use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::verify::verify;
 
@@ -24,47 +26,39 @@ pub(super) struct Source {
 impl Source {
     /// Reads a file, or standard input for `-`.
     pub(super) fn read(path: &Path) -> Result<Source> {
-        let text = if path == Path::new("-") {
-            let mut text = String::new();
-            std::io::stdin().read_to_string(&mut text).map(|_| text)
-        } else {
-            std::fs::read_to_string(path)
-        };
-        let name = if path == Path::new("-") {
+        let is_stdin = path == Path::new("-");
+        let name = if is_stdin {
             "<stdin>".to_owned()
         } else {
             path.display().to_string()
         };
-        let text = text.map_err(|error| Failure::Io {
+        let bytes = if is_stdin {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        } else {
+            std::fs::read(path)
+        };
+        let bytes = bytes.map_err(|error| Failure::Io {
             path: PathBuf::from(&name),
             error,
         })?;
-        Ok(Source { name, text })
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok(Source { name, text }),
+            Err(error) => {
+                let offset = error.utf8_error().valid_up_to();
+                let before = &error.as_bytes()[..offset];
+                let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+                let byte = error.as_bytes()[offset];
+                let message =
+                    format!("{name}:{line}: error: byte {offset}, {byte:#04x}, is no UTF-8");
+                Err(Failure::Input(message))
+            }
+        }
     }
 
     /// A message that points at a place of the text. Column 0 points at the whole line.
     pub(super) fn message(&self, pos: Pos, code: &str, message: &str) -> String {
-        let line = self.text.lines().nth(pos.line.saturating_sub(1) as usize);
-        let line = line.unwrap_or("").trim_end();
-        let number = pos.line.to_string();
-        let margin = " ".repeat(number.len());
-        let code = if code.is_empty() {
-            String::new()
-        } else {
-            format!("[{code}]")
-        };
-        let place = match pos.column {
-            0 => format!("{}:{}", self.name, pos.line),
-            column => format!("{}:{}:{column}", self.name, pos.line),
-        };
-        let mut text = format!("{place}: error{code}: {message}\n{margin} |\n{number} | {line}");
-        if pos.column > 0 {
-            // Tabs stay tabs, so that the caret stands under its character.
-            let before = line.chars().take(pos.column as usize - 1);
-            let space: String = before.map(|c| if c == '\t' { c } else { ' ' }).collect();
-            text += &format!("\n{margin} | {space}^");
-        }
-        text
+        located::message(&self.name, &self.text, pos, code, message)
     }
 
     fn parse_errors(&self, errors: &[ParseError]) -> Failure {
@@ -73,19 +67,14 @@ impl Source {
             .map(|e| self.message(e.pos, e.code.name(), &e.message));
         Failure::Input(messages.collect::<Vec<_>>().join("\n"))
     }
-
-    /// A message about a line.
-    pub(super) fn at_line(&self, line: u32, code: &str, message: &str) -> String {
-        self.message(Pos { line, column: 0 }, code, message)
-    }
 }
 
 /// A kernel ready to be compiled.
 pub(super) struct Kernel {
     pub(super) source: Source,
     pub(super) func: TileFunction,
-    /// Line of its name.
-    pub(super) line: u32,
+    /// Where its name stands.
+    pub(super) place: Pos,
     pub(super) target: Target,
     pub(super) options: Options,
 }
@@ -98,30 +87,28 @@ impl Kernel {
         let source = Source::read(&args.file)?;
         let file = parse_file(&source.text).map_err(|errors| source.parse_errors(&errors))?;
         let parsed = pick(&source, file, args.name.as_deref())?;
-        let line = parsed.lines.first;
+        let place = parsed.lines.pos(AnyEntity::Function);
         let Some(func) = parsed.func.as_tile() else {
             let message = "a `thread` is what a kernel becomes; compile the `kernel`";
-            return Err(Failure::Input(source.at_line(line, "", message)));
+            return Err(Failure::Input(source.message(place, "", message)));
         };
-        if args.num_ctas > 1 {
-            let message = format!(
-                "--num-ctas {}: clusters are not there yet; use 1",
-                args.num_ctas
-            );
-            return Err(Failure::Input(source.at_line(line, "", &message)));
-        }
         let mut func = func.clone();
         if let Some(num_warps) = args.num_warps {
+            if !num_warps.is_power_of_two() || num_warps > 32 {
+                let message =
+                    format!("-w {num_warps}: the number of warps is 1, 2, 4, 8, 16 or 32");
+                return Err(Failure::Usage(message));
+            }
             func.set_num_warps(num_warps);
         }
         if let Some(stages) = args.num_stages {
             set_stages(&mut func, stages);
         }
         if let Err(errors) = verify(&func) {
-            let messages = errors.0.iter().map(|e| {
-                let line = parsed.lines.of(e.entity);
-                source.at_line(line, e.rule.code(), &e.message)
-            });
+            let messages = errors
+                .0
+                .iter()
+                .map(|e| source.message(parsed.lines.pos(e.entity), e.rule.code(), &e.message));
             return Err(Failure::Input(messages.collect::<Vec<_>>().join("\n")));
         }
         let options = Options {
@@ -133,7 +120,7 @@ impl Kernel {
         Ok(Kernel {
             source,
             func,
-            line,
+            place,
             target,
             options,
         })
@@ -141,7 +128,7 @@ impl Kernel {
 
     /// Why the kernel cannot be compiled, at its place.
     pub(super) fn refused(&self, error: &CompileError) -> Failure {
-        let message = self.source.at_line(self.line, "", &error.to_string());
+        let message = self.source.message(self.place, "", &error.to_string());
         Failure::Input(message)
     }
 }
@@ -161,6 +148,13 @@ fn check_usage(args: &KernelArgs) -> Result<()> {
         Lang::Tir if !args.constants.is_empty() => {
             "-c is for .py files; a .tir file has no names to give values to"
         }
+        Lang::Tir if args.no_sanitize_overflow => {
+            "--no-sanitize-overflow is for .py files; a .tir file states the checks it wants"
+        }
+        Lang::Tir if args.debug => {
+            "--debug is for .py files; a .tir file has no assertions to keep"
+        }
+        Lang::Tir if args.num_ctas != 1 => "--num-ctas: clusters are not there yet; use 1",
         Lang::Tir => return Ok(()),
     };
     Err(Failure::Usage(problem.to_owned()))

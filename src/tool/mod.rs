@@ -1,6 +1,6 @@
 //! The `tilelift` command: what its arguments mean and what it does.
 //!
-//! Exit codes: 0 for success, 1 if the input does not compile or a test fails, 2 if the command line is
+//! Exit codes: 0 for success, 1 if the input does not compile, a test fails or nobody reads the output, 2 if the command line is
 //! wrong. What is asked for goes to standard output or to a file, everything else to standard error. A file
 //! is written under another name and renamed, so it is never half there.
 
@@ -47,8 +47,6 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            // The reader has gone away with what it wanted, as `head` does.
-            Failure::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => 0,
             Failure::Input(_) | Failure::Io { .. } | Failure::Stdout(_) => 1,
         }
     }
@@ -76,11 +74,13 @@ pub fn main() -> ExitCode {
     match result {
         Ok(code) => code,
         Err(failure) => {
-            let code = failure.code();
-            if code != 0 {
+            // A reader that went away, as `head` does, is told by the exit code alone.
+            let is_quiet =
+                matches!(&failure, Failure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe);
+            if !is_quiet {
                 say(&failure.to_string());
             }
-            ExitCode::from(code)
+            ExitCode::from(failure.code())
         }
     }
 }

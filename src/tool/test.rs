@@ -1,43 +1,51 @@
 //! `tilelift test`.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::args::TestArgs;
+use super::input::Source;
 use super::{Failure, Result, say, write_out};
-use crate::filetest::{Config, find_files, run_file};
+use crate::filetest::{Config, find_files, run_text};
 
 /// Runs file tests and counts.
 pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
-    let config = Config::from_env();
+    let config = Config {
+        steps: args.steps,
+        ..Config::from_env()
+    };
     let (mut passed, mut failed, mut blessed) = (0, 0, 0);
     let mut skipped: Vec<String> = Vec::new();
     for path in &args.paths {
-        let io = |error| Failure::Io {
-            path: path.clone(),
-            error,
-        };
-        for file in find_files(path).map_err(io)? {
-            let report = run_file(&file, config).map_err(|error| Failure::Io {
-                path: file.clone(),
+        let is_stdin = path == Path::new("-");
+        let files = if is_stdin {
+            vec![path.clone()]
+        } else {
+            find_files(path).map_err(|error| Failure::Io {
+                path: path.clone(),
                 error,
-            })?;
+            })?
+        };
+        for file in files {
+            let source = Source::read(&file)?;
+            let report = run_text(&source.text, config);
+            if let Some(text) = &report.blessed {
+                // What came from standard input goes on to standard output.
+                write_out(Some(&file), text)?;
+                blessed += 1;
+            }
             for reason in report.skipped {
                 if !skipped.contains(&reason) {
                     skipped.push(reason);
                 }
             }
-            blessed += usize::from(report.blessed.is_some());
             if report.failures.is_empty() {
                 passed += 1;
                 continue;
             }
             failed += 1;
             for failure in &report.failures {
-                let place = match failure.line {
-                    0 => file.display().to_string(),
-                    line => format!("{}:{line}", file.display()),
-                };
-                say(&format!("{place}: {}", failure.message));
+                say(&failure.show(&source.name, &source.text));
             }
         }
     }

@@ -1,5 +1,7 @@
 //! V13 to V16: the function as a whole.
 
+use rustc_hash::FxHashSet;
+
 use super::{Errors, Rule};
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::Function;
@@ -51,6 +53,13 @@ fn check_params<L: Level>(func: &Function<L>, errors: &mut Errors) {
     if names != params || hints != params {
         let message = format!("{params} parameters have {names} names and {hints} sets of hints");
         errors.report(Rule::Params, AnyEntity::Function, message);
+    }
+    let mut seen = FxHashSet::default();
+    for (&value, name) in entry.params.iter().zip(&func.param_names) {
+        if !seen.insert(name) {
+            let message = format!("a parameter before it is named {name:?}, too; rename one");
+            errors.report(Rule::Params, value, message);
+        }
     }
     for (&value, hints) in entry.params.iter().zip(&func.param_hints) {
         let Some(ty) = func.dfg.values.get(value).map(|data| data.ty) else {

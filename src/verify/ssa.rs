@@ -3,6 +3,8 @@
 //! From the place of the use one climbs out of regions until the block of the definition is reached,
 //! where positions decide, or the body, where dominators do.
 
+use smallvec::SmallVec;
+
 use super::structure::Tree;
 use super::{Errors, Rule};
 use crate::analysis::cfg::Cfg;
@@ -21,8 +23,12 @@ pub(super) fn check<L: Level>(func: &Function<L>, tree: &Tree, errors: &mut Erro
             continue;
         }
         for &inst in func.order.insts(block) {
-            for value in func.dfg.uses(inst) {
-                if !is_defined_before(func, tree, &domtree, value, inst) {
+            let uses: SmallVec<[Value; 8]> = func.dfg.uses(inst).collect();
+            for (i, &value) in uses.iter().enumerate() {
+                // Used twice, it is still one mistake.
+                if !uses[..i].contains(&value)
+                    && !is_defined_before(func, tree, &domtree, value, inst)
+                {
                     let message = format!("{value} is not defined on the way here");
                     errors.report(Rule::Dominance, inst, message);
                 }

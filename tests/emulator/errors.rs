@@ -179,6 +179,12 @@ fn out_of_bounds_of_global_shared_and_null() {
         ),
         "{shared}"
     );
+    // The last bytes that a number can address, and past them: counting sectors must not overflow.
+    for address in ["-4", "-1"] {
+        let body = format!("mov.s64 %d0, {address};\nld.global.u8 %r0, [%d0];");
+        let (_, last) = fault(&body, "ld.global.u8", 1, 4);
+        assert!(matches!(last, Fault::OutOfBounds { .. }), "{last}");
+    }
     let (_, null) = fault("mov.u64 %d0, 0;\nst.u32 [%d0], %tid;", "st.u32", 1, 4);
     assert!(
         matches!(
@@ -269,7 +275,7 @@ fn warps_at_different_barriers() {
 
 #[test]
 fn barriers_with_impossible_counts() {
-    let (_, odd) = fault("bar.sync 0, 33;", "bar.sync", 64, 4);
+    let (_, odd) = fault("mov.u32 %r0, 33; bar.sync 0, %r0;", "bar.sync", 64, 4);
     assert!(
         matches!(&odd, Fault::Barrier { id: 0, reason } if reason.contains("multiple of 32")),
         "{odd}"
@@ -634,6 +640,93 @@ fn texts_that_do_not_parse() {
     ));
 }
 
+/// What `ptxas` refuses, too.
+#[test]
+fn what_ptx_forbids_is_refused() {
+    let module = |version: &str, target: &str, directive: &str, body: &str| {
+        let text = format!(
+            ".version {version}\n.target {target}\n.address_size 64\n.visible .entry k()\n{directive}\n{{ .reg .b16 %h<4>; .reg .b32 %r<4>; .reg .f32 %f<2>; {body} ret; }}\n"
+        );
+        Module::parse(&text).map(|_| ()).map_err(|e| e.to_string())
+    };
+    let bf16 = "fma.rn.bf16 %h0, %h1, %h2, %h0;";
+    assert_eq!(module("7.0", "sm_80", ".maxnreg 32", bf16), Ok(()));
+    let cases = [
+        (
+            ("7.0", "sm_75", "", bf16),
+            "line 6: `fma.rn.bf16` needs sm_80 and PTX 7.0",
+        ),
+        (
+            ("7.0", "sm_75", "", "redux.sync.add.s32 %r0, %r1, -1;"),
+            "needs sm_80 and PTX 7.0",
+        ),
+        (
+            ("7.0", "sm_80", "", "cvt.f32.bf16 %f0, %h0;"),
+            "needs sm_80 and PTX 7.1",
+        ),
+        (
+            ("7.8", "sm_80", "", "add.rn.bf16 %h0, %h1, %h2;"),
+            "needs sm_90 and PTX 7.8",
+        ),
+        (
+            ("7.0", "sm_90", "", ""),
+            "line 2: target `sm_90` needs PTX 7.8",
+        ),
+        (("7.0", "sm_81", "", ""), "line 2: unknown target `sm_81`"),
+        (("99.0", "sm_80", "", ""), "line 1: there is no PTX 99.0"),
+        (("7.9", "sm_80", "", ""), "line 1: there is no PTX 7.9"),
+        (("7", "sm_80", "", ""), "line 1: expected a version"),
+        (
+            ("7.0", "sm_80", ".maxnreg 0", ""),
+            "line 5: expected a number above zero",
+        ),
+        (
+            ("7.0", "sm_80", ".maxntid 32, 0", ""),
+            "line 5: expected a number above zero",
+        ),
+        (
+            ("7.0", "sm_80", ".reqntid 0", ""),
+            "line 5: expected a number above zero",
+        ),
+        (
+            ("7.0", "sm_80", "", "\0"),
+            "line 6: unexpected character '\\0'",
+        ),
+        (
+            ("7.0", "sm_80", "", "bar.sync 16;"),
+            "the number of a barrier is 0 to 15",
+        ),
+        (
+            ("7.0", "sm_80", "", "bar.sync 0, 33;"),
+            "a multiple of 32 threads",
+        ),
+        (
+            ("7.0", "sm_80", "", "} .entry k() {"),
+            "entry `k` is defined twice",
+        ),
+        (
+            ("7.0", "sm_80", "", "mov.b32 %r0, 99999999999999999999;"),
+            "is no number",
+        ),
+    ];
+    for ((version, target, directive, body), words) in cases {
+        let error = module(version, target, directive, body).expect_err(words);
+        assert!(error.contains(words), "{words}: {error}");
+    }
+    for text in [
+        "",
+        ".entry k() { ret; }",
+        ".version 7.0\n.entry k() { ret; }",
+    ] {
+        assert!(Module::parse(text).is_err(), "{text}");
+    }
+    // Integer literals are converted to the width of the instruction, as the manual says.
+    assert_eq!(
+        module("7.0", "sm_80", "", "mov.b32 %r0, 99999999999;"),
+        Ok(())
+    );
+}
+
 #[test]
 fn hostile_texts_end_in_errors() {
     let deep = "{".repeat(10_000);
@@ -654,6 +747,7 @@ fn hostile_texts_end_in_errors() {
         ".entry k() { L: L2: é }".to_owned(),
         ".global .b8 x[4] = {1, 2, {3, ".to_owned(),
     ] {
+        let text = format!(".version 8.3\n.target sm_90\n.address_size 64\n{text}");
         match Module::parse(&text) {
             Ok(module) => assert_eq!(module.entries().count(), 0, "{text:.60}"),
             Err(error) => assert!(error.line >= 1),

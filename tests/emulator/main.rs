@@ -64,7 +64,7 @@ pub(crate) fn run_body(
 /// The text of an entry around statements. The body starts in line 13.
 pub(crate) fn entry(body: &str) -> String {
     format!(
-        ".version 8.0
+        ".version 8.3
 .target sm_90
 .address_size 64
 .extern .shared .align 16 .b8 dyn[];

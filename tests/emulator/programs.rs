@@ -251,11 +251,20 @@ sub.u32 %r2, 39, %tid; mad.lo.u32 %r1, %r2, 4, %r0; ld.shared.u32 %r3, [%r1]; ba
 
 #[test]
 fn diverged_lanes_meet_again_under_every_seed() {
-    // Each lane loops as often as its number says, then all shuffle.
-    let body = "mov.u32 %r0, 0; mov.u32 %r1, 0;
-LOOP: setp.ge.u32 %p0, %r0, %tid; @%p0 bra OUT; add.u32 %r0, %r0, 1; mad.lo.u32 %r1, %r0, %r0, %r1; bra LOOP;
-OUT: shfl.sync.bfly.b32 %r2, %r1, 31, 31, 0xffffffff; vote.sync.ballot.b32 %r3, 1, -1; st.global.u32 [%at], %r2;";
-    for seed in 0..10 {
+    // Each lane loops as often as its number says, then all shuffle. The lanes that go on are those that jump, or
+    // those that do not.
+    let loops = [
+        "@%p0 bra OUT; add.u32 %r0, %r0, 1; mad.lo.u32 %r1, %r0, %r0, %r1; bra LOOP;",
+        "@!%p0 bra NEXT; bra OUT; NEXT: add.u32 %r0, %r0, 1; mad.lo.u32 %r1, %r0, %r0, %r1; bra LOOP;",
+    ];
+    for (rounds, seed) in loops
+        .iter()
+        .flat_map(|rounds| (0..10).map(move |seed| (rounds, seed)))
+    {
+        let body = format!(
+            "mov.u32 %r0, 0; mov.u32 %r1, 0; LOOP: setp.ge.u32 %p0, %r0, %tid; {rounds}
+OUT: shfl.sync.bfly.b32 %r2, %r1, 31, 31, 0xffffffff; vote.sync.ballot.b32 %r3, 1, -1; st.global.u32 [%at], %r2;"
+        );
         let mut memory = Memory::new();
         let data = memory.alloc(128);
         let options = Options {
@@ -263,7 +272,7 @@ OUT: shfl.sync.bfly.b32 %r2, %r1, 31, 31, 0xffffffff; vote.sync.ballot.b32 %r3, 
             ..Options::default()
         };
         run_text(
-            &entry(body),
+            &entry(&body),
             1,
             32,
             0,

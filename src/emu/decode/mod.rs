@@ -7,6 +7,7 @@
 
 mod arith;
 mod memory;
+pub(super) mod since;
 mod typed;
 mod warp;
 
@@ -22,12 +23,13 @@ use crate::num::{Format, Overflow, Rounding};
 
 type Result<T> = std::result::Result<T, ParseError>;
 
-/// Decodes a body. `labels` maps a scope and a name to an instruction index.
+/// Decodes a body for a target and a version. `labels` maps a scope and a name to an instruction index.
 pub(super) fn body<'a>(
     code: &[Raw<'a>],
     labels: &FxHashMap<(u32, &'a str), u32>,
     parents: &[u32],
     dynamic_start: u32,
+    (sm, version): (u32, (u32, u32)),
 ) -> Result<Vec<Inst>> {
     code.iter()
         .map(|raw| {
@@ -41,8 +43,19 @@ pub(super) fn body<'a>(
                 parents,
                 dynamic_start,
             };
+            let (needs_sm, needs_version) = since::instruction(name, &cx.parts);
             let op = cx.decode()?;
             cx.finish()?;
+            if needs_sm > sm || needs_version > version {
+                let (major, minor) = needs_version;
+                return Err(ParseError {
+                    line: raw.line,
+                    kind: ParseErrorKind::TooEarly {
+                        opcode: raw.opcode.to_owned(),
+                        needs: format!("sm_{needs_sm} and PTX {major}.{minor}"),
+                    },
+                });
+            }
             let guard = raw.guard.map(|(register, negated)| PredSrc::Reg {
                 index: register.index,
                 negated,

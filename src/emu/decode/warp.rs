@@ -1,7 +1,7 @@
 //! Decoding of branches, barriers and everything that lanes do together.
 
 use super::{Decoder, Result};
-use crate::emu::inst::{BarrierKind, BoolOp, Dst, Op, ReduxOp, ShuffleMode, VoteMode};
+use crate::emu::inst::{BarrierKind, BoolOp, Dst, Op, ReduxOp, ShuffleMode, Src, VoteMode};
 use crate::emu::types::{Kind, Type};
 
 const B32: Type = Type {
@@ -100,10 +100,17 @@ impl<'a> Decoder<'_, 'a> {
         } else {
             None
         };
+        let id = self.source(0, B32)?;
+        if matches!(id, Src::Imm(16..)) {
+            return self.bad("the number of a barrier is 0 to 15");
+        }
+        if matches!(count, Some(Src::Imm(threads)) if threads == 0 || threads % 32 != 0) {
+            return self.bad("a barrier waits for a multiple of 32 threads");
+        }
         Ok(Op::Barrier {
             kind,
             aligned,
-            id: self.source(0, B32)?,
+            id,
             count,
         })
     }

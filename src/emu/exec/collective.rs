@@ -36,9 +36,11 @@ impl Machine<'_> {
             _ => unreachable!("called for collective instructions only"),
         };
         let (group, members) = self.members(cta, warp, group, mask)?;
-        let Some(group) = warp.gather(group, members) else {
+        let Some(gathered) = warp.gather(group, members) else {
             return Ok(Step::Stop);
         };
+        let moved = gathered != group;
+        let group = gathered;
         let active = warp.groups[group].mask;
         match &inst.op {
             Op::Shuffle { .. } => self.shuffle(cta, warp, active, inst)?,
@@ -143,7 +145,8 @@ impl Machine<'_> {
             _ => unreachable!("matched above"),
         }
         warp.groups[group].pc += 1;
-        Ok(Step::Continue)
+        // Where the caller's group stood there may be another one now, which perhaps waits, or none.
+        Ok(if moved { Step::Stop } else { Step::Continue })
     }
 
     /// The member mask of a group's first lane; lanes that give another one are split off.

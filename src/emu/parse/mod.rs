@@ -28,6 +28,7 @@ pub(super) fn module(text: &str) -> Result<Module> {
         module: Module {
             version: (0, 0),
             target: String::new(),
+            sm: 0,
             entries: Vec::new(),
             variables: Vec::new(),
         },
@@ -37,6 +38,9 @@ pub(super) fn module(text: &str) -> Result<Module> {
     };
     while parser.peek() != Token::End {
         parser.top_level()?;
+    }
+    if parser.module.target.is_empty() {
+        return parser.fail("a module starts with `.version` and `.target`");
     }
     Ok(parser.module)
 }
@@ -161,18 +165,47 @@ impl<'a> Parser<'a> {
         let line = self.line();
         let word = self.word()?;
         match word {
-            ".version" => match self.bump() {
-                Token::Number(Number::Double(version)) => {
-                    let tenths = (version * 10.0).round() as u32;
-                    self.module.version = (tenths / 10, tenths % 10);
+            ".version" => {}
+            _ if self.module.version == (0, 0) => {
+                self.next -= 1;
+                return self.fail("a module starts with `.version`");
+            }
+            ".target" => {}
+            _ if self.module.target.is_empty() => {
+                self.next -= 1;
+                return self.fail("`.target` follows `.version`");
+            }
+            _ => {}
+        }
+        match word {
+            ".version" => {
+                let version = match self.peek() {
+                    Token::Number(Number::Double(version)) => {
+                        let tenths = (version * 10.0).round() as u32;
+                        (tenths / 10, tenths % 10)
+                    }
+                    _ => return self.fail("expected a version such as 7.0"),
+                };
+                if !decode::since::is_version(version) {
+                    let (major, minor) = version;
+                    return self.fail(format!("there is no PTX {major}.{minor}"));
                 }
-                Token::Number(Number::Int(major)) => {
-                    self.module.version = (major.min(99) as u32, 0)
-                }
-                _ => return self.fail("expected a version"),
-            },
+                self.bump();
+                self.module.version = version;
+            }
             ".target" => {
-                self.module.target = self.word()?.to_owned();
+                let Token::Word(name) = self.peek() else {
+                    return self.fail("expected a target such as sm_80");
+                };
+                let Some((sm, (major, minor))) = decode::since::target(name) else {
+                    return self.fail(format!("unknown target `{name}`"));
+                };
+                if self.module.version < (major, minor) {
+                    return self.fail(format!("target `{name}` needs PTX {major}.{minor}"));
+                }
+                self.bump();
+                self.module.target = name.to_owned();
+                self.module.sm = sm;
                 while self.eat(b',') {
                     self.word()?;
                 }
@@ -479,20 +512,33 @@ impl<'a> Parser<'a> {
         Ok(params)
     }
 
+    /// A number of something that there must be at least one of.
+    fn positive(&mut self) -> Result<u32> {
+        if self.peek() == Token::Number(Number::Int(0)) {
+            return self.fail("expected a number above zero");
+        }
+        self.small()
+    }
+
     fn shape(&mut self) -> Result<[u32; 3]> {
         let mut shape = [1; 3];
-        shape[0] = self.small()?;
+        shape[0] = self.positive()?;
         for size in &mut shape[1..] {
             if !self.eat(b',') {
                 break;
             }
-            *size = self.small()?;
+            *size = self.positive()?;
         }
         Ok(shape)
     }
 
     fn entry(&mut self) -> Result<()> {
-        let name = self.word()?.to_owned();
+        let name = match self.peek() {
+            Token::Word(name) if self.module.entry(name).is_some() => {
+                return self.fail(format!("entry `{name}` is defined twice"));
+            }
+            _ => self.word()?.to_owned(),
+        };
         let first_param = self.next;
         let params = self.params()?;
         let mut names = FxHashMap::default();
@@ -510,7 +556,7 @@ impl<'a> Parser<'a> {
                 ".reqntid" => reqntid = Some(self.shape()?),
                 ".maxntid" => maxntid = Some(self.shape()?),
                 ".minnctapersm" | ".maxnreg" | ".maxnctapersm" | ".maxclusterrank" => {
-                    self.small()?;
+                    self.positive()?;
                 }
                 ".reqnctapercluster" => {
                     if self.shape()? != [1; 3] {
@@ -543,7 +589,13 @@ impl<'a> Parser<'a> {
             .iter()
             .any(|raw| raw.operands.iter().any(names_dynamic_shared));
         let dynamic_start = body.shared.next_multiple_of(self.dynamic_align);
-        let code = decode::body(&body.code, &body.labels, &body.parents, dynamic_start)?;
+        let code = decode::body(
+            &body.code,
+            &body.labels,
+            &body.parents,
+            dynamic_start,
+            (self.module.sm, self.module.version),
+        )?;
         self.module.entries.push(Entry {
             name,
             params,

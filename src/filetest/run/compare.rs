@@ -1,5 +1,7 @@
 //! Compares buffers element by element.
 
+use std::fmt;
+
 use super::exec::{ArgValue, Argument, Contents};
 use crate::ir::types::{Elem, Scalar};
 use crate::text::number;
@@ -17,22 +19,52 @@ pub(super) enum Bound {
     Absolute(f64),
 }
 
-/// Compares every buffer; the message names the worst element of the first that differs.
+impl fmt::Display for Bound {
+    /// What elements are that keep the bound.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Exact => f.write_str("equal"),
+            Bound::Ulp(n) => write!(f, "within ulp {n}"),
+            Bound::Relative(x) => write!(f, "within rel {x:?}"),
+            Bound::Absolute(x) => write!(f, "within abs {x:?}"),
+        }
+    }
+}
+
+/// A buffer that is not as expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    /// The parameter's name.
+    pub(super) name: String,
+    /// What is wrong with it.
+    pub(super) message: String,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: {}", self.name, self.message)
+    }
+}
+
+/// Compares every buffer; the message names the first element of the first that differs.
 pub(super) fn compare_buffers(
     args: &[Argument],
     bounds: &[Bound],
     expected: &[Option<Contents>],
     found: &[Option<Contents>],
-) -> Result<(), String> {
+) -> Result<(), Mismatch> {
     for (((arg, bound), expected), found) in args.iter().zip(bounds).zip(expected).zip(found) {
         let ArgValue::Buffer { scalar, .. } = &arg.it else {
             continue;
         };
-        let (Some(expected), Some(found)) = (expected, found) else {
-            return Err(format!("buffer `{}` is missing", arg.name));
+        let result = match (expected, found) {
+            (Some(expected), Some(found)) => compare_buffer(*scalar, *bound, expected, found),
+            _ => Err("the buffer is missing".to_owned()),
         };
-        compare_buffer(*scalar, *bound, expected, found)
-            .map_err(|message| format!("`{}`: {message}", arg.name))?;
+        result.map_err(|message| Mismatch {
+            name: arg.name.clone(),
+            message,
+        })?;
     }
     Ok(())
 }
@@ -43,12 +75,8 @@ fn compare_buffer(
     expected: &Contents,
     found: &Contents,
 ) -> Result<(), String> {
-    if expected.0.len() != found.0.len() {
-        return Err(format!(
-            "{} elements, not {}",
-            found.0.len(),
-            expected.0.len()
-        ));
+    if expected.len() != found.len() {
+        return Err(format!("{} elements, not {}", found.len(), expected.len()));
     }
     let text = |bits: Option<u64>| match bits {
         Some(bits) => number::print(bits, Elem::Num(scalar)),
@@ -56,7 +84,7 @@ fn compare_buffer(
     };
     let mut wrong = 0;
     let mut first = None;
-    for (i, (&e, &f)) in expected.0.iter().zip(&found.0).enumerate() {
+    for (i, (e, f)) in expected.iter().zip(found.iter()).enumerate() {
         let fits = match (e, f) {
             (Some(e), Some(f)) => is_within(scalar, bound, e, f),
             (None, None) => true,
@@ -70,8 +98,8 @@ fn compare_buffer(
     match first {
         None => Ok(()),
         Some((i, e, f)) => Err(format!(
-            "{wrong} of {} elements are not within {bound:?}; the first is [{i}], {} instead of {}",
-            expected.0.len(),
+            "{wrong} of {} elements are not {bound}; the first is [{i}], {} instead of {}",
+            expected.len(),
             text(f),
             text(e)
         )),
@@ -97,7 +125,8 @@ pub(super) fn compare_values(
             "poison" => Ok(None),
             _ => number::parse(text, elem).map(Some),
         });
-        let stated = Contents(stated.collect::<Result<_, _>>()?);
+        let stated: Vec<Option<u64>> = stated.collect::<Result<_, String>>()?;
+        let stated = Contents::new(*scalar, stated.into_iter());
         return compare_buffer(*scalar, Bound::Exact, &stated, contents)
             .map_err(|message| format!("`{name}`: {message}"));
     }

@@ -3,6 +3,7 @@
 use crate::compile::compile;
 use crate::emu;
 use crate::interp;
+use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::settings::{Options, Target};
@@ -22,17 +23,60 @@ pub(super) enum ArgValue {
         bits: u64,
     },
     Null,
-    /// A buffer of its own; without bits nobody may read it before it is written.
+    /// A buffer of its own, as it lies in memory; without bytes nobody may read it before it is written.
     Buffer {
         scalar: Scalar,
         count: usize,
-        bits: Option<Vec<u64>>,
+        bytes: Option<Vec<u8>>,
     },
 }
 
 /// The elements of a buffer after a run; none where nobody wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Contents(pub(super) Vec<Option<u64>>);
+pub(super) struct Contents {
+    scalar: Scalar,
+    bytes: Vec<u8>,
+    /// For each element.
+    written: Vec<bool>,
+}
+
+impl Contents {
+    /// The elements in order.
+    pub(super) fn new(scalar: Scalar, elements: impl Iterator<Item = Option<u64>>) -> Contents {
+        let mut contents = Contents {
+            scalar,
+            bytes: Vec::with_capacity(elements.size_hint().0 * scalar.bytes() as usize),
+            written: Vec::with_capacity(elements.size_hint().0),
+        };
+        for element in elements {
+            contents.written.push(element.is_some());
+            let bytes = element.unwrap_or(0).to_le_bytes();
+            let size = scalar.bytes() as usize;
+            contents.bytes.extend_from_slice(&bytes[..size]);
+        }
+        contents
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.written.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
+        let elements = self.bytes.chunks_exact(self.scalar.bytes() as usize);
+        let written = self.written.iter();
+        elements
+            .zip(written)
+            .map(|(bytes, &written)| written.then(|| from_bytes(bytes)))
+    }
+
+    /// Whether this is what a buffer held that started with these bytes.
+    pub(super) fn is_still(&self, bytes: Option<&[u8]>) -> bool {
+        match bytes {
+            Some(bytes) => self.bytes == bytes && self.written.iter().all(|&w| w),
+            None => self.written.iter().all(|&w| !w),
+        }
+    }
+}
 
 /// A kernel with its arguments.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +88,8 @@ pub(super) struct Job<'a> {
     pub(super) options: &'a Options,
     /// Chooses a schedule where there is a choice.
     pub(super) seed: u64,
+    /// Steps to give up after, if not those that are usual for the executor.
+    pub(super) steps: Option<u64>,
 }
 
 /// How a run ended.
@@ -54,7 +100,12 @@ pub(super) enum Outcome {
     /// It cannot be run here.
     Skipped(String),
     /// It did not come to its end, or did something undefined.
-    Failed(String),
+    Failed {
+        /// What happened.
+        message: String,
+        /// Which instruction of the kernel did it, if that is known.
+        inst: Option<Inst>,
+    },
 }
 
 /// Something that runs kernels.
@@ -83,19 +134,29 @@ pub(super) fn executors() -> Vec<Box<dyn Executor>> {
     ]
 }
 
+/// Steps that the emulator takes within seconds.
+const EMULATOR_STEPS: u64 = 1 << 24;
+
+/// What helps a kernel that only needs more time.
+const STEPS_ADVICE: &str = "; if it comes to an end, raise it with steps(..) or --steps";
+
 /// The first lines of a PTX text that fault messages refer to would drown a report; this is the line itself.
 fn line_of(ptx: &str, line: Option<u32>) -> String {
     let text = line.and_then(|line| ptx.lines().nth(line as usize - 1));
     text.map_or(String::new(), |text| format!("\n    {}", text.trim()))
 }
 
-/// The bytes of elements as they lie in memory.
-pub(super) fn to_bytes(scalar: Scalar, bits: &[u64]) -> Vec<u8> {
-    let size = scalar.bytes() as usize;
-    let bytes = bits.iter().map(|bits| bits.to_le_bytes());
-    bytes
-        .flat_map(|bytes| bytes.into_iter().take(size))
-        .collect()
+/// A failure that no instruction of the kernel is to blame for.
+pub(super) fn failed(message: impl Into<String>) -> Outcome {
+    Outcome::Failed {
+        message: message.into(),
+        inst: None,
+    }
+}
+
+/// The bytes of an element as it lies in memory.
+pub(super) fn to_bytes(scalar: Scalar, bits: u64) -> Vec<u8> {
+    bits.to_le_bytes()[..scalar.bytes() as usize].to_vec()
 }
 
 /// The bits of an element as it lies in memory.
@@ -112,7 +173,7 @@ pub(super) fn contents(
     read: impl Fn(u64, usize) -> Option<u64>,
 ) -> Contents {
     let size = scalar.bytes() as usize;
-    Contents((0..count).map(|i| read((i * size) as u64, size)).collect())
+    Contents::new(scalar, (0..count).map(|i| read((i * size) as u64, size)))
 }
 
 struct Interpreter;
@@ -130,19 +191,26 @@ impl Executor for Interpreter {
         let mut memory = interp::Memory::new();
         let mut addresses = Vec::new();
         for arg in job.args {
-            addresses.push(match &arg.it {
-                ArgValue::Buffer {
-                    scalar,
-                    bits: Some(bits),
-                    ..
-                } => memory.alloc_bytes(&to_bytes(*scalar, bits)),
+            let address = match &arg.it {
                 ArgValue::Buffer {
                     scalar,
                     count,
-                    bits: None,
-                } => memory.alloc(count * scalar.bytes() as usize),
-                ArgValue::Scalar { .. } | ArgValue::Null => 0,
-            });
+                    bytes,
+                } => {
+                    let address = memory.try_alloc(count * scalar.bytes() as usize);
+                    address.and_then(|address| {
+                        if let Some(bytes) = bytes {
+                            memory.write(address, bytes)?;
+                        }
+                        Ok(address)
+                    })
+                }
+                ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+            };
+            match address {
+                Ok(address) => addresses.push(address),
+                Err(error) => return failed(format!("`{}`: {error}", arg.name)),
+            }
         }
         let args: Vec<interp::Arg> = job
             .args
@@ -157,9 +225,22 @@ impl Executor for Interpreter {
             grid: job.grid,
             args: &args,
         };
-        let result = interp::run(job.func, &launch, &mut memory, &interp::Options::default());
+        let mut options = interp::Options::default();
+        options.step_limit = job.steps.unwrap_or(options.step_limit);
+        let result = interp::run(job.func, &launch, &mut memory, &options);
         if let Err(error) = result {
-            return Outcome::Failed(error.to_string());
+            let place = match error.place.program {
+                Some([x, y, z]) => format!("program ({x}, {y}, {z}): "),
+                None => String::new(),
+            };
+            let advice = match error.kind {
+                interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE,
+                _ => "",
+            };
+            return Outcome::Failed {
+                message: format!("{place}{}{advice}", error.kind),
+                inst: error.place.inst.map(|(inst, _)| inst),
+            };
         }
         let read = |address: u64, bytes: usize| memory.read(address, bytes).ok().map(from_bytes);
         let outputs = job
@@ -193,11 +274,11 @@ impl Executor for Emulator {
     fn run(&self, job: &Job<'_>) -> Outcome {
         let kernel = match compile(job.func, job.target, job.options) {
             Ok(kernel) => kernel,
-            Err(error) => return Outcome::Failed(format!("{}: {error}", job.target)),
+            Err(error) => return failed(format!("{}: {error}", job.target)),
         };
         let module = match emu::Module::parse(&kernel.ptx) {
             Ok(module) => module,
-            Err(error) => return Outcome::Failed(format!("{error}\n{}", kernel.ptx)),
+            Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
         };
         let mut memory = emu::Memory::new();
         let mut addresses = Vec::new();
@@ -206,22 +287,30 @@ impl Executor for Emulator {
             let address = match &arg.it {
                 ArgValue::Buffer {
                     scalar,
-                    bits: Some(bits),
-                    ..
-                } => memory.alloc_bytes(&to_bytes(*scalar, bits)),
-                ArgValue::Buffer {
-                    scalar,
                     count,
-                    bits: None,
-                } => memory.alloc(count * scalar.bytes() as usize),
-                ArgValue::Scalar { .. } | ArgValue::Null => 0,
+                    bytes,
+                } => {
+                    let address = memory.try_alloc(count * scalar.bytes() as usize);
+                    address.and_then(|address| {
+                        if let Some(bytes) = bytes {
+                            memory.write(address, bytes)?;
+                        }
+                        Ok(address)
+                    })
+                }
+                ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+            };
+            let address = match address {
+                Ok(address) => address,
+                Err(error) => return failed(format!("`{}`: {error}", arg.name)),
             };
             addresses.push(address);
             args.push(match &arg.it {
-                ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, &[*bits])),
+                ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
                 ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
             });
         }
+        let defaults = emu::Options::default();
         let launch = emu::Launch {
             grid: job.grid,
             block: [32 * kernel.meta.num_warps, 1, 1],
@@ -229,12 +318,17 @@ impl Executor for Emulator {
             args: &args,
             options: emu::Options {
                 seed: job.seed,
-                ..emu::Options::default()
+                step_limit: job.steps.unwrap_or(EMULATOR_STEPS),
+                ..defaults
             },
         };
         if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
             let line = line_of(&kernel.ptx, error.line());
-            return Outcome::Failed(format!("{}: {error}{line}", job.target));
+            let advice = match error.fault() {
+                Some(emu::Fault::StepLimit(_)) => STEPS_ADVICE,
+                _ => "",
+            };
+            return failed(format!("{}: {error}{advice}{line}", job.target));
         }
         let read =
             |address: u64, bytes: usize| memory.read(address, bytes).ok().map(|b| from_bytes(&b));

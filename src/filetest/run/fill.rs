@@ -25,20 +25,25 @@ pub(super) enum Fill {
 /// Distance between special values.
 const SPECIAL_STRIDE: usize = 11;
 
-/// The bits of each element, or none for poison.
+/// The bytes of the elements as they lie in memory, or none for poison.
 pub(super) fn fill(
     scalar: Scalar,
     count: usize,
     fill: &Fill,
     special: bool,
-) -> Result<Option<Vec<u64>>, String> {
+) -> Result<Option<Vec<u8>>, String> {
     let elem = Elem::Num(scalar);
-    let mut bits: Vec<u64> = match fill {
+    let size = scalar.bytes() as usize;
+    let bytes = |bits: u64| bits.to_le_bytes().into_iter().take(size);
+    let mut all: Vec<u8> = match fill {
         Fill::Poison if special => return Err("poison has no special values".into()),
         Fill::Poison => return Ok(None),
-        Fill::Const(text) => vec![number::parse(text, elem)?; count],
+        Fill::Const(text) => {
+            let element: Vec<u8> = bytes(number::parse(text, elem)?).collect();
+            element.repeat(count)
+        }
         Fill::Iota(start) => (0..count as i64)
-            .map(|i| from_f64(scalar, start.wrapping_add(i) as f64))
+            .flat_map(|i| bytes(from_i64(scalar, start.wrapping_add(i))))
             .collect(),
         Fill::Normal(_) if scalar.is_int() => {
             return Err("integers are not normal; use uniform".into());
@@ -46,8 +51,11 @@ pub(super) fn fill(
         Fill::Normal(seed) => {
             let mut random = Random::new(*seed);
             (0..count)
-                .map(|_| from_f64(scalar, random.normal()))
+                .flat_map(|_| bytes(from_f64(scalar, random.normal())))
                 .collect()
+        }
+        Fill::Uniform(_, low, high) if !(low.is_finite() && high.is_finite()) => {
+            return Err("the ends of a range are finite numbers".into());
         }
         Fill::Uniform(_, low, high) if low > high => return Err("the range is empty".into()),
         Fill::Uniform(seed, low, high) => {
@@ -60,24 +68,35 @@ pub(super) fn fill(
                     low + x * (high - low)
                 }
             };
-            (0..count).map(|_| from_f64(scalar, next())).collect()
+            (0..count)
+                .flat_map(|_| bytes(from_f64(scalar, next())))
+                .collect()
         }
         Fill::List(texts) if texts.len() != count => {
             return Err(format!("{} numbers for {count} elements", texts.len()));
         }
-        Fill::List(texts) => texts
-            .iter()
-            .map(|text| number::parse(text, elem))
-            .collect::<Result<_, _>>()?,
+        Fill::List(texts) => {
+            let bits = texts.iter().map(|text| number::parse(text, elem));
+            let bits: Vec<u64> = bits.collect::<Result<_, _>>()?;
+            bits.into_iter().flat_map(bytes).collect()
+        }
     };
     if special {
         let values = special_values(scalar);
-        let places = bits.iter_mut().skip(3).step_by(SPECIAL_STRIDE);
+        let places = all.chunks_mut(size).skip(3).step_by(SPECIAL_STRIDE);
         for (place, &value) in places.zip(values.iter().cycle()) {
-            *place = value;
+            place.copy_from_slice(&value.to_le_bytes()[..size]);
         }
     }
-    Ok(Some(bits))
+    Ok(Some(all))
+}
+
+/// The number nearest to `x` in the type; integers wrap, and i64 is exact.
+fn from_i64(scalar: Scalar, x: i64) -> u64 {
+    match number::format_of(scalar) {
+        Some(_) => from_f64(scalar, x as f64),
+        None => x as u64 & (u64::MAX >> (64 - scalar.bits())),
+    }
 }
 
 /// The number nearest to `x` in the type; integers wrap.

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use super::exec::{ArgValue, Executor, Job, Outcome, contents, from_bytes, to_bytes};
+use super::exec::{ArgValue, Executor, Job, Outcome, contents, failed, from_bytes, to_bytes};
 use crate::compile::{CompiledKernel, ParamKind, compile};
 use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
@@ -60,7 +60,7 @@ impl Executor for Gpu {
         }
         let kernel = match compile(job.func, job.target, job.options) {
             Ok(kernel) => kernel,
-            Err(error) => return Outcome::Failed(format!("{}: {error}", job.target)),
+            Err(error) => return failed(format!("{}: {error}", job.target)),
         };
         let runs: Result<Vec<_>, String> = POISONS
             .iter()
@@ -68,17 +68,17 @@ impl Executor for Gpu {
             .collect();
         let runs = match runs {
             Ok(runs) => runs,
-            Err(error) => return Outcome::Failed(format!("{}: {error}", job.target)),
+            Err(error) => return failed(format!("{}: {error}", job.target)),
         };
         let outputs = job.args.iter().enumerate().map(|(i, arg)| match &arg.it {
             ArgValue::Buffer {
                 scalar,
                 count,
-                bits,
+                bytes,
             } => Some(contents(*scalar, *count, |at, size| {
                 let element = |run: usize| &runs[run][i][at as usize..][..size];
                 let poisoned = |run: usize| element(run).iter().all(|&byte| byte == POISONS[run]);
-                let unwritten = bits.is_none() && poisoned(0) && poisoned(1);
+                let unwritten = bytes.is_none() && poisoned(0) && poisoned(1);
                 (!unwritten).then(|| from_bytes(element(0)))
             })),
             ArgValue::Scalar { .. } | ArgValue::Null => None,
@@ -125,17 +125,15 @@ fn try_run(
     for arg in job.args {
         let inside = match &arg.it {
             ArgValue::Buffer {
-                scalar,
-                bits: Some(bits),
-                ..
-            } => to_bytes(*scalar, bits),
+                bytes: Some(bytes), ..
+            } => bytes.clone(),
             ArgValue::Buffer {
                 scalar,
                 count,
-                bits: None,
+                bytes: None,
             } => vec![poison; count * scalar.bytes() as usize],
             ArgValue::Scalar { scalar, bits } => {
-                scalars.push(to_bytes(*scalar, &[*bits]));
+                scalars.push(to_bytes(*scalar, *bits));
                 buffers.push(None);
                 continue;
             }

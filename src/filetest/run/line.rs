@@ -2,16 +2,20 @@
 
 use super::compare::Bound;
 use super::fill::Fill;
+use crate::grid;
 use crate::ir::types::Scalar;
 use crate::text::lexer::{Kind, Token, lex};
 
-/// Longest buffer in elements.
-const MAX_COUNT: usize = 1 << 26;
+/// Most bytes of all buffers of a line together. Each executor has them twice or so, and the interpreter's record of
+/// who touched what is up to twelve times as large.
+pub(super) const MAX_BYTES: usize = 1 << 28;
 
 /// What a `; run:` line says.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RunLine {
     pub(super) grid: [u32; 3],
+    /// Steps to give up after.
+    pub(super) steps: Option<u64>,
     pub(super) args: Vec<(String, ArgSpec)>,
     pub(super) expects: Vec<Expect>,
 }
@@ -42,6 +46,7 @@ impl RunLine {
         let mut parts = text.split(';');
         let mut run = RunLine {
             grid: [1; 3],
+            steps: None,
             args: Vec::new(),
             expects: Vec::new(),
         };
@@ -161,6 +166,17 @@ impl<'a> Cursor<'_, 'a> {
         }
     }
 
+    /// A number that a distance can be compared with.
+    fn bound(&mut self, expected: &str) -> Result<f64, String> {
+        let text = self.peek().text;
+        let bound: f64 = self.number(expected)?;
+        if bound.is_finite() && bound >= 0.0 {
+            Ok(bound)
+        } else {
+            Err(format!("{expected} is finite and not negative, not {text}"))
+        }
+    }
+
     /// `[1, 2, 3]`, the opening bracket being taken already.
     fn list(&mut self) -> Result<Vec<String>, String> {
         let mut texts = Vec::new();
@@ -175,6 +191,8 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     fn arguments(&mut self, run: &mut RunLine) -> Result<(), String> {
+        // Of the buffers so far.
+        let mut bytes = 0;
         while self.peek().kind != Kind::End {
             let name = self.word("`grid(..)` or the name of a parameter")?;
             if name == "grid" && self.accept('(') {
@@ -185,16 +203,22 @@ impl<'a> Cursor<'_, 'a> {
                     *programs = self.number("a number of programs")?;
                 }
                 self.expect(')')?;
+                grid::check(run.grid).map_err(|e| e.to_string())?;
+                continue;
+            }
+            if name == "steps" && self.accept('(') {
+                run.steps = Some(self.number("a number of steps")?);
+                self.expect(')')?;
                 continue;
             }
             self.expect('=')?;
-            let spec = self.spec()?;
+            let spec = self.spec(&mut bytes)?;
             run.args.push((name.to_owned(), spec));
         }
         Ok(())
     }
 
-    fn spec(&mut self) -> Result<ArgSpec, String> {
+    fn spec(&mut self, bytes: &mut usize) -> Result<ArgSpec, String> {
         let word = self.peek().text;
         if self.accept_word("null") {
             return Ok(ArgSpec::Null);
@@ -204,10 +228,15 @@ impl<'a> Cursor<'_, 'a> {
         };
         self.next();
         self.expect('[')?;
-        let count = self.number("a number of elements")?;
-        if count > MAX_COUNT {
-            return Err(format!("a buffer has at most {MAX_COUNT} elements"));
-        }
+        let count: usize = self.number("a number of elements")?;
+        let size = count.checked_mul(scalar.bytes() as usize);
+        *bytes = size
+            .and_then(|size| bytes.checked_add(size))
+            .filter(|&all| all <= MAX_BYTES)
+            .ok_or_else(|| {
+                let limit = MAX_BYTES >> 20;
+                format!("the buffers of a line have at most {limit} MiB together")
+            })?;
         self.expect(']')?;
         let fill = self.fill()?;
         let special = self.accept_word("special");
@@ -274,8 +303,8 @@ impl<'a> Cursor<'_, 'a> {
         let bound = match self.word(expected)? {
             "exact" => Bound::Exact,
             "ulp" => Bound::Ulp(self.number("a number of ulp")?),
-            "rel" => Bound::Relative(self.number("a relative error")?),
-            "abs" => Bound::Absolute(self.number("an absolute error")?),
+            "rel" => Bound::Relative(self.bound("a relative error")?),
+            "abs" => Bound::Absolute(self.bound("an absolute error")?),
             _ => return Err(format!("a bound is {expected}")),
         };
         Ok(Expect::Within(names, bound))

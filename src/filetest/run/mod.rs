@@ -3,7 +3,7 @@
 //! ```text
 //! ; run: grid(4) x=f32[2051] normal(1) out=f32[2051] poison n=2051 ; expect out within ulp 2
 //! ; run: grid(1) x=i32[4] [1,2,3,4] out=i32[4] poison ; expect out = [2,3,4,5]
-//! ; run: grid(2) x=i32[4] poison ; expect error never written
+//! ; run: grid(2) steps(1000) x=i32[4] poison ; expect error never written
 //! ```
 //!
 //! Every parameter gets an argument by its name, in any order: a number for a scalar, `null` or a buffer for
@@ -12,6 +12,11 @@
 //! - `zeros`, `const(c)`, `iota(start)`, a list `[1,2,3]` as long as the buffer;
 //! - `normal(seed)`: mean 0, deviation 1; `uniform(seed,lo,hi)`: for integers both ends included;
 //! - followed by `special`: every eleventh element is an infinity, NaN, zero, or an extreme of the type.
+//!
+//! The buffers of a line have at most 256 MiB together. `grid(x,y,z)` is within CUDA's limits (1 to 2^31-1, 65535 and
+//! 65535). An executor gives up after a number of steps that takes it seconds: 2^28 steps of the interpreter
+//! ([`crate::interp::Options::step_limit`]), 2^24 of the emulator ([`crate::emu::Options::step_limit`]);
+//! `steps(N)` beside `grid` gives another number to both.
 //!
 //! The reference is the interpreter; what it reports as undefined fails the test, unless `expect error`
 //! asks for it. The other executors must leave each buffer as the reference does: bit for bit (NaNs equal
@@ -30,15 +35,15 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-use super::Report;
-use super::directive::{Directives, Note, Test};
+use super::directive::{Directives, Note};
 use super::stages::function_of;
+use super::{Failure, Report, report_violations};
 use crate::ir::function::TileFunction;
 use crate::ir::types::Elem;
 use crate::settings::{Options, Target};
 use crate::text::number;
-use crate::text::parse::ParsedFile;
-use crate::verify::{show, verify};
+use crate::text::parse::{Lines, ParsedFile, Pos};
+use crate::verify::verify;
 
 pub use summary::Summary;
 
@@ -49,25 +54,53 @@ use line::{ArgSpec, Expect, RunLine};
 /// How often an executor whose schedule depends on a seed runs each line.
 const SEEDS: u64 = 3;
 
-/// Runs every `; run:` line of a file.
-pub(super) fn check(file: &ParsedFile, directives: &Directives, test: &Test, report: &mut Report) {
+/// How `; run:` lines are run.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup<'a> {
+    /// What is compiled for.
+    pub target: Target,
+    /// How it is compiled.
+    pub options: &'a Options,
+    /// Steps that a line may take if it does not say so itself; none for those usual for the executor.
+    pub steps: Option<u64>,
+}
+
+/// Runs every `; run:` line of a file; `line` is that of the test.
+pub(super) fn check(
+    file: &ParsedFile,
+    directives: &Directives,
+    line: u32,
+    setup: &Setup<'_>,
+    report: &mut Report,
+) {
     if directives.runs.is_empty() {
-        report.fail(test.line, "the test has no `; run:` line");
+        report.fail(line, "the test has no `; run:` line");
     }
+    let mut refused = Vec::new();
     for note in &directives.runs {
-        let Some(parsed) = file.functions.get(function_of(file, note.line)) else {
+        let index = function_of(file, note.line);
+        let Some(parsed) = file.functions.get(index) else {
             report.fail(note.line, "there is no function to run");
             continue;
         };
-        match parsed.func.as_tile() {
-            Some(func) => run_line(func, note, test.target, &test.options, report),
-            None => report.fail(note.line, "only a `kernel` can be run"),
+        let Some(func) = parsed.func.as_tile() else {
+            report.fail(note.line, "only a `kernel` can be run");
+            continue;
+        };
+        if let Err(errors) = verify(func) {
+            // Once is enough, however many lines would run it.
+            if !refused.contains(&index) {
+                refused.push(index);
+                report_violations(&errors, &parsed.lines, report);
+            }
+            continue;
         }
+        run_line(func, &parsed.lines, note, setup, report);
     }
 }
 
-/// Runs every `; run:` line of a text for a target; the report says what failed and what was skipped.
-pub fn run_lines(text: &str, target: Target, options: &Options) -> Report {
+/// Runs every `; run:` line of a text; the report says what failed and what was skipped.
+pub fn run_lines(text: &str, setup: &Setup<'_>) -> Report {
     let mut report = Report::default();
     let directives = match Directives::parse(text) {
         Ok(directives) => directives,
@@ -76,15 +109,8 @@ pub fn run_lines(text: &str, target: Target, options: &Options) -> Report {
             return report;
         }
     };
-    let test = Test {
-        line: 0,
-        words: String::new(),
-        kind: super::directive::Kind::Run,
-        target,
-        options: *options,
-    };
     match crate::text::parse::parse_file(text) {
-        Ok(file) => check(&file, &directives, &test, &mut report),
+        Ok(file) => check(&file, &directives, 0, setup, &mut report),
         Err(errors) => super::report_parse_errors(&errors, &mut report),
     }
     report
@@ -92,29 +118,28 @@ pub fn run_lines(text: &str, target: Target, options: &Options) -> Report {
 
 fn run_line(
     func: &TileFunction,
+    lines: &Lines,
     note: &Note,
-    target: Target,
-    options: &Options,
+    setup: &Setup<'_>,
     report: &mut Report,
 ) {
-    if let Err(errors) = verify(func) {
-        return report.fail(note.line, format!("not valid:\n{}", show(func, &errors)));
-    }
+    let mut fail = |pos: Pos, message: String| report.failures.push(Failure::at(pos, message));
     let run = match RunLine::parse(&note.words) {
         Ok(run) => run,
-        Err(message) => return report.fail(note.line, message),
+        Err(message) => return fail(note.pos, message),
     };
     let args = match arguments(func, &run) {
         Ok(args) => args,
-        Err(message) => return report.fail(note.line, message),
+        Err(message) => return fail(note.pos, message),
     };
     let mut job = Job {
         func,
         grid: run.grid,
         args: &args,
-        target,
-        options,
+        target: setup.target,
+        options: setup.options,
         seed: 0,
+        steps: run.steps.or(setup.steps),
     };
     let reference = exec::reference();
     let expected_error = run.expects.iter().find_map(|e| match e {
@@ -126,14 +151,22 @@ fn run_line(
         (Outcome::Done(contents), None) => contents,
         (Outcome::Done(_), Some(words)) => {
             let message = format!("{} reports nothing, not `{words}`", reference.name());
-            return report.fail(note.line, message);
+            return fail(note.pos, message);
         }
-        (Outcome::Failed(error), Some(words)) if error.contains(words.as_str()) => {
-            summary.add(reference.name(), format!("reports as expected: {error}"));
+        (Outcome::Failed { message, .. }, Some(words)) if message.contains(words.as_str()) => {
+            summary.add(reference.name(), format!("reports as expected: {message}"));
             return report.runs.push(summary);
         }
-        (Outcome::Failed(error), _) => {
-            return report.fail(note.line, format!("{}: {error}", reference.name()));
+        (Outcome::Failed { message, inst }, _) => {
+            // The instruction is where one looks first; which line runs it stands in the message.
+            let (pos, line) = match inst {
+                Some(inst) => (
+                    lines.pos(inst.into()),
+                    format!(" (run of line {})", note.line),
+                ),
+                None => (note.pos, String::new()),
+            };
+            return fail(pos, format!("{}: {message}{line}", reference.name()));
         }
         (Outcome::Skipped(reason), _) => return report.skip(reason),
     };
@@ -143,7 +176,8 @@ fn run_line(
         if let Expect::Values(name, texts) = expect
             && let Err(message) = compare_values(&args, &expected, name, texts)
         {
-            report.fail(note.line, format!("{}: {message}", reference.name()));
+            let message = format!("{}: {message}", reference.name());
+            fail(place_of(note, name), message);
         }
     }
     let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(&run, arg)).collect();
@@ -156,17 +190,18 @@ fn run_line(
         for seed in 0..seeds {
             job.seed = seed;
             let result = match executor.run(&job) {
-                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found),
-                Outcome::Failed(error) => Err(error),
+                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found)
+                    .map_err(|m| (place_of(note, &m.name), m.to_string())),
+                Outcome::Failed { message, .. } => Err((note.pos, message)),
                 Outcome::Skipped(reason) => {
                     report.skip(format!("{} skipped: {reason}", executor.name()));
                     verdict = format!("skipped: {reason}");
                     break;
                 }
             };
-            if let Err(message) = result {
+            if let Err((pos, message)) = result {
                 let message = format!("{} (seed {seed}): {message}", executor.name());
-                report.fail(note.line, message);
+                report.failures.push(Failure::at(pos, message));
                 verdict = "differs".to_owned();
                 break;
             }
@@ -174,6 +209,25 @@ fn run_line(
         summary.add(executor.name(), verdict);
     }
     report.runs.push(summary);
+}
+
+/// Where a `; run:` line gives a buffer to the parameter of this name.
+fn place_of(note: &Note, name: &str) -> Pos {
+    let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
+    let found = note
+        .words
+        .match_indices(&format!("{name}="))
+        .find(|(i, _)| {
+            let before = note.words[..*i].chars().next_back();
+            !before.is_some_and(is_word)
+        });
+    match found {
+        Some((i, _)) => {
+            let column = note.words_column + note.words[..i].chars().count() as u32;
+            Pos { column, ..note.pos }
+        }
+        None => note.pos,
+    }
 }
 
 /// The bound that an `expect` states for an argument.
@@ -243,11 +297,11 @@ fn argument(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
                 special,
             },
         ) => {
-            let bits = fill::fill(*scalar, *count, fill, *special)?;
+            let bytes = fill::fill(*scalar, *count, fill, *special)?;
             Ok(exec::ArgValue::Buffer {
                 scalar: *scalar,
                 count: *count,
-                bits,
+                bytes,
             })
         }
         (Elem::Ptr(..), ArgSpec::Number(_)) => Err("a pointer gets a buffer or null".into()),

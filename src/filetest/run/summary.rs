@@ -41,25 +41,21 @@ impl Summary {
     /// The first elements of each buffer that is not as it was before.
     pub(super) fn buffers(&mut self, args: &[Argument], after: &[Option<Contents>]) {
         for (arg, after) in args.iter().zip(after) {
-            let (ArgValue::Buffer { scalar, bits, .. }, Some(after)) = (&arg.it, after) else {
+            let (ArgValue::Buffer { scalar, bytes, .. }, Some(after)) = (&arg.it, after) else {
                 continue;
             };
-            let is_same = match bits {
-                Some(bits) => after.0.iter().copied().eq(bits.iter().copied().map(Some)),
-                None => after.0.iter().all(Option::is_none),
-            };
-            if is_same {
+            if after.is_still(bytes.as_deref()) {
                 continue;
             }
-            let shown = after.0.iter().take(SHOWN).map(|element| match element {
-                Some(bits) => number::print(*bits, Elem::Num(*scalar)),
+            let shown = after.iter().take(SHOWN).map(|element| match element {
+                Some(bits) => number::print(bits, Elem::Num(*scalar)),
                 None => "poison".to_owned(),
             });
             let mut text = shown.collect::<Vec<_>>().join(", ");
-            if after.0.len() > SHOWN {
+            if after.len() > SHOWN {
                 text += ", ..";
             }
-            let name = format!("{}: {scalar}[{}]", arg.name, after.0.len());
+            let name = format!("{}: {scalar}[{}]", arg.name, after.len());
             self.add(&name, format!("[{text}]"));
         }
     }

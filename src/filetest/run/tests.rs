@@ -4,7 +4,7 @@ use super::compare::{Bound, compare_buffers};
 use super::exec::{ArgValue, Argument, Contents, Job, Outcome};
 use super::fill::{Fill, fill};
 use super::line::{ArgSpec, Expect, RunLine};
-use super::run_lines;
+use super::{Setup, run_lines};
 use crate::ir::types::Scalar;
 use crate::settings::{Options, Target};
 use crate::text::parse::parse_tile;
@@ -28,7 +28,12 @@ block0:
 /// The failures of a line under the kernel above.
 fn failures(line: &str) -> Vec<String> {
     let text = format!("{COPY}; run: {line}\n");
-    let report = run_lines(&text, Target::SM_80, &Options::DEFAULT);
+    let setup = Setup {
+        target: Target::SM_80,
+        options: &Options::DEFAULT,
+        steps: None,
+    };
+    let report = run_lines(&text, &setup);
     report.failures.iter().map(ToString::to_string).collect()
 }
 
@@ -69,7 +74,18 @@ fn mistakes_in_lines_are_named() {
             "x=f32[4] zeros ; expect x within 2",
             "expected exact, ulp N",
         ),
-        ("x=f32[999999999999] zeros", "at most"),
+        ("x=f32[999999999999] zeros", "at most 256 MiB"),
+        ("x=i64[99999999999999999999] zeros", "a number of elements"),
+        ("x=i64[9223372036854775807] zeros", "at most 256 MiB"),
+        (
+            "x=i8[134217728] zeros y=i8[134217729] zeros",
+            "at most 256 MiB",
+        ),
+        ("grid(0)", "a grid of 0 x 1 x 1 programs"),
+        ("grid(1,70000)", "y and z at most 65535"),
+        ("steps(x)", "a number of steps"),
+        ("x=f32[1] zeros ; expect x within rel nan", "finite"),
+        ("x=f32[1] zeros ; expect x within abs -1", "not negative"),
     ];
     for (line, message) in cases {
         let error = RunLine::parse(line).expect_err(line);
@@ -120,10 +136,12 @@ fn a_kernel_is_run_and_judged() {
 #[test]
 fn contents_are_what_their_names_say() {
     let normal = fill(Scalar::F32, 10_000, &Fill::Normal(1), false).expect("floats");
-    let values: Vec<f64> = normal
-        .expect("no poison")
+    let normal = normal.expect("no poison");
+    let (elements, rest) = normal.as_chunks::<4>();
+    assert!(rest.is_empty());
+    let values: Vec<f64> = elements
         .iter()
-        .map(|&bits| f64::from(f32::from_bits(bits as u32)))
+        .map(|&bytes| f64::from(f32::from_le_bytes(bytes)))
         .collect();
     let mean = values.iter().sum::<f64>() / 10_000.0;
     let variance = values.iter().map(|x| x * x).sum::<f64>() / 10_000.0 - mean * mean;
@@ -137,7 +155,7 @@ fn contents_are_what_their_names_say() {
     let mut seen: Vec<i8> = uniform
         .expect("no poison")
         .iter()
-        .map(|&b| b as u8 as i8)
+        .map(|&byte| byte as i8)
         .collect();
     seen.sort_unstable();
     seen.dedup();
@@ -145,8 +163,23 @@ fn contents_are_what_their_names_say() {
 
     let special = fill(Scalar::F16, 100, &Fill::Const("1".into()), true).expect("fits");
     let special = special.expect("no poison");
+    let special: Vec<u16> = special
+        .chunks(2)
+        .map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
+        .collect();
     assert_eq!(special[3], 0x8000);
     assert!(special.contains(&0x7c00) && special.contains(&0x7fff));
+    // Beyond 2^53, where f64 has gaps.
+    let iota = fill(Scalar::I64, 2, &Fill::Iota((1 << 53) + 1), false).expect("fits");
+    let expected = [(1u64 << 53) + 1, (1 << 53) + 2].map(u64::to_le_bytes);
+    assert_eq!(iota.as_deref(), Some(expected.as_flattened()));
+    for (low, high) in [
+        (f64::NAN, 1.0),
+        (0.0, f64::INFINITY),
+        (f64::NEG_INFINITY, 0.0),
+    ] {
+        assert!(fill(Scalar::F32, 1, &Fill::Uniform(1, low, high), false).is_err());
+    }
     assert!(fill(Scalar::I32, 1, &Fill::Normal(1), false).is_err());
     assert!(fill(Scalar::I32, 2, &Fill::List(vec!["1".into()]), false).is_err());
 }
@@ -159,10 +192,10 @@ fn bounds_are_kept() {
             it: ArgValue::Buffer {
                 scalar,
                 count: 1,
-                bits: None,
+                bytes: None,
             },
         };
-        let contents = |bits| [Some(Contents(vec![Some(bits)]))];
+        let contents = |bits| [Some(Contents::new(scalar, [Some(bits)].into_iter()))];
         compare_buffers(&[arg], &[bound], &contents(e), &contents(f)).is_ok()
     };
     let f = |x: f32| u64::from(x.to_bits());
@@ -204,6 +237,7 @@ fn the_emulator_runs_what_was_compiled() {
         target: Target::SM_80,
         options: &Options::DEFAULT,
         seed: 1,
+        steps: None,
     };
     let executors = super::exec::executors();
     let names: Vec<&str> = executors.iter().map(|e| e.name()).collect();
@@ -213,9 +247,80 @@ fn the_emulator_runs_what_was_compiled() {
     };
     let y = found[1].as_ref().expect("a buffer");
     let f = |x: f32| Some(u64::from(x.to_bits()));
-    assert_eq!(y.0, [f(1.0), f(2.0), f(3.0), None, None, None, None, None]);
+    let elements: Vec<Option<u64>> = y.iter().collect();
+    assert_eq!(
+        elements,
+        [f(1.0), f(2.0), f(3.0), None, None, None, None, None]
+    );
     let mut other = found.clone();
-    other[1] = Some(Contents(vec![f(1.0); 8]));
+    other[1] = Some(Contents::new(Scalar::F32, [f(1.0); 8].into_iter()));
     let bounds = [Bound::Exact; 3];
     assert!(compare_buffers(&args, &bounds, &other, &found).is_err());
+}
+
+#[test]
+fn failures_have_their_places() {
+    // The load is in line 11 of the text, the run line is line 15.
+    let never = "x=f32[8] poison y=f32[8] poison n=3";
+    let found = failures(never);
+    assert!(
+        found[0].starts_with("line 11:11: interpreter: program (0, 0, 0): the byte at"),
+        "{found:?}"
+    );
+    assert!(found[0].ends_with("(run of line 15)"), "{found:?}");
+    let wrong = "x=f32[8] zeros y=f32[8] poison n=1 ; expect y = [1,0,0,0,0,0,0,0]";
+    let found = failures(wrong);
+    assert_eq!(
+        found,
+        [
+            "line 15:23: interpreter: `y`: 8 of 8 elements are not equal; the first is [0], 0.0 instead of 1.0"
+        ]
+    );
+}
+
+#[test]
+fn endless_loops_and_large_grids_end() {
+    let text = r#"
+kernel @forever(v0 "x": ptr<i32>) warps(1) {
+block0:
+    v1 = const {value = true} : i1
+    while {
+    block1:
+        condition v1
+    } {
+    block2:
+        yield
+    }
+    return
+}
+; run: grid(1) steps(1000) x=i32[1] zeros
+"#;
+    let setup = Setup {
+        target: Target::SM_80,
+        options: &Options::DEFAULT,
+        steps: Some(77),
+    };
+    let report = run_lines(text, &setup);
+    let message = report.failures[0].to_string();
+    assert!(message.starts_with("line "), "{message}");
+    // What the line says goes before what the command line says.
+    assert!(
+        message.contains("the limit of 1000 steps is reached; if it"),
+        "{message}"
+    );
+    let report = run_lines(&text.replace("steps(1000) ", ""), &setup);
+    assert!(
+        report.failures[0]
+            .to_string()
+            .contains("the limit of 77 steps")
+    );
+    let large = format!(
+        "{COPY}; run: grid(2147483647,65535,65535) steps(1000) x=f32[8] zeros y=f32[8] zeros n=0\n"
+    );
+    let report = run_lines(&large, &setup);
+    assert!(
+        report.failures[0]
+            .to_string()
+            .contains("the limit of 1000 steps")
+    );
 }

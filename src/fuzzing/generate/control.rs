@@ -158,7 +158,7 @@ impl Generator {
             });
         }
         self.some_statements();
-        let mut next: Vec<Value> = types.iter().map(|&ty| self.value(ty)).collect();
+        let mut next: Vec<Value> = (0..own.len()).map(|i| self.next_carried(own, i)).collect();
         for (&value, (_, step)) in pointers.iter().zip(&moving) {
             let shape = self.b.ty(value).shape;
             let step = self.constant(TileType::block(Elem::I32, shape), *step as u64);
@@ -175,6 +175,34 @@ impl Generator {
         self.values.extend(&results[..types.len()]);
         for (end, &value) in ends.iter().zip(&results[types.len()..]) {
             self.pointers.push(Pointer { value, ..*end });
+        }
+    }
+
+    /// What a loop hands to its next round: anything, or what keeps or breaks the form in which a value is carried.
+    fn next_carried(&mut self, own: &[Value], index: usize) -> Value {
+        let param = own[index];
+        let ty = self.b.ty(param);
+        let is_int = ty.elem.is_int() && ty.elem != Elem::I1;
+        match self.random.below(8) {
+            0 => param,
+            1 => {
+                let same: Vec<Value> = own
+                    .iter()
+                    .copied()
+                    .filter(|&v| self.b.ty(v) == ty)
+                    .collect();
+                self.random.pick(&same)
+            }
+            2 | 3 if is_int => {
+                let n = self.random.pick(&[1, 2, 3, 4, 16, 64, -1, -8]);
+                let n = self.int_like(n, param);
+                self.b.iadd(param, n)
+            }
+            4 if is_int => {
+                let other = self.value(ty);
+                self.b.iadd(param, other)
+            }
+            _ => self.value(ty),
         }
     }
 

@@ -57,8 +57,12 @@ pub struct Case {
     pub target: Target,
 }
 
-/// Elements that inexact kernels, large blocks and so on are made of: the odds, in percent.
+/// Kernels that may use inexact ops, in percent.
 const INEXACT: usize = 30;
+/// How often statements of each kind occur, in the order of [`Generator::statement`].
+const STATEMENTS: [usize; 13] = [55, 15, 4, 10, 8, 5, 3, 4, 1, 3, 3, 3, 4];
+/// How often each of [`Scalar::ALL`] occurs.
+const ELEMS: [usize; Scalar::ALL.len()] = [10, 6, 6, 30, 10, 12, 10, 25, 5, 3, 3];
 /// Largest number of elements of a block, as a power of two.
 const MAX_LOG2_ELEMENTS: usize = 12;
 /// Deepest nesting of loops and choices.
@@ -81,6 +85,9 @@ pub(super) struct Generator {
     /// Product of the trip counts of the loops around.
     trips: i64,
     depth: usize,
+    /// How often each kind of statement and of element occurs in this kernel.
+    statement_weights: [usize; STATEMENTS.len()],
+    elem_weights: [usize; ELEMS.len()],
     /// Whether inexact ops may be used.
     inexact: bool,
     /// Whether one was.
@@ -90,7 +97,7 @@ pub(super) struct Generator {
 /// The case of a seed.
 pub fn case(seed: u64) -> Case {
     let mut random = Random::new(seed);
-    let warps = 1 << random.weighted(&[20, 20, 30, 20, 2, 2]);
+    let warps = 1 << random.weighted(&[18, 18, 28, 22, 8, 6]);
     let grid = match random.below(6) {
         0..3 => [1, 1, 1],
         3 => [2, 1, 1],
@@ -100,10 +107,13 @@ pub fn case(seed: u64) -> Case {
     let inexact = random.chance(INEXACT);
     let options = Options {
         fp_fusion: random.chance(30),
+        max_registers: random.chance(10).then(|| random.pick(&[32, 64, 255])),
+        line_info: random.chance(10),
         verify_passes: true,
-        ..Options::DEFAULT
     };
     let target = random.pick(&Target::ALL);
+    let (statement_weights, elem_weights) =
+        (swarm(&mut random, STATEMENTS), swarm(&mut random, ELEMS));
     let mut generator = Generator {
         b: TileBuilder::new("fuzz", warps),
         shapes: shapes(&mut random),
@@ -115,6 +125,8 @@ pub fn case(seed: u64) -> Case {
         grid,
         trips: 1,
         depth: 0,
+        statement_weights,
+        elem_weights,
         inexact,
         exact: true,
     };
@@ -134,6 +146,14 @@ pub fn case(seed: u64) -> Case {
         options,
         target,
     }
+}
+
+/// Weights for one kernel: some kinds more often, some not at all, so that each kernel is about few things (Groce et al.,
+/// "Swarm Testing", 2012). The first kind stays.
+fn swarm<const N: usize>(random: &mut Random, usual: [usize; N]) -> [usize; N] {
+    let mut weights = usual.map(|weight| weight * random.pick(&[0, 1, 1, 1, 4]));
+    weights[0] = weights[0].max(usual[0] / 4).max(1);
+    weights
 }
 
 /// A few shapes of blocks that belong together: one, perhaps another, and what is left of them without a dimension.
@@ -210,22 +230,10 @@ impl Generator {
     }
 
     fn statement(&mut self) {
-        let nested = self.depth < MAX_DEPTH;
-        let weights = [
-            55,
-            15,
-            4,
-            10,
-            8,
-            if nested { 5 } else { 0 },
-            if nested { 3 } else { 0 },
-            if nested { 4 } else { 0 },
-            1,
-            3,
-            3,
-            3,
-            4,
-        ];
+        let mut weights = self.statement_weights;
+        if MAX_DEPTH <= self.depth {
+            weights[5..8].fill(0);
+        }
         match self.random.weighted(&weights) {
             0 => self.elementwise(),
             1 => self.load(),
@@ -245,8 +253,7 @@ impl Generator {
 
     /// A type of numbers, the usual ones more often.
     fn elem(&mut self) -> Elem {
-        let weights = [10, 6, 6, 30, 10, 12, 10, 25, 5, 1, 1];
-        Elem::Num(Scalar::ALL[self.random.weighted(&weights)])
+        Elem::Num(Scalar::ALL[self.random.weighted(&self.elem_weights)])
     }
 
     /// A shape to work on, or a scalar.

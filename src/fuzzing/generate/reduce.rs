@@ -32,10 +32,10 @@ impl Generator {
             if self.random.chance(15) && elem.bits() > 8 {
                 let mut x = self.value(ty);
                 if elem.is_float() {
-                    // With NaN the order is not total.
+                    // With NaN the order is not total, and two zeros are equal but not the same.
                     let zero = self.constant(ty, 0);
-                    let is_number = self.b.fcmp(x, x, FloatPred::Ord);
-                    x = self.b.select(is_number, x, zero);
+                    let other = self.b.fcmp(x, zero, FloatPred::One);
+                    x = self.b.select(other, x, zero);
                 }
                 blocks.push(x);
                 blocks.push(self.value(ty.with_elem(Elem::I32)));

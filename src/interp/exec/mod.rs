@@ -18,15 +18,12 @@ use smallvec::{SmallVec, smallvec};
 
 use super::error::{InterpError, InterpErrorKind, Place};
 use super::memory::{LaunchMemory, Memory};
-use super::{Options, Stats, int};
+use super::{INST_STEPS, Options, Stats, int};
 use crate::ir::dfg::{InstData, SourceLoc};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::types::Scalar;
-
-/// Regions nested deeper than this are refused: the interpreter recurses into them.
-const MAX_DEPTH: u32 = 100;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
 type Elems = SmallVec<[u64; 2]>;
@@ -58,11 +55,11 @@ pub(super) fn run(
         func,
         grid,
         options,
-        memory: LaunchMemory::new(memory, options.check_races),
+        memory: LaunchMemory::new(memory, options),
         values: SecondaryMap::new(),
         program: [0; 3],
         current: None,
-        depth: 0,
+        steps: 0,
         stats: Stats::default(),
     };
     let [x_end, y_end, z_end] = grid;
@@ -90,8 +87,8 @@ struct Machine<'a> {
     program: [u32; 3],
     /// The instruction being executed.
     current: Option<Inst>,
-    /// How many blocks enclose it.
-    depth: u32,
+    /// What the limit is on.
+    steps: u64,
     stats: Stats,
 }
 
@@ -143,22 +140,27 @@ impl<'a> Machine<'a> {
         for (&param, arg) in params.iter().zip(args) {
             self.define(param, arg)?;
         }
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(InterpErrorKind::Nesting(MAX_DEPTH));
-        }
+        // The verifier bounds the nesting, and so this recursion.
         for &inst in func.order.insts(block) {
             self.current = Some(inst);
             self.stats.instructions += 1;
-            if self.stats.instructions > self.options.step_limit {
+            self.steps += self.cost(inst);
+            if self.steps > self.options.step_limit {
                 return Err(InterpErrorKind::StepLimit(self.options.step_limit));
             }
             if let Some(flow) = self.inst(inst)? {
-                self.depth -= 1;
                 return Ok(flow);
             }
         }
         Err(malformed(format!("{block} has no terminator")))
+    }
+
+    /// Steps of an instruction: a fixed number, and the elements of its first result or operand, whichever has more.
+    fn cost(&self, inst: Inst) -> u64 {
+        let dfg = &self.func.dfg;
+        let data = &dfg.insts[inst];
+        let elements = |value: Option<&Value>| value.map_or(1, |&v| dfg.ty(v).shape.elements());
+        INST_STEPS + elements(data.results.first()).max(elements(data.args.first())) as u64
     }
 
     /// Runs a region that ends in `yield`.

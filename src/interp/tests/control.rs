@@ -180,48 +180,15 @@ fn endless_loops_hit_the_limit() {
 }
 
 #[test]
-fn deep_nesting_is_refused_and_not_a_crash() {
-    let nested = |depth: u32| {
-        kernel(|b, [x, _, _]| {
-            let yes = b.const_bits(1, TileType::scalar(Elem::I1));
-            let outer = b.block();
-            let mut value = x;
-            let mut inner = Vec::new();
-            for _ in 0..depth {
-                // Built from the inside out: each region wraps the one before.
-                let (block, _) = b.new_block(&[]);
-                b.switch_to(block);
-                if let Some(branch) = inner.pop() {
-                    value = wrap(b, yes, branch, value);
-                }
-                b.yield_values(&[value]);
-                inner.push(block);
-            }
-            b.switch_to(outer);
-            match inner.pop() {
-                Some(branch) => wrap(b, yes, branch, value),
-                None => x,
-            }
-        })
-    };
-    assert_eq!(call(&nested(90), [5, 0, 0]), Ok(5));
-    assert_eq!(
-        call(&nested(1000), [5, 0, 0]),
-        Err(InterpErrorKind::Nesting(100))
-    );
-}
-
-/// An `if` whose two regions are one block, of one i32 result.
-fn wrap(
-    b: &mut TileBuilder,
-    cond: Value,
-    region: crate::ir::entities::Block,
-    like: Value,
-) -> Value {
-    use crate::ir::dfg::{BlockCall, InstData};
-    let ty = b.ty(like);
-    let mut data = InstData::new(TileOp::If, &[cond]);
-    data.blocks.push(BlockCall::region(region));
-    let inst = b.inst(data, &[ty]);
-    b.func().dfg.insts[inst].results[0]
+fn the_deepest_nesting_is_no_crash() {
+    fn nested(b: &mut TileBuilder, depth: usize, x: Value) -> Value {
+        if depth == 0 {
+            return x;
+        }
+        let yes = b.const_bits(1, TileType::scalar(Elem::I1));
+        let results = b.if_else(yes, |b| one(nested(b, depth - 1, x)), |_| one(x));
+        results[0]
+    }
+    let func = kernel(|b, [x, _, _]| nested(b, crate::text::parse::MAX_NESTING, x));
+    assert_eq!(call(&func, [5, 0, 0]), Ok(5));
 }

@@ -183,9 +183,27 @@ fn races_between_programs_are_reported() {
             kind => panic!("{kind}"),
         }
     };
-    // All store to one byte, equal values or not.
+    // All store one value to one byte: nobody can tell who was last.
+    let equal = load_and_store(None, Some(0));
+    assert!(run_four(&equal, true).is_ok());
+    // Unless one asks for it.
+    let mut memory = Memory::new();
+    let args = [Arg::Ptr(memory.alloc(16))];
+    let grid = [2, 1, 1];
+    let options = Options {
+        report_equal_writes: true,
+        ..Options::default()
+    };
+    let launch = Launch { grid, args: &args };
+    let error = run(&equal, &launch, &mut memory, &options).expect_err("they race");
+    assert!(error.to_string().contains("race"), "{error}");
+    // Different values are a race.
+    let mut b = TileBuilder::new("k", 1);
+    let p = b.param("p", pointer(I32));
+    let pid = b.program_id(0);
+    b.store(p, pid, None);
     assert_eq!(
-        race(&load_and_store(None, Some(0))),
+        race(&finish(b)),
         (Some([1, 0, 0]), true, OtherProgram::One(0), true)
     );
     // Program 1 reads what program 0 wrote.
@@ -264,7 +282,9 @@ fn a_program_orders_its_accesses_by_barriers() {
             b.barrier();
         }
         if writes {
-            b.store(p, x, None);
+            let ones = b.const_bits(255, TileType::scalar(Elem::Num(I8)));
+            let other = b.xor(x, ones);
+            b.store(p, other, None);
         } else {
             b.load(p, None, None);
         }

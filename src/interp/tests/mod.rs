@@ -86,8 +86,8 @@ fn eval_shape(
     let mut memory = Memory::new();
     let mut args = Vec::new();
     let mut xs = Vec::new();
-    for &(scalar, patterns) in inputs {
-        let base = b.param("x", pointer(scalar));
+    for (i, &(scalar, patterns)) in inputs.iter().enumerate() {
+        let base = b.param(&format!("x{i}"), pointer(scalar));
         let pointers = row_major(&mut b, base, shape(extents));
         xs.push(b.load(pointers, None, None));
         args.push(Arg::Ptr(memory.alloc_bytes(&bytes(scalar, patterns))));
@@ -195,7 +195,7 @@ fn types_are_checked_before_anything_runs() {
     let error = launch(&func, &[], &mut Memory::new()).expect_err("iadd takes no f32");
     assert_eq!(
         error.to_string(),
-        "launch, inst1 (iadd): malformed function: operand 1 must be an integer of 8 bits or more, found f32"
+        "launch, inst1 (iadd): malformed function: V09: iadd: operand 1 must be an integer of 8 bits or more, found f32"
     );
 }
 
@@ -211,7 +211,37 @@ fn a_value_without_definition_is_no_panic() {
     let error = launch(&func, &[], &mut Memory::new()).expect_err("v0 is not defined");
     assert_eq!(
         error.to_string(),
-        "program (0, 0, 0), inst1 (iadd): malformed function: v0 is used before it is defined"
+        "launch, inst1 (iadd): malformed function: V11: v0 is not defined on the way here"
+    );
+}
+
+#[test]
+fn malformed_structure_is_an_error_and_not_a_crash() {
+    // An operand that no function has.
+    let mut b = TileBuilder::new("k", 1);
+    let x = b.i32(1, Shape::SCALAR);
+    let y = b.iadd(x, x);
+    let mut func = finish(b);
+    let inst = func.dfg.def_inst(y).expect("an instruction made it");
+    func.dfg.insts[inst].args[0] = Value::from_u32(1000);
+    let error = launch(&func, &[], &mut Memory::new()).expect_err("v1000 does not exist");
+    assert_eq!(
+        error.to_string(),
+        "launch, inst1 (iadd): malformed function: V01: v1000 does not exist"
+    );
+    // A loop whose body is the block that it stands in.
+    let mut b = TileBuilder::new("k", 1);
+    let zero = b.i32(0, Shape::SCALAR);
+    b.for_loop(zero, zero, zero, &[], |_, _, _| Default::default());
+    let mut func = finish(b);
+    let entry = func.entry;
+    let inst = func.order.insts(entry)[1];
+    func.dfg.insts[inst].blocks[0].block = entry;
+    assert_eq!(func.all_blocks(), [entry]);
+    let error = launch(&func, &[], &mut Memory::new()).expect_err("the region holds itself");
+    assert!(
+        error.to_string().contains("malformed function: V0"),
+        "{error}"
     );
 }
 

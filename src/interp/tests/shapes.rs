@@ -105,22 +105,28 @@ fn extents_grow() {
 
 #[test]
 fn layouts_do_not_change_values() {
-    use cranelift_entity::EntityRef;
-    let found = eval(&[(I32, &[5, 6, 7, 8])], |b, xs| {
-        // No op makes a block with a layout from one without: the types are set by hand.
-        let (first, second) = (
-            crate::linear::pool::LayoutId::new(0),
-            crate::linear::pool::LayoutId::new(1),
-        );
-        let plain = block(I32, &[4]);
-        let range = b.arange(3, plain.with_layout(first));
-        let moved = b.convert_layout(range, plain.with_layout(second));
-        let total = b.reduce_one(moved, 0, |b, l, r| b.iadd(l, r));
-        let total = b.splat(total, plain);
-        b.iadd(total, xs[0])
-    });
-    // 3 + 4 + 5 + 6 = 18.
-    assert_eq!(found, [23, 24, 25, 26]);
+    let text = "
+kernel @k(v0 \"out\": ptr<i32>) warps(1) {
+    layout #0 = {reg=[1], lane=[2,0,0,0,0]} : [4]
+    layout #1 = {reg=[2], lane=[1,0,0,0,0]} : [4]
+block0:
+    v1 = arange {start = 3} : i32[4; #0]
+    v2 = convert_layout v1 : i32[4; #1]
+    v3 = reduce v2 {axis = 0} : i32 {
+    block1(v4: i32, v5: i32):
+        v6 = iadd v4, v5 : i32
+        yield v6
+    }
+    store v0, v3
+    return
+}
+";
+    let func = crate::text::parse::parse_tile(text).expect("valid");
+    let mut memory = super::Memory::new();
+    let out = memory.alloc(4);
+    super::launch(&func, &[super::Arg::Ptr(out)], &mut memory).expect("nothing is undefined");
+    // 3 + 4 + 5 + 6.
+    assert_eq!(memory.read(out, 4), Ok(&18i32.to_le_bytes()[..]));
 }
 
 type Hint = fn(&mut TileBuilder, Value, List) -> Value;

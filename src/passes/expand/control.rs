@@ -21,7 +21,8 @@ use super::{Expander, Result, bug};
 /// The form in which a loop carries a tile value.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
-    /// One value, with this many low bits zero.
+    /// One value, with this many low bits zero. Of a block it is the same in every thread, which a pack of one element is
+    /// not: conversions leave it as it is.
     Uniform { zeros: u32 },
     /// Bases, with this many low bits zero each, and fixed constants.
     Parts {
@@ -61,9 +62,6 @@ impl Expander<'_> {
     fn travelling(&mut self, form: &Form, expanded: &Expanded) -> Result<Option<ValueList>> {
         Ok(match (form, expanded) {
             (Form::Uniform { .. }, Expanded::Uniform(value)) => {
-                Some(ValueList::from_slice(&[*value]))
-            }
-            (Form::Uniform { .. }, Expanded::Pack(value)) if self.ty(*value).count == 1 => {
                 Some(ValueList::from_slice(&[*value]))
             }
             (Form::Parts { parts, .. }, Expanded::Parts(found)) if parts.same_structure(found) => {

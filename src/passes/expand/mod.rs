@@ -152,10 +152,10 @@ impl<'a> Expander<'a> {
         func.order.replace(body, Vec::new());
         func.order.replace(prologue, joined);
         func.order.blocks.retain(|&b| b != body);
-        self.state.b.finish().or_else(|errors| {
-            let text: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            bug(text.join("; "))
-        })
+        self.state
+            .b
+            .finish()
+            .or_else(|errors| bug(errors.to_string()))
     }
 
     /// Expands the instructions of a tile block up to its terminator, which is the caller's business

@@ -3,27 +3,16 @@
 use super::{Rewrite, Simplifier};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::TileOp;
-use crate::ir::types::{Elem, Scalar};
-use crate::num::Format;
+use crate::ir::types::Scalar;
 
 /// Exact value of the second operand.
 fn right(s: &Simplifier<'_, '_>, inst: Inst) -> Option<f64> {
     number(s, s.arg(inst, 1))
 }
 
-fn format(elem: Elem) -> Option<Format> {
-    Some(match elem.scalar()? {
-        Scalar::F16 => Format::F16,
-        Scalar::Bf16 => Format::BF16,
-        Scalar::F32 => Format::F32,
-        Scalar::F64 => Format::F64,
-        _ => return None,
-    })
-}
-
 fn number(s: &Simplifier<'_, '_>, value: Value) -> Option<f64> {
     let (bits, elem) = s.known(value)?;
-    format(elem).map(|format| format.to_f64(bits))
+    elem.scalar()?.format().map(|format| format.to_f64(bits))
 }
 
 fn negated(s: &Simplifier<'_, '_>, value: Value) -> Option<Value> {

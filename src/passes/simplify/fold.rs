@@ -8,7 +8,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar};
-use crate::num::{self, Format, Int, bf16, f16};
+use crate::num::{self, Int, bf16, f16};
 
 /// A number as bits, with its element type.
 pub(super) type Number = (u64, Elem);
@@ -94,7 +94,7 @@ fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64>
             };
             let signed = data.op == TileOp::Sitofp;
             let from_type = Int { signed, bits: 64 };
-            let format = format(to)?;
+            let format = to.scalar()?.format()?;
             num::int_to_float(from as u64, from_type, format, num::Rounding::NearestEven)
         }
         _ => return None,
@@ -119,25 +119,15 @@ pub(super) fn compare(pred: IntPred, a: Number, b: Number) -> bool {
     }
 }
 
-fn format(elem: Elem) -> Option<Format> {
-    Some(match elem.scalar()? {
-        Scalar::F16 => Format::F16,
-        Scalar::Bf16 => Format::BF16,
-        Scalar::F32 => Format::F32,
-        Scalar::F64 => Format::F64,
-        Scalar::F8E4M3 => Format::E4M3,
-        Scalar::F8E5M2 => Format::E5M2,
-        Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => return None,
-    })
-}
-
 /// The exact value.
 fn to_f64((bits, elem): Number) -> Option<f64> {
-    format(elem).map(|format| format.to_f64(bits))
+    elem.scalar()?.format().map(|format| format.to_f64(bits))
 }
 
 fn from_f64(x: f64, elem: Elem, rounding: num::Rounding) -> Option<u64> {
-    format(elem).map(|format| format.from_f64(x, rounding, format.overflow()))
+    elem.scalar()?
+        .format()
+        .map(|format| format.from_f64(x, rounding, format.overflow()))
 }
 
 /// A binary operation in each format.

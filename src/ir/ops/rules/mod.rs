@@ -8,6 +8,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::{Opcode, TypeRule};
 use crate::ir::attrs::{Attr, AttrKind, Attrs};
+use crate::ir::entities::Value;
 use crate::ir::level::Level;
 use crate::ir::types::{Elem, Scalar, ValueType};
 
@@ -54,6 +55,14 @@ pub enum TypeError {
         expected: String,
         /// What is there.
         found: String,
+    },
+    /// An operand is no value of the function.
+    #[error("operand {index} is {value}, which this function does not have")]
+    ForeignValue {
+        /// Position of the operand, first is 1.
+        index: usize,
+        /// The value.
+        value: Value,
     },
     /// The result type does not follow from the operands.
     #[error("the result must be {expected}, found {found}")]

@@ -69,10 +69,9 @@ pub(crate) fn result_types(
                     format!("must be at most the rank, {}", from.shape.rank()),
                 ));
             }
-            let shape = from
-                .shape
-                .with_unit_dim(axis)
-                .map_err(|e| bad_operand(operands, 0, e.to_string()))?;
+            let shape = from.shape.with_unit_dim(axis).map_err(|_| {
+                bad_operand(operands, 0, "a block with a dimension to spare".to_owned())
+            })?;
             Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
         }
         // The type with another layout.

@@ -1,0 +1,199 @@
+//! Which target and PTX version an instruction, a target or a version itself needs.
+//!
+//! The data are this module's own, so that the emulator can find mistakes in the compiler's table of instructions. They
+//! were read off `ptxas` 12.8: the least target and version that it takes each form with. Targets below `sm_50` and
+//! versions below 6.0 are not told apart.
+
+/// A target as two digits or more, and a version as major and minor.
+type Since = (u32, (u32, u32));
+
+/// Mnemonics; modifiers of which one must be there, or none at all; what that needs.
+type Row = (&'static [&'static str], &'static [&'static str], Since);
+
+const BF: &[&str] = &["bf16", "bf16x2"];
+const HALF: &[&str] = &["f16", "f16x2"];
+const PAIRS: &[&str] = &["u16x2", "s16x2"];
+const EIGHT: &[&str] = &["e4m3x2", "e5m2x2"];
+const EVICT: &[&str] = &[
+    "L1::evict_normal",
+    "L1::evict_unchanged",
+    "L1::evict_first",
+    "L1::evict_last",
+    "L1::no_allocate",
+];
+const STRONG: &[&str] = &["relaxed", "acquire", "release", "acq_rel"];
+
+const ROWS: &[Row] = &[
+    (&["add", "sub", "mul"], BF, (90, (7, 8))),
+    (
+        &["add", "sub", "mul", "fma", "neg", "abs", "setp", "set"],
+        HALF,
+        (53, (6, 0)),
+    ),
+    (&["setp", "set"], BF, (90, (7, 8))),
+    (&["abs"], HALF, (53, (6, 5))),
+    (&["fma", "neg", "abs"], BF, (80, (7, 0))),
+    (&["fma"], &["relu"], (80, (7, 0))),
+    (&["min", "max"], BF, (80, (7, 0))),
+    (&["min", "max"], HALF, (80, (7, 0))),
+    (&["min", "max"], &["NaN"], (80, (7, 0))),
+    (&["min", "max"], &["xorsign"], (86, (7, 2))),
+    (&["min", "max"], &["relu"], (90, (8, 0))),
+    (&["add", "min", "max"], PAIRS, (90, (8, 0))),
+    (&["tanh"], &[], (75, (7, 0))),
+    (&["tanh", "ex2"], BF, (90, (7, 8))),
+    (&["ex2"], HALF, (75, (7, 0))),
+    (&["redux"], &[], (80, (7, 0))),
+    (&["szext", "bmsk"], &[], (70, (7, 6))),
+    (&["cvt"], &["relu", "tf32"], (80, (7, 0))),
+    (&["cvt"], EIGHT, (89, (7, 8))),
+    (&["cvt"], &["f16x2"], (80, (7, 0))),
+    (&["ld", "st"], EVICT, (70, (7, 4))),
+    (&["ld"], &["L2::64B", "L2::128B", "L2::256B"], (75, (7, 4))),
+    (
+        &["ld", "st", "atom", "red"],
+        &["L2::cache_hint"],
+        (80, (7, 4)),
+    ),
+    (&["ld", "st", "atom", "red"], STRONG, (70, (6, 0))),
+    (
+        &["ld", "st", "atom", "red", "fence"],
+        &["cluster"],
+        (90, (7, 8)),
+    ),
+    (
+        &["createpolicy", "applypriority", "discard"],
+        &[],
+        (80, (7, 4)),
+    ),
+    (
+        &["prefetch"],
+        &["L2::evict_last", "L2::evict_normal"],
+        (80, (7, 4)),
+    ),
+    (&["atom", "red"], &["f64"], (60, (6, 0))),
+    (&["atom", "red"], &["f16x2"], (60, (6, 2))),
+    (&["atom", "red"], &["f16"], (70, (6, 3))),
+    (&["atom", "red"], BF, (90, (7, 8))),
+    (&["atom", "red"], &["v2", "v4", "v8"], (90, (8, 1))),
+    (&["atom"], &["b16"], (70, (6, 3))),
+    (&["match"], &[], (70, (6, 0))),
+    (&["activemask"], &[], (30, (6, 2))),
+    (&["elect"], &[], (90, (8, 0))),
+    (&["nanosleep"], &[], (70, (6, 2))),
+    (&["griddepcontrol"], &[], (90, (7, 8))),
+    (&["fence"], &[], (70, (6, 0))),
+];
+
+/// What an instruction needs; target 0 if any will do.
+pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
+    let has = |any: &[&str]| any.iter().any(|one| modifiers.contains(one));
+    let mut needs = (0, (1, 0));
+    let mut raise = |since: Since| needs = (since.0.max(needs.0), since.1.max(needs.1));
+    for (names, any, since) in ROWS {
+        if names.contains(&name) && (any.is_empty() || has(any)) {
+            raise(*since);
+        }
+    }
+    if name == "cvt" && has(BF) {
+        // The first type is that of the result.
+        let to = modifiers.iter().find(|&&m| super::Type::parse(m).is_some());
+        let to_bf = to.is_some_and(|to| BF.contains(to));
+        let single = modifiers.contains(&"f32");
+        raise(match (single, to_bf) {
+            (true, true) => (80, (7, 0)),
+            (true, false) => (80, (7, 1)),
+            (false, _) => (90, (7, 8)),
+        });
+    }
+    needs
+}
+
+/// Targets and the version that each came with.
+const TARGETS: &[(u32, (u32, u32))] = &[
+    (50, (4, 0)),
+    (52, (4, 1)),
+    (53, (4, 2)),
+    (60, (5, 0)),
+    (61, (5, 0)),
+    (62, (5, 0)),
+    (70, (6, 0)),
+    (72, (6, 1)),
+    (75, (6, 3)),
+    (80, (7, 0)),
+    (86, (7, 1)),
+    (87, (7, 4)),
+    (89, (7, 8)),
+    (90, (7, 8)),
+    (100, (8, 6)),
+    (101, (8, 6)),
+    (103, (8, 8)),
+    (110, (9, 0)),
+    (120, (8, 7)),
+    (121, (8, 8)),
+];
+
+/// The number of a target and the version it came with; none if there is no such target.
+pub(in crate::emu) fn target(name: &str) -> Option<Since> {
+    let number = name.strip_prefix("sm_")?;
+    let number = number.strip_suffix(['a', 'f']).unwrap_or(number);
+    let number: u32 = number.parse().ok()?;
+    TARGETS.iter().find(|row| row.0 == number).copied()
+}
+
+/// The last minor version of each major one, from 1.
+const LAST_MINOR: [u32; 9] = [5, 3, 2, 3, 1, 5, 8, 8, 2];
+
+/// Whether there is such a version of PTX.
+pub(in crate::emu) fn is_version((major, minor): (u32, u32)) -> bool {
+    let last = major
+        .checked_sub(1)
+        .and_then(|i| LAST_MINOR.get(i as usize));
+    last.is_some_and(|&last| minor <= last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_need_what_ptxas_asks_for() {
+        let rows = [
+            ("add.f32", 0, (1, 0)),
+            ("add.bf16", 90, (7, 8)),
+            ("fma.rn.bf16x2", 80, (7, 0)),
+            ("fma.rn.relu.f16", 80, (7, 0)),
+            ("max.NaN.f32", 80, (7, 0)),
+            ("cvt.rn.bf16.f32", 80, (7, 0)),
+            ("cvt.f32.bf16", 80, (7, 1)),
+            ("cvt.rn.bf16.s32", 90, (7, 8)),
+            ("cvt.rn.bf16x2.f32", 80, (7, 0)),
+            ("cvt.rn.f16x2.e4m3x2", 89, (7, 8)),
+            ("redux.sync.add.s32", 80, (7, 0)),
+            ("tanh.approx.bf16", 90, (7, 8)),
+            ("ld.global.L1::evict_last.b32", 70, (7, 4)),
+            ("ld.acquire.cluster.global.u32", 90, (7, 8)),
+            ("atom.add.noftz.bf16", 90, (7, 8)),
+        ];
+        for (opcode, sm, version) in rows {
+            let mut parts = opcode.split('.');
+            let name = parts.next().expect("a name");
+            let modifiers: Vec<&str> = parts.collect();
+            assert_eq!(instruction(name, &modifiers), (sm, version), "{opcode}");
+        }
+    }
+
+    #[test]
+    fn targets_and_versions_are_those_there_are() {
+        assert_eq!(target("sm_90a"), Some((90, (7, 8))));
+        for name in ["sm_81", "sm_", "sm_90b", "compute_80", "sm_999999999999"] {
+            assert_eq!(target(name), None, "{name}");
+        }
+        for version in [(6, 0), (7, 8), (8, 8)] {
+            assert!(is_version(version), "{version:?}");
+        }
+        for version in [(0, 0), (0, 9), (6, 6), (7, 9), (99, 0)] {
+            assert!(!is_version(version), "{version:?}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What a program that builds, compiles and runs kernels names most: `use tilelift::prelude::*`.
+//!
+//! Names that exist more than once (launch arguments and memory of the emulator, the interpreter and the driver) are not
+//! here; they come from [`crate::emu`], [`crate::interp`] and `tilelift::driver`.
+
+pub use crate::compile::{CompileError, CompiledKernel, compile};
+pub use crate::ir::attrs::{Cache, Evict, FloatPred, IntPred, NanRule, make};
+pub use crate::ir::builder::{BuildErrors, TileBuilder};
+pub use crate::ir::dfg::ValueList;
+pub use crate::ir::entities::Value;
+pub use crate::ir::function::TileFunction;
+pub use crate::ir::types::{Elem, Scalar, TileType};
+pub use crate::linear::shape::Shape;
+pub use crate::settings::{Options, Target};
