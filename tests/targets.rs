@@ -456,3 +456,56 @@ fn integers_become_bf16_in_one_instruction_from_sm_90() {
         same_halves(&expected, bf16_is_nan),
     );
 }
+
+#[test]
+fn two_numbers_become_8_bits_in_one_instruction_from_sm_89() {
+    let func = kernel(&[Scalar::F32], Scalar::F8E4M3, |b, x| {
+        b.fptrunc(x[0], Rounding::Nearest, block_of(Elem::Num(Scalar::F8E4M3)))
+    });
+    let numbers = hard_numbers();
+    let expected: Vec<u8> = numbers
+        .iter()
+        .map(|&x| tilelift::num::fp8::e4m3_from_f32(x))
+        .collect();
+    differ(
+        &func,
+        &[
+            buffer(numbers.iter().map(|x| x.to_le_bytes())),
+            HostArg::Output(COUNT),
+        ],
+        &[
+            from_sm(70, &["cvt.rni.f32", "shr"], &["cvt.rn.satfinite"]),
+            from_sm(89, &["cvt.rn.satfinite.e4m3x2.f32"], &["cvt.rni", "selp"]),
+        ],
+        |bytes| {
+            // NaN has two patterns.
+            let same =
+                |(&a, &b): (&u8, &u8)| a == b || (a | b | 0x80) == 0xff && a & b & 0x7f == 0x7f;
+            let wrong = bytes.iter().zip(&expected).position(|pair| !same(pair));
+            wrong.map_or(Ok(()), |i| {
+                Err(format!("[{i}] is {:#x}, not {:#x}", bytes[i], expected[i]))
+            })
+        },
+    );
+}
+
+#[test]
+fn pairs_of_8_bit_numbers_become_f16_in_one_instruction_from_sm_89() {
+    let func = kernel(&[Scalar::F8E5M2], Scalar::F16, |b, x| {
+        b.fpext(x[0], block_of(Elem::F16))
+    });
+    let numbers: Vec<u8> = (0..COUNT as u8).map(|i| i.wrapping_mul(37)).collect();
+    let expected: Vec<u16> = numbers.iter().map(|&x| u16::from(x) << 8).collect();
+    differ(
+        &func,
+        &[
+            buffer(numbers.iter().map(|&x| [x])),
+            HostArg::Output(2 * COUNT),
+        ],
+        &[
+            from_sm(70, &["shl"], &["cvt.rn.f16x2.e5m2x2"]),
+            from_sm(89, &["cvt.rn.f16x2.e5m2x2"], &[]),
+        ],
+        same_halves(&expected, |bits| f16::from_bits(bits).is_nan()),
+    );
+}

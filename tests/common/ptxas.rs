@@ -40,9 +40,14 @@ pub(crate) fn find_for(arch: &str) -> Option<&'static PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
         let named = std::env::var_os("TILELIFT_PTXAS_SM70").map(PathBuf::from);
+        let is_named = named.is_some();
         let candidate = named.unwrap_or_else(|| usual.clone());
         let help = Command::new(&candidate).arg("--help").output();
         let knows = help.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains("sm_70"));
+        assert!(
+            knows || !is_named,
+            "TILELIFT_PTXAS_SM70 names no ptxas that knows sm_70"
+        );
         if !knows {
             eprintln!("skipped: no ptxas that knows sm_70 (set TILELIFT_PTXAS_SM70)");
         }

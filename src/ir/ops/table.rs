@@ -146,7 +146,8 @@ macro_rules! for_each_op {
                 Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Pure;
                 /// The same number in a wider format; exact. NaN stays NaN.
                 Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Pure;
-                /// The number in a narrower format; overflow gives infinity (round to zero: the largest finite number).
+                /// The number in a narrower format; overflow gives infinity (round to zero: the largest finite number), in 8 bits the
+                /// largest number, for infinity too.
                 Fptrunc "fptrunc" fptrunc(x: Value) {round: Rounding} {} [ty] FloatNarrow, Pure;
                 /// The same bits as another type of equal width.
                 Bitcast "bitcast" bitcast(x: Value) {} {} [ty] Bitcast, Pure;
