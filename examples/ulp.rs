@@ -17,7 +17,7 @@ use tilelift::ir::types::Scalar;
 use ulp::Function;
 
 /// Samples of each function for the table.
-const SAMPLES: [usize; 2] = [2_000_000, 20_000];
+const SAMPLES: [usize; 2] = [500_000, 8_000];
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();

@@ -289,8 +289,8 @@ fn functions_are_within_their_bounds() {
     check_function(TileBuilder::tanh, f64::tanh, &both, 1.0);
     check_function(TileBuilder::erf, libm::erf, &both, 1.0);
     check_function(TileBuilder::exp2, f64::exp2, &both, 1.0);
-    type Build = fn(&mut TileBuilder, Value) -> Value;
-    let functions: [(Build, fn(f64) -> f64); 19] = [
+    type Pair = (fn(&mut TileBuilder, Value) -> Value, fn(f64) -> f64);
+    let functions: [Pair; 19] = [
         (TileBuilder::exp_precise, f64::exp),
         (TileBuilder::exp10, |x| 10f64.powf(x)),
         (TileBuilder::expm1, f64::exp_m1),

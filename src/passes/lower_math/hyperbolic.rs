@@ -33,7 +33,9 @@ pub(super) fn tanh(x: X<'_>) -> X<'_> {
         // 1 from 20 on.
         let a = a.min(20.0);
         let Power { power, k, .. } = parts(a + a, None);
-        let sum = power.times_power(k) + 1.0;
+        let shift = i64::from(formula.mantissa_bits());
+        let scale = ((k + formula.bias()) << shift).float();
+        let sum = power.fma(scale, 1.0);
         let rest = formula.number(2.0).over(sum);
         (formula.number(1.0) - rest, 1.0)
     } else {
