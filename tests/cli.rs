@@ -97,6 +97,19 @@ fn ptx_goes_to_standard_output() {
 }
 
 #[test]
+fn a_kernel_that_will_spill_is_compiled_with_a_warning() {
+    let large = KERNEL.replace("[256]", "[65536]");
+    let output = tilelift(&["compile", "-", "-t", "sm_80"], &large);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let message = stderr(&output);
+    assert!(
+        message.starts_with("warning: double needs about ")
+            && message.contains("gets 255; values will spill"),
+        "{message}"
+    );
+}
+
+#[test]
 fn every_stage_can_be_shown() {
     let cases = [
         ("tile", "kernel @double("),

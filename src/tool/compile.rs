@@ -7,10 +7,11 @@ use super::args::CompileArgs;
 use super::input::Kernel;
 use super::metadata;
 use super::{Failure, Result, write_out};
-use crate::compile;
+use crate::compile::{self, CompiledKernel};
 use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
+use crate::settings::Options;
 
 /// Compiles a kernel and writes what was asked for.
 pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
@@ -32,6 +33,9 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         (None, stage) if stage != Stage::Ptx => None,
         _ => Some(compile::compile(func, target, options).map_err(refused)?),
     };
+    if let Some(compiled) = &compiled {
+        warn_of_spills(compiled, options);
+    }
     let text = match (&compiled, stage) {
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,
@@ -42,6 +46,19 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     }
     write_out(args.out.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says on standard error when a thread needs more registers than there are; the kernel is right, but slow.
+fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
+    let most = u32::from(options.max_registers.unwrap_or(*Options::REGISTERS.end()));
+    let needed = kernel.stats.machine.predicted_registers;
+    if needed > most {
+        eprintln!(
+            "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory: \
+             use smaller blocks or more warps",
+            kernel.meta.name
+        );
+    }
 }
 
 /// Whether two paths lead to one place, as far as can be told before anything is written there.
