@@ -27,8 +27,7 @@ pub(super) fn parts<'f>(x: X<'f>, rest: Option<X<'f>>) -> Power<'f> {
     let (k, int) = x.nearest(LOG2_E_HI);
     // Exact.
     let high = (-k).fma(LN_2_HI, x);
-    let less = k * LN_2_LO;
-    let low = rest.map_or(-less, |rest| rest - less);
+    let low = rest.map_or_else(|| -(k * LN_2_LO), |rest| (-k).fma(LN_2_LO, rest));
     let r = high + low;
     let tail = r.polynomial(&EXP).fma(r * r, low);
     let sum = high + tail;

@@ -392,7 +392,8 @@ impl<'f> X<'f> {
             let shift = i64::from(formula.mantissa_bits());
             ((k + formula.bias()) << shift).float()
         };
-        self * power(half) * power(k - half)
+        // The neutral sum keeps contraction from taking the product into another.
+        (self * power(half)).fma(power(k - half), -0.0)
     }
 
     /// The nearest integral number as a float and as an integer; for sizes below 2^21 (f64: 2^50) only.
