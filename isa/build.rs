@@ -30,7 +30,7 @@ macro_rules! thread_ops {
         {$($req:tt)*} {$($opt:tt)*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
         &[$(Op { variant: stringify!($variant), operands: &[$(stringify!($oty)),*] }),*]
     };
-    (both {$($both:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
+    (both {$($both:tt)*} functions {$($function:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
         const THREAD_OPS: &[Op] = thread_ops!(@list $($both)* $($thread)*);
     };
 }

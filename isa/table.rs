@@ -44,6 +44,8 @@ macro_rules! for_each_ptx {
             Sub "sub.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Low half of the product.
             MulLo "mul.lo.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
+            /// High half of the product.
+            MulHi "mul.hi.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Whole product of twice the width.
             MulWide "mul.wide.{u}" (def T, imm U, imm U) sm 0 ptx 6 0, Int;
             /// Low half of the product, plus a third operand.
@@ -60,6 +62,14 @@ macro_rules! for_each_ptx {
             MinPair "min.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
             /// Larger of pairs of 16-bit integers.
             MaxPair "max.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
+            /// Absolute value.
+            Abs "abs.{t}" (def T, use T) sm 0 ptx 6 0, Int;
+            /// Number of set bits.
+            Popc "popc.{u}" (def W, use U) sm 0 ptx 6 0, Int;
+            /// Number of leading zeros.
+            Clz "clz.{u}" (def W, use U) sm 0 ptx 6 0, Int;
+            /// Bits in reverse order.
+            Brev "brev.{t}" (def T, use T) sm 0 ptx 6 0, Int;
             /// Bitwise and.
             And "and.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Bitwise or.
@@ -111,6 +121,12 @@ macro_rules! for_each_ptx {
             Rsqrt "rsqrt.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
             /// Square root; subnormal numbers count as 0.
             Sqrt "sqrt.approx.ftz.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Square root rounded to nearest even.
+            SqrtRn "sqrt.rn.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Sine.
+            Sin "sin.approx.{t}" (def T, use T) sm 0 ptx 6 0, Float;
+            /// Cosine.
+            Cos "cos.approx.{t}" (def T, use T) sm 0 ptx 6 0, Float;
             /// Reciprocal.
             Rcp "rcp.approx.{t}" (def T, use T) sm 0 ptx 6 0, Float;
             /// Reciprocal; subnormal numbers count as 0.
@@ -151,6 +167,11 @@ macro_rules! for_each_ptx {
             CvtRnPair "cvt.rn.{t}.f32" (def T, imm U, imm U) sm 80 ptx 7 0, Convert;
             /// Two f32 to a pair of f16 or bf16, to zero; high half first.
             CvtRzPair "cvt.rz.{t}.f32" (def T, imm U, imm U) sm 80 ptx 7 0, Convert;
+
+            /// Two f32 to a pair of 8-bit floats, to nearest even, saturating; high byte first.
+            CvtRnF8 "cvt.rn.satfinite.{t}.f32" (def T, imm U, imm U) sm 89 ptx 8 1, Convert;
+            /// A pair of 8-bit floats to a pair of f16.
+            CvtF8 "cvt.rn.f16x2.{u}" (def W, use U) sm 89 ptx 8 1, Convert;
 
             /// Halves of a 32-bit register, low first.
             Split32 "mov.b32" (vdef H, use W) sm 0 ptx 6 0, Move;
@@ -246,6 +267,7 @@ macro_rules! for_each_ptx_type {
             B64 "b64" D 64; U64 "u64" D 64; S64 "s64" D 64;
             U16x2 "u16x2" W 32; S16x2 "s16x2" W 32;
             F16 "f16" H 16; F16x2 "f16x2" W 32; Bf16 "bf16" H 16; Bf16x2 "bf16x2" W 32;
+            E4m3x2 "e4m3x2" H 16; E5m2x2 "e5m2x2" H 16;
             F32 "f32" W 32; F64 "f64" D 64;
         }
     };

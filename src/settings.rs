@@ -15,8 +15,12 @@ pub struct Target {
 
 /// Why a target's name is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target `{0}`; known are sm_75, sm_80 and sm_90")]
+#[error("unknown target `{0}`; known are {known}", known = names())]
 pub struct TargetError(pub String);
+
+fn names() -> String {
+    Target::ALL.map(|target| target.to_string()).join(", ")
+}
 
 /// A version of the PTX language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -34,55 +38,76 @@ impl fmt::Display for PtxVersion {
 }
 
 /// What is known of one target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TargetRow {
-    sm: u32,
+    target: Target,
     /// First PTX version that names the target.
     ptx: PtxVersion,
     /// Largest shared memory of a CTA in bytes, with the opt-in.
     shared_limit: u32,
 }
 
-const fn ptx(major: u8, minor: u8) -> PtxVersion {
-    PtxVersion { major, minor }
+const fn row(sm: u32, specific: bool, (major, minor): (u8, u8), shared_kib: u32) -> TargetRow {
+    TargetRow {
+        target: Target { sm, specific },
+        ptx: PtxVersion { major, minor },
+        shared_limit: shared_kib << 10,
+    }
 }
 
-/// Sources: the PTX manual's target history; the CUDA programming guide's table of compute capabilities.
-const TARGETS: &[TargetRow] = &[
-    TargetRow {
-        sm: 75,
-        ptx: ptx(6, 3),
-        shared_limit: 64 << 10,
-    },
-    TargetRow {
-        sm: 80,
-        ptx: ptx(7, 0),
-        shared_limit: 163 << 10,
-    },
-    TargetRow {
-        sm: 90,
-        ptx: ptx(7, 8),
-        shared_limit: 227 << 10,
-    },
+/// In ascending order. Sources: the PTX manual's target history; the CUDA programming guide's table of compute
+/// capabilities.
+const TARGETS: [TargetRow; 9] = [
+    row(70, false, (6, 0), 96),
+    row(75, false, (6, 3), 64),
+    row(80, false, (7, 0), 163),
+    row(86, false, (7, 1), 99),
+    row(89, false, (7, 8), 99),
+    row(90, false, (7, 8), 227),
+    row(90, true, (8, 0), 227),
+    row(100, false, (8, 6), 227),
+    row(120, false, (8, 7), 99),
 ];
 
+const fn plain(sm: u32) -> Target {
+    Target {
+        sm,
+        specific: false,
+    }
+}
+
 impl Target {
+    /// Volta.
+    pub const SM_70: Target = plain(70);
     /// Turing.
-    pub const SM_75: Target = Target {
-        sm: 75,
-        specific: false,
-    };
-    /// Ampere.
-    pub const SM_80: Target = Target {
-        sm: 80,
-        specific: false,
-    };
-    /// Hopper.
-    pub const SM_90: Target = Target {
+    pub const SM_75: Target = plain(75);
+    /// Ampere, data centre.
+    pub const SM_80: Target = plain(80);
+    /// Ampere, consumer.
+    pub const SM_86: Target = plain(86);
+    /// Ada.
+    pub const SM_89: Target = plain(89);
+    /// Hopper, for this and later devices.
+    pub const SM_90: Target = plain(90);
+    /// Hopper alone.
+    pub const SM_90A: Target = Target {
         sm: 90,
-        specific: false,
+        specific: true,
     };
-    /// Every target.
-    pub const ALL: [Target; 3] = [Target::SM_75, Target::SM_80, Target::SM_90];
+    /// Blackwell, data centre.
+    pub const SM_100: Target = plain(100);
+    /// Blackwell, consumer.
+    pub const SM_120: Target = plain(120);
+    /// Every target, in ascending order.
+    pub const ALL: [Target; 9] = {
+        let mut all = [Target::SM_70; 9];
+        let mut i = 0;
+        while i < all.len() {
+            all[i] = TARGETS[i].target;
+            i += 1;
+        }
+        all
+    };
 
     /// The target with this name, as in `sm_80`.
     pub fn parse(name: &str) -> Result<Target, TargetError> {
@@ -90,16 +115,27 @@ impl Target {
         found.ok_or_else(|| TargetError(name.to_owned()))
     }
 
-    /// The best target for a device of compute capability `major`.`minor`; none if it is too old.
-    pub fn for_device(major: u32, minor: u32) -> Option<Target> {
+    /// Whether PTX for the target runs on a device of compute capability `major`.`minor`.
+    pub fn runs_on(self, major: u32, minor: u32) -> bool {
         let capability = 10 * major + minor;
-        Target::ALL.into_iter().rev().find(|t| t.sm <= capability)
+        if self.specific {
+            self.sm == capability
+        } else {
+            self.sm <= capability
+        }
+    }
+
+    /// The best target for a device of compute capability `major`.`minor`; none if it is too old. Of two that differ
+    /// in `a` alone it is the one without, whose PTX is as good and runs on later devices too.
+    pub fn for_device(major: u32, minor: u32) -> Option<Target> {
+        let fits = |t: &Target| t.runs_on(major, minor) && !t.specific;
+        Target::ALL.into_iter().rev().find(fits)
     }
 
     fn row(self) -> &'static TargetRow {
         TARGETS
             .iter()
-            .find(|row| row.sm == self.sm)
+            .find(|row| row.target == self)
             .unwrap_or(&TARGETS[0])
     }
 
@@ -111,6 +147,11 @@ impl Target {
     /// Largest shared memory of a CTA in bytes.
     pub fn shared_limit(self) -> u32 {
         self.row().shared_limit
+    }
+
+    /// Whether `cvt` knows the 8-bit floating-point formats.
+    pub fn converts_f8(self) -> bool {
+        self.sm >= 89
     }
 }
 
@@ -218,8 +259,17 @@ mod tests {
         for target in Target::ALL {
             assert_eq!(Target::parse(&target.to_string()), Ok(target));
         }
-        assert!(Target::parse("sm_81").is_err());
-        assert_eq!(Target::for_device(8, 9), Some(Target::SM_80));
+        let error = Target::parse("sm_81").expect_err("no such target");
+        assert!(
+            error
+                .to_string()
+                .contains("sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100")
+        );
+        assert!(Target::ALL.is_sorted());
+        assert_eq!(Target::for_device(8, 7), Some(Target::SM_86));
+        assert_eq!(Target::for_device(9, 0), Some(Target::SM_90));
+        assert_eq!(Target::for_device(10, 3), Some(Target::SM_100));
+        assert!(Target::SM_90A.runs_on(9, 0) && !Target::SM_90A.runs_on(10, 0));
         assert_eq!(Target::for_device(6, 1), None);
     }
 }

@@ -31,7 +31,7 @@ impl Gpu {
             let context = Context::new(&device)?;
             let stream = Stream::new(&context)?;
             let all = Target::ALL.into_iter();
-            let targets = all.filter(|t| t.sm <= 10 * capability.major + capability.minor);
+            let targets = all.filter(|t| t.runs_on(capability.major, capability.minor));
             Ok((context, stream, targets.collect()))
         };
         let device = open();

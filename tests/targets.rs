@@ -86,22 +86,30 @@ fn opcodes(ptx: &str) -> BTreeSet<&str> {
     words.collect()
 }
 
-/// What the instructions for a target must and must not be; each name stands for all that begin with it.
+/// What the instructions for the targets from `sm` on, up to the next entry, must and must not be; each name stands for
+/// all that begin with it.
 struct Expect {
-    target: Target,
+    sm: u32,
     has: &'static [&'static str],
     lacks: &'static [&'static str],
+}
+
+const fn from_sm(sm: u32, has: &'static [&'static str], lacks: &'static [&'static str]) -> Expect {
+    Expect { sm, has, lacks }
 }
 
 /// Compiles for every target, looks at the instructions, assembles, runs, and gives the output to `check`.
 fn differ(
     func: &TileFunction,
     args: &[HostArg],
-    expects: [Expect; 3],
+    expects: &[Expect],
     check: impl Fn(&[u8]) -> Result<(), String>,
 ) {
-    let mut seen = BTreeSet::new();
-    for Expect { target, has, lacks } in expects {
+    let mut fired = BTreeSet::new();
+    for target in Target::ALL {
+        let expect = expects.iter().rfind(|expect| expect.sm <= target.sm);
+        let Expect { sm, has, lacks } = expect.expect("the first entry is for all targets");
+        fired.insert(sm);
         let kernel = compile(func, target, &Options::DEFAULT).expect("the kernel compiles");
         let ptx = &kernel.ptx;
         let opcodes = opcodes(ptx);
@@ -123,33 +131,8 @@ fn differ(
         if let Err(problem) = check(out.bytes()) {
             panic!("{target}: {problem}\n{ptx}");
         }
-        seen.insert(target);
     }
-    assert_eq!(seen.len(), Target::ALL.len(), "a target is missing");
-}
-
-const fn sm_75(has: &'static [&'static str], lacks: &'static [&'static str]) -> Expect {
-    Expect {
-        target: Target::SM_75,
-        has,
-        lacks,
-    }
-}
-
-const fn sm_80(has: &'static [&'static str], lacks: &'static [&'static str]) -> Expect {
-    Expect {
-        target: Target::SM_80,
-        has,
-        lacks,
-    }
-}
-
-const fn sm_90(has: &'static [&'static str], lacks: &'static [&'static str]) -> Expect {
-    Expect {
-        target: Target::SM_90,
-        has,
-        lacks,
-    }
+    assert_eq!(fired.len(), expects.len(), "an entry is for no target");
 }
 
 /// Compares 16-bit floats; any NaN equals any other.
@@ -260,10 +243,10 @@ fn a_warp_sums_integers_in_one_instruction_from_sm_80() {
             buffer(numbers.iter().map(|x| x.to_le_bytes())),
             HostArg::Output(4),
         ],
-        [
-            sm_75(&["shfl.sync.bfly"], &["redux"]),
-            sm_80(&["redux.sync.add.s32"], &["shfl"]),
-            sm_90(&["redux.sync.add.s32"], &["shfl"]),
+        &[
+            from_sm(70, &["shfl.sync.bfly"], &["redux"]),
+            from_sm(80, &["redux.sync.add.s32"], &["shfl"]),
+            from_sm(90, &["redux.sync.add.s32"], &["shfl"]),
         ],
         |bytes| {
             let expected = expected.to_le_bytes();
@@ -290,10 +273,10 @@ fn two_numbers_become_f16_in_one_instruction_from_sm_80() {
             buffer(numbers.iter().map(|x| x.to_le_bytes())),
             HostArg::Output(2 * COUNT),
         ],
-        [
-            sm_75(&["cvt.rn.f16.f32"], &["cvt.rn.f16x2"]),
-            sm_80(&["cvt.rn.f16x2.f32"], &["cvt.rn.f16.f32"]),
-            sm_90(&["cvt.rn.f16x2.f32"], &["cvt.rn.f16.f32"]),
+        &[
+            from_sm(70, &["cvt.rn.f16.f32"], &["cvt.rn.f16x2"]),
+            from_sm(80, &["cvt.rn.f16x2.f32"], &["cvt.rn.f16.f32"]),
+            from_sm(90, &["cvt.rn.f16x2.f32"], &["cvt.rn.f16.f32"]),
         ],
         same_halves(&expected, |bits| f16::from_bits(bits).is_nan()),
     );
@@ -315,10 +298,10 @@ fn sm_75_rounds_to_bf16_on_bits() {
             buffer(numbers.iter().map(|x| x.to_le_bytes())),
             HostArg::Output(2 * COUNT),
         ],
-        [
-            sm_75(&["add.s32", "shr"], &["cvt.rn"]),
-            sm_80(&["cvt.rn.bf16x2.f32"], &["shr", "add.s32"]),
-            sm_90(&["cvt.rn.bf16x2.f32"], &["shr", "add.s32"]),
+        &[
+            from_sm(70, &["add.s32", "shr"], &["cvt.rn"]),
+            from_sm(80, &["cvt.rn.bf16x2.f32"], &["shr", "add.s32"]),
+            from_sm(90, &["cvt.rn.bf16x2.f32"], &["shr", "add.s32"]),
         ],
         same_halves(&expected, bf16_is_nan),
     );
@@ -336,13 +319,14 @@ fn bf16_sums_are_native_from_sm_90_and_fused_from_sm_80() {
     differ(
         &func,
         &[bf16_buffer(&x), bf16_buffer(&y), HostArg::Output(2 * COUNT)],
-        [
-            sm_75(&["add.rn.f32"], &["add.rn.bf16", "add.bf16", "fma"]),
-            sm_80(
+        &[
+            from_sm(70, &["add.rn.f32"], &["add.rn.bf16", "add.bf16", "fma"]),
+            from_sm(
+                80,
                 &["fma.rn.bf16x2"],
                 &["add.rn.bf16", "add.bf16", "add.rn.f32"],
             ),
-            sm_90(&["add.rn.bf16x2"], &["fma", "add.rn.f32"]),
+            from_sm(90, &["add.rn.bf16x2"], &["fma", "add.rn.f32"]),
         ],
         same_halves(&expected, bf16_is_nan),
     );
@@ -366,10 +350,10 @@ fn sm_75_multiplies_and_adds_bf16_with_one_rounding() {
             bf16_buffer(&z),
             HostArg::Output(2 * COUNT),
         ],
-        [
-            sm_75(&["cvt.f64.f32"], &["fma.rn.bf16"]),
-            sm_80(&["fma.rn.bf16x2"], &["cvt"]),
-            sm_90(&["fma.rn.bf16x2"], &["cvt"]),
+        &[
+            from_sm(70, &["cvt.f64.f32"], &["fma.rn.bf16"]),
+            from_sm(80, &["fma.rn.bf16x2"], &["cvt"]),
+            from_sm(90, &["fma.rn.bf16x2"], &["cvt"]),
         ],
         same_halves(&expected, bf16_is_nan),
     );
@@ -400,10 +384,10 @@ fn the_larger_number_or_nan_is_one_instruction_from_sm_80() {
             buffer(y.iter().map(|x| x.to_le_bytes())),
             HostArg::Output(4 * COUNT),
         ],
-        [
-            sm_75(&["max.f32", "setp.nan.f32", "selp"], &["max.NaN"]),
-            sm_80(&["max.NaN.f32"], &["setp", "selp"]),
-            sm_90(&["max.NaN.f32"], &["setp", "selp"]),
+        &[
+            from_sm(70, &["max.f32", "setp.nan.f32", "selp"], &["max.NaN"]),
+            from_sm(80, &["max.NaN.f32"], &["setp", "selp"]),
+            from_sm(90, &["max.NaN.f32"], &["setp", "selp"]),
         ],
         |bytes| {
             for (i, (found, &expected)) in bytes.chunks(4).zip(&expected).enumerate() {
@@ -432,10 +416,10 @@ fn pairs_of_16_bit_integers_add_in_one_instruction_from_sm_90() {
             buffer(numbers(-20_011).map(i16::to_le_bytes)),
             HostArg::Output(2 * COUNT),
         ],
-        [
-            sm_75(&["add.s16"], &["add.s16x2"]),
-            sm_80(&["add.s16"], &["add.s16x2"]),
-            sm_90(&["add.s16x2"], &[]),
+        &[
+            from_sm(70, &["add.s16"], &["add.s16x2"]),
+            from_sm(80, &["add.s16"], &["add.s16x2"]),
+            from_sm(90, &["add.s16x2"], &[]),
         ],
         |bytes| (bytes == expected).then_some(()).ok_or("wrong sums".into()),
     );
@@ -464,11 +448,64 @@ fn integers_become_bf16_in_one_instruction_from_sm_90() {
             buffer(numbers.iter().map(|x| x.to_le_bytes())),
             HostArg::Output(2 * COUNT),
         ],
-        [
-            sm_75(&["cvt.rn.f64.s32"], &["cvt.rn.bf16"]),
-            sm_80(&["cvt.rn.bf16x2.f32"], &["cvt.rn.bf16.s32"]),
-            sm_90(&["cvt.rn.bf16.s32"], &["cvt.rn.bf16x2.f32"]),
+        &[
+            from_sm(70, &["cvt.rn.f64.s32"], &["cvt.rn.bf16"]),
+            from_sm(80, &["cvt.rn.bf16x2.f32"], &["cvt.rn.bf16.s32"]),
+            from_sm(90, &["cvt.rn.bf16.s32"], &["cvt.rn.bf16x2.f32"]),
         ],
         same_halves(&expected, bf16_is_nan),
+    );
+}
+
+#[test]
+fn two_numbers_become_8_bits_in_one_instruction_from_sm_89() {
+    let func = kernel(&[Scalar::F32], Scalar::F8E4M3, |b, x| {
+        b.fptrunc(x[0], Rounding::Nearest, block_of(Elem::Num(Scalar::F8E4M3)))
+    });
+    let numbers = hard_numbers();
+    let expected: Vec<u8> = numbers
+        .iter()
+        .map(|&x| tilelift::num::fp8::e4m3_from_f32(x))
+        .collect();
+    differ(
+        &func,
+        &[
+            buffer(numbers.iter().map(|x| x.to_le_bytes())),
+            HostArg::Output(COUNT),
+        ],
+        &[
+            from_sm(70, &["cvt.rni.f32", "shr"], &["cvt.rn.satfinite"]),
+            from_sm(89, &["cvt.rn.satfinite.e4m3x2.f32"], &["cvt.rni", "selp"]),
+        ],
+        |bytes| {
+            // NaN has two patterns.
+            let same =
+                |(&a, &b): (&u8, &u8)| a == b || (a | b | 0x80) == 0xff && a & b & 0x7f == 0x7f;
+            let wrong = bytes.iter().zip(&expected).position(|pair| !same(pair));
+            wrong.map_or(Ok(()), |i| {
+                Err(format!("[{i}] is {:#x}, not {:#x}", bytes[i], expected[i]))
+            })
+        },
+    );
+}
+
+#[test]
+fn pairs_of_8_bit_numbers_become_f16_in_one_instruction_from_sm_89() {
+    let func = kernel(&[Scalar::F8E5M2], Scalar::F16, |b, x| {
+        b.fpext(x[0], block_of(Elem::F16))
+    });
+    let numbers: Vec<u8> = (0..COUNT as u8).map(|i| i.wrapping_mul(37)).collect();
+    let expected: Vec<u16> = numbers.iter().map(|&x| u16::from(x) << 8).collect();
+    differ(
+        &func,
+        &[
+            buffer(numbers.iter().map(|&x| [x])),
+            HostArg::Output(2 * COUNT),
+        ],
+        &[
+            from_sm(70, &["shl"], &["cvt.rn.f16x2.e5m2x2"]),
+            from_sm(89, &["cvt.rn.f16x2.e5m2x2"], &[]),
+        ],
+        same_halves(&expected, |bits| f16::from_bits(bits).is_nan()),
     );
 }

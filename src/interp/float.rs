@@ -6,7 +6,6 @@
 
 use std::cmp::Ordering;
 
-use super::erf::erf;
 use super::int;
 use crate::ir::attrs::{self, FloatPred, NanRule};
 use crate::ir::types::Scalar;
@@ -67,13 +66,13 @@ where
                 f32::from_bits(b as u32),
             )),
             Scalar::F64 => (self.f64)(f64::from_bits(a), f64::from_bits(b)).to_bits(),
-            Scalar::F8E4M3
-            | Scalar::F8E5M2
-            | Scalar::I1
-            | Scalar::I8
-            | Scalar::I16
-            | Scalar::I32
-            | Scalar::I64 => no_float(s),
+            // Both are exact in f64, whose result has more than twice as many bits and two.
+            Scalar::F8E4M3 | Scalar::F8E5M2 => {
+                let format = format(s);
+                let result = (self.f64)(format.to_f64(a), format.to_f64(b));
+                format.from_f64(result, Rounding::NearestEven, format.overflow())
+            }
+            Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => no_float(s),
         }
     }
 }
@@ -173,13 +172,13 @@ pub(super) fn fma(s: Scalar, a: u64, b: u64, c: u64) -> u64 {
             let [a, b, c] = [a, b, c].map(f64::from_bits);
             num::canonical64(a.mul_add(b, c)).to_bits()
         }
-        Scalar::F8E4M3
-        | Scalar::F8E5M2
-        | Scalar::I1
-        | Scalar::I8
-        | Scalar::I16
-        | Scalar::I32
-        | Scalar::I64 => no_float(s),
+        // Product and sum are exact in f64.
+        Scalar::F8E4M3 | Scalar::F8E5M2 => {
+            let format = format(s);
+            let [a, b, c] = [a, b, c].map(|x| format.to_f64(x));
+            format.from_f64(a * b + c, Rounding::NearestEven, format.overflow())
+        }
+        Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => no_float(s),
     }
 }
 
@@ -191,6 +190,11 @@ pub(super) fn neg(s: Scalar, x: u64) -> u64 {
 /// Clears the sign of any pattern.
 pub(super) fn abs(s: Scalar, x: u64) -> u64 {
     x & !(1 << (s.bits() - 1))
+}
+
+/// The magnitude of `a` with the sign of `b`, of any patterns.
+pub(super) fn copysign(s: Scalar, a: u64, b: u64) -> u64 {
+    abs(s, a) | (b & (1 << (s.bits() - 1)))
 }
 
 /// Whether `a` and `b` compare as the predicate says.
@@ -223,9 +227,39 @@ fn via_f64(x: f32, f: impl Fn(f64) -> f64) -> f32 {
     num::canonical(f(f64::from(x)) as f32)
 }
 
-/// A function of f32 as a function of bits.
-pub(super) fn f32_function(f: impl Fn(f32) -> f32) -> impl Fn(Scalar, u64) -> u64 {
-    move |_, x| single(f(f32::from_bits(x as u32)))
+/// A function given for f32 and for f64 as a function of bits.
+pub(super) fn function(
+    single_form: impl Fn(f32) -> f32,
+    double_form: impl Fn(f64) -> f64,
+) -> impl Fn(Scalar, u64) -> u64 {
+    move |s, x| match s {
+        Scalar::F64 => num::canonical64(double_form(f64::from_bits(x))).to_bits(),
+        _ => single(single_form(f32::from_bits(x as u32))),
+    }
+}
+
+/// A function of f64 for both formats.
+pub(super) fn accurate(f: impl Fn(f64) -> f64) -> impl Fn(Scalar, u64) -> u64 {
+    move |s, x| match s {
+        Scalar::F64 => num::canonical64(f(f64::from_bits(x))).to_bits(),
+        _ => single(via_f64(f32::from_bits(x as u32), &f)),
+    }
+}
+
+/// The same for two operands.
+pub(super) fn accurate2(f: impl Fn(f64, f64) -> f64) -> impl Fn(Scalar, u64, u64) -> u64 {
+    move |s, x, y| match s {
+        Scalar::F64 => num::canonical64(f(f64::from_bits(x), f64::from_bits(y))).to_bits(),
+        _ => {
+            let y = f64::from(f32::from_bits(y as u32));
+            single(via_f64(f32::from_bits(x as u32), |x| f(x, y)))
+        }
+    }
+}
+
+/// Inverse hyperbolic cosine; `libm`'s gives numbers where there are none.
+pub(super) fn acosh(x: f64) -> f64 {
+    if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }
 
 /// 2 to the power x; what is subnormal counts as 0.
@@ -238,14 +272,6 @@ pub(super) fn exp(x: f32) -> f32 {
     exp2(num::mul(x, std::f32::consts::LOG2_E, Rounding::NearestEven))
 }
 
-pub(super) fn log(x: f32) -> f32 {
-    via_f64(x, f64::ln)
-}
-
-pub(super) fn log2(x: f32) -> f32 {
-    via_f64(x, f64::log2)
-}
-
 /// Subnormal arguments count as 0, with their sign.
 pub(super) fn rsqrt(x: f32) -> f32 {
     via_f64(num::ftz(x), |x| 1.0 / x.sqrt())
@@ -254,15 +280,6 @@ pub(super) fn rsqrt(x: f32) -> f32 {
 /// Subnormal arguments count as 0, with their sign.
 pub(super) fn sqrt(x: f32) -> f32 {
     via_f64(num::ftz(x), f64::sqrt)
-}
-
-pub(super) fn tanh(x: f32) -> f32 {
-    via_f64(x, f64::tanh)
-}
-
-/// The error function, see [`erf`](super::erf).
-pub(super) fn erf32(x: f32) -> f32 {
-    via_f64(x, erf)
 }
 
 pub(super) fn rcp(x: f32) -> f32 {
@@ -288,7 +305,8 @@ pub(super) fn convert(rounding: attrs::Rounding, from: Scalar, to: Scalar, x: u6
         attrs::Rounding::Nearest => Rounding::NearestEven,
         attrs::Rounding::Zero => Rounding::Zero,
     };
-    format(to).from_f64(to_f64(from, x), rounding, Overflow::Ieee)
+    let to = format(to);
+    to.from_f64(to_f64(from, x), rounding, to.overflow())
 }
 
 /// From an integer, signed or not.

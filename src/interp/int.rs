@@ -99,6 +99,30 @@ pub(super) fn ushr(bits: u32, a: u64, b: u64) -> u64 {
     if b < u64::from(bits) { a >> b } else { 0 }
 }
 
+pub(super) fn smulhi(bits: u32, a: u64, b: u64) -> u64 {
+    ((i128::from(signed(bits, a)) * i128::from(signed(bits, b))) >> bits) as u64
+}
+
+pub(super) fn umulhi(bits: u32, a: u64, b: u64) -> u64 {
+    ((u128::from(a) * u128::from(b)) >> bits) as u64
+}
+
+pub(super) fn abs(bits: u32, x: u64) -> u64 {
+    signed(bits, x).wrapping_abs() as u64
+}
+
+pub(super) fn popc(_: u32, x: u64) -> u64 {
+    u64::from(x.count_ones())
+}
+
+pub(super) fn clz(bits: u32, x: u64) -> u64 {
+    u64::from(x.leading_zeros() + bits - 64)
+}
+
+pub(super) fn brev(bits: u32, x: u64) -> u64 {
+    x.reverse_bits() >> (64 - bits)
+}
+
 /// Whether `a` and `b` compare as the predicate says.
 pub(super) fn compare(pred: IntPred, bits: u32, a: u64, b: u64) -> bool {
     let unsigned = a.cmp(&b);

@@ -22,7 +22,6 @@
 //!
 //! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 
-mod erf;
 mod error;
 mod exec;
 mod float;

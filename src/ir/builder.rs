@@ -274,8 +274,8 @@ macro_rules! builder_method {
 }
 
 macro_rules! define_builders {
-    (both {$($both:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
-        builder_methods! { TileOp, Tile; $($both)* $($tile)* }
+    (both {$($both:tt)*} functions {$($function:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
+        builder_methods! { TileOp, Tile; $($both)* $($function)* $($tile)* }
         builder_methods! { ThreadOp, Thread; $($both)* $($thread)* }
     };
 }

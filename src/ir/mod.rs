@@ -21,7 +21,8 @@
 //! or relative to it, and may take subnormal arguments and results for zero where they say so. A NaN result
 //! may have any sign and payload; the interpreter gives the canonical one of the target (all fraction bits set).
 //! `fmin` and `fmax` order -0 below +0, and ignore one NaN or propagate it as their attribute says.
-//! `fneg`, `fabs` and `select` are not arithmetic: they keep a NaN's payload.
+//! `fneg`, `fabs`, `copysign` and `select` are not arithmetic: they keep a NaN's payload. Results of the 8-bit formats
+//! saturate: what is too large, and infinity, becomes the largest number.
 //!
 //! **Contraction**: unless it is switched off, one pass turns a product used only by a sum into `fma`. Before
 //! that pass nothing is fused and after it nothing else is, on any level and any target.
@@ -29,8 +30,8 @@
 //! # Conversions
 //! `fptosi` and `fptoui` round to zero and saturate; NaN gives 0, or where operand or result has 64 bits the number
 //! whose top bit alone is set. Results of 8 and 16 bits saturate from the one of 32 bits, so that NaN in f64 gives their
-//! end of the range. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. `itrunc`
-//! keeps low bits.
+//! end of the range. `sitofp`, `uitofp` and `fptrunc` round to nearest even, `fptrunc` to zero if it says so. To
+//! 8-bit floats conversions saturate in both directions. `itrunc` keeps low bits.
 //!
 //! # Memory
 //! Memory is bytes, little-endian; a truth value is a byte, 0 or 1 when stored and non-zero for true when loaded.

@@ -1,6 +1,6 @@
 //! Conversions between integers and floats by the rules of PTX's `cvt`.
 
-use super::{Format, Overflow, Rounding};
+use super::{Format, Rounding};
 
 /// An integer type: signedness and width in bits (8, 16, 32 or 64).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,8 @@ pub fn float_to_saturated(x: f64, to: Int, from_f64: bool) -> u64 {
     result.clamp(to.min(), to.max()) as u64
 }
 
-/// An integer of type `from`, in the low bits of `raw`, rounded to a float format.
+/// An integer of type `from`, in the low bits of `raw`, rounded to a float format; what is too large for 8 bits
+/// becomes the largest number.
 pub fn int_to_float(raw: u64, from: Int, to: Format, rounding: Rounding) -> u64 {
     let value = from.value(raw);
     to.round(
@@ -83,6 +84,6 @@ pub fn int_to_float(raw: u64, from: Int, to: Format, rounding: Rounding) -> u64 
         value.unsigned_abs() as u64,
         0,
         rounding,
-        Overflow::Ieee,
+        to.overflow(),
     )
 }

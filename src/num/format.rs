@@ -59,6 +59,15 @@ impl Format {
         nan: 0x7f,
     };
 
+    /// What the IR makes of results too large for the format: those of 8 bits saturate, the others have infinity.
+    pub fn overflow(&self) -> Overflow {
+        if self.sign_bit() < 8 {
+            Overflow::Finite
+        } else {
+            Overflow::Ieee
+        }
+    }
+
     const fn sign_bit(&self) -> u32 {
         self.exponent_bits + self.mantissa_bits
     }

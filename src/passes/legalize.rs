@@ -9,7 +9,9 @@
 //! | f32 to and from bf16 | sm_75 | on bits, nearest even by hand |
 //! | integers and f64 to and from bf16, bf16 `fcmp`, `floor`.. | below sm_90 | through f32 |
 //! | f16 `fmin`, `fmax` | sm_75 | through f32, exact |
-//! | f8 to and from other floats | everywhere | through f16 and f32: see `eight` |
+//! | f8 to and from other numbers | everywhere | through f16 and f32; those below sm_89, and f32 to f8 towards zero, on bits: see `eight` |
+//! | f8 arithmetic, `fcmp` | everywhere | through f32, `fma` through f64 |
+//! | f16 and bf16 `fdiv_rn` | everywhere | through f32 |
 //! | `fmin`, `fmax` that propagate NaN | f64 everywhere, f32 on sm_75 | with a test for NaN |
 //!
 //! What a rewrite emits is legalized in turn, to a depth of at most `MAX_DEPTH`; the chains above end well before. Sources:
@@ -109,8 +111,27 @@ impl Legalizer<'_, '_> {
         let (from, sm) = (self.ty(arg).elem, self.target.sm);
         let to = self.ty(*data.results.first()?).elem;
         let bf16 = from == Elem::BF16 || to == Elem::BF16;
+        let eight = from.is_float() && from.bits() == 8;
         match op {
-            TileOp::Fadd | TileOp::Fsub | TileOp::Fmul if bf16 && sm < 80 => self.through_f32(inst),
+            TileOp::Fadd | TileOp::Fsub | TileOp::Fmul | TileOp::FdivRn if eight => {
+                self.through(inst, Elem::F32)
+            }
+            TileOp::Fmin | TileOp::Fmax | TileOp::Fcmp if eight => self.through(inst, Elem::F32),
+            // Sums of products of these are exact in f64.
+            TileOp::Fma if eight => self.through(inst, Elem::F64),
+            TileOp::FdivRn if from.bits() == 16 => self.through(inst, Elem::F32),
+            TileOp::Fptosi | TileOp::Fptoui if eight => {
+                let single = self.cast(TileOp::Fpext, arg, Elem::F32);
+                Some(self.cast(op, single, to))
+            }
+            // Integers that f32 rounds are far above the largest 8-bit number.
+            TileOp::Sitofp | TileOp::Uitofp if to.bits() == 8 => {
+                let single = self.cast(op, arg, Elem::F32);
+                Some(self.cast(TileOp::Fptrunc, single, to))
+            }
+            TileOp::Fadd | TileOp::Fsub | TileOp::Fmul if bf16 && sm < 80 => {
+                self.through(inst, Elem::F32)
+            }
             TileOp::Fadd | TileOp::Fsub | TileOp::Fmul if bf16 && sm < 90 => self.as_fma(inst),
             TileOp::Fma if bf16 && sm < 80 => Some(self.fma_of_bf16(inst)),
             TileOp::Fneg if bf16 && sm < 80 => Some(self.on_bits(inst, TileOp::Xor, 0x8000)),
@@ -119,16 +140,16 @@ impl Legalizer<'_, '_> {
                 let narrow = matches!(from, Elem::F16 | Elem::BF16);
                 let propagates = data.nan() == Some(&NanRule::Propagate);
                 if narrow && sm < 80 {
-                    self.through_f32(inst)
+                    self.through(inst, Elem::F32)
                 } else if propagates && (from == Elem::F64 || sm < 80) {
                     Some(self.propagate_nan(inst))
                 } else {
                     None
                 }
             }
-            TileOp::Fpext if from.bits() == 8 => Some(self.wider_from_f8(arg, to)),
-            TileOp::Fptrunc if to.bits() == 8 => Some(self.f8_from_wider(inst)),
-            TileOp::Fcmp if bf16 && sm < 90 => self.through_f32(inst),
+            TileOp::Fpext if from.bits() == 8 => self.wider_from_f8(arg, to),
+            TileOp::Fptrunc if to.bits() == 8 => self.f8_from_wider(inst),
+            TileOp::Fcmp if bf16 && sm < 90 => self.through(inst, Elem::F32),
             TileOp::Fptrunc if to == Elem::BF16 && from == Elem::F64 && sm < 90 => {
                 Some(self.bf16_from_f64(inst))
             }
@@ -149,19 +170,20 @@ impl Legalizer<'_, '_> {
         }
     }
 
-    /// The same op on operands widened to f32, its result narrowed; comparisons need no narrowing.
-    fn through_f32(&mut self, inst: Inst) -> Option<Value> {
+    /// The same op on wider operands, its result narrowed; comparisons need no narrowing. f32 has more than twice the
+    /// bits of the narrower formats and two, so rounding twice is harmless.
+    fn through(&mut self, inst: Inst, via: Elem) -> Option<Value> {
         let data = self.edit.func.dfg.insts[inst].clone();
         let wide: Vec<Value> = data
             .args
             .iter()
-            .map(|&arg| self.cast(TileOp::Fpext, arg, Elem::F32))
+            .map(|&arg| self.cast(TileOp::Fpext, arg, via))
             .collect();
         let ty = self.ty(data.results[0]);
         if data.op == TileOp::Fcmp {
             return Some(self.emit(data.op, &wide, data.attrs(), ty));
         }
-        let result = self.emit(data.op, &wide, data.attrs(), ty.with_elem(Elem::F32));
+        let result = self.emit(data.op, &wide, data.attrs(), ty.with_elem(via));
         Some(self.cast(TileOp::Fptrunc, result, ty.elem))
     }
 

@@ -1,4 +1,7 @@
 //! Assembles PTX with `ptxas`, wherever one can be found: named by `TILELIFT_PTXAS`, or on the path.
+//!
+//! The assembler of CUDA 13 has forgotten sm_70. Where `TILELIFT_PTXAS_SM70` names an older one, that assembles for
+//! sm_70; else, if the only one does not know the target, it is skipped with a word on stderr.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -28,6 +31,31 @@ pub(crate) fn find() -> Option<&'static PathBuf> {
     found.as_ref()
 }
 
+/// The assembler for an architecture, if there is one.
+pub(crate) fn find_for(arch: &str) -> Option<&'static PathBuf> {
+    let usual = find()?;
+    if arch != "sm_70" {
+        return Some(usual);
+    }
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| {
+        let named = std::env::var_os("TILELIFT_PTXAS_SM70").map(PathBuf::from);
+        let is_named = named.is_some();
+        let candidate = named.unwrap_or_else(|| usual.clone());
+        let help = Command::new(&candidate).arg("--help").output();
+        let knows = help.is_ok_and(|o| String::from_utf8_lossy(&o.stdout).contains("sm_70"));
+        assert!(
+            knows || !is_named,
+            "TILELIFT_PTXAS_SM70 names no ptxas that knows sm_70"
+        );
+        if !knows {
+            eprintln!("skipped: no ptxas that knows sm_70 (set TILELIFT_PTXAS_SM70)");
+        }
+        knows.then_some(candidate)
+    });
+    found.as_ref()
+}
+
 /// What the assembler reports of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
@@ -51,7 +79,7 @@ pub(crate) fn assemble(ptx: &str, arch: &str) -> Option<Report> {
 /// Likewise.
 pub(crate) fn assemble_with(ptx: &str, arch: &str, options: &[&str]) -> Option<Report> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    let assembler = find()?;
+    let assembler = find_for(arch)?;
     let id = NEXT.fetch_add(1, Ordering::Relaxed);
     let file = std::env::temp_dir().join(format!("tilelift-{}-{id}.ptx", std::process::id()));
     std::fs::write(&file, ptx).expect("the temporary directory can be written");

@@ -14,7 +14,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{TileOp, tile_functions};
 use crate::ir::types::{Elem, TileType};
 
 /// What is known of the single result of an instruction without regions.
@@ -95,16 +95,24 @@ pub(super) fn transfer(
         | TileOp::Fmin
         | TileOp::Fmax
         | TileOp::Fcmp
-        | TileOp::Exp
+        | tile_functions!()
         | TileOp::Exp2
-        | TileOp::Log
         | TileOp::Rsqrt
         | TileOp::Sqrt
-        | TileOp::Tanh
-        | TileOp::Erf
+        | TileOp::SqrtRn
         | TileOp::Rcp
         | TileOp::RcpFtz
-        | TileOp::Log2
+        | TileOp::Log2Approx
+        | TileOp::SinApprox
+        | TileOp::CosApprox
+        | TileOp::Copysign
+        | TileOp::Smulhi
+        | TileOp::Umulhi
+        | TileOp::Iabs
+        | TileOp::Popc
+        | TileOp::Clz
+        | TileOp::Brev
+        | TileOp::Trunc
         | TileOp::Floor
         | TileOp::Ceil
         | TileOp::Rint

@@ -42,7 +42,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::FloatWiden
         | TypeRule::FloatNarrow
         | TypeRule::Bitcast => Way::Elementwise,
-        TypeRule::SameF32 => Way::Approximate,
+        TypeRule::SameF32 | TypeRule::Function => Way::Approximate,
         TypeRule::Const
         | TypeRule::Splat
         | TypeRule::PtrCast

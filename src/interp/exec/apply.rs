@@ -59,8 +59,37 @@ impl Machine<'_> {
         self.zip(data, |a, b| f(scalar, a, b))
     }
 
-    pub(super) fn approx(&self, data: &InstData<Tile>, f: impl Fn(f32) -> f32) -> Outcome<Elems> {
-        self.float1(data, float::f32_function(f))
+    pub(super) fn int1(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(u32, u64) -> u64,
+    ) -> Outcome<Elems> {
+        let bits = self.scalar(data, 0)?.bits();
+        self.map(data, |a| f(bits, a))
+    }
+
+    /// A function with a form for each of f32 and f64.
+    pub(super) fn function(
+        &self,
+        data: &InstData<Tile>,
+        single: impl Fn(f32) -> f32,
+        double: impl Fn(f64) -> f64,
+    ) -> Outcome<Elems> {
+        self.float1(data, float::function(single, double))
+    }
+
+    /// A function computed in f64 and, for f32, rounded once.
+    pub(super) fn accurate(&self, data: &InstData<Tile>, f: impl Fn(f64) -> f64) -> Outcome<Elems> {
+        self.float1(data, float::accurate(f))
+    }
+
+    /// The same with two operands.
+    pub(super) fn accurate2(
+        &self,
+        data: &InstData<Tile>,
+        f: impl Fn(f64, f64) -> f64,
+    ) -> Outcome<Elems> {
+        self.floats(data, float::accurate2(f))
     }
 
     /// A conversion from the operand's element type to the result's.

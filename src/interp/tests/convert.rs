@@ -186,13 +186,19 @@ fn narrowing_rounds_as_told() {
     );
     assert_eq!(
         narrow(Rounding::Nearest, F32, F8E5M2, &f32s(&[57344.0, 1e6, 1.25])),
-        [0x7b, 0x7c, 0x3d]
+        [0x7b, 0x7b, 0x3d]
     );
-    // e4m3 has no infinity: what is too large is NaN unless rounded to zero.
+    // The 8-bit formats saturate.
+    let x = f32s(&[448.0, 1e6, f32::NEG_INFINITY, f32::NAN]);
     assert_eq!(
-        narrow(Rounding::Nearest, F32, F8E4M3, &f32s(&[448.0, 1e6])),
-        [0x7e, 0x7f]
+        narrow(Rounding::Nearest, F32, F8E4M3, &x),
+        [0x7e, 0x7e, 0xfe, 0x7f]
     );
+    assert_eq!(
+        cast(TileBuilder::sitofp, I32, F8E4M3, &[1_000_000, 3]),
+        [0x7e, 0x44]
+    );
+    assert_eq!(cast(TileBuilder::fptosi, F8E5M2, I32, &[0x7b]), [57344]);
     assert_eq!(narrow(Rounding::Zero, F32, F8E4M3, &f32s(&[1e6])), [0x7e]);
 }
 

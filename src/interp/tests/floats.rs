@@ -5,7 +5,7 @@ use crate::ir::attrs::{FloatPred, NanRule};
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
-use crate::ir::types::Scalar::{self, Bf16, F16, F32, F64, I1, I32};
+use crate::ir::types::Scalar::{self, Bf16, F8E4M3, F8E5M2, F16, F32, F64, I1, I32};
 
 pub(super) const OPS: &[TileOp] = &[
     TileOp::Fadd,
@@ -20,19 +20,48 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Fmax,
     TileOp::Fcmp,
     TileOp::Select,
-    TileOp::Exp,
     TileOp::Exp2,
-    TileOp::Log,
     TileOp::Rsqrt,
     TileOp::Sqrt,
-    TileOp::Tanh,
-    TileOp::Erf,
     TileOp::Rcp,
     TileOp::RcpFtz,
-    TileOp::Log2,
+    TileOp::Log2Approx,
+    TileOp::SinApprox,
+    TileOp::CosApprox,
+    TileOp::SqrtRn,
     TileOp::Floor,
     TileOp::Ceil,
     TileOp::Rint,
+    TileOp::Trunc,
+    TileOp::Copysign,
+    TileOp::Exp,
+    TileOp::ExpPrecise,
+    TileOp::Exp10,
+    TileOp::Expm1,
+    TileOp::Log,
+    TileOp::Log2,
+    TileOp::Log10,
+    TileOp::Log1p,
+    TileOp::Pow,
+    TileOp::Sin,
+    TileOp::Cos,
+    TileOp::Tan,
+    TileOp::Asin,
+    TileOp::Acos,
+    TileOp::Atan,
+    TileOp::Atan2,
+    TileOp::Sinh,
+    TileOp::Cosh,
+    TileOp::Tanh,
+    TileOp::Asinh,
+    TileOp::Acosh,
+    TileOp::Atanh,
+    TileOp::Erf,
+    TileOp::Erfc,
+    TileOp::Cbrt,
+    TileOp::Hypot,
+    TileOp::Round,
+    TileOp::Frem,
 ];
 
 const NAN: u64 = 0x7fff_ffff;
@@ -259,8 +288,42 @@ fn functions_are_within_their_bounds() {
     check_function(TileBuilder::rsqrt, |x| 1.0 / x.sqrt(), &positive, 1.0);
     check_function(TileBuilder::rcp, |x| 1.0 / x, &positive[..9], 1.0);
     check_function(TileBuilder::tanh, f64::tanh, &both, 1.0);
-    check_function(TileBuilder::erf, super::super::erf::erf, &both, 1.0);
+    check_function(TileBuilder::erf, libm::erf, &both, 1.0);
     check_function(TileBuilder::exp2, f64::exp2, &both, 1.0);
+    type Pair = (fn(&mut TileBuilder, Value) -> Value, fn(f64) -> f64);
+    let functions: [Pair; 19] = [
+        (TileBuilder::exp_precise, f64::exp),
+        (TileBuilder::exp10, |x| 10f64.powf(x)),
+        (TileBuilder::expm1, f64::exp_m1),
+        (TileBuilder::sin, f64::sin),
+        (TileBuilder::cos, f64::cos),
+        (TileBuilder::tan, f64::tan),
+        (TileBuilder::sin_approx, f64::sin),
+        (TileBuilder::cos_approx, f64::cos),
+        (TileBuilder::atan, f64::atan),
+        (TileBuilder::sinh, f64::sinh),
+        (TileBuilder::cosh, f64::cosh),
+        (TileBuilder::asinh, libm::asinh),
+        (TileBuilder::cbrt, f64::cbrt),
+        (TileBuilder::round, f64::round),
+        (TileBuilder::trunc, f64::trunc),
+        (TileBuilder::erfc, libm::erfc),
+        (TileBuilder::erf, libm::erf),
+        (TileBuilder::tanh, f64::tanh),
+        (TileBuilder::exp2, f64::exp2),
+    ];
+    for (op, exact) in functions {
+        check_function(op, exact, &both[1..], 1.0);
+    }
+    check_function(TileBuilder::log10, f64::log10, &positive, 1.0);
+    check_function(TileBuilder::log1p, f64::ln_1p, &positive, 1.0);
+    check_function(TileBuilder::log2_approx, f64::log2, &positive, 1.0);
+    check_function(TileBuilder::sqrt_rn, f64::sqrt, &positive, 0.5);
+    check_function(TileBuilder::acosh, libm::acosh, &positive[4..], 1.0);
+    let small = [-1.0, -0.7, -1e-20, 0.3, 0.99, 1.0];
+    check_function(TileBuilder::asin, f64::asin, &small, 1.0);
+    check_function(TileBuilder::acos, f64::acos, &small, 1.0);
+    check_function(TileBuilder::atanh, f64::atanh, &small, 1.0);
     // The rounded product costs up to half an ulp of 130 times log 2.
     check_function(TileBuilder::exp, f64::exp, &both, 100.0);
 }
@@ -347,6 +410,72 @@ fn integral_numbers_are_found_in_every_direction() {
         op1(F64, &[(-2.5f64).to_bits()], TileBuilder::floor),
         [(-3f64).to_bits()]
     );
+}
+
+#[test]
+fn functions_of_two_operands() {
+    let (x, y) = (f32s(&[3.0, -2.0, 7.5]), f32s(&[4.0, 3.0, -2.0]));
+    let found = |op: fn(&mut TileBuilder, Value, Value) -> Value| op2(F32, &x, &y, op);
+    assert_eq!(
+        found(TileBuilder::pow),
+        f32s(&[81.0, -8.0, 7.5f32.powi(-2)])
+    );
+    assert_eq!(
+        found(TileBuilder::hypot),
+        f32s(&[5.0, 13f32.sqrt(), 60.25f32.sqrt()])
+    );
+    assert_eq!(found(TileBuilder::frem), f32s(&[3.0, -2.0, 1.5]));
+    assert_eq!(found(TileBuilder::copysign), f32s(&[3.0, 2.0, -7.5]));
+    let angles = [3f64.atan2(4.0), (-2f64).atan2(3.0), 7.5f64.atan2(-2.0)];
+    assert_eq!(found(TileBuilder::atan2), f32s(&angles.map(|x| x as f32)));
+    // Powers with the exceptions of C.
+    let one = 0x3f80_0000;
+    assert_eq!(
+        op2(F32, &[NAN, one, INF], &[0, NAN, 0], TileBuilder::pow),
+        [one; 3]
+    );
+    assert_eq!(op2(F32, &[INF], &[NAN], TileBuilder::hypot), [INF]);
+}
+
+#[test]
+fn functions_of_f64_are_those_of_f64() {
+    let x = [0.7f64.to_bits()];
+    assert_eq!(op1(F64, &x, TileBuilder::exp), [0.7f64.exp().to_bits()]);
+    assert_eq!(op1(F64, &x, TileBuilder::sin), [0.7f64.sin().to_bits()]);
+    assert_eq!(op1(F64, &x, TileBuilder::sqrt), [0.7f64.sqrt().to_bits()]);
+    assert_eq!(
+        op1(F64, &x, TileBuilder::rsqrt),
+        [(1.0 / 0.7f64.sqrt()).to_bits()]
+    );
+    assert_eq!(
+        op1(F64, &[0x7ff8_0000_0000_0001], TileBuilder::log),
+        [0x7fff_ffff_ffff_ffff]
+    );
+    // Subnormal numbers count in full.
+    assert_eq!(
+        op1(F64, &[1], TileBuilder::sqrt),
+        [f64::from_bits(1).sqrt().to_bits()]
+    );
+}
+
+#[test]
+fn numbers_of_8_bits_are_computed_with_and_saturate() {
+    // 448 + 448 and 1.125 * 1.125 = 1.265625, between 1.25 and 1.375.
+    assert_eq!(
+        op2(F8E4M3, &[0x7e, 0x39], &[0x7e, 0x39], TileBuilder::fadd),
+        [0x7e, 0x41]
+    );
+    assert_eq!(op2(F8E4M3, &[0x39], &[0x39], TileBuilder::fmul), [0x3a]);
+    assert_eq!(op2(F8E5M2, &[0x7c], &[0x3c], TileBuilder::fadd), [0x7b]);
+    assert_eq!(op2(F8E5M2, &[0x7c], &[0xfc], TileBuilder::fadd), [0x7f]);
+    assert_eq!(op2(F8E4M3, &[0x38], &[0x40], TileBuilder::fdiv_rn), [0x30]);
+    // A tie that the third operand breaks, far below the last bit of f32: 1.25 * 1.5 + 2^-16 = 1.875 and a little.
+    let found = eval(
+        &[(F8E5M2, &[0x3d]), (F8E5M2, &[0x3e]), (F8E5M2, &[0x01])],
+        |b, xs| b.fma(xs[0], xs[1], xs[2]),
+    );
+    assert_eq!(found, [0x40]);
+    assert_eq!(op1(F8E5M2, &[0x01], TileBuilder::fneg), [0x81]);
 }
 
 #[test]

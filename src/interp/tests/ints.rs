@@ -26,6 +26,12 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Sshr,
     TileOp::Ushr,
     TileOp::Icmp,
+    TileOp::Smulhi,
+    TileOp::Umulhi,
+    TileOp::Iabs,
+    TileOp::Popc,
+    TileOp::Clz,
+    TileOp::Brev,
 ];
 
 type Op2 = fn(&mut TileBuilder, Value, Value) -> Value;
@@ -50,6 +56,47 @@ fn sums_and_products_wrap() {
     check(I16, TileBuilder::isub, &[(0x8000, 1, 0x7fff)]);
     check(I32, TileBuilder::imul, &[(0x1_0001, 0x1_0001, 0x2_0001)]);
     check(I64, TileBuilder::imul, &[(top64 + 1, 2, 2)]);
+}
+
+#[test]
+fn upper_halves_of_products() {
+    let rows = [(0xffff_ffff, 0xffff_ffff, 0), (0x8000_0000, 2, 0xffff_ffff)];
+    check(I32, TileBuilder::smulhi, &rows);
+    let rows = [(0xffff_ffff, 0xffff_ffff, 0xffff_fffe), (0x8000_0000, 2, 1)];
+    check(I32, TileBuilder::umulhi, &rows);
+    check(
+        I8,
+        TileBuilder::smulhi,
+        &[(0x80, 0x80, 0x40), (0x80, 0x7f, 0xc0)],
+    );
+    check(
+        I64,
+        TileBuilder::umulhi,
+        &[(u64::MAX, u64::MAX, u64::MAX - 1)],
+    );
+    check(I64, TileBuilder::smulhi, &[(1 << 63, 1 << 63, 1 << 62)]);
+}
+
+#[test]
+fn bits_are_counted_and_reversed() {
+    let one = |scalar, x: &[u64], op: fn(&mut TileBuilder, Value) -> Value| {
+        eval(&[(scalar, x)], |b, xs| op(b, xs[0]))
+    };
+    assert_eq!(
+        one(I16, &[0, 0xffff, 0x0101], TileBuilder::popc),
+        [0, 16, 2]
+    );
+    assert_eq!(one(I8, &[0, 1, 0x80], TileBuilder::clz), [8, 7, 0]);
+    assert_eq!(one(I64, &[0, 1], TileBuilder::clz), [64, 63]);
+    assert_eq!(
+        one(I32, &[1, 0xf000_0000], TileBuilder::brev),
+        [1 << 31, 15]
+    );
+    assert_eq!(one(I8, &[0x13], TileBuilder::brev), [0xc8]);
+    assert_eq!(
+        one(I32, &[0xffff_fffe, 1 << 31], TileBuilder::iabs),
+        [2, 1 << 31]
+    );
 }
 
 #[test]

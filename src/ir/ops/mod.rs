@@ -24,6 +24,7 @@ pub enum TypeRule {
     SameFloat,
     SameF32,
     SameWideFloat,
+    Function,
     IntCompare,
     FloatCompare,
     Select,
@@ -253,12 +254,23 @@ macro_rules! same_op {
     };
 }
 
+macro_rules! function_pattern {
+    ($($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        /// A pattern for the functions of the table, where all are treated alike.
+        macro_rules! tile_functions {
+            () => { $($crate::ir::ops::TileOp::$variant)|* };
+        }
+    };
+}
+
 macro_rules! define_ops {
-    (both {$($both:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
+    (both {$($both:tt)*} functions {$($function:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {
         same_op! { $($both)* }
+        function_pattern! { $($function)* }
         op_enum! {
             /// Ops of the tile IR.
-            TileOp; $($both)* $($tile)*
+            TileOp; $($both)* $($function)* $($tile)*
         }
         op_enum! {
             /// Ops of the thread IR.
@@ -267,6 +279,7 @@ macro_rules! define_ops {
     };
 }
 for_each_op!(define_ops);
+pub(crate) use tile_functions;
 
 #[cfg(test)]
 mod tests {

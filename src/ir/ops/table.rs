@@ -15,7 +15,11 @@
 //! where an operand is `x: Value`, `x: Option<Value>` (may be missing at the end of the list) or
 //! `xs: &[Value]` (any number), and `[ty]` says that the result type is given and not derived.
 
-/// Calls `$mac!` with the rows of the table in three groups: `both`, `tile` and `thread`.
+/// Calls `$mac!` with the rows of the table in four groups: ops of `both` levels, `functions` of the tile level that
+/// `lower_math` expands, other ops of the `tile` level, and ops of the `thread` level.
+///
+/// Where a function names two bounds in ulp, the first is for f32 and the second for f64; subnormal numbers count in full
+/// unless the row says otherwise.
 macro_rules! for_each_op {
     ($mac:ident) => {
         $mac! {
@@ -59,6 +63,18 @@ macro_rules! for_each_op {
                 Sshr "sshr" sshr(a: Value, b: Value) {} {} [] SameInt, Pure;
                 /// Shift right with zeros; 0 results when the amount reaches the width.
                 Ushr "ushr" ushr(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Upper half of the product of signed numbers of twice the width.
+                Smulhi "smulhi" smulhi(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Upper half of the product of unsigned numbers of twice the width.
+                Umulhi "umulhi" umulhi(a: Value, b: Value) {} {} [] SameInt, Pure;
+                /// Absolute value of a signed number; that of the minimum is the minimum.
+                Iabs "iabs" iabs(x: Value) {} {} [] SameInt, Pure;
+                /// Number of set bits.
+                Popc "popc" popc(x: Value) {} {} [] SameInt, Pure;
+                /// Number of zeros above the highest set bit; the width for 0.
+                Clz "clz" clz(x: Value) {} {} [] SameInt, Pure;
+                /// The bits in reverse order.
+                Brev "brev" brev(x: Value) {} {} [] SameInt, Pure;
                 /// Comparison of integers or pointers (pointers as unsigned numbers).
                 Icmp "icmp" icmp(a: Value, b: Value) {ipred: IntPred} {} [] IntCompare, Pure;
 
@@ -72,8 +88,8 @@ macro_rules! for_each_op {
                 Fma "fma" fma(a: Value, b: Value, c: Value) {} {} [] SameFloat, Pure;
                 /// Quotient within 2 ulp over the whole range (f32 only); not IEEE.
                 Fdiv "fdiv" fdiv(a: Value, b: Value) {} {} [] SameF32, Pure;
-                /// Quotient rounded to nearest even (f32, f64).
-                FdivRn "fdiv_rn" fdiv_rn(a: Value, b: Value) {} {} [] SameWideFloat, Pure;
+                /// Quotient rounded to nearest even.
+                FdivRn "fdiv_rn" fdiv_rn(a: Value, b: Value) {} {} [] SameFloat, Pure;
                 /// Sign flipped, of NaN too.
                 Fneg "fneg" fneg(a: Value) {} {} [] SameFloat, Pure;
                 /// Sign cleared, of NaN too.
@@ -87,32 +103,34 @@ macro_rules! for_each_op {
                 /// `a` where `cond` is true, else `b`.
                 Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Pure;
 
-                /// e^x (f32): 2^(x * log2 e) with the product rounded; that power as for `exp2`.
-                Exp "exp" exp(x: Value) {} {} [] SameF32, Pure;
-                /// 2^x (f32) within 2 ulp; results and arguments below 2^-126 in size count as 0.
-                Exp2 "exp2" exp2(x: Value) {} {} [] SameF32, Pure;
-                /// Natural logarithm (f32) within 1 ulp.
-                Log "log" log(x: Value) {} {} [] SameF32, Pure;
-                /// 1/sqrt(x) (f32) within 2^-22.9 relative; arguments below 2^-126 count as 0.
-                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] SameF32, Pure;
-                /// Square root (f32) within 2^-23 relative; arguments below 2^-126 count as 0.
-                Sqrt "sqrt" sqrt(x: Value) {} {} [] SameF32, Pure;
-                /// Hyperbolic tangent (f32) within 2 ulp.
-                Tanh "tanh" tanh(x: Value) {} {} [] SameF32, Pure;
-                /// Error function (f32) within 2 ulp.
-                Erf "erf" erf(x: Value) {} {} [] SameF32, Pure;
-                /// Reciprocal (f32) within 1 ulp.
-                Rcp "rcp" rcp(x: Value) {} {} [] SameF32, Pure;
+                /// 2^x within 2 ulp (f64: 1); f32 results and arguments below 2^-126 in size count as 0.
+                Exp2 "exp2" exp2(x: Value) {} {} [] Function, Pure;
+                /// 1/sqrt(x) within 2^-22.9 relative (f64: 1 ulp); f32 arguments below 2^-126 count as 0.
+                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] Function, Pure;
+                /// Square root within 2^-23 relative (f64: rounded to nearest even); f32 arguments below 2^-126 count as 0.
+                Sqrt "sqrt" sqrt(x: Value) {} {} [] Function, Pure;
+                /// Reciprocal within 1 ulp (f64: rounded to nearest even).
+                Rcp "rcp" rcp(x: Value) {} {} [] Function, Pure;
                 /// Reciprocal (f32) within 1 ulp; arguments and results below 2^-126 in size count as 0.
                 RcpFtz "rcp_ftz" rcp_ftz(x: Value) {} {} [] SameF32, Pure;
                 /// Base-2 logarithm (f32): within 2^-22 absolute on (0.5, 2), elsewhere 2^-22 relative.
-                Log2 "log2" log2(x: Value) {} {} [] SameF32, Pure;
+                Log2Approx "log2_approx" log2_approx(x: Value) {} {} [] SameF32, Pure;
+                /// Sine (f32) within 2^-20.5 absolute on [-2 pi, 2 pi]; elsewhere the error grows with the argument.
+                SinApprox "sin_approx" sin_approx(x: Value) {} {} [] SameF32, Pure;
+                /// Cosine (f32) within 2^-20.5 absolute on [-2 pi, 2 pi]; elsewhere the error grows with the argument.
+                CosApprox "cos_approx" cos_approx(x: Value) {} {} [] SameF32, Pure;
+                /// Square root rounded to nearest even.
+                SqrtRn "sqrt_rn" sqrt_rn(x: Value) {} {} [] SameWideFloat, Pure;
                 /// Integral number not above x.
                 Floor "floor" floor(x: Value) {} {} [] SameWideFloat, Pure;
                 /// Integral number not below x.
                 Ceil "ceil" ceil(x: Value) {} {} [] SameWideFloat, Pure;
                 /// Integral number nearest to x, ties to even.
                 Rint "rint" rint(x: Value) {} {} [] SameWideFloat, Pure;
+                /// Integral number nearest to x of those between 0 and x.
+                Trunc "trunc" trunc(x: Value) {} {} [] SameWideFloat, Pure;
+                /// The size of the first with the sign of the second, of NaN too.
+                Copysign "copysign" copysign(size: Value, sign: Value) {} {} [] SameFloat, Pure;
 
                 /// Wider integer with the same signed value.
                 Sext "sext" sext(x: Value) {} {} [ty] IntWiden, Pure;
@@ -130,7 +148,8 @@ macro_rules! for_each_op {
                 Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Pure;
                 /// The same number in a wider format; exact. NaN stays NaN.
                 Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Pure;
-                /// The number in a narrower format; overflow gives infinity (round to zero: the largest finite number).
+                /// The number in a narrower format; overflow gives infinity (round to zero: the largest finite number), in 8 bits the
+                /// largest number, for infinity too.
                 Fptrunc "fptrunc" fptrunc(x: Value) {round: Rounding} {} [ty] FloatNarrow, Pure;
                 /// The same bits as another type of equal width.
                 Bitcast "bitcast" bitcast(x: Value) {} {} [ty] Bitcast, Pure;
@@ -153,6 +172,65 @@ macro_rules! for_each_op {
 
                 /// Ends the kernel.
                 Return "return" ret() {} {} [] NoResult, Terminator;
+            }
+            functions {
+                /// e^x: in f32 2^(x * log2 e) with the product rounded, that power as for `exp2`; in f64 within 1 ulp.
+                Exp "exp" exp(x: Value) {} {} [] Function, Pure;
+                /// e^x within 1 ulp, 1 ulp.
+                ExpPrecise "exp_precise" exp_precise(x: Value) {} {} [] Function, Pure;
+                /// 10^x within 1 ulp, 1 ulp.
+                Exp10 "exp10" exp10(x: Value) {} {} [] Function, Pure;
+                /// e^x - 1 within 1 ulp, 1 ulp.
+                Expm1 "expm1" expm1(x: Value) {} {} [] Function, Pure;
+                /// Natural logarithm within 1 ulp, 1 ulp.
+                Log "log" log(x: Value) {} {} [] Function, Pure;
+                /// Base-2 logarithm within 1 ulp, 1 ulp.
+                Log2 "log2" log2(x: Value) {} {} [] Function, Pure;
+                /// Base-10 logarithm within 2 ulp, 1 ulp.
+                Log10 "log10" log10(x: Value) {} {} [] Function, Pure;
+                /// log(1 + x) within 1 ulp, 1 ulp.
+                Log1p "log1p" log1p(x: Value) {} {} [] Function, Pure;
+                /// x^y within 2 ulp, 2 ulp, with the exceptions of C: 1 if x is 1 or y is 0, even for NaN.
+                Pow "pow" pow(x: Value, y: Value) {} {} [] Function, Pure;
+                /// Sine within 2 ulp, 2 ulp, of any angle.
+                Sin "sin" sin(x: Value) {} {} [] Function, Pure;
+                /// Cosine within 2 ulp, 2 ulp, of any angle.
+                Cos "cos" cos(x: Value) {} {} [] Function, Pure;
+                /// Tangent within 4 ulp, 2 ulp, of any angle.
+                Tan "tan" tan(x: Value) {} {} [] Function, Pure;
+                /// Arc sine within 2 ulp, 2 ulp.
+                Asin "asin" asin(x: Value) {} {} [] Function, Pure;
+                /// Arc cosine within 2 ulp, 2 ulp.
+                Acos "acos" acos(x: Value) {} {} [] Function, Pure;
+                /// Arc tangent within 2 ulp, 2 ulp.
+                Atan "atan" atan(x: Value) {} {} [] Function, Pure;
+                /// Angle of the point (second, first) within 3 ulp, 2 ulp.
+                Atan2 "atan2" atan2(y: Value, x: Value) {} {} [] Function, Pure;
+                /// Hyperbolic sine within 3 ulp, 2 ulp.
+                Sinh "sinh" sinh(x: Value) {} {} [] Function, Pure;
+                /// Hyperbolic cosine within 2 ulp, 1 ulp.
+                Cosh "cosh" cosh(x: Value) {} {} [] Function, Pure;
+                /// Hyperbolic tangent within 2 ulp, 1 ulp.
+                Tanh "tanh" tanh(x: Value) {} {} [] Function, Pure;
+                /// Inverse hyperbolic sine within 3 ulp, 3 ulp.
+                Asinh "asinh" asinh(x: Value) {} {} [] Function, Pure;
+                /// Inverse hyperbolic cosine within 4 ulp, 3 ulp.
+                Acosh "acosh" acosh(x: Value) {} {} [] Function, Pure;
+                /// Inverse hyperbolic tangent within 3 ulp, 2 ulp.
+                Atanh "atanh" atanh(x: Value) {} {} [] Function, Pure;
+                /// Error function within 2 ulp, 2 ulp.
+                Erf "erf" erf(x: Value) {} {} [] Function, Pure;
+                /// 1 - erf(x) within 4 ulp, 5 ulp.
+                Erfc "erfc" erfc(x: Value) {} {} [] Function, Pure;
+                /// Cube root within 1 ulp, 1 ulp.
+                Cbrt "cbrt" cbrt(x: Value) {} {} [] Function, Pure;
+                /// sqrt(x^2 + y^2) within 3 ulp, 2 ulp; infinite if an operand is, even beside NaN.
+                Hypot "hypot" hypot(x: Value, y: Value) {} {} [] Function, Pure;
+                /// Integral number nearest to x, ties away from 0.
+                Round "round" round(x: Value) {} {} [] Function, Pure;
+                /// `x - n * y`, exactly, with n the integral number next to x / y towards 0: the remainder has the sign of x.
+                /// Where x / y reaches 2^100 in f64 it is unspecified.
+                Frem "frem" frem(x: Value, y: Value) {} {} [] Function, Pure;
             }
             tile {
                 /// Index of the running program along `axis` (0, 1 or 2).

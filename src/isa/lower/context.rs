@@ -144,6 +144,14 @@ fn every_second(arg: Arg, start: u16) -> Arg {
     }
 }
 
+/// PTX's type of two 8-bit floats.
+fn pair_of_eight(kind: Kind) -> PtxType {
+    match kind {
+        Kind::E4m3 => PtxType::E4m3x2,
+        _ => PtxType::E5m2x2,
+    }
+}
+
 impl rules::Context for Lower<'_> {
     fn use_value(&mut self, value: Value) -> Arg {
         Lower::use_value(self, value)
@@ -348,6 +356,54 @@ impl rules::Context for Lower<'_> {
         (*kind != Kind::I8).then_some(*kind)
     }
 
+    fn eight(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::E4m3 | Kind::E5m2).then_some(*kind)
+    }
+
+    fn half_of_f16(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::F16 | Kind::F16x2).then_some(*kind)
+    }
+
+    fn eight_from_single(&mut self, to: &Kind, a: Arg) -> Arg {
+        let ty = pair_of_eight(*to);
+        let cvt = |this: &mut Self, high: Arg, low: Arg| {
+            let sources = [high, low];
+            this.result_of(Ptx::CvtRnF8, ty, PtxType::F32, Modifier::None, &sources)
+        };
+        match a {
+            Arg::Regs(view) if view.count > 1 => {
+                let low = cvt(self, every_second(a, 1), every_second(a, 0));
+                let high = self.plain(Ptx::Shr, PtxType::U16, &[low, Arg::Imm(8)]);
+                self.interleave_halves(low, high)
+            }
+            one => cvt(self, Arg::Imm(0), one),
+        }
+    }
+
+    fn half_from_eight(&mut self, from: &Kind, a: Arg) -> Arg {
+        let ty = pair_of_eight(*from);
+        let pairs = match a {
+            Arg::Regs(view) if view.count > 1 => {
+                let low = every_second(a, 0);
+                let low = self.plain(Ptx::And, PtxType::B16, &[low, Arg::Imm(0xff)]);
+                let high = every_second(a, 1);
+                let high = self.plain(Ptx::Shl, PtxType::B16, &[high, Arg::Imm(8)]);
+                self.plain(Ptx::Or, PtxType::B16, &[low, high])
+            }
+            one => one,
+        };
+        let result = self.result_of(Ptx::CvtF8, PtxType::F16x2, ty, Modifier::None, &[pairs]);
+        match a {
+            Arg::Regs(view) if view.count > 1 => result,
+            // The lower of the two.
+            _ => every_second(self.plain(Ptx::Split32, PtxType::B32, &[result]), 0),
+        }
+    }
+
+    fn spare_bits(&mut self, kind: &Kind) -> Arg {
+        Arg::Imm(if *kind == Kind::I8 { 24 } else { 16 })
+    }
+
     fn half(&mut self, kind: &Kind) -> Option<Kind> {
         matches!(kind, Kind::F16 | Kind::F16x2 | Kind::Bf16 | Kind::Bf16x2).then_some(*kind)
     }
@@ -405,6 +461,7 @@ impl rules::Context for Lower<'_> {
             Kind::F16 | Kind::Bf16 => 0x8000,
             Kind::F16x2 | Kind::Bf16x2 => 0x8000_8000,
             Kind::F64 => 1 << 63,
+            Kind::E4m3 | Kind::E5m2 => 0x80,
             _ => 1 << 31,
         })
     }
@@ -414,6 +471,7 @@ impl rules::Context for Lower<'_> {
             Kind::F16 | Kind::Bf16 => 0x7fff,
             Kind::F16x2 | Kind::Bf16x2 => 0x7fff_7fff,
             Kind::F64 => i64::MAX as u64,
+            Kind::E4m3 | Kind::E5m2 => 0x7f,
             _ => 0x7fff_ffff,
         })
     }
@@ -577,6 +635,13 @@ impl rules::Context for Lower<'_> {
 }
 
 impl Lower<'_> {
+    /// The registers of two results in turns, 16 bits each.
+    fn interleave_halves(&mut self, a: Arg, b: Arg) -> Arg {
+        let a = self.in_register(a, RegClass::H);
+        let b = self.in_register(b, RegClass::H);
+        Arg::Regs(self.alternating(a, b))
+    }
+
     /// The units of two views in turns.
     pub(super) fn alternating(&mut self, a: View, b: View) -> View {
         let regs = &self.code.regs;

@@ -66,6 +66,10 @@ struct Lower<'a> {
     emitted: Vec<MInst>,
 }
 
+fn is_eight(kind: Kind) -> bool {
+    matches!(kind, Kind::E4m3 | Kind::E5m2)
+}
+
 impl<'a> Lower<'a> {
     fn new(func: &'a ThreadFunction, target: Target) -> Lower<'a> {
         Lower {
@@ -312,6 +316,12 @@ impl<'a> Lower<'a> {
             | ThreadOp::Smax
             | ThreadOp::Umin
             | ThreadOp::Umax
+            | ThreadOp::Smulhi
+            | ThreadOp::Umulhi
+            | ThreadOp::Iabs
+            | ThreadOp::Popc
+            | ThreadOp::Clz
+            | ThreadOp::Brev
             | ThreadOp::And
             | ThreadOp::Or
             | ThreadOp::Xor
@@ -321,6 +331,19 @@ impl<'a> Lower<'a> {
             ThreadOp::Addptr => {
                 let offset = kind(ty(data.args[1]));
                 rules::constructor_lower_addptr(self, &result_kind(), &offset, &view)
+            }
+            // 8-bit floats have forms for their bits, and for two conversions on newer targets.
+            ThreadOp::Fcmp
+            | ThreadOp::Sitofp
+            | ThreadOp::Uitofp
+            | ThreadOp::Fptosi
+            | ThreadOp::Fptoui
+            | ThreadOp::Fpext
+            | ThreadOp::Fptrunc
+                if (is_eight(arg_kind()) || is_eight(result_kind()))
+                    && !self.converts_eight(data.op, arg_kind(), result_kind()) =>
+            {
+                None
             }
             ThreadOp::Fadd
             | ThreadOp::Fsub
@@ -337,22 +360,19 @@ impl<'a> Lower<'a> {
             | ThreadOp::Sqrt
             | ThreadOp::Rcp
             | ThreadOp::RcpFtz
-            | ThreadOp::Log2
+            | ThreadOp::Log2Approx
+            | ThreadOp::SinApprox
+            | ThreadOp::CosApprox
+            | ThreadOp::SqrtRn
+            | ThreadOp::Copysign
             | ThreadOp::Floor
             | ThreadOp::Ceil
+            | ThreadOp::Trunc
             | ThreadOp::Rint => rules::constructor_lower_float(self, &result_kind(), &view),
             ThreadOp::Icmp | ThreadOp::Fcmp => {
                 rules::constructor_lower_cmp(self, &arg_kind(), &view)
             }
             ThreadOp::Select => rules::constructor_lower_cmp(self, &result_kind(), &view),
-            // 8-bit floats are stored and moved; computing with them is expanded before.
-            ThreadOp::Fpext | ThreadOp::Fptrunc
-                if [arg_kind(), result_kind()]
-                    .iter()
-                    .any(|k| matches!(k, Kind::E4m3 | Kind::E5m2)) =>
-            {
-                None
-            }
             ThreadOp::Sext
             | ThreadOp::Zext
             | ThreadOp::Itrunc
@@ -387,8 +407,6 @@ impl<'a> Lower<'a> {
             }
             ThreadOp::InlinePtx => return self.select_inline(inst).map(|()| None),
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
-            // Expanded into other ops before.
-            ThreadOp::Exp | ThreadOp::Log | ThreadOp::Tanh | ThreadOp::Erf => None,
             // Ends of blocks.
             ThreadOp::Return | ThreadOp::Jump | ThreadOp::Brif => None,
         };
@@ -412,6 +430,16 @@ impl<'a> Lower<'a> {
             self.guard_last(Some(guard));
         }
         Ok(None)
+    }
+
+    /// Whether the target has the conversion from or to an 8-bit float.
+    fn converts_eight(&mut self, op: ThreadOp, from: Kind, to: Kind) -> bool {
+        let known = match op {
+            ThreadOp::Fpext => matches!(to, Kind::F16 | Kind::F16x2),
+            ThreadOp::Fptrunc => from == Kind::F32 && !rules::Context::to_zero(self),
+            _ => false,
+        };
+        known && self.target.converts_f8()
     }
 
     /// An instruction that no rule covers.

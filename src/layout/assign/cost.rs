@@ -171,14 +171,20 @@ pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
         | TileOp::Permute
         | TileOp::Join
         | TileOp::Split => 0,
-        TileOp::Exp
-        | TileOp::Exp2
-        | TileOp::Log2
+        TileOp::Exp2
+        | TileOp::Log2Approx
+        | TileOp::SinApprox
+        | TileOp::CosApprox
         | TileOp::Rsqrt
         | TileOp::Rcp
         | TileOp::RcpFtz => 8,
-        TileOp::Sqrt | TileOp::Fdiv | TileOp::Log | TileOp::Tanh | TileOp::Erf => 16,
-        TileOp::FdivRn | TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 32,
+        TileOp::Sqrt | TileOp::Fdiv => 16,
+        TileOp::SqrtRn
+        | TileOp::FdivRn
+        | TileOp::Sdiv
+        | TileOp::Udiv
+        | TileOp::Srem
+        | TileOp::Urem => 32,
         _ => 1,
     };
     each * registers(layout)

@@ -14,7 +14,7 @@ use crate::analysis::program::{ProgramOrder, Step};
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{TileOp, tile_functions};
 use crate::linear::pool::LayoutId;
 use crate::linear::shape::{MAX_RANK, Shape};
 
@@ -168,18 +168,33 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Fabs
         | TileOp::Fmin
         | TileOp::Fmax
-        | TileOp::Fcmp => 1,
-        TileOp::Sitofp | TileOp::Uitofp | TileOp::Fpext | TileOp::Fptrunc => 2,
-        TileOp::Fptosi | TileOp::Fptoui | TileOp::Floor | TileOp::Ceil | TileOp::Rint => 4,
+        | TileOp::Fcmp
+        | TileOp::Copysign
+        | TileOp::Iabs => 1,
+        TileOp::Smulhi
+        | TileOp::Umulhi
+        | TileOp::Popc
+        | TileOp::Clz
+        | TileOp::Brev
+        | TileOp::Sitofp
+        | TileOp::Uitofp
+        | TileOp::Fpext
+        | TileOp::Fptrunc => 2,
+        TileOp::Fptosi
+        | TileOp::Fptoui
+        | TileOp::Floor
+        | TileOp::Ceil
+        | TileOp::Rint
+        | TileOp::Trunc => 4,
         TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 8,
-        TileOp::Exp
+        tile_functions!()
         | TileOp::Exp2
-        | TileOp::Log
-        | TileOp::Log2
+        | TileOp::Log2Approx
+        | TileOp::SinApprox
+        | TileOp::CosApprox
         | TileOp::Rsqrt
         | TileOp::Sqrt
-        | TileOp::Tanh
-        | TileOp::Erf
+        | TileOp::SqrtRn
         | TileOp::Rcp
         | TileOp::RcpFtz
         | TileOp::Fdiv

@@ -16,17 +16,24 @@ const F32_MANTISSA: u32 = 23;
 const F32_BIAS: u32 = 127;
 
 impl Legalizer<'_, '_> {
-    /// A number in 8 bits, exactly, in a wider format.
-    pub(super) fn wider_from_f8(&mut self, x: Value, to: Elem) -> Value {
-        let half = self.f16_from_f8(x);
-        match to {
+    /// A number in 8 bits, exactly, in a wider format; none if the target does that.
+    pub(super) fn wider_from_f8(&mut self, x: Value, to: Elem) -> Option<Value> {
+        if self.target.converts_f8() && to == Elem::F16 {
+            return None;
+        }
+        let half = if self.target.converts_f8() {
+            self.cast(TileOp::Fpext, x, Elem::F16)
+        } else {
+            self.f16_from_f8(x)
+        };
+        Some(match to {
             Elem::F16 => half,
             Elem::BF16 => {
                 let single = self.cast(TileOp::Fpext, half, Elem::F32);
                 self.cast(TileOp::Fptrunc, single, to)
             }
             _ => self.cast(TileOp::Fpext, half, to),
-        }
+        })
     }
 
     fn f16_from_f8(&mut self, x: Value) -> Value {
@@ -57,8 +64,8 @@ impl Legalizer<'_, '_> {
         self.select(is_nan, nan, number)
     }
 
-    /// A wider number rounded to 8 bits.
-    pub(super) fn f8_from_wider(&mut self, inst: Inst) -> Value {
+    /// A wider number rounded to 8 bits; none if the target does that.
+    pub(super) fn f8_from_wider(&mut self, inst: Inst) -> Option<Value> {
         let data = &self.edit.func.dfg.insts[inst];
         let (x, result) = (data.args[0], data.results[0]);
         let nearest = data.round() == Some(&Rounding::Nearest);
@@ -67,7 +74,9 @@ impl Legalizer<'_, '_> {
             Elem::Num(Scalar::F8E5M2) => Format::E5M2,
             _ => Format::E4M3,
         };
+        let native = nearest && self.target.converts_f8();
         let single = match self.ty(x).elem {
+            Elem::F32 if native => return None,
             Elem::F32 => x,
             // Cutting off twice is cutting off once.
             Elem::F64 if !nearest => {
@@ -78,9 +87,12 @@ impl Legalizer<'_, '_> {
             Elem::F64 => self.f32_rounded_to_odd(x),
             _ => self.cast(TileOp::Fpext, x, Elem::F32),
         };
+        if native {
+            return Some(self.cast(TileOp::Fptrunc, single, to));
+        }
         let rounded = self.f8_bits(single, &format, nearest);
         let byte = self.cast(TileOp::Itrunc, rounded, Elem::Num(Scalar::I8));
-        self.cast(TileOp::Bitcast, byte, to)
+        Some(self.cast(TileOp::Bitcast, byte, to))
     }
 
     /// The bits of an f32 in the format, as i32.
@@ -125,15 +137,9 @@ impl Legalizer<'_, '_> {
         let is_small = self.icmp(IntPred::Ult, size, first_normal);
         let number = self.select(is_small, subnormal, normal);
 
-        // Too large: infinity, or NaN where there is none; towards zero the largest number, if it was finite.
+        // Too large and infinite: the largest number.
         let largest = self.constant(format.max_finite, ty);
-        let infinity = self.constant(format.infinity.unwrap_or(format.nan), ty);
-        let is_large = self.icmp(IntPred::Ugt, number, largest);
-        let overflow = if nearest { infinity } else { largest };
-        let number = self.select(is_large, overflow, number);
-        let infinite = self.constant(0x7f80_0000, ty);
-        let is_infinite = self.icmp(IntPred::Eq, size, infinite);
-        let number = self.select(is_infinite, infinity, number);
+        let number = self.op(TileOp::Smin, &[number, largest]);
         let unordered = self.compare(FloatPred::Uno, x, x);
         let nan = self.constant(format.nan, ty);
         let number = self.select(unordered, nan, number);

@@ -104,6 +104,8 @@ fn canonical(s: Scalar, bytes: &[u8]) -> Vec<u64> {
         Scalar::F32 => bits & 0x7fff_ffff > 0x7f80_0000,
         Scalar::F16 => bits & 0x7fff > 0x7c00,
         Scalar::Bf16 => bits & 0x7fff > 0x7f80,
+        Scalar::F8E4M3 => bits & 0x7f == 0x7f,
+        Scalar::F8E5M2 => bits & 0x7f > 0x7c,
         _ => false,
     };
     words
@@ -230,6 +232,61 @@ fn bf16_conversions_round_once_on_every_target() {
         check(target, &[Bf16], Scalar::F64, old, |b, x| {
             b.fpext(x[0], block(Scalar::F64))
         });
+    }
+}
+
+#[test]
+fn numbers_of_8_bits_are_computed_with_on_every_target() {
+    for target in Target::ALL {
+        for s in [Scalar::F8E4M3, Scalar::F8E5M2] {
+            for op in [
+                TileBuilder::fadd,
+                TileBuilder::fsub,
+                TileBuilder::fmul,
+                TileBuilder::fdiv_rn,
+            ] {
+                check(target, &[s, s], s, true, |b, x| op(b, x[0], x[1]));
+            }
+            check(target, &[s, s, s], s, true, |b, x| b.fma(x[0], x[1], x[2]));
+            for rule in [NanRule::Ignore, NanRule::Propagate] {
+                check(target, &[s, s], s, true, |b, x| b.fmin(x[0], x[1], rule));
+                check(target, &[s, s], s, true, |b, x| b.fmax(x[0], x[1], rule));
+            }
+            check(target, &[s, s], Scalar::I8, true, |b, x| {
+                b.fcmp(x[0], x[1], FloatPred::Ult)
+            });
+            check(target, &[s, s], s, false, |b, x| b.copysign(x[0], x[1]));
+        }
+        for s in [Scalar::F16, Scalar::Bf16] {
+            check(target, &[s, s], s, true, |b, x| b.fdiv_rn(x[0], x[1]));
+        }
+    }
+}
+
+#[test]
+fn conversions_of_8_bits_round_once_and_saturate() {
+    use Scalar::{Bf16, F16, F32, F64, I8, I16, I32, I64};
+    for target in Target::ALL {
+        for s in [Scalar::F8E4M3, Scalar::F8E5M2] {
+            for from in [F16, Bf16, F32, F64] {
+                for round in [Rounding::Nearest, Rounding::Zero] {
+                    let native = target.converts_f8() && from == F32 && round == Rounding::Nearest;
+                    check(target, &[from], s, !native, |b, x| {
+                        b.fptrunc(x[0], round, block(s))
+                    });
+                }
+                let native = target.converts_f8() && from == F16;
+                check(target, &[s], from, !native, |b, x| {
+                    b.fpext(x[0], block(from))
+                });
+            }
+            for int in [I8, I16, I32, I64] {
+                check(target, &[int], s, true, |b, x| b.sitofp(x[0], block(s)));
+                check(target, &[int], s, true, |b, x| b.uitofp(x[0], block(s)));
+                check(target, &[s], int, true, |b, x| b.fptosi(x[0], block(int)));
+                check(target, &[s], int, true, |b, x| b.fptoui(x[0], block(int)));
+            }
+        }
     }
 }
 

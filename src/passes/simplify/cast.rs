@@ -3,6 +3,7 @@
 use super::{Rewrite, Simplifier};
 use crate::ir::entities::Inst;
 use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, Scalar};
 
 /// Widening twice is widening once: with zeros if the first did.
 pub(super) fn widen_twice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
@@ -42,7 +43,9 @@ pub(super) fn narrow_widened(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<R
 /// Narrowing a float to the type it was widened from is nothing.
 pub(super) fn narrow_float(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     let source = s.edit.operand_of(s.arg(inst, 0), TileOp::Fpext, 0)?;
-    (s.ty(source) == s.result_ty(inst)).then_some(Rewrite::Value(source))
+    // The 8-bit format with an infinity does not round to it.
+    let keeps = s.result_ty(inst).elem != Elem::Num(Scalar::F8E5M2);
+    (keeps && s.ty(source) == s.result_ty(inst)).then_some(Rewrite::Value(source))
 }
 
 /// Reading bits as one type and then another.

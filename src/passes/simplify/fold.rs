@@ -8,7 +8,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar};
-use crate::num::{self, Int, Overflow, bf16, f16};
+use crate::num::{self, Int, bf16, f16};
 
 /// A number as bits, with its element type.
 pub(super) type Number = (u64, Elem);
@@ -77,6 +77,12 @@ fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64>
             }
         }
         TileOp::Sshr => (sx >> y.min(width - 1)) as u64,
+        TileOp::Smulhi => ((i128::from(sx) * i128::from(sy)) >> width) as u64,
+        TileOp::Umulhi => ((u128::from(x) * u128::from(y)) >> width) as u64,
+        TileOp::Iabs => sx.wrapping_abs() as u64,
+        TileOp::Popc => u64::from(x.count_ones()),
+        TileOp::Clz => u64::from(x.leading_zeros()) + width - 64,
+        TileOp::Brev => x.reverse_bits() >> (64 - width),
         TileOp::Icmp => u64::from(compare(*data.ipred()?, a, b)),
         TileOp::Sext => sx as u64,
         TileOp::Zext | TileOp::Itrunc | TileOp::Bitcast => x,
@@ -121,7 +127,7 @@ fn to_f64((bits, elem): Number) -> Option<f64> {
 fn from_f64(x: f64, elem: Elem, rounding: num::Rounding) -> Option<u64> {
     elem.scalar()?
         .format()
-        .map(|format| format.from_f64(x, rounding, Overflow::Ieee))
+        .map(|format| format.from_f64(x, rounding, format.overflow()))
 }
 
 /// A binary operation in each format.
@@ -189,6 +195,12 @@ fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
         TileOp::Fmax => per_format!(elem, x, y, max, num::max, num::max64),
         TileOp::Fneg => x ^ sign,
         TileOp::Fabs => x & !sign,
+        TileOp::Copysign => (x & !sign) | (y & sign),
+        TileOp::Trunc => integral(args[0], to, num::Rounding::Zero)?,
+        TileOp::SqrtRn => match elem.scalar()? {
+            Scalar::F32 => u64::from(num::sqrt(f32::from_bits(x as u32), NEAREST).to_bits()),
+            _ => num::canonical64(f64::from_bits(x).sqrt()).to_bits(),
+        },
         TileOp::Bitcast => x,
         TileOp::Fcmp => {
             let (a, b) = (to_f64(args[0])?, to_f64(*args.get(1)?)?);
@@ -198,8 +210,7 @@ fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
         TileOp::Ceil => integral(args[0], to, num::Rounding::Up)?,
         TileOp::Rint => integral(args[0], to, NEAREST)?,
         TileOp::Fpext => from_f64(to_f64(args[0])?, to, NEAREST)?,
-        // The narrow 8-bit formats saturate by rules of their own; those are left to the machine.
-        TileOp::Fptrunc if to.bits() >= 16 => {
+        TileOp::Fptrunc => {
             let rounding = match data.round()? {
                 Rounding::Nearest => NEAREST,
                 Rounding::Zero => num::Rounding::Zero,

@@ -28,7 +28,7 @@ use super::edit::{self, Editor, Fate};
 use crate::ir::attrs::Attr;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{TileOp, tile_functions};
 use crate::ir::types::TileType;
 
 /// How deep emitted instructions are simplified.
@@ -124,16 +124,24 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::Fmin | TileOp::Fmax => list![int::same_operands],
         TileOp::Fma
         | TileOp::Fcmp
-        | TileOp::Exp
+        | tile_functions!()
         | TileOp::Exp2
-        | TileOp::Log
-        | TileOp::Log2
+        | TileOp::Log2Approx
+        | TileOp::SinApprox
+        | TileOp::CosApprox
         | TileOp::Rsqrt
         | TileOp::Sqrt
-        | TileOp::Tanh
-        | TileOp::Erf
+        | TileOp::SqrtRn
         | TileOp::Rcp
         | TileOp::RcpFtz
+        | TileOp::Smulhi
+        | TileOp::Umulhi
+        | TileOp::Iabs
+        | TileOp::Popc
+        | TileOp::Clz
+        | TileOp::Brev
+        | TileOp::Copysign
+        | TileOp::Trunc
         | TileOp::Floor
         | TileOp::Ceil
         | TileOp::Rint

@@ -554,11 +554,7 @@ fn modifiers_of_accesses() {
     for target in Target::ALL {
         let ptx = compile(&func, target);
         // Eviction priorities came with PTX 7.4; a newer target brings its own version.
-        let version = if target == Target::SM_90 {
-            "7.8"
-        } else {
-            "7.4"
-        };
+        let version = target.min_ptx().max(PtxVersion { major: 7, minor: 4 });
         assert!(ptx.starts_with(&format!(".version {version}\n")), "{ptx}");
         // From sm_80 on the L2 cache hears of priorities as well.
         let hint = if target.sm < 80 {

@@ -136,10 +136,11 @@ impl Case {
 
     /// Whether the target has no form of it, so that the pipeline must have removed it before.
     fn is_left_out(&self, target: Target) -> bool {
-        use ThreadOp::{Fadd, Fma, Fmax, Fmin, Fmul, Fptrunc, Fsub, Sitofp, Uitofp};
+        use ThreadOp::{Fadd, Fma, Fmax, Fmin, Fmul, Fpext, Fptrunc, Fsub, Sitofp, Uitofp};
         let from = self.args[0];
         let old = target.sm < 80;
         match self.op {
+            Fptrunc | Fpext if from.bits() == 8 || self.to.bits() == 8 => !target.converts_f8(),
             Fadd | Fsub | Fmul | Fma => old && from == Scalar::Bf16,
             Fmin | Fmax => old && from.bits() == 16,
             Fptrunc | Sitofp | Uitofp => old && self.to == Scalar::Bf16,
@@ -298,7 +299,7 @@ fn close(case: &Case, found: u64, expected: u64) -> bool {
     // Signs of NaN and payloads are free, but not where bits are only moved.
     let moves_bits = matches!(
         case.op,
-        ThreadOp::Fneg | ThreadOp::Fabs | ThreadOp::Select | ThreadOp::Bitcast
+        ThreadOp::Fneg | ThreadOp::Fabs | ThreadOp::Copysign | ThreadOp::Select | ThreadOp::Bitcast
     );
     if found == expected || (!moves_bits && is_nan(case.to, found) && is_nan(case.to, expected)) {
         return true;
@@ -371,7 +372,7 @@ fn check(case: &Case, number: usize, batch: &mut Batch, random: &mut Random) {
 /// Kernels to be assembled together: starting the assembler costs more than a kernel.
 #[derive(Default)]
 pub(super) struct Batch {
-    texts: [(Option<PtxVersion>, String); 3],
+    texts: [(Option<PtxVersion>, String); Target::ALL.len()],
 }
 
 impl Batch {
@@ -427,6 +428,8 @@ fn cases() -> Vec<Case> {
             Op::Smax,
             Op::Umin,
             Op::Umax,
+            Op::Smulhi,
+            Op::Umulhi,
             Op::And,
             Op::Or,
             Op::Xor,
@@ -446,6 +449,11 @@ fn cases() -> Vec<Case> {
                 constant: Some((0, 5)),
                 ..Case::new(op, &[], &[s, s], s)
             });
+        }
+    }
+    for s in ints {
+        for op in [Op::Iabs, Op::Popc, Op::Clz, Op::Brev] {
+            cases.push(Case::new(op, &[], &[s], s));
         }
     }
     for op in [Op::And, Op::Or, Op::Xor] {
@@ -482,6 +490,7 @@ fn cases() -> Vec<Case> {
         for op in [Op::Fneg, Op::Fabs] {
             cases.push(Case::new(op, &[], &[s], s));
         }
+        cases.push(Case::new(Op::Copysign, &[], &[s, s], s));
         for &rule in NanRule::ALL {
             for op in [Op::Fmin, Op::Fmax] {
                 cases.push(Case::new(op, &[make::nan(rule)], &[s, s], s));
@@ -508,7 +517,7 @@ fn cases() -> Vec<Case> {
         }
     }
     for s in [F32, F64] {
-        for op in [Op::Floor, Op::Ceil, Op::Rint] {
+        for op in [Op::Floor, Op::Ceil, Op::Rint, Op::Trunc, Op::SqrtRn] {
             cases.push(Case::new(op, &[], &[s], s));
         }
         cases.push(Case::new(Op::FdivRn, &[], &[s, s], s));
@@ -520,10 +529,22 @@ fn cases() -> Vec<Case> {
             ..Case::new(op, &[], &[F32], F32)
         });
     }
-    cases.push(Case {
-        ulps: 4,
-        ..Case::new(Op::Log2, &[], &[F32], F32)
-    });
+    cases.push(Case::new(Op::Sqrt, &[], &[F64], F64));
+    for op in [Op::Log2Approx, Op::SinApprox, Op::CosApprox] {
+        cases.push(Case {
+            ulps: 4,
+            ..Case::new(op, &[], &[F32], F32)
+        });
+    }
+    for eight in [Scalar::F8E4M3, Scalar::F8E5M2] {
+        for op in [Op::Fneg, Op::Fabs] {
+            cases.push(Case::new(op, &[], &[eight], eight));
+        }
+        cases.push(Case::new(Op::Copysign, &[], &[eight, eight], eight));
+        let nearest = [make::round(Rounding::Nearest)];
+        cases.push(Case::new(Op::Fptrunc, &nearest, &[F32], eight));
+        cases.push(Case::new(Op::Fpext, &[], &[eight], F16));
+    }
     cases.push(Case {
         ulps: 2,
         ..Case::new(Op::Fdiv, &[], &[F32, F32], F32)

@@ -20,6 +20,8 @@ fn format(s: Scalar) -> Option<Format> {
         Scalar::Bf16 => Some(Format::BF16),
         Scalar::F32 => Some(Format::F32),
         Scalar::F64 => Some(Format::F64),
+        Scalar::F8E4M3 => Some(Format::E4M3),
+        Scalar::F8E5M2 => Some(Format::E5M2),
         _ => None,
     }
 }
@@ -39,7 +41,12 @@ fn signed(s: Scalar, bits: u64) -> i64 {
 }
 
 fn narrow(s: Scalar, x: f64, rounding: num::Rounding) -> u64 {
-    format(s).map_or(0, |f| f.from_f64(x, rounding, Overflow::Ieee))
+    let overflow = if s.bits() == 8 {
+        Overflow::Finite
+    } else {
+        Overflow::Ieee
+    };
+    format(s).map_or(0, |f| f.from_f64(x, rounding, overflow))
 }
 
 fn wide(s: Scalar, bits: u64) -> f64 {
@@ -81,6 +88,12 @@ pub(super) fn eval(
         ThreadOp::Smax => sa.max(sb) as u64,
         ThreadOp::Umin => a.min(b),
         ThreadOp::Umax => a.max(b),
+        ThreadOp::Smulhi => ((i128::from(sa) * i128::from(sb)) >> bits) as u64,
+        ThreadOp::Umulhi => ((u128::from(a) * u128::from(b)) >> bits) as u64,
+        ThreadOp::Iabs => sa.unsigned_abs(),
+        ThreadOp::Popc => u64::from(a.count_ones()),
+        ThreadOp::Clz => u64::from(a.leading_zeros()) + bits - 64,
+        ThreadOp::Brev => a.reverse_bits() >> (64 - bits),
         ThreadOp::And => a & b,
         ThreadOp::Or => a | b,
         ThreadOp::Xor => a ^ b,
@@ -157,9 +170,15 @@ pub(super) fn eval(
             _ => (fa / fb).to_bits(),
         },
         ThreadOp::Exp2 => float(fa.exp2()),
-        ThreadOp::Log2 => float(fa.log2()),
+        ThreadOp::Log2Approx => float(fa.log2()),
+        ThreadOp::SinApprox => float(fa.sin()),
+        ThreadOp::CosApprox => float(fa.cos()),
+        ThreadOp::SqrtRn => float(fa.sqrt()),
+        ThreadOp::Trunc => float(fa.trunc()),
+        ThreadOp::Copysign => a & !(1 << (bits - 1)) | b & 1 << (bits - 1),
         // Subnormal arguments count as zero.
         ThreadOp::Rsqrt => float(1.0 / f64::from(num::ftz(fa as f32)).sqrt()),
+        ThreadOp::Sqrt if from == Scalar::F64 => float(fa.sqrt()),
         ThreadOp::Sqrt => float(f64::from(num::ftz(fa as f32)).sqrt()),
         ThreadOp::Rcp => float(1.0 / fa),
         ThreadOp::RcpFtz => {

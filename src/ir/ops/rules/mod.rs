@@ -332,14 +332,12 @@ pub(crate) fn shared<L: Level>(
         }),
         // Integers, truth values included, all alike.
         TypeRule::SameBits => same(operands, "an integer", Elem::is_int),
-        // f16, bf16, f32 or f64, all alike.
-        TypeRule::SameFloat => same(operands, "f16, bf16, f32 or f64", |e| {
-            e.is_float() && e.bits() > 8
-        }),
+        // Floating-point numbers, all alike.
+        TypeRule::SameFloat => same(operands, "a floating-point number", Elem::is_float),
         // f32, all alike.
         TypeRule::SameF32 => same(operands, "f32", |e| e == Elem::F32),
         // f32 or f64, all alike.
-        TypeRule::SameWideFloat => {
+        TypeRule::SameWideFloat | TypeRule::Function => {
             same(operands, "f32 or f64", |e| e == Elem::F32 || e == Elem::F64)
         }
         // Two integers or pointers of one type; truth values result.
@@ -348,10 +346,8 @@ pub(crate) fn shared<L: Level>(
         })
         .map(|t| smallvec![t[0].with_elem(Elem::I1)]),
         // Two floats of one type; truth values result.
-        TypeRule::FloatCompare => same(operands, "f16, bf16, f32 or f64", |e| {
-            e.is_float() && e.bits() > 8
-        })
-        .map(|t| smallvec![t[0].with_elem(Elem::I1)]),
+        TypeRule::FloatCompare => same(operands, "a floating-point number", Elem::is_float)
+            .map(|t| smallvec![t[0].with_elem(Elem::I1)]),
         // Truth values of the extent of two values of one type.
         TypeRule::Select => {
             if args[0] != args[1].with_elem(Elem::I1) {
@@ -373,10 +369,10 @@ pub(crate) fn shared<L: Level>(
             a.is_int() && b.is_int() && b.bits() < a.bits()
         }),
         TypeRule::IntToFloat => cast(operands, "a float from an integer", |a, b| {
-            a.is_int() && b.is_float() && b.bits() > 8
+            a.is_int() && b.is_float()
         }),
         TypeRule::FloatToInt => cast(operands, "an integer from a float", |a, b| {
-            a.is_float() && is_wide_int(b) && a.bits() > 8
+            a.is_float() && is_wide_int(b)
         }),
         TypeRule::FloatWiden => cast(operands, "a wider float", |a, b| {
             a.is_float() && b.is_float() && b.bits() > a.bits()

@@ -1,0 +1,127 @@
+//! Measures the errors of the accurate functions and prints the table of `src/passes/lower_math/ULP.md`.
+//!
+//! ```text
+//! cargo run --release --example ulp                  the table, by samples
+//! cargo run --release --example ulp -- sweep sin     all 2^32 arguments of a function of one f32
+//! cargo run --release --example ulp -- sweep sin 64  every 64th of them
+//! ```
+
+#[path = "../tests/common/ulp.rs"]
+mod ulp;
+
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tilelift::ir::types::Scalar;
+use ulp::Function;
+
+/// Samples of each function for the table.
+const SAMPLES: [usize; 2] = [500_000, 8_000];
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words[..] {
+        [] => {
+            print!("{}", table(SAMPLES));
+            ExitCode::SUCCESS
+        }
+        ["sweep", name] => sweep(name, 1),
+        ["sweep", name, step] => match step.parse() {
+            Ok(step) => sweep(name, step),
+            Err(_) => usage(),
+        },
+        _ => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: ulp [sweep FUNCTION [STEP]]");
+    ExitCode::FAILURE
+}
+
+/// Every `step`th f32 as the argument, on all cores.
+fn sweep(name: &str, step: u64) -> ExitCode {
+    let functions = ulp::functions();
+    let found = functions
+        .iter()
+        .find(|f| f.name == name && f.operands() == 1);
+    let Some(function) = found else {
+        eprintln!("no function of one number is called `{name}`");
+        return ExitCode::FAILURE;
+    };
+    let next = AtomicU64::new(0);
+    let worst = Mutex::new((0.0, 0));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| sweep_batches(function, step.max(1), &next, &worst));
+        }
+    });
+    let (error, bits) = worst.into_inner().expect("no thread panics under the lock");
+    let x = f32::from_bits(bits as u32);
+    println!("| `{name}` | f32 | {error:.4} | {x:e} ({bits:#010x}) | every {step} of 2^32 |");
+    ExitCode::SUCCESS
+}
+
+/// Takes ranges of arguments until there are none.
+fn sweep_batches(function: &Function, step: u64, next: &AtomicU64, worst: &Mutex<(f64, u64)>) {
+    const RANGE: u64 = 1 << 16;
+    let func = function.lowered(Scalar::F32);
+    loop {
+        let first = next.fetch_add(RANGE, Ordering::Relaxed) * step;
+        if first > u64::from(u32::MAX) {
+            return;
+        }
+        let column: Vec<u64> = (0..RANGE)
+            .map(|i| first + i * step)
+            .take_while(|&bits| bits <= u64::from(u32::MAX))
+            .collect();
+        let found = ulp::evaluate(&func, Scalar::F32, &[&column]);
+        let mut local = (0.0, 0);
+        for (&bits, &y) in column.iter().zip(&found) {
+            let x = ulp::number(Scalar::F32, bits);
+            let error = function.error(Scalar::F32, [x, 0.0], y);
+            if error > local.0 {
+                local = (error, bits);
+            }
+        }
+        let mut worst = worst.lock().expect("no thread panics under the lock");
+        if local.0 > worst.0 {
+            *worst = local;
+        }
+    }
+}
+
+/// The functions and their errors as a table in Markdown, by so many samples of f32 and f64.
+fn table(samples: [usize; 2]) -> String {
+    let mut out = String::from(
+        "# Errors of the accurate functions\n\n\
+         Printed by `cargo run --release --example ulp`: the largest error in units of the last place on samples (edge cases,\n\
+         all magnitudes, and the range where the function bends), of what the interpreter computes with the lowered function.\n\
+         The machine computes the same bits, but for `tanh` and `erf` of f32, in which its power of two and reciprocal\n\
+         (within 2 and 1 ulp) are taken as rounded correctly.\n\n\
+         | function | type | bound | measured | at |\n|---|---|---|---|---|\n",
+    );
+    for function in ulp::functions() {
+        for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
+            let Some(bound) = function.bounds[place] else {
+                continue;
+            };
+            let (error, args) = ulp::worst(&function, scalar, samples[place]);
+            let at: Vec<String> = args
+                .iter()
+                .map(|&bits| format!("{:e}", ulp::number(scalar, bits)))
+                .collect();
+            let at = if error == 0.0 {
+                String::new()
+            } else {
+                at.join(", ")
+            };
+            let name = function.name;
+            out += &format!("| `{name}` | {scalar} | {bound} | {error:.3} | {at} |\n");
+        }
+    }
+    out
+}

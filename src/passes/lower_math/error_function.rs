@@ -1,0 +1,50 @@
+//! The error function and its complement.
+//!
+//! The complement is `e^(-a^2) / (1 + 2 a)` times a function that bends little, a polynomial in `(a - 4) / (a + 4)` (after
+//! M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981).
+
+use super::exponential::{Power, parts};
+use super::expr::X;
+use super::tables::{ERF_LARGE, ERF_SMALL, ERFC};
+use crate::ir::ops::TileOp;
+
+/// The complement for a number that is not negative.
+fn complement(a: X<'_>) -> X<'_> {
+    // Beyond, it is 0; there the square must stay finite.
+    let a = a.min(a.formula().pick(10.5, 27.5));
+    let square = a * a;
+    let lost = a.fma(a, -square);
+    let Power { power, k, .. } = parts(-square, Some(-lost));
+    let t = (a - 4.0).over(a + 4.0);
+    let bend = t.polynomial(&ERFC).over((a + a) + 1.0);
+    (power * bend).times_power(k)
+}
+
+/// `1 - erf(x)`, near 0 as that difference.
+pub(super) fn erfc(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let a = x.abs();
+    let far = complement(a);
+    let far = x.lt(0.0).select(formula.number(2.0) - far, far);
+    let near = formula.number(1.0) - (x * x).polynomial(&ERF_SMALL).fma(x, x);
+    let y = a.lt(0.75).select(near, far);
+    x.is_nan().select(x, y)
+}
+
+/// A polynomial near 0, else 1 less the complement. In f32 that is a power of two by the machine, whose exponent is a
+/// polynomial; 1 from 4 on.
+pub(super) fn erf(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let a = x.abs();
+    let small = (a * a).polynomial(&ERF_SMALL).fma(a, a);
+    let (large, limit) = if formula.is_double() {
+        (formula.number(1.0) - complement(a), 1.0)
+    } else {
+        let exponent = -a.polynomial(&ERF_LARGE).fma(a, a);
+        let y = formula.number(1.0) - exponent.op(TileOp::Exp2);
+        (a.gt(4.0).select(formula.number(1.0), y), 1.002_95)
+    };
+    let y = a.lt(limit).select(small, large);
+    let y = x.is_nan().select(x, y);
+    y.with_sign_of(x)
+}

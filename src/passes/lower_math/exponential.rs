@@ -1,0 +1,136 @@
+//! Powers of e, 2 and 10, and what is made of them.
+//!
+//! The argument is split into a multiple of a power of two's logarithm and a rest; a polynomial gives the rest's power less
+//! 1, which is added last so that only one rounding is large; the power of two multiplies in two steps.
+
+use super::expr::{Number, Table, X};
+use super::tables::{
+    EXP, EXP2, EXP10, EXPM1, LN_2_HI, LN_2_LO, LN_10_HI, LN_10_LO, LOG2_10, LOG2_E_HI, LOG10_2_HI,
+    LOG10_2_LO,
+};
+use crate::ir::attrs::IntPred;
+use crate::ir::ops::TileOp;
+
+/// `e^(x + rest)` as a product: `(power + lost) 2^k`.
+#[derive(Clone, Copy)]
+pub(super) struct Power<'f> {
+    /// A number between about 0.7 and 1.42.
+    pub(super) power: X<'f>,
+    /// What rounding cut off it.
+    pub(super) lost: X<'f>,
+    /// The exponent, an integer.
+    pub(super) k: X<'f>,
+}
+
+/// `e^(x + rest)`. The rest is far smaller than x.
+pub(super) fn parts<'f>(x: X<'f>, rest: Option<X<'f>>) -> Power<'f> {
+    let (k, int) = x.nearest(LOG2_E_HI);
+    // Exact.
+    let high = (-k).fma(LN_2_HI, x);
+    let low = rest.map_or_else(|| -(k * LN_2_LO), |rest| (-k).fma(LN_2_LO, rest));
+    let r = high + low;
+    let tail = r.polynomial(&EXP).fma(r * r, low);
+    let sum = high + tail;
+    let one = x.formula().number(1.0);
+    let power = sum + one;
+    Power {
+        power,
+        lost: (one - power) + sum,
+        k: int,
+    }
+}
+
+/// What is too large and too small for `f`, whose results there are infinity and 0.
+fn bounded<'f>(x: X<'f>, y: X<'f>, largest: f64, smallest: f64) -> X<'f> {
+    let formula = x.formula();
+    let y = x.gt(largest).select(formula.number(f64::INFINITY), y);
+    x.lt(smallest).select(formula.number(0.0), y)
+}
+
+/// e^x.
+pub(super) fn exp(x: X<'_>) -> X<'_> {
+    let Power { power, k, .. } = parts(x, None);
+    let y = power.times_power(k);
+    let formula = x.formula();
+    let (largest, smallest) = formula.pick((89.0, -105.0), (710.0, -746.0));
+    bounded(x, y, largest, smallest)
+}
+
+/// e^x / 2 for x not negative, without overflow where the half is finite, and what rounding cut off it.
+pub(super) fn half_exp(x: X<'_>) -> (X<'_>, X<'_>) {
+    let formula = x.formula();
+    let Power { power, lost, k } = parts(x, None);
+    let is_large = x.gt(formula.pick(90.0, 711.0));
+    let half = is_large.select(formula.number(f64::INFINITY), power.times_power(k - 1));
+    let lost = is_large.select(formula.number(0.0), lost.times_power(k - 1));
+    (half, lost)
+}
+
+/// `base^(r + rest)`, given the base's logarithm, for small r.
+fn small_power<'f>(r: X<'f>, rest: Option<X<'f>>, log: (Number, Number), table: &Table) -> X<'f> {
+    let all = rest.map_or(r, |rest| r + rest);
+    let tail = all.polynomial(table) * (all * all);
+    let tail = r.fma(log.1, tail);
+    let tail = rest.map_or(tail, |rest| rest.fma(log.0, tail));
+    r.fma(log.0, tail) + 1.0
+}
+
+/// 2^x.
+pub(super) fn exp2(x: X<'_>) -> X<'_> {
+    let (k, int) = x.nearest(1.0);
+    let y = small_power(x - k, None, (LN_2_HI, LN_2_LO), &EXP2).times_power(int);
+    let (largest, smallest) = x.formula().pick((129.0, -151.0), (1025.0, -1077.0));
+    bounded(x, y, largest, smallest)
+}
+
+/// `2^(x + rest)` for x within the range of exponents and a few more, the rest below 2^-10.
+pub(super) fn exp2_of_sum<'f>(x: X<'f>, rest: X<'f>) -> X<'f> {
+    let (k, int) = x.nearest(1.0);
+    small_power(x - k, Some(rest), (LN_2_HI, LN_2_LO), &EXP2).times_power(int)
+}
+
+/// 10^x.
+pub(super) fn exp10(x: X<'_>) -> X<'_> {
+    let (k, int) = x.nearest(LOG2_10);
+    let r = (-k).fma(LOG10_2_HI, x);
+    let rest = -(k * LOG10_2_LO);
+    let y = small_power(r, Some(rest), (LN_10_HI, LN_10_LO), &EXP10).times_power(int);
+    let (largest, smallest) = x.formula().pick((38.6, -46.0), (308.4, -324.5));
+    bounded(x, y, largest, smallest)
+}
+
+/// e^x - 1: `2^k (e^r - 1) + (2^k - 1)`, the large terms added with their error kept.
+pub(super) fn expm1(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let (k, int) = x.nearest(LOG2_E_HI);
+    let r = (-k).fma(LN_2_HI, x);
+    let rest = k * LN_2_LO;
+    let exact = r - rest;
+    // What the difference lost.
+    let rest = (r - exact) - rest;
+    let square = exact * exact;
+    let tail = exact.polynomial(&EXPM1).fma(square, rest);
+    // The largest k has no power of its own.
+    let most = formula.bias();
+    let capped = int.op2(TileOp::Smin, most).op2(TileOp::Smax, -most + 1);
+    let shift = i64::from(formula.mantissa_bits());
+    let power = ((capped + formula.bias()) << shift).float();
+    let base = power - 1.0;
+    let term = power * exact;
+    let high = base + term;
+    let low = (base - high) + term;
+    let y = high + power.fma(tail, low);
+    // One k beyond: e^x itself, from half of it.
+    let beyond = int.int_compare(IntPred::Sgt, most);
+    let half = tail + exact + 1.0;
+    let y = beyond.select(half * power * 2.0, y);
+    let (largest, smallest) = formula.pick((89.0, -18.0), (710.0, -40.0));
+    let y = x.gt(largest).select(formula.number(f64::INFINITY), y);
+    let y = x.lt(smallest).select(formula.number(-1.0), y);
+    x.equals(0.0).select(x, y)
+}
+
+/// `e^x` as `2^(x log2 e)` with a rounded product, by the machine's power of two.
+pub(super) fn fast_exp(x: X<'_>) -> X<'_> {
+    (x * LOG2_E_HI).op(TileOp::Exp2)
+}

@@ -1,0 +1,334 @@
+//! Sine, cosine and tangent of any angle, and their inverses.
+//!
+//! The angle is a multiple of pi / 2 and a rest of at most pi / 4. Up to a limit the multiple is subtracted in three
+//! parts; beyond, the angle is multiplied by those bits of 2 / pi that matter modulo 4, in integers (Payne and Hanek, "Radian
+//! reduction for trigonometric functions", 1983).
+
+use super::expr::X;
+use super::tables::{
+    ASIN, ATAN, COS, PI_2_A, PI_2_B, PI_2_C, PI_HI, PI_LO, SIN, TWO_BY_PI, TWO_BY_PI_32,
+    TWO_BY_PI_64,
+};
+use crate::ir::attrs::{FloatPred, IntPred};
+use crate::ir::ops::TileOp;
+use crate::ir::types::Elem;
+
+/// An angle as a multiple of pi / 2 and a rest.
+#[derive(Clone, Copy)]
+struct Angle<'f> {
+    /// The multiple, modulo 4 in its low bits.
+    quadrant: X<'f>,
+    /// The rest.
+    r: X<'f>,
+    /// What rounding the rest cut off.
+    lost: X<'f>,
+}
+
+impl<'f> Angle<'f> {
+    /// The first where the condition holds, else the second.
+    fn select(condition: X<'f>, yes: Angle<'f>, no: Angle<'f>) -> Angle<'f> {
+        Angle {
+            quadrant: condition.select(yes.quadrant, no.quadrant),
+            r: condition.select(yes.r, no.r),
+            lost: condition.select(yes.lost, no.lost),
+        }
+    }
+
+    /// The angle mirrored.
+    fn negated(self) -> Angle<'f> {
+        Angle {
+            quadrant: self.r.formula().int(0) - self.quadrant,
+            r: -self.r,
+            lost: -self.lost,
+        }
+    }
+}
+
+fn reduce(x: X<'_>) -> Angle<'_> {
+    let formula = x.formula();
+    let (k, quadrant) = x.nearest(TWO_BY_PI);
+    // Exact.
+    let first = (-k).fma(PI_2_A, x);
+    let near = if formula.is_double() {
+        let second = k * PI_2_B;
+        let r = first - second;
+        let lost = (first - r) - second;
+        let second_lost = k.fma(PI_2_B, -second);
+        let lost = (-k).fma(PI_2_C, lost - second_lost);
+        Angle { quadrant, r, lost }
+    } else {
+        let r = (-k).fma(PI_2_B, first);
+        Angle {
+            quadrant,
+            r: (-k).fma(PI_2_C, r),
+            lost: formula.number(0.0),
+        }
+    };
+    // Beyond, the multiple has too many digits for the parts.
+    let limit = formula.pick(48_039.0, 1_073_741_824.0);
+    let far = if formula.is_double() {
+        reduce_far_double(x)
+    } else {
+        reduce_far_single(x)
+    };
+    let negative = x.bits().int_compare(IntPred::Slt, 0);
+    let far = Angle::select(negative, far.negated(), far);
+    Angle::select(x.abs().gt(limit), far, near)
+}
+
+/// The words of a shifted number from position `index` on: each choice halves what is left.
+fn select_words<'f>(mut words: Vec<X<'f>>, index: X<'f>, bits: u32, count: usize) -> Vec<X<'f>> {
+    for bit in (0..bits).rev() {
+        let step = 1 << bit;
+        let kept = count + step - 1;
+        let moves = (index & (1 << bit)).int_compare(IntPred::Ne, 0);
+        let zero = index.formula().int(0);
+        let at = |i: usize| words.get(i).copied().unwrap_or(zero);
+        words = (0..kept)
+            .map(|i| moves.select(at(i + step), at(i)))
+            .collect();
+    }
+    words
+}
+
+/// For f32 of 2^15 and more. With the significand as a 32-bit integer M, `x = M 2^(e - 31)`; of the product with 2 / pi
+/// the bits from 2^1 down to 2^-62 are kept.
+fn reduce_far_single(x: X<'_>) -> Angle<'_> {
+    let formula = x.formula();
+    let bits = x.bits();
+    let size = bits & 0x7fff_ffff;
+    let significand = (size << 8) | 0x8000_0000;
+    // 31 bits stand before the first of 2 / pi, so that the number starts at bit e - 1.
+    let start = (size >> 23) - 128;
+    let mut words = vec![formula.int(0)];
+    words.extend(TWO_BY_PI_32.map(|word| formula.int(i64::from(word))));
+    let words = select_words(words, start >> 5, 2, 4);
+    let shift = start & 31;
+    let rest = formula.int(32) - shift;
+    let word = |i: usize| (words[i] << shift) | (words[i + 1] >> rest);
+    let (first, second, third) = (word(0), word(1), word(2));
+    let low = significand * second;
+    let carried = low + significand.op2(TileOp::Umulhi, third);
+    let carry = carried
+        .int_compare(IntPred::Ult, low)
+        .cast(TileOp::Zext, Elem::I32);
+    let high = significand * first + significand.op2(TileOp::Umulhi, second) + carry;
+    let quadrant = (high + 0x2000_0000) >> 30;
+    let fraction = high - (quadrant << 30);
+    // In three pieces that are exact.
+    let first = (fraction & !0xff).to_float();
+    let second = ((fraction & 0xff) << 16) | (carried >> 16);
+    let second = second.to_float() * (-16f64).exp2();
+    let third = (carried & 0xffff).to_float();
+    far_angle(
+        quadrant,
+        [first, second, third],
+        (-32f64).exp2(),
+        (-30f64).exp2(),
+    )
+}
+
+/// The rest from a fraction of pi / 2 in three pieces: two, and one to be scaled; all are scaled again.
+fn far_angle<'f>(
+    quadrant: X<'f>,
+    [first, second, third]: [X<'f>; 3],
+    third_scale: f64,
+    scale: f64,
+) -> Angle<'f> {
+    let sum = first + second;
+    let rest = third.fma(third_scale, (first - sum) + second);
+    let fraction = sum + rest;
+    let lost = (sum - fraction) + rest;
+    let (fraction, lost) = (fraction * scale, lost * scale);
+    let high = fraction * PI_2_A;
+    let low = fraction.fma(PI_2_A, -high);
+    let low = fraction.fma(PI_2_B, lost.fma(PI_2_A, low));
+    let r = high + low;
+    Angle {
+        quadrant,
+        r,
+        lost: (high - r) + low,
+    }
+}
+
+/// For f64 of 2^30 and more, with the significand as a 64-bit integer: the bits from 2^1 down to 2^-126.
+fn reduce_far_double(x: X<'_>) -> Angle<'_> {
+    let formula = x.formula();
+    let bits = x.bits();
+    let size = bits & i64::MAX;
+    let significand = (size << 11) | i64::MIN;
+    // 63 bits stand before the first of 2 / pi.
+    let start = (size >> 52) - 1024;
+    let mut words = vec![formula.int(0)];
+    words.extend(TWO_BY_PI_64.map(|word| formula.int(word as i64)));
+    let words = select_words(words, start >> 6, 4, 4);
+    let shift = start & 63;
+    let rest = formula.int(64) - shift;
+    let word = |i: usize| (words[i] << shift) | (words[i + 1] >> rest);
+    let (first, second, third) = (word(0), word(1), word(2));
+    let low = significand * second;
+    let carried = low + significand.op2(TileOp::Umulhi, third);
+    let carry = carried
+        .int_compare(IntPred::Ult, low)
+        .cast(TileOp::Zext, Elem::I64);
+    let high = significand * first + significand.op2(TileOp::Umulhi, second) + carry;
+    let quadrant = (high + (1 << 61)) >> 62;
+    let fraction = high - (quadrant << 62);
+    // In three pieces that are exact.
+    let first = (fraction & !0x7ff).to_float();
+    let second = ((fraction & 0x7ff) << 32) | (carried >> 32);
+    let second = second.to_float() * (-32f64).exp2();
+    let third = (carried & 0xffff_ffff).to_float();
+    far_angle(
+        quadrant,
+        [first, second, third],
+        (-64f64).exp2(),
+        (-62f64).exp2(),
+    )
+}
+
+/// Sine and cosine of a rest, each with what rounding cut off.
+fn both(angle: Angle<'_>) -> [(X<'_>, X<'_>); 2] {
+    let (r, lost) = (angle.r, angle.lost);
+    let one = r.formula().number(1.0);
+    let square = r * r;
+    let sin_tail = (square.polynomial(&SIN) * square).fma(r, lost);
+    let cos_tail = square.polynomial(&COS).fma(square, -0.5);
+    let cos_tail = cos_tail.fma(square, -(r * lost));
+    let (sin, cos) = (r + sin_tail, one + cos_tail);
+    [(sin, (r - sin) + sin_tail), (cos, (one - cos) + cos_tail)]
+}
+
+/// The sine of an angle that is `quarters` times pi / 2 larger. Infinity gives NaN.
+fn sine(x: X<'_>, quarters: i64) -> X<'_> {
+    let formula = x.formula();
+    let angle = reduce(x);
+    let quadrant = if quarters == 0 {
+        angle.quadrant
+    } else {
+        angle.quadrant + quarters
+    };
+    let [(sin, _), (cos, _)] = both(angle);
+    let odd = (quadrant & 1).int_compare(IntPred::Ne, 0);
+    let y = odd.select(cos, sin);
+    let flip = (quadrant & 2) << formula.pick(30, 62);
+    let y = (y.bits() ^ flip).float();
+    x.abs().lt(f64::INFINITY).select(y, formula.nan())
+}
+
+/// Sine.
+pub(super) fn sin(x: X<'_>) -> X<'_> {
+    // -0 has no other way to stay.
+    x.equals(0.0).select(x, sine(x, 0))
+}
+
+/// Cosine.
+pub(super) fn cos(x: X<'_>) -> X<'_> {
+    sine(x, 1)
+}
+
+/// Tangent: the quotient of sine and cosine, or minus its reciprocal, corrected by what all three roundings cut off.
+pub(super) fn tan(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let angle = reduce(x);
+    let [(sin, sin_low), (cos, cos_low)] = both(angle);
+    let odd = (angle.quadrant & 1).int_compare(IntPred::Ne, 0);
+    let above = odd.select(-cos, sin);
+    let above_low = odd.select(-cos_low, sin_low);
+    let below = odd.select(sin, cos);
+    let below_low = odd.select(sin_low, cos_low);
+    let inverse = below.reciprocal();
+    let y = above * inverse;
+    let rest = (-y).fma(below, above);
+    let rest = (-y).fma(below_low, rest + above_low);
+    let y = rest.fma(inverse, y);
+    let y = x.abs().lt(f64::INFINITY).select(y, formula.nan());
+    x.equals(0.0).select(x, y)
+}
+
+/// `asin(s)` less s, for s up to 1/2.
+fn asin_tail<'f>(s: X<'f>, square: X<'f>) -> X<'f> {
+    square.polynomial(&ASIN) * square * s
+}
+
+/// The square root of `(1 - a) / 2`, whose arc sine is half the arc cosine of a, and its square.
+fn half_angle(a: X<'_>) -> (X<'_>, X<'_>) {
+    let square = a.fma(-0.5, 0.5);
+    (square.root(), square)
+}
+
+/// A polynomial up to 1/2; above, `pi / 2 - 2 asin(sqrt((1 - x) / 2))`.
+pub(super) fn asin(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let a = x.abs();
+    let square = a * a;
+    let near = (square.polynomial(&ASIN) * square).fma(a, a);
+    let (s, half) = half_angle(a);
+    let tail = asin_tail(s, half);
+    let far = tail.fma(-2.0, PI_2_B) + s.fma(-2.0, PI_2_A);
+    let y = a.gt(0.5).select(far, near);
+    let y = a.gt(1.0).select(formula.nan(), y);
+    y.with_sign_of(x)
+}
+
+/// `pi / 2 - asin(x)` up to 1/2 in size; twice the arc sine of the half angle, or what that leaves of pi, above.
+pub(super) fn acos(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let a = x.abs();
+    let square = x * x;
+    let tail = (square.polynomial(&ASIN) * square).fma(x, -formula.constant(PI_2_B));
+    let near = formula.constant(PI_2_A) - (x + tail);
+    let (s, half) = half_angle(a);
+    let tail = asin_tail(s, half);
+    let angle = (half.polynomial(&ASIN) * half).fma(s, s);
+    let angle = angle + angle;
+    let left = s.fma(-2.0, PI_HI) + tail.fma(-2.0, PI_LO);
+    let far = x.gt(0.0).select(angle, left);
+    let y = a.gt(0.5).select(far, near);
+    a.gt(1.0).select(formula.nan(), y)
+}
+
+/// The arc tangent of a quotient of two numbers that are not negative, which is at most 1.
+fn atan_of(q: X<'_>) -> X<'_> {
+    let square = q * q;
+    (square.polynomial(&ATAN) * square).fma(q, q)
+}
+
+/// Up to 1 a polynomial; above, `pi / 2 - atan(1 / x)`.
+pub(super) fn atan(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let a = x.abs();
+    let large = a.gt(1.0);
+    let q = large.select(formula.number(1.0).over(a), a);
+    let angle = atan_of(q);
+    let rest = formula.constant(PI_2_A) - (angle - formula.constant(PI_2_B));
+    let y = large.select(rest, angle);
+    let y = x.is_nan().select(formula.nan(), y);
+    y.with_sign_of(x)
+}
+
+/// The angle of a point: the arc tangent of the smaller by the larger, mirrored as the point lies.
+pub(super) fn atan2<'f>(y: X<'f>, x: X<'f>) -> X<'f> {
+    let formula = x.formula();
+    let (a, b) = (y.abs(), x.abs());
+    let steep = a.gt(b);
+    let (small, large) = (a.min(b), a.max(b));
+    let q = small.over(large);
+    // 0 / 0 and infinity by infinity.
+    let q = large.equals(0.0).select(large, q);
+    let q = small.equals(f64::INFINITY).select(formula.number(1.0), q);
+    let angle = atan_of(q);
+    let zero = formula.number(0.0);
+    let left = x.bits().int_compare(IntPred::Slt, 0);
+    // The multiple of pi / 2 from which the angle is taken off, or to which it is added.
+    let base = left.select(formula.constant(PI_HI), zero);
+    let base_rest = left.select(formula.constant(PI_LO), zero);
+    let base = steep.select(formula.constant(PI_2_A), base);
+    let base_rest = steep.select(formula.constant(PI_2_B), base_rest);
+    let minus = steep ^ left;
+    let angle = minus.select(-angle, angle);
+    let angle = base + (angle + base_rest);
+    let unordered = y.compare(FloatPred::Uno, x);
+    let angle = unordered.select(formula.nan(), angle);
+    angle.with_sign_of(y)
+}

@@ -1,0 +1,125 @@
+//! The accurate functions keep the bounds of the op table.
+
+#[path = "common/ulp.rs"]
+mod ulp;
+
+use tilelift::compile::compile;
+use tilelift::emu::{self, Arg, Launch, Memory, Module};
+use tilelift::ir::types::Scalar;
+use tilelift::settings::{Options, Target};
+use ulp::Function;
+
+fn check(scalar: Scalar, count: usize) {
+    let place = usize::from(scalar == Scalar::F64);
+    let mut failures = String::new();
+    for function in ulp::functions() {
+        let Some(bound) = function.bounds[place] else {
+            continue;
+        };
+        let (error, args) = ulp::worst(&function, scalar, count);
+        let shown: Vec<f64> = args.iter().map(|&x| ulp::number(scalar, x)).collect();
+        eprintln!("{} {scalar}: {error:.3} ulp at {shown:?}", function.name);
+        if error > bound {
+            failures += &format!(
+                "{}: {error} ulp at {shown:?} ({args:x?}), bound {bound}\n",
+                function.name
+            );
+        }
+    }
+    assert!(failures.is_empty(), "{scalar}:\n{failures}");
+}
+
+#[test]
+fn singles_keep_their_bounds() {
+    check(Scalar::F32, 100_000);
+}
+
+#[test]
+fn doubles_keep_their_bounds() {
+    check(Scalar::F64, 2_000);
+}
+
+/// The table in the docs has every function, its bound, and errors no smaller than those of the first samples.
+#[test]
+fn the_table_in_the_docs_is_of_these_functions() {
+    let table = include_str!("../src/passes/lower_math/ULP.md");
+    let mut rows = table.lines().filter(|line| line.starts_with("| `"));
+    for function in ulp::functions() {
+        for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
+            let Some(bound) = function.bounds[place] else {
+                continue;
+            };
+            let row = rows.next().expect("the table has a row for each function");
+            let start = format!("| `{}` | {scalar} | {bound} | ", function.name);
+            let rest = row.strip_prefix(&start);
+            let rest = rest.unwrap_or_else(|| panic!("`{row}` does not start with `{start}`"));
+            let (listed, _) = rest.split_once(" |").expect("a cell ends");
+            let listed: f64 = listed.parse().expect("an error is a number");
+            let (error, _) = ulp::worst(&function, scalar, 500);
+            assert!(
+                error <= listed + 0.0006 && listed <= bound,
+                "{} {scalar}: {error} ulp, {listed} in the table",
+                function.name
+            );
+        }
+    }
+    assert_eq!(rows.next(), None, "examples/ulp.rs prints the table");
+}
+
+/// Results of the compiled kernel on the emulator, for the first batch of arguments.
+fn on_emulator(function: &Function, scalar: Scalar, columns: &[Vec<u64>]) -> Vec<u64> {
+    let kernel = compile(&function.kernel(scalar), Target::SM_80, &Options::DEFAULT)
+        .expect("the kernel compiles");
+    let module = Module::parse(&kernel.ptx).expect("the text is PTX");
+    let mut memory = Memory::new();
+    let size = scalar.bytes() as usize;
+    let mut args = Vec::new();
+    for column in columns {
+        let bytes: Vec<u8> = column[..ulp::BATCH]
+            .iter()
+            .flat_map(|x| x.to_le_bytes().into_iter().take(size))
+            .collect();
+        args.push(Arg::pointer(memory.alloc_bytes(&bytes)));
+    }
+    let out = memory.alloc(size * ulp::BATCH);
+    args.push(Arg::pointer(out));
+    let launch = Launch {
+        grid: [1, 1, 1],
+        block: [32 * kernel.meta.num_warps, 1, 1],
+        shared_bytes: kernel.meta.shared,
+        args: &args,
+        options: emu::Options::default(),
+    };
+    emu::run(&module, &kernel.meta.name, &launch, &mut memory).expect("the kernel runs");
+    let bytes = memory.read(out, size * ulp::BATCH).expect("written");
+    let words = bytes.chunks(size);
+    words
+        .map(|word| {
+            word.iter()
+                .rev()
+                .fold(0, |n, &byte| n << 8 | u64::from(byte))
+        })
+        .collect()
+}
+
+/// What is compiled computes on the emulator the bits that the interpreter finds in the lowered function.
+#[test]
+fn the_machine_computes_the_formula() {
+    for scalar in [Scalar::F32, Scalar::F64] {
+        for function in ulp::functions() {
+            let columns = ulp::samples(&function, scalar, ulp::BATCH);
+            let first: Vec<&[u64]> = columns.iter().map(|c| &c[..ulp::BATCH]).collect();
+            let wanted = ulp::evaluate(&function.lowered(scalar), scalar, &first);
+            let found = on_emulator(&function, scalar, &columns);
+            for (i, (&wanted, &found)) in wanted.iter().zip(&found).enumerate() {
+                let nan = |bits| ulp::number(scalar, bits).is_nan();
+                assert!(
+                    wanted == found || nan(wanted) && nan(found),
+                    "{} {scalar} of {:x?}: {found:#x} on the emulator, {wanted:#x} by the interpreter",
+                    function.name,
+                    first.iter().map(|c| c[i]).collect::<Vec<_>>()
+                );
+            }
+        }
+    }
+}
