@@ -41,6 +41,9 @@
 //! with what it judges but the number formats of [`num`].
 
 pub(crate) mod grid;
+#[macro_use]
+mod coded;
+
 pub mod num;
 pub mod settings;
 

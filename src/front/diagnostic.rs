@@ -20,25 +20,12 @@ const MAX_SHOWN: usize = 240;
 /// Most calls that are shown of a chain.
 const MAX_CALLS: usize = 8;
 
-macro_rules! codes {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)*) => {
-        /// Kinds of messages.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Code { $($(#[doc = $doc])+ $variant,)* }
+coded_enum! {
+    /// Kinds of messages.
+    Code,
+    /// The code as it is printed.
+    name;
 
-        impl Code {
-            /// Every code.
-            pub const ALL: &'static [Code] = &[$(Code::$variant),*];
-
-            /// The code as it is printed.
-            pub fn name(self) -> &'static str {
-                match self { $(Code::$variant => $text,)* }
-            }
-        }
-    };
-}
-
-codes! {
     /// The text is too large, or nested too deeply, to be read.
     Limit = "F01",
     /// The text is not Python.

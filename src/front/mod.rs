@@ -13,9 +13,9 @@
 //!   given a constant: typed, strong, still good for shapes), and tensors (values of the IR).
 //! - **Types** are promoted by [`types`]; comparisons, `minimum` and `maximum` take numbers as strong.
 //! - **Control flow** on constants is decided here and what is not taken is not looked at. At run time `if`, `for` and
-//!   `while` become regions ([`branch`], [`loops`]); a return moves what follows into the other branch.
+//!   `while` become regions (`branch`, `loops`); a return moves what follows into the other branch.
 //! - **Calls** of functions of the text are inlined, each with its own arguments; calls of the library are looked up in its
-//!   tables ([`library`]).
+//!   tables (`library`).
 //! - **Names** of the module are evaluated when used: constants, expressions of them, aliases, re-exports of the library
 //!   under any module's name. Constants of the caller come first.
 //!
@@ -23,8 +23,8 @@
 //! that was given a number is decided at compile time, and such a variable may give a shape.
 //!
 //! # Limits
-//! Nothing that a text says makes this panic, hang or use memory without bound: see [`source`] for the bounds of the text,
-//! [`lower`] for the budgets of evaluation.
+//! Nothing that a text says makes this panic, hang or use memory without bound: see `source` for the bounds of the text,
+//! `lower` for the budgets of evaluation.
 
 pub mod diagnostic;
 pub mod signature;

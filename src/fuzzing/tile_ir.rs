@@ -239,10 +239,10 @@ fn is_step_limit(error: &interp::InterpError) -> bool {
     matches!(error.kind, interp::InterpErrorKind::StepLimit(_))
 }
 
-type Buffers = Vec<(Scalar, Vec<u8>)>;
+pub(super) type Buffers = Vec<(Scalar, Vec<u8>)>;
 
 /// The buffers as the interpreter leaves them.
-fn interpret(
+pub(super) fn interpret(
     func: &TileFunction,
     case: &Case,
     step_limit: u64,

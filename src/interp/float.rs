@@ -26,15 +26,7 @@ pub(super) fn to_f64(s: Scalar, x: u64) -> f64 {
 
 /// The format of a floating-point type.
 fn format(s: Scalar) -> Format {
-    match s {
-        Scalar::F16 => Format::F16,
-        Scalar::Bf16 => Format::BF16,
-        Scalar::F32 => Format::F32,
-        Scalar::F64 => Format::F64,
-        Scalar::F8E4M3 => Format::E4M3,
-        Scalar::F8E5M2 => Format::E5M2,
-        Scalar::I1 | Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64 => no_float(s),
-    }
+    s.format().unwrap_or_else(|| no_float(s))
 }
 
 /// The type rules, checked before anything runs, let no other type through.

@@ -35,25 +35,12 @@ pub struct Pos {
     pub column: u32,
 }
 
-macro_rules! codes {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)*) => {
-        /// Kinds of mistakes in a text.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Code { $($(#[doc = $doc])+ $variant,)* }
+coded_enum! {
+    /// Kinds of mistakes in a text.
+    Code,
+    /// The code as it is printed.
+    name;
 
-        impl Code {
-            /// Every code.
-            pub const ALL: &'static [Code] = &[$(Code::$variant),*];
-
-            /// The code as it is printed.
-            pub fn name(self) -> &'static str {
-                match self { $(Code::$variant => $text,)* }
-            }
-        }
-    };
-}
-
-codes! {
     /// A character or string that is no token.
     Token = "P01",
     /// A token where another was expected.

@@ -62,25 +62,12 @@ use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::text::print::{Notes, Numbering, print_with};
 
-macro_rules! rules {
-    ($($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)*) => {
-        /// A rule of the [module](self)'s list.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Rule { $($(#[doc = $doc])+ $variant,)* }
+coded_enum! {
+    /// A rule of the [module](self)'s list.
+    Rule,
+    /// Its number in the list.
+    code;
 
-        impl Rule {
-            /// Every rule.
-            pub const ALL: &'static [Rule] = &[$(Rule::$variant),*];
-
-            /// Its number in the list.
-            pub fn code(self) -> &'static str {
-                match self { $(Rule::$variant => $text,)* }
-            }
-        }
-    };
-}
-
-rules! {
     /// Indices name something.
     Index = "V01",
     /// Everything stands in one place.

@@ -271,12 +271,7 @@ impl Generator {
         .then(|| {
             let first = self.pointers[self.random.below(self.pointers.len())];
             let ty = self.b.ty(first.value);
-            let same: Vec<Pointer> = self
-                .pointers
-                .iter()
-                .copied()
-                .filter(|p| self.b.ty(p.value) == ty)
-                .collect();
+            let same = self.pointers_like(ty);
             (first, self.random.pick(&same))
         })
         .filter(|(a, b)| a.last.max(b.last) < a.len.min(b.len));

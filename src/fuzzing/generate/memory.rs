@@ -40,6 +40,12 @@ pub(super) struct Site {
 }
 
 impl Generator {
+    /// The known pointers of a type.
+    pub(super) fn pointers_like(&self, ty: TileType) -> Vec<Pointer> {
+        let fits = |p: &Pointer| self.b.ty(p.value) == ty;
+        self.pointers.iter().copied().filter(fits).collect()
+    }
+
     /// The arguments, once it is known how large the output buffers must be.
     pub(super) fn arguments(&mut self) -> Vec<Argument> {
         for buffer in std::mem::take(&mut self.outputs) {
@@ -527,12 +533,7 @@ impl Generator {
                 }
             }
             2 => {
-                let same: Vec<Pointer> = self
-                    .pointers
-                    .iter()
-                    .copied()
-                    .filter(|p| self.b.ty(p.value) == ty)
-                    .collect();
+                let same = self.pointers_like(ty);
                 let other = self.random.pick(&same);
                 let cond = self.value(ty.with_elem(Elem::I1));
                 Pointer {

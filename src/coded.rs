@@ -1,0 +1,21 @@
+//! Enums whose variants have a fixed code, as messages print it and documentation lists it.
+
+/// Defines a public enum of codes: `Name, method: variants`, where the method gives the code.
+macro_rules! coded_enum {
+    ($(#[doc = $about:literal])+ $name:ident, $(#[doc = $what:literal])+ $method:ident;
+     $($(#[doc = $doc:literal])+ $variant:ident = $text:literal,)*) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[doc = $doc])+ $variant,)* }
+
+        impl $name {
+            /// Every one, in the order of the codes.
+            pub const ALL: &'static [$name] = &[$($name::$variant),*];
+
+            $(#[doc = $what])+
+            pub fn $method(self) -> &'static str {
+                match self { $($name::$variant => $text,)* }
+            }
+        }
+    };
+}
