@@ -116,6 +116,7 @@
 //! element, so passes cost time per op and not per element. Splitting happens when text is written.
 
 pub mod attrs;
+pub mod compose;
 pub mod entities;
 pub mod tensor_ptr;
 pub mod types;

@@ -6,7 +6,8 @@
 //! barrier. A read of bytes of a written slot, and a write to bytes of a read slot or of another written
 //! one, needs a barrier before it, which empties both sets. Stores to one slot belong to one exchange and
 //! never overlap, so a write after a write to the same slot needs none: a read, and with it a barrier,
-//! stands between two exchanges through it.
+//! stands between two exchanges through it. Atomic steps on one slot need no order among themselves, but one to all
+//! else.
 //!
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
@@ -35,6 +36,8 @@ use crate::ir::types::{AddressSpace, Elem};
 struct Pending {
     read: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
+    /// Changed by atomic steps.
+    counted: BTreeSet<Slot>,
     /// Where the addresses of loads from device memory come from.
     loaded: BTreeSet<Origin>,
     /// The same for volatile loads, which are atomic.
@@ -75,11 +78,13 @@ impl Pending {
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len());
-            (p.read.len(), p.written.len(), loaded)
+            let shared = (p.read.len(), p.written.len(), p.counted.len());
+            (shared, loaded)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
+        self.counted.extend(&other.counted);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
         before != sizes(self)
@@ -155,8 +160,15 @@ fn step(
         })
     };
     let hazard = match data.op {
-        ThreadOp::Ld => clash(&pending.written, true),
-        ThreadOp::St => clash(&pending.read, true) || clash(&pending.written, false),
+        ThreadOp::Ld => clash(&pending.written, true) || clash(&pending.counted, true),
+        ThreadOp::St => {
+            let read = clash(&pending.read, true) || clash(&pending.counted, true);
+            read || clash(&pending.written, false)
+        }
+        ThreadOp::Atom => {
+            let plain = clash(&pending.read, true) || clash(&pending.written, true);
+            plain || clash(&pending.counted, false)
+        }
         _ => return false,
     };
     if hazard {
@@ -164,6 +176,7 @@ fn step(
     }
     match data.op {
         ThreadOp::Ld => pending.read.insert(slot),
+        ThreadOp::Atom => pending.counted.insert(slot),
         _ => pending.written.insert(slot),
     };
     hazard

@@ -161,6 +161,12 @@ pub(super) fn gather(
         }
 }
 
+/// Counting the elements of a block in shared memory; what the result's layout costs is its reading.
+pub(super) fn histogram(source: &LinearLayout) -> Cost {
+    let copies = source.free_mask(HwDim::Register).count_ones();
+    2 * BARRIER + (registers(source) >> copies) * ACCESS
+}
+
 /// Computing a block element by element; copies held by many threads are computed by each.
 pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
     let each = match op {
@@ -178,6 +184,7 @@ pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
         | TileOp::Rsqrt
         | TileOp::Rcp
         | TileOp::RcpFtz => 8,
+        TileOp::Histogram => WAVEFRONT,
         TileOp::Sqrt | TileOp::Fdiv => 16,
         TileOp::SqrtRn
         | TileOp::FdivRn

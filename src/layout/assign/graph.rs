@@ -70,6 +70,8 @@ pub(super) enum Need {
     BeforeSplit,
     /// Any: what a gather along the axis costs depends on it.
     Gathered(u8),
+    /// Any: each thread counts what it holds.
+    Counted,
 }
 
 /// The dimensions of a permutation.
@@ -215,6 +217,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Gather
+        | TileOp::Histogram
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For
@@ -253,6 +256,7 @@ impl Graph {
             TileOp::Join => Need::BeforeJoin,
             TileOp::Split => Need::BeforeSplit,
             TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
+            TileOp::Histogram => Need::Counted,
             _ => Need::Same,
         }
     }

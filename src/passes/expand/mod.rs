@@ -19,6 +19,7 @@ mod control;
 mod convert;
 mod elementwise;
 mod gather;
+mod histogram;
 mod index;
 mod inline;
 mod known;
@@ -241,6 +242,7 @@ impl<'a> Expander<'a> {
             TileOp::Join => self.expand_join(inst)?,
             TileOp::Split => self.expand_split(inst)?,
             TileOp::Gather => self.expand_gather(inst)?,
+            TileOp::Histogram => self.expand_histogram(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
