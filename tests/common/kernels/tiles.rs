@@ -74,10 +74,23 @@ impl Tiles<'_, '_> {
 
     /// Addresses of a tile; `rows` and `cols` are what runs along its dimensions.
     fn tile(&mut self, pointer: Value, rows: Value, cols: Value) -> Value {
-        let pitch = self.k.int(self.sizes.matrix as i32);
-        let one = self.k.int(1);
-        let offsets = self.k.matrix((rows, pitch), (cols, one));
-        self.k.at(pointer, offsets)
+        let pitch = self.sizes.matrix;
+        self.steps(pointer, (rows, pitch), (cols, 1))
+    }
+
+    /// `pointer + down[:, None] * a + across[None, :] * b`.
+    fn steps(&mut self, pointer: Value, down: (Value, u64), across: (Value, u64)) -> Value {
+        let extents = [down, across].map(|(x, _)| self.k.b.ty(x).shape.extent(0));
+        let extents = shape(&extents);
+        let mut pointers = self.k.b.to_shape(pointer, extents);
+        for ((x, step), axis) in [(down, 1), (across, 0)] {
+            let step = self.k.int(step as i32);
+            let step = self.k.spread(step, x);
+            let offsets = self.k.b.imul(x, step);
+            let offsets = self.k.repeat(offsets, axis, extents);
+            pointers = self.k.b.addptr(pointers, offsets);
+        }
+        pointers
     }
 
     fn load(&mut self, pointer: Value) -> Value {
@@ -126,10 +139,7 @@ impl Tiles<'_, '_> {
             "transpose" => {
                 let x = self.load(p[0]);
                 let (rows, cols) = self.place();
-                let pitch = self.k.int(self.sizes.matrix as i32);
-                let one = self.k.int(1);
-                let offsets = self.k.matrix((rows, one), (cols, pitch));
-                let pointers = self.k.at(p[1], offsets);
+                let pointers = self.steps(p[1], (rows, 1), (cols, self.sizes.matrix));
                 self.k.b.store(pointers, x, None);
             }
             "turn" => {
@@ -196,9 +206,7 @@ impl Tiles<'_, '_> {
                 let product = self.k.b.fmul(down, across);
                 let rows = self.k.own_range(0, tile);
                 let cols = self.k.range(tile);
-                let (width, one) = (self.k.int(tile as i32), self.k.int(1));
-                let offsets = self.k.matrix((rows, width), (cols, one));
-                let pointers = self.k.at(p[1], offsets);
+                let pointers = self.steps(p[1], (rows, tile), (cols, 1));
                 self.k.b.store(pointers, product, None);
             }
             "row_argmax" => {
