@@ -234,44 +234,53 @@ fn agree(scalar: Scalar, judge: Judge, a: u64, b: u64) -> bool {
     judge == Judge::Near && (a.abs_diff(b) <= 4 || is_tiny(x) && is_tiny(y))
 }
 
+/// The buffers of a launch: inputs, then outputs.
+fn arguments(kernel: &Kernel, columns: &[Vec<u64>]) -> Vec<HostArg> {
+    let inputs = kernel.inputs.iter().zip(columns);
+    let inputs = inputs.map(|(&s, column)| HostArg::Buffer(bytes_of(s, column)));
+    let output = |s: &Scalar| HostArg::Output(COUNT * s.bytes() as usize);
+    inputs.chain(kernel.outputs.iter().map(output)).collect()
+}
+
 /// Runs a kernel on interpreter and emulator; what they differ in.
 fn differences(kernel: &Kernel, compiled: &CompiledKernel) -> Result<(), String> {
     let columns = columns(kernel);
-    let inputs = kernel.inputs.iter().zip(&columns);
-    let args: Vec<HostArg> = inputs
-        .map(|(&s, column)| HostArg::Buffer(bytes_of(s, column)))
-        .chain(
-            kernel
-                .outputs
-                .iter()
-                .map(|s| HostArg::Output(COUNT * s.bytes() as usize)),
-        )
-        .collect();
+    let args = arguments(kernel, &columns);
     let ours = match kernel.judge {
         Judge::Copy => vec![args[0].clone(); 2],
         _ => on_interp::run(&kernel.func, [1, 1, 1], &args)?,
     };
     let theirs = on_emu::run(compiled, [1, 1, 1], &args)?;
-    let scalars = kernel.inputs.iter().chain(&kernel.outputs);
-    for (place, ((&scalar, ours), theirs)) in scalars.zip(&ours).zip(&theirs).enumerate() {
+    let bytes =
+        |args: &[HostArg]| -> Vec<u8> { args.iter().flat_map(|a| a.bytes().to_vec()).collect() };
+    compare(kernel, &columns, &bytes(&ours), &bytes(&theirs))
+}
+
+/// Compares what two executors left in all buffers.
+fn compare(
+    kernel: &Kernel,
+    columns: &[Vec<u64>],
+    ours: &[u8],
+    theirs: &[u8],
+) -> Result<(), String> {
+    let word = |chunk: &[u8]| {
+        let bytes = chunk.iter().rev();
+        bytes.fold(0, |n, &byte| n << 8 | u64::from(byte))
+    };
+    let mut start = 0;
+    for (place, &scalar) in kernel.inputs.iter().chain(&kernel.outputs).enumerate() {
         let size = scalar.bytes() as usize;
-        let words = |arg: &HostArg| -> Vec<u64> {
-            let word = |chunk: &[u8]| {
-                chunk
-                    .iter()
-                    .rev()
-                    .fold(0, |n, &byte| n << 8 | u64::from(byte))
-            };
-            arg.bytes().chunks(size).map(word).collect()
-        };
-        for (index, (&our, &their)) in words(ours).iter().zip(&words(theirs)).enumerate() {
+        for index in 0..COUNT {
+            let at = start + index * size..start + (index + 1) * size;
+            let (our, their) = (word(&ours[at.clone()]), word(&theirs[at]));
             if !agree(scalar, kernel.judge, our, their) {
                 let operands: Vec<u64> = columns.iter().map(|column| column[index]).collect();
                 return Err(format!(
-                    "buffer {place}, element {index} of {operands:x?}: interpreter {our:#x}, emulator {their:#x}"
+                    "buffer {place}, element {index} of {operands:x?}: {our:#x} and {their:#x}"
                 ));
             }
         }
+        start += size * COUNT;
     }
     Ok(())
 }
@@ -297,13 +306,16 @@ impl Batch {
         self.text += &kernel.ptx[start.expect("every kernel has an entry")..];
     }
 
-    fn assemble(self, target: Target) {
-        if let Some(version) = self.version {
-            let globals = self.globals.join("\n");
-            let text = format!(
-                ".version {version}\n.target {target}\n.address_size 64\n{globals}\n{}",
-                self.text
-            );
+    fn module(&self, target: Target) -> Option<String> {
+        let globals = self.globals.join("\n");
+        let text = &self.text;
+        self.version.map(|version| {
+            format!(".version {version}\n.target {target}\n.address_size 64\n{globals}\n{text}")
+        })
+    }
+
+    fn assemble(&self, target: Target) {
+        if let Some(text) = self.module(target) {
             // Only whether it is accepted matters, so nothing is optimised.
             ptxas::assemble_with(&text, &target.to_string(), &["-O0"]);
         }
@@ -355,7 +367,7 @@ fn every_op_type_and_target() {
     }
     assert!(failures.is_empty(), "\n{failures}");
     std::thread::scope(|scope| {
-        for (target, batch) in Target::ALL.into_iter().zip(batches) {
+        for (target, batch) in Target::ALL.into_iter().zip(&batches) {
             scope.spawn(move || batch.assemble(target));
         }
     });
@@ -366,6 +378,79 @@ fn every_op_type_and_target() {
     }
     let listed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(listed == table, "BLESS=1 rewrites TARGETS.md:\n{table}");
+}
+
+/// FNV-1a.
+fn digest(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// With `TILELIFT_HARDWARE=DIR` writes there what `gpu.py` beside this file runs on a GPU: `kernels.ptx`, `kernels.bin`
+/// with the buffers, and `kernels.plan`: for each kernel its name, threads, shared bytes, where its buffers stand, their
+/// sizes, and the digest of what the emulator leaves in them. Once `gpu.py` wrote `device.txt` there, compares instead.
+#[test]
+fn a_gpu_agrees_with_the_emulator() {
+    let Some(folder) = std::env::var_os("TILELIFT_HARDWARE") else {
+        eprintln!("skipped: TILELIFT_HARDWARE names no folder");
+        return;
+    };
+    let folder = Path::new(&folder);
+    let (mut batch, mut plan, mut data) = (Batch::default(), String::new(), Vec::new());
+    let (mut failures, mut closer) = (String::new(), 0);
+    let is_done = folder.join("device.txt").exists();
+    for kernel in &kernels::kernels() {
+        let (_, result) = build(kernel, Target::SM_90);
+        let compiled = result.expect("the table lists what is refused");
+        let columns = columns(kernel);
+        let args = arguments(kernel, &columns);
+        let after = on_emu::run(&compiled, [1, 1, 1], &args).expect("the other test runs it");
+        let emulated: Vec<u8> = after.iter().flat_map(|arg| arg.bytes().to_vec()).collect();
+        let name = &compiled.meta.name;
+        if is_done {
+            if let Ok(bytes) = std::fs::read(folder.join(format!("{name}.bin"))) {
+                closer += 1;
+                if let Err(problem) = compare(kernel, &columns, &emulated, &bytes) {
+                    let Kernel {
+                        op, variant, types, ..
+                    } = kernel;
+                    let _ = writeln!(failures, "{op} {variant} of {types}: {problem}");
+                }
+            }
+            continue;
+        }
+        let start = data.len();
+        let mut sizes = String::new();
+        for arg in &args {
+            let before = data.len();
+            match arg {
+                HostArg::Buffer(bytes) => data.extend(bytes),
+                HostArg::Output(size) => data.resize(before + size, 0xa5),
+                HostArg::I32(_) | HostArg::F32(_) => {}
+            }
+            let _ = write!(sizes, " {}", data.len() - before);
+        }
+        let (threads, shared) = (32 * compiled.meta.num_warps, compiled.meta.shared);
+        let wanted = digest(&emulated);
+        let _ = writeln!(plan, "{name} {threads} {shared} {wanted} {start}{sizes}");
+        batch.add(&compiled);
+    }
+    if is_done {
+        eprintln!("{closer} kernels left other bits than on the emulator");
+        assert!(failures.is_empty(), "\n{failures}");
+        return;
+    }
+    let text = batch.module(Target::SM_90).unwrap_or_default();
+    let files = [
+        ("kernels.ptx", text.as_bytes()),
+        ("kernels.plan", plan.as_bytes()),
+        ("kernels.bin", &data),
+    ];
+    for (name, bytes) in files {
+        std::fs::write(folder.join(name), bytes).expect("the folder can be written");
+    }
 }
 
 fn table(
