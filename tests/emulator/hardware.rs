@@ -52,13 +52,13 @@ fn words(row: &Row, bytes: &[u8]) -> Vec<Vec<u64>> {
 }
 
 /// The error that an approximate row may have, see `rows.txt`.
-struct Bound {
+pub(crate) struct Bound {
     relative: f64,
     absolute: f64,
 }
 
 /// The rows that are compared with hardware, approximate ones with their bound.
-fn table() -> Vec<(Option<Bound>, Row)> {
+pub(crate) fn table() -> Vec<(Option<Bound>, Row)> {
     let text = fs::read_to_string(folder().join("rows.txt")).expect("committed test data");
     let power = |exponent: &str| exponent.parse::<f64>().expect("a power of two").exp2();
     let mut names = BTreeSet::new();

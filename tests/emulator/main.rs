@@ -1,5 +1,6 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod coverage;
 mod errors;
 mod hardware;
 mod instructions;
