@@ -229,7 +229,7 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
 fn is_pure(inst: &MInst) -> bool {
     match inst.op.info().group {
         InstGroup::Memory => inst.op == Ptx::LdParam,
-        InstGroup::Sync => false,
+        InstGroup::Sync | InstGroup::Matrix => false,
         _ => true,
     }
 }

@@ -52,6 +52,10 @@ pub enum TypeRule {
     Split,
     Gather,
     Dot,
+    AsyncCopy,
+    AsyncCommit,
+    AsyncWait,
+    SharedLoad,
     ConvertLayout,
     Hint,
     Load,
@@ -72,6 +76,10 @@ pub enum TypeRule {
     AtomCas,
     Shuffle,
     Redux,
+    LdMatrix,
+    Mma,
+    CpAsync,
+    Words,
 }
 
 /// What an op does beside computing its results.

@@ -27,6 +27,7 @@ use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::matrix;
 use crate::linear::named;
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
@@ -60,7 +61,7 @@ pub struct LayoutStats {
 /// Gives every block of the function a layout. `axis` was computed for the function as it is.
 pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> LayoutStats {
     let order = ProgramOrder::compute(func);
-    let graph = Graph::build(func, &order);
+    let graph = Graph::build(func, &order, target);
     let mut assignment = Assignment {
         pool: std::mem::take(&mut func.layouts),
         graph,
@@ -97,6 +98,9 @@ impl Assignment {
         if let Some(axis) = data.scanned
             && self.pool[layout].digits(usize::from(axis)).is_none()
         {
+            return;
+        }
+        if data.unit.is_some() && !matrix::is_accumulator(&self.pool[layout]) {
             return;
         }
         if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
@@ -143,7 +147,9 @@ impl Assignment {
                             }
                             continue;
                         }
-                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) => continue,
+                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) | Need::BeforeUnit(..) => {
+                            continue;
+                        }
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
@@ -209,7 +215,10 @@ impl Assignment {
         };
         let op = func.dfg.insts[inst].op;
         let cost = match (self.accesses.get(&node), data.reduced) {
-            (None, None) if op == TileOp::Dot => cost::dot(layout, terms(func, inst)),
+            (None, None) if op == TileOp::Dot => match data.unit {
+                Some(unit) => cost::product(layout, unit, terms(func, inst)),
+                None => cost::dot(layout, terms(func, inst)),
+            },
             (Some(access), _) => cost::access(layout, access),
             (None, Some(axis)) => {
                 cost::reduction(layout, usize::from(axis), operand_bits(func, inst))

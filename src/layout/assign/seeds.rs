@@ -21,6 +21,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::matrix;
 use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear::named;
 use crate::linear::shape::Shape;
@@ -56,7 +57,7 @@ impl Assignment {
             if let Some(inst) = data.inst
                 && func.dfg.insts[inst].op == TileOp::Dot
             {
-                dots.push((node, data.shape));
+                dots.push((node, data.shape, data.unit));
             }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
@@ -67,12 +68,19 @@ impl Assignment {
                 None => MAX_ACCESS_BYTES,
             };
             let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
-            let is_store = op != Some(TileOp::Load);
+            let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
         }
-        for (node, shape) in dots {
-            self.offer_squares(node, shape);
+        for (node, shape, unit) in dots {
+            if unit.is_none() {
+                self.offer_squares(node, shape);
+                continue;
+            }
+            for layout in matrix::accumulators(shape, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
         }
         let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
         for memory in &all {
@@ -184,6 +192,7 @@ fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
     let data = &func.dfg.insts[inst];
     match data.op {
         TileOp::Load => Some((data.args[0], data.args.get(1).copied())),
+        TileOp::AsyncCopy => Some((data.args[0], data.args.get(2).copied())),
         TileOp::Store | TileOp::AtomicRmw => Some((data.args[0], data.args.get(2).copied())),
         TileOp::AtomicCas => Some((data.args[0], None)),
         _ => None,
