@@ -70,6 +70,15 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Split
         | TypeRule::Gather
         | TypeRule::Histogram
+        | TypeRule::Dot
+        | TypeRule::AsyncCopy
+        | TypeRule::AsyncCommit
+        | TypeRule::AsyncWait
+        | TypeRule::SharedLoad
+        | TypeRule::LdMatrix
+        | TypeRule::Mma
+        | TypeRule::CpAsync
+        | TypeRule::Words
         | TypeRule::Scan
         | TypeRule::For
         | TypeRule::While

@@ -181,6 +181,14 @@ impl<'a> Machine<'a> {
                 }
                 counts
             }
+            TileOp::Dot => self.dot(data)?,
+            TileOp::AsyncCopy => self.async_copy(data)?,
+            TileOp::AsyncCommit => smallvec![self.rings.commit()],
+            TileOp::AsyncWait => {
+                self.async_wait(data)?;
+                return Ok(None);
+            }
+            TileOp::SharedLoad => self.shared_load(data)?,
             TileOp::ConvertLayout => self.same(data)?,
             TileOp::AssumeMultiple => self.assume(data, Promise::Multiple)?,
             TileOp::AssumeContiguous => self.assume(data, Promise::Contiguous)?,

@@ -52,6 +52,11 @@ pub enum TypeRule {
     Split,
     Gather,
     Histogram,
+    Dot,
+    AsyncCopy,
+    AsyncCommit,
+    AsyncWait,
+    SharedLoad,
     ConvertLayout,
     Hint,
     Load,
@@ -72,6 +77,10 @@ pub enum TypeRule {
     AtomCas,
     Shuffle,
     Redux,
+    LdMatrix,
+    Mma,
+    CpAsync,
+    Words,
 }
 
 /// What an op does beside computing its results.

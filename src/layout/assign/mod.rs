@@ -27,6 +27,7 @@ use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::matrix;
 use crate::linear::layout::HwDim;
 use crate::linear::named;
 use crate::linear::pool::{LayoutId, LayoutPool};
@@ -61,7 +62,7 @@ pub struct LayoutStats {
 /// Gives every block of the function a layout. `axis` was computed for the function as it is.
 pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> LayoutStats {
     let order = ProgramOrder::compute(func);
-    let graph = Graph::build(func, &order);
+    let graph = Graph::build(func, &order, target);
     let mut assignment = Assignment {
         pool: std::mem::take(&mut func.layouts),
         graph,
@@ -98,6 +99,9 @@ impl Assignment {
         if let Some(axis) = data.scanned
             && self.pool[layout].digits(usize::from(axis)).is_none()
         {
+            return;
+        }
+        if data.unit.is_some() && !matrix::is_accumulator(&self.pool[layout]) {
             return;
         }
         if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
@@ -145,7 +149,9 @@ impl Assignment {
                             }
                             continue;
                         }
-                        Need::BeforeBroadcast(_) => continue,
+                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) | Need::BeforeUnit(..) => {
+                            continue;
+                        }
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
@@ -230,6 +236,10 @@ impl Assignment {
         };
         let op = func.dfg.insts[inst].op;
         let cost = match (self.accesses.get(&node), data.reduced) {
+            (None, None) if op == TileOp::Dot => match data.unit {
+                Some(unit) => cost::product(layout, unit, terms(func, inst)),
+                None => cost::dot(layout, terms(func, inst)),
+            },
             (Some(access), _) => cost::access(layout, access),
             (None, Some(axis)) => {
                 cost::reduction(layout, usize::from(axis), operand_bits(func, inst))
@@ -309,6 +319,12 @@ fn plain(pool: &mut LayoutPool, shape: Shape, num_warps: u32) -> LayoutId {
         .or_else(|_| named::replicated(shape, num_warps))
         .expect("the number of warps is a power of two and the order a permutation");
     pool.intern(layout)
+}
+
+/// Length of the sums of a product of matrices.
+fn terms(func: &TileFunction, inst: Inst) -> u64 {
+    let left = func.dfg.ty(func.dfg.insts[inst].args[0]).shape;
+    left.extents().last().unwrap_or(1)
 }
 
 /// Bits of the registers that hold an element of each operand.

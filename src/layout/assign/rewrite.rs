@@ -173,7 +173,7 @@ impl<'a> Rewriter<'a> {
         };
         for i in 0..self.func.dfg.insts[inst].args.len() {
             let arg = self.func.dfg.insts[inst].args[i];
-            let layout = match Graph::need(self.func, inst, i) {
+            let layout = match self.graph.need(self.func, inst, i) {
                 Need::Gathered(_) | Need::Counted => self.source_layout(arg, node),
                 need => {
                     let layout = self.chosen[node];
@@ -252,7 +252,7 @@ impl<'a> Rewriter<'a> {
 
     /// The cheap instruction, or a copy if it stands for another layout already, with a result in the layout.
     fn compute(&mut self, inst: Inst, layout: LayoutId) -> Inst {
-        let need = View::Need(Graph::need(self.func, inst, 0));
+        let need = View::Need(self.graph.need(self.func, inst, 0));
         let wanted = self.views.view(&mut self.func.layouts, layout, need);
         // Operands are at most `CHEAP_LIMIT` deep.
         let original = self.func.dfg.insts[inst].args.clone();

@@ -22,6 +22,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::matrix;
 use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear::named;
 use crate::linear::shape::Shape;
@@ -48,6 +49,7 @@ impl Assignment {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         let mut scans = Vec::new();
+        let mut dots = Vec::new();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
@@ -56,6 +58,11 @@ impl Assignment {
             }
             if let Some(scanned) = data.scanned {
                 scans.push((data.shape, usize::from(scanned)));
+            }
+            if let Some(inst) = data.inst
+                && func.dfg.insts[inst].op == TileOp::Dot
+            {
+                dots.push((node, data.shape, data.unit));
             }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
@@ -66,9 +73,19 @@ impl Assignment {
                 None => MAX_ACCESS_BYTES,
             };
             let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
-            let is_store = op != Some(TileOp::Load);
+            let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
+        }
+        for (node, shape, unit) in dots {
+            if unit.is_none() {
+                self.offer_squares(node, shape);
+                continue;
+            }
+            for layout in matrix::accumulators(shape, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
         }
         let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
         for memory in &all {
@@ -89,6 +106,22 @@ impl Assignment {
                     self.offer_runs(memory, widest, axis);
                 }
             }
+        }
+    }
+
+    /// Offers a product of matrices squares of neighbours for each thread, which take the fewest operands.
+    fn offer_squares(&mut self, node: Node, shape: Shape) {
+        let rank = shape.rank();
+        let threads = LOG2_LANES + self.num_warps.ilog2();
+        let bits = shape.log2_elements().saturating_sub(threads);
+        let mut size = vec![1; rank];
+        size[rank - 1] = 1 << bits.div_ceil(2).min(2);
+        size[rank - 2] = 1 << (bits / 2).min(2);
+        let order: DimOrder = (0..rank).rev().collect();
+        // The arguments are powers of two and a permutation, so nothing is refused.
+        if let Ok(layout) = named::blocked(shape, &size, &order, self.num_warps) {
+            let layout = self.pool.intern(layout);
+            self.offer(node, layout);
         }
     }
 
@@ -184,6 +217,7 @@ fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
     let data = &func.dfg.insts[inst];
     match data.op {
         TileOp::Load => Some((data.args[0], data.args.get(1).copied())),
+        TileOp::AsyncCopy => Some((data.args[0], data.args.get(2).copied())),
         TileOp::Store | TileOp::AtomicRmw => Some((data.args[0], data.args.get(2).copied())),
         TileOp::AtomicCas => Some((data.args[0], None)),
         _ => None,

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use super::cost;
 use super::graph::{Dims, Need};
 use super::pbqp::Cost;
+use crate::layout::matrix;
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
@@ -56,6 +57,11 @@ impl Views {
                 View::Need(Need::BeforePermute(dims)) => old.before_permute(&dims.list()),
                 View::Need(Need::BeforeJoin) => old.before_join(),
                 View::Need(Need::BeforeSplit) | View::Join => old.join(),
+                View::Need(Need::BeforeDot(shape, is_left)) => old.before_dot(shape, is_left),
+                View::Need(Need::BeforeUnit(shape, is_left, unit)) => {
+                    matrix::factor(old, unit, shape, is_left)
+                        .unwrap_or_else(|| old.before_dot(shape, is_left))
+                }
                 // Where nothing is asked for, the own layout if the shape is the same is as good as any.
                 View::Need(Need::Gathered(_) | Need::Counted) => old.clone(),
                 View::JoinCopies(dim, bit) => old.join_copies(dim, bit),

@@ -182,6 +182,11 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::Barrier
         | TileOp::Gather
         | TileOp::Histogram
+        | TileOp::Dot
+        | TileOp::AsyncCopy
+        | TileOp::AsyncCommit
+        | TileOp::AsyncWait
+        | TileOp::SharedLoad
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For
