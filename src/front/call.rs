@@ -146,11 +146,7 @@ impl<'m> Lower<'m> {
                 .error(Code::Unsupported, "kernels cannot be `async`")
                 .into());
         }
-        let index = if prelude::owns(f) {
-            prelude::index()
-        } else {
-            self.index
-        };
+        let index = prelude::index_of(f).unwrap_or(self.index);
         let locals = self.bind_arguments(f, given, host, index)?;
         let call = self.range;
         let frame = Frame {

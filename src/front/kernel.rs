@@ -401,7 +401,8 @@ fn bind_parameters<'m>(
                 Value::Poison
             }
         };
-        if !matches!(value, Value::Tensor(_) | Value::Poison) {
+        let given = matches!(spec.args.get(i), Some(Arg::Descriptor(_)));
+        if !given && !matches!(value, Value::Tensor(_) | Value::Poison) {
             folded.push((param.name.to_owned(), lower.display(&value)));
         }
         let fixed = param.is_constexpr();
@@ -438,6 +439,11 @@ fn constant_value<'m>(constant: &Constant) -> Value<'m> {
 fn parameter<'m>(lower: &mut Lower<'m>, param: &Param<'m>, arg: &Arg) -> Res<Value<'m>> {
     match arg {
         Arg::Constant(constant) => Ok(constant_value(constant)),
+        Arg::Descriptor(_) if param.is_constexpr() => {
+            let message = format!("`{}` is a constexpr and cannot be a descriptor", param.name);
+            Err(lower.error(Code::Argument, message).into())
+        }
+        Arg::Descriptor(desc) => super::library::block::from_host(lower, param.name, desc),
         // For a constant the name of a type is the type itself.
         Arg::Typed {
             ty: Ty::Num(dtype),

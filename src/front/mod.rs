@@ -49,4 +49,4 @@ mod value;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
-pub use signature::{Arg, Constant, SignatureError, parse_signature};
+pub use signature::{Arg, Constant, HostDescriptor, SignatureError, parse_signature};

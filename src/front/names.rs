@@ -65,7 +65,11 @@ impl<'m> Lower<'m> {
             return self.global(name, *definition);
         }
         // Names of the library without their module, as older kernels and the library itself have them.
-        let bare = library::find(Scope::Language, name);
+        let bare = match library::prelude::scope_of(index) {
+            Some(scope) => library::find(scope, name),
+            None => None,
+        };
+        let bare = bare.or_else(|| library::find(Scope::Language, name));
         let python = library::python_name(name);
         let found = if std::ptr::eq(index, self.index) {
             python.or(bare)

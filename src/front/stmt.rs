@@ -304,19 +304,17 @@ impl<'m> Lower<'m> {
                 let message = message.trim_end_matches([':', ' ']).to_owned();
                 Err(self.error(Code::Assertion, message).into())
             }
-            None => self.device_assertion(),
+            None => {
+                let message = match &s.msg {
+                    Some(msg) => {
+                        let msg = self.eval(msg)?;
+                        self.display(&msg)
+                    }
+                    None => String::new(),
+                };
+                let test = self.tensor(&test)?;
+                self.device_assertion(test, &message)
+            }
         }
-    }
-
-    /// Without `debug` a device assertion is not there.
-    pub(crate) fn device_assertion(&mut self) -> Res<()> {
-        if self.debug {
-            let message = "device assertions are not supported yet";
-            return Err(self
-                .error(Code::NotYet, message)
-                .help("compile without --debug")
-                .into());
-        }
-        Ok(())
     }
 }
