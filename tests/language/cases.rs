@@ -44,8 +44,14 @@ struct Case {
 
 /// A number of a type as its bytes.
 fn encode(ty: &str, text: &str) -> Vec<u8> {
-    let float = || -> f64 { text.parse().unwrap_or_else(|_| panic!("`{text}` is no number")) };
-    let int = || -> i128 { text.parse().unwrap_or_else(|_| panic!("`{text}` is no integer")) };
+    let float = || -> f64 {
+        text.parse()
+            .unwrap_or_else(|_| panic!("`{text}` is no number"))
+    };
+    let int = || -> i128 {
+        text.parse()
+            .unwrap_or_else(|_| panic!("`{text}` is no integer"))
+    };
     match ty {
         "f64" => float().to_le_bytes().to_vec(),
         "f32" => (float() as f32).to_le_bytes().to_vec(),
@@ -124,7 +130,11 @@ fn argument(line: &str) -> Argument {
         None => (line, None),
     };
     let mut words = given.split_whitespace();
-    let mut word = || words.next().unwrap_or_else(|| panic!("`{line}` ends early"));
+    let mut word = || {
+        words
+            .next()
+            .unwrap_or_else(|| panic!("`{line}` ends early"))
+    };
     let (name, ty, kind) = (word().to_owned(), word().to_owned(), word());
     let given = match kind {
         "poison" => {
@@ -198,7 +208,11 @@ fn compare(argument: &Argument, found: &[u8], expected: &Expected) -> Result<(),
 
 /// A little-endian number in two's complement.
 fn signed(bytes: &[u8]) -> i64 {
-    let mut all = [if bytes[bytes.len() - 1] >= 128 { 255 } else { 0 }; 8];
+    let mut all = [if bytes[bytes.len() - 1] >= 128 {
+        255
+    } else {
+        0
+    }; 8];
     all[..bytes.len()].copy_from_slice(bytes);
     i64::from_le_bytes(all)
 }

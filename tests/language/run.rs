@@ -136,10 +136,7 @@ fn on_interp(
     })
 }
 
-fn on_emu(
-    compiled: &CompiledKernel,
-    launch: &Launch<'_>,
-) -> Result<Vec<Option<Vec<u8>>>, String> {
+fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Vec<Option<Vec<u8>>>, String> {
     check_count(compiled, launch)?;
     let module = emu::Module::parse(&compiled.ptx).map_err(|e| e.to_string())?;
     let mut memory = emu::Memory::new();

@@ -13,7 +13,10 @@ use crate::run::{Given, Launch, everywhere};
 fn seed(name: &str) -> Option<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let named = std::env::var_os("TILELIFT_SEEDS").map(PathBuf::from);
-    let places = [root.join("../shared/seeds"), root.join("../../shared/seeds")];
+    let places = [
+        root.join("../shared/seeds"),
+        root.join("../../shared/seeds"),
+    ];
     let found = named
         .into_iter()
         .chain(places)
@@ -151,7 +154,12 @@ fn products_come_as_far_as_the_ir() {
             &text,
             "matmul",
             "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1",
-            &[("BLOCK_M", 64), ("BLOCK_N", 64), ("BLOCK_K", 32), ("GROUP_M", 8)],
+            &[
+                ("BLOCK_M", 64),
+                ("BLOCK_N", 64),
+                ("BLOCK_K", 32),
+                ("GROUP_M", 8),
+            ],
         );
         assert_eq!(found, PRODUCTS, "matmul");
     }
