@@ -1,0 +1,1 @@
+//! What real kernels use, and the programs that execute it: `FEATURES.md`, made from the programs' comments.
