@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Assignment;
-use super::cost::Access;
+use super::cost::{self, Access};
 use super::graph::Node;
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
@@ -54,8 +54,9 @@ impl Assignment {
             {
                 row_reductions.push((data.shape, usize::from(reduced)));
             }
-            if let Some(scanned) = data.scanned {
-                scans.push((data.shape, usize::from(scanned)));
+            if let (Some(scanned), Some(inst)) = (data.scanned, data.inst) {
+                let words = super::operand_bits(func, inst).div_ceil(32);
+                scans.push((data.shape, usize::from(scanned), words));
             }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
@@ -84,9 +85,9 @@ impl Assignment {
                     self.offer_coalesced(memory, per_thread, true);
                 }
             }
-            for &(shape, axis) in &scans {
+            for &(shape, axis, words) in &scans {
                 if shape == memory.shape && axis != memory.order[0] {
-                    self.offer_runs(memory, widest, axis);
+                    self.offer_runs(memory, widest, axis, words);
                 }
             }
         }
@@ -127,12 +128,16 @@ impl Assignment {
         (memory, access)
     }
 
-    /// Lanes along the direction of addresses, and what each thread holds beside one access along `axis`.
-    fn offer_runs(&mut self, memory: &Memory, per_thread: u32, axis: usize) {
+    /// Lanes along the direction of addresses, and what each thread holds beside one access along `axis`, as far as it can hold
+    /// it until the threads have exchanged totals, `words` words for each element.
+    fn offer_runs(&mut self, memory: &Memory, per_thread: u32, axis: usize, words: u32) {
         let shape = memory.shape;
         let threads = 32 * u64::from(self.num_warps);
         let share = shape.elements() as u64 / threads / u64::from(per_thread);
-        let run = share.clamp(1, shape.extent(axis));
+        let mut run = share.clamp(1, shape.extent(axis));
+        while run > 1 && run * u64::from(per_thread * words) > cost::MOST_LIVE {
+            run /= 2;
+        }
         let mut size = vec![1; shape.rank()];
         size[memory.order[0]] = per_thread;
         size[axis] = run as u32;
