@@ -45,6 +45,8 @@ pub(super) struct NodeData {
     pub reduced: Option<u8>,
     /// Axis of a scan, which wants it in digits.
     pub scanned: Option<u8>,
+    /// Whether it is a load that may be done again, from addresses that each user computes.
+    pub loads_again: bool,
     /// What it chooses from.
     pub candidates: Candidates,
     /// Edges from and to the node.
@@ -72,6 +74,13 @@ pub(super) enum Need {
     Gathered(u8),
     /// Any: each thread counts what it holds.
     Counted,
+}
+
+impl Need {
+    /// Whether any layout of the operand will do.
+    pub(super) fn is_any(self) -> bool {
+        matches!(self, Need::Gathered(_) | Need::Counted)
+    }
 }
 
 /// The dimensions of a permutation.
@@ -286,6 +295,7 @@ impl Graph {
             depth,
             reduced: None,
             scanned: None,
+            loads_again: false,
             candidates: Candidates::new(),
             edges: SmallVec::new(),
         });
@@ -386,10 +396,19 @@ impl Graph {
                     return;
                 }
                 let node = self.add_node(shape, Some(inst), depth);
+                self.nodes[node].loads_again = self.loads_again(func, inst);
                 self.of_value[result] = Some(node).into();
                 self.operands(func, inst, node, depth);
             }
         }
+    }
+
+    /// Whether an instruction is a load that gives the same when it is repeated at its place, and whose operands cost little in
+    /// any layout.
+    fn loads_again(&self, func: &TileFunction, inst: Inst) -> bool {
+        let data = &func.dfg.insts[inst];
+        let is_cheap = |v: &Value| func.dfg.ty(*v).is_scalar() || self.is_cheap(*v);
+        data.op == TileOp::Load && data.volatile().is_none() && data.args.iter().all(is_cheap)
     }
 
     /// What computing the result from scalars takes, if that is little.

@@ -8,14 +8,15 @@
 //!
 //! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
 //! reduction or scan stays in one warp. Where another dimension is scanned, a second form gives each thread a run of
-//! neighbours along it, so that what lanes and warps exchange are totals of runs.
+//! neighbours along it, so that what lanes and warps exchange are totals of runs; also where a vector stands along it, of which
+//! each thread then reads a run.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Assignment;
 use super::cost::{self, Access};
-use super::graph::Node;
+use super::graph::{Need, Node};
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::Attrs;
@@ -47,7 +48,7 @@ impl Assignment {
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
-        let mut scans = Vec::new();
+        let mut runs = self.spread_vectors();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
@@ -56,7 +57,7 @@ impl Assignment {
             }
             if let (Some(scanned), Some(inst)) = (data.scanned, data.inst) {
                 let words = super::operand_bits(func, inst).div_ceil(32);
-                scans.push((data.shape, usize::from(scanned), words));
+                runs.push((data.shape, usize::from(scanned), words));
             }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
@@ -85,12 +86,30 @@ impl Assignment {
                     self.offer_coalesced(memory, per_thread, true);
                 }
             }
-            for &(shape, axis, words) in &scans {
+            for &(shape, axis, words) in &runs {
                 if shape == memory.shape && axis != memory.order[0] {
                     self.offer_runs(memory, widest, axis, words);
                 }
             }
         }
+    }
+
+    /// Blocks over which loaded vectors are repeated, the dimension along which the vector stands, and its words for an element.
+    fn spread_vectors(&self) -> Vec<(Shape, usize, u32)> {
+        let mut found = Vec::new();
+        for edge in &self.graph.edges {
+            let Need::BeforeBroadcast(from) = edge.need else {
+                continue;
+            };
+            let mut dims = (0..from.rank()).filter(|&dim| from.extent(dim) > 1);
+            if let (Some(dim), None) = (dims.next(), dims.next()) {
+                let entry = (self.graph.nodes[edge.to].shape, dim, 1);
+                if !found.contains(&entry) {
+                    found.push(entry);
+                }
+            }
+        }
+        found
     }
 
     fn look_at(
