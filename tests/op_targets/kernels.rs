@@ -22,6 +22,8 @@ pub(crate) enum Judge {
     Exact,
     /// Within a few units of the last place: the op table states a bound, which is measured elsewhere.
     Near,
+    /// Within 2^-20.
+    Absolute,
     /// Not at all: a clock, a multiprocessor.
     Free,
     /// The output is the input; the interpreter does not know PTX.
@@ -38,6 +40,8 @@ pub(crate) enum Domain {
     Moderate,
     /// The second is an index into the first.
     Index,
+    /// Angles within 2 pi.
+    Angle,
 }
 
 /// A kernel of one op.
@@ -179,6 +183,7 @@ impl Collector {
         let judge = match op {
             TileOp::SmId | TileOp::GlobalTimer => Judge::Free,
             TileOp::InlinePtx => Judge::Copy,
+            TileOp::SinApprox | TileOp::CosApprox => Judge::Absolute,
             _ if is_approximate => Judge::Near,
             _ => Judge::Exact,
         };
@@ -186,6 +191,7 @@ impl Collector {
             TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => Domain::Divisor,
             TileOp::Frem => Domain::Moderate,
             TileOp::Gather => Domain::Index,
+            TileOp::SinApprox | TileOp::CosApprox => Domain::Angle,
             _ => Domain::Any,
         };
         let is_arithmetic = is_cast && rule != TypeRule::Bitcast
