@@ -38,6 +38,8 @@ const NOT_COMPARED: &[(&str, &str)] = &[
         "an opaque number, which rows with `hint` use",
     ),
     ("PolicyLast", "an opaque number like that of PolicyFirst"),
+    ("Symbol", "an address that the assembler chooses"),
+    ("Timer", "a clock"),
     ("Trap", "the launch ends with an error"),
 ];
 
@@ -76,7 +78,7 @@ fn every_row_of_the_instruction_table_is_compared() {
         let is_left_out = NOT_COMPARED.iter().any(|(left_out, _)| left_out == name);
         assert!(
             is_compared || is_left_out,
-            "no row of `rows.txt` is `{mnemonic}` ({name})"
+            "no row of `rows.txt` is `{mnemonic}` ({name}), and no reason is given here"
         );
     }
     for (name, _) in NOT_COMPARED {
