@@ -233,6 +233,7 @@ fn is_pure(inst: &MInst) -> bool {
     match inst.op.info().group {
         InstGroup::Memory => inst.op == Ptx::LdParam,
         InstGroup::Sync => exchanges(inst),
+        InstGroup::Matrix => false,
         _ => true,
     }
 }

@@ -96,6 +96,30 @@ impl LinearLayout {
         self.map_columns(new, |c| map.apply(c))
     }
 
+    /// The layout of an operand of a product of matrices, of the shape, that gives each thread all it needs for its elements
+    /// of the result with this layout: whole rows of the left operand, whole columns of the right one. The numbers along the summed dimension are the lowest register bits.
+    pub fn before_dot(&self, shape: Shape, is_left: bool) -> LinearLayout {
+        let old = self.shape();
+        let rows = old.rank() - 2;
+        let (kept, summed) = if is_left {
+            (rows, rows + 1)
+        } else {
+            (rows + 1, rows)
+        };
+        let mut map = BitMap::new();
+        for dim in (0..rows).chain([kept]) {
+            map.dim(&old, dim, &shape, dim);
+        }
+        let layout = self.map_columns(shape, |c| map.apply(c));
+        let width = u32::from(shape.log2()[summed]);
+        let inner = (0..width).map(|bit| 1 << (shape.bit_offset(summed) + bit));
+        let columns = inner.chain(layout.columns(HwDim::Register).iter().copied());
+        let columns: Columns = columns.collect();
+        layout
+            .with_columns(HwDim::Register, columns)
+            .without_free_registers()
+    }
+
     /// The operand's layout of a [`permute`](Self::permute) by `order` with this result.
     pub fn before_permute(&self, order: &[usize]) -> LinearLayout {
         let mut inverse = vec![0; order.len()];
@@ -204,6 +228,20 @@ impl LinearLayout {
         let mut registers = Columns::from_slice(&[1]);
         registers.extend_from_slice(layout.columns(HwDim::Register));
         layout.with_columns(HwDim::Register, registers)
+    }
+
+    /// The layout of two blocks of this layout joined in a new last dimension of extent 2, told apart by bit `bit` of `dim`, which
+    /// only made copies before.
+    pub fn join_copies(&self, dim: HwDim, bit: u32) -> LinearLayout {
+        let free = self.free_mask(dim);
+        assert!(free >> bit & 1 == 1, "the bit makes copies");
+        let mut extents = self.shape().log2().to_vec();
+        extents.push(1);
+        let shape = Shape::from_log2(&extents).expect("the verifier bounds the size of results");
+        let layout = self.map_columns(shape, |c| c << 1);
+        let mut columns = Columns::from_slice(layout.columns(dim));
+        columns[bit as usize] = 1;
+        layout.with_columns(dim, columns)
     }
 
     /// The layout of the halves of a block whose last dimension has extent 2, and the register bit that

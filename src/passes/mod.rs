@@ -10,8 +10,10 @@ pub mod forget_layouts;
 pub mod hoist_invariants;
 pub mod insert_barriers;
 pub mod legalize;
+pub mod lower_dots;
 pub mod lower_math;
 pub mod merge_equal_values;
+pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
 pub mod simplify;
@@ -33,8 +35,10 @@ use eliminate_dead_code::eliminate_dead_code;
 use forget_layouts::forget_layouts;
 use hoist_invariants::hoist_invariants;
 use legalize::legalize;
+use lower_dots::lower_dots;
 use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
+use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
 use simplify::simplify;
 
@@ -67,6 +71,8 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code", func)?;
 
+    lower_dots(func, target);
+    done("lower_dots", func)?;
     lower_math(func);
     done("lower_math", func)?;
     if options.fp_fusion {
@@ -85,6 +91,15 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
+    let axis = Axis::compute(func);
+    if pipeline_loops(func, &axis, target) > 0 {
+        done("pipeline_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        done("eliminate_dead_code_last", func)?;
+    }
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis, target);
     done("assign_layouts", func)?;

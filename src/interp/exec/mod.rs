@@ -10,8 +10,10 @@
 
 mod access;
 mod apply;
+mod dot;
 mod inst;
 mod region;
+mod rings;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -25,7 +27,8 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::ir::types::Scalar;
+use crate::ir::types::{Elem, Scalar};
+use rings::Rings;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
 type Elems = SmallVec<[u64; 2]>;
@@ -63,6 +66,7 @@ pub(super) fn run(
         current: None,
         steps: 0,
         stats: Stats::default(),
+        rings: Rings::default(),
         sites: (0..)
             .zip(crate::log::sites(func))
             .map(|(number, (inst, _))| (inst, number))
@@ -106,6 +110,7 @@ struct Machine<'a> {
     /// What the limit is on.
     steps: u64,
     stats: Stats,
+    rings: Rings,
     /// Numbers of the places that print.
     sites: FxHashMap<Inst, u32>,
 }
@@ -135,6 +140,7 @@ impl<'a> Machine<'a> {
         self.memory.enter_program(self.stats.programs as u32);
         self.stats.programs += 1;
         self.values.clear();
+        self.rings = Rings::default();
         let args = args.iter().map(|&bits| smallvec![bits]).collect();
         match self.block(self.func.entry, args)? {
             Flow::Return => Ok(()),
@@ -178,7 +184,12 @@ impl<'a> Machine<'a> {
         let dfg = &self.func.dfg;
         let data = &dfg.insts[inst];
         let elements = |value: Option<&Value>| value.map_or(1, |&v| dfg.ty(v).shape.elements());
-        INST_STEPS + elements(data.results.first()).max(elements(data.args.first())) as u64
+        let each = match (data.op, data.args.first()) {
+            (TileOp::Dot, Some(&a)) => dfg.ty(a).shape.extents().last().unwrap_or(1),
+            _ => 1,
+        };
+        let most = elements(data.results.first()).max(elements(data.args.first())) as u64;
+        INST_STEPS + most * each
     }
 
     /// Runs a region that ends in `yield`.
@@ -201,8 +212,11 @@ impl<'a> Machine<'a> {
             )));
         }
         let bits = ty.elem.bits();
-        for elem in &mut elems {
-            *elem = int::low_bits(bits, *elem);
+        // The number of a token has no bits.
+        if ty.elem != Elem::Token {
+            for elem in &mut elems {
+                *elem = int::low_bits(bits, *elem);
+            }
         }
         self.values[value] = elems;
         Ok(())

@@ -3,12 +3,14 @@
 mod atomics;
 mod control;
 mod convert;
+mod dot;
 mod floats;
 mod ints;
 mod machine;
 mod memory;
 mod reduce;
 mod reports;
+mod rings;
 mod shapes;
 
 use std::collections::BTreeSet;
@@ -256,6 +258,8 @@ fn every_op_is_tested() {
         floats::OPS,
         convert::OPS,
         shapes::OPS,
+        dot::OPS,
+        rings::OPS,
         memory::OPS,
         atomics::OPS,
         machine::OPS,

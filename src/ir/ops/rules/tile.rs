@@ -130,6 +130,43 @@ pub(crate) fn result_types(
             }
             Ok(smallvec![index.with_elem(from.elem)])
         }
+        // A block of integers of 8 bits or more; i32 of rank 1 is stated.
+        TypeRule::Histogram => {
+            let (from, to) = (args[0], given_one(operands)?);
+            if from.is_scalar() || !from.elem.is_int() || from.elem == Elem::I1 {
+                return Err(bad_operand(
+                    operands,
+                    0,
+                    "a block of integers of 8 bits or more",
+                ));
+            }
+            if to.shape.rank() != 1 || to.elem != Elem::I32 {
+                return Err(bad_result(operands, "i32 of one dimension"));
+            }
+            Ok(smallvec![to])
+        }
+        TypeRule::Dot => dot(operands),
+        // Pointers, an index, and truth values of the pointers' extent.
+        TypeRule::AsyncCopy => {
+            pointed_to(operands)?;
+            index_fits(operands, 1)?;
+            mask_fits(operands, 2)?;
+            Ok(smallvec![TileType::scalar(Elem::Token)])
+        }
+        // Tokens.
+        TypeRule::AsyncCommit => {
+            all_tokens(operands).map(|()| smallvec![TileType::scalar(Elem::Token)])
+        }
+        TypeRule::AsyncWait => all_tokens(operands).map(|()| smallvec![]),
+        // An index; a block of numbers is stated.
+        TypeRule::SharedLoad => {
+            index_fits(operands, 0)?;
+            let ty = given_one(operands)?;
+            if ty.is_scalar() || ty.elem.scalar().is_none() {
+                return Err(bad_result(operands, "a block of numbers"));
+            }
+            Ok(smallvec![ty])
+        }
         // The type with another layout.
         TypeRule::ConvertLayout => {
             let (from, to) = (args[0], given_one(operands)?);
@@ -268,6 +305,68 @@ fn permute(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
         .collect();
     let shape = Shape::from_log2(&extents).map_err(|e| bad_operand(operands, 0, e.to_string()))?;
     Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+}
+
+/// The operand at `index` is an i32.
+fn index_fits(operands: &Operands<'_, Tile>, index: usize) -> Result<(), TypeError> {
+    if operands.args[index] == TileType::scalar(Elem::I32) {
+        Ok(())
+    } else {
+        Err(bad_operand(operands, index, "i32"))
+    }
+}
+
+fn all_tokens(operands: &Operands<'_, Tile>) -> Result<(), TypeError> {
+    match operands.args.iter().position(|t| t.elem != Elem::Token) {
+        Some(i) => Err(bad_operand(operands, i, "token")),
+        None => Ok(()),
+    }
+}
+
+/// Matrices that can be multiplied, and what their product is added to, whose type results.
+fn dot(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+    let &[a, b, acc] = operands.args else {
+        return Err(bad_operand(operands, 0, "three operands"));
+    };
+    let rank = a.shape.rank();
+    if !(2..=3).contains(&rank) {
+        return Err(bad_operand(operands, 0, "a block of rank 2 or 3"));
+    }
+    let (rows, columns) = (rank - 2, rank - 1);
+    let extents = |x: TileType| x.shape.log2().to_vec();
+    let (left, right) = (extents(a), extents(b));
+    let batch = left.get(..rows).unwrap_or_default();
+    if right.len() != rank || right[..rows] != *batch || right[rows] != left[columns] {
+        let expected = format!(
+            "a block of rank {rank} with {} rows",
+            a.shape.extent(columns)
+        );
+        return Err(bad_operand(operands, 1, expected));
+    }
+    let mut result = left.clone();
+    result[columns] = right[columns];
+    let shape = Shape::from_log2(&result).map_err(|e| bad_operand(operands, 2, e.to_string()))?;
+    if acc.shape != shape {
+        return Err(bad_operand(operands, 2, format!("a block of [{shape}]")));
+    }
+    let is_eight = |e: Elem| e.is_float() && e.bits() == 8;
+    let sums: &[Elem] = match (a.elem, b.elem) {
+        (Elem::F16, Elem::F16) => &[Elem::F32, Elem::F16],
+        (x, y) if is_eight(x) && is_eight(y) => &[Elem::F32, Elem::F16],
+        (Elem::BF16, Elem::BF16) | (Elem::F32, Elem::F32) => &[Elem::F32],
+        (Elem::F64, Elem::F64) => &[Elem::F64],
+        (Elem::I8, Elem::I8) | (Elem::I32, Elem::I32) => &[Elem::I32],
+        _ => &[],
+    };
+    if sums.is_empty() {
+        let expected = "i8, i32 or floats like the first operand's".to_owned();
+        return Err(bad_operand(operands, 1, expected));
+    }
+    if !sums.contains(&acc.elem) {
+        let names: Vec<String> = sums.iter().map(ToString::to_string).collect();
+        return Err(bad_operand(operands, 2, names.join(" or ")));
+    }
+    Ok(smallvec![acc])
 }
 
 /// Blocks of one extent and layout, which the results have too. The digits of `tree` are those of the axis.
