@@ -1,7 +1,8 @@
 //! A small kernel for each op of the tile IR and each element type that it takes.
 
 use tilelift::ir::attrs::{
-    Attr, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RmwOp, Rounding, Scope, Show, make,
+    Attr, DotPrecision, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RmwOp, Rounding, Scope,
+    Show, make,
 };
 use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::dfg::{InstData, ValueList};
@@ -42,6 +43,8 @@ pub(crate) enum Domain {
     Index,
     /// Angles within 2 pi.
     Angle,
+    /// Small integers, whose sums of products are exact in any order.
+    Small,
 }
 
 /// A kernel of one op.
@@ -63,8 +66,12 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 4] = [
+pub(crate) const NO_KERNEL: [TileOp; 8] = [
     TileOp::ConvertLayout,
+    TileOp::AsyncCopy,
+    TileOp::AsyncCommit,
+    TileOp::AsyncWait,
+    TileOp::SharedLoad,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,
@@ -168,6 +175,9 @@ impl Collector {
         let name = |scalar: Option<Scalar>| scalar.map_or("none", Scalar::name).to_owned();
         let types = if is_cast {
             format!("{} to {}", name(from), name(to))
+        } else if rule == TypeRule::Dot {
+            let names: Vec<String> = inputs.iter().map(|&s| name(Some(s))).collect();
+            format!("{} x {} to {}", names[0], names[1], names[2])
         } else {
             name(from)
         };
@@ -192,6 +202,7 @@ impl Collector {
             TileOp::Frem => Domain::Moderate,
             TileOp::Gather => Domain::Index,
             TileOp::SinApprox | TileOp::CosApprox => Domain::Angle,
+            TileOp::Dot => Domain::Small,
             _ => Domain::Any,
         };
         let is_arithmetic = is_cast && rule != TypeRule::Bitcast
@@ -268,6 +279,7 @@ pub(crate) fn kernels() -> Vec<Kernel> {
             | TypeRule::FloatNarrow
             | TypeRule::Bitcast => conversions(&mut all, op),
             TypeRule::AtomicRmw | TypeRule::AtomicCas => atomics(&mut all, op),
+            TypeRule::Dot => products(&mut all),
             _ => others(&mut all, op),
         }
         assert!(
@@ -358,6 +370,39 @@ fn atomics(all: &mut Collector, op: TileOp) {
     }
 }
 
+/// Products of 16x16 matrices.
+fn products(all: &mut Collector) {
+    let square = Shape::new(&[16, 16]).expect("powers of two");
+    for a in Scalar::ALL {
+        for b in Scalar::ALL {
+            for acc in Scalar::ALL {
+                for &precision in DotPrecision::ALL {
+                    // Of other types it says nothing.
+                    if a != Scalar::F32 && precision != DotPrecision::Tf32 {
+                        continue;
+                    }
+                    let name = if a == Scalar::F32 {
+                        precision.name()
+                    } else {
+                        ""
+                    };
+                    let attrs = [make::precision(precision)];
+                    all.add(TileOp::Dot, (name, &attrs), [&[a, b, acc], &[acc]], |d| {
+                        let [x, y, z] = [0, 1, 2].map(|i| {
+                            let ty = d.b.ty(d.inputs[i]).with_shape(square);
+                            d.b.reshape(d.inputs[i], ty)
+                        });
+                        let product = d.b.dot(x, y, z, precision);
+                        let flat = d.b.ty(product).with_shape(block_shape());
+                        let product = d.b.reshape(product, flat);
+                        d.store(0, product);
+                    });
+                }
+            }
+        }
+    }
+}
+
 fn pair(b: &mut TileBuilder, scalar: Scalar, x: Value, y: Value) -> Value {
     match scalar {
         Scalar::I1 => b.xor(x, y),
@@ -431,6 +476,10 @@ fn others(all: &mut Collector, op: TileOp) {
                     d.store(0, x);
                 })
             }
+            TileOp::Histogram => all.add(op, NONE, [&[s], &[Scalar::I32]], |d| {
+                let x = d.b.histogram(d.inputs[0], block(Scalar::I32));
+                d.store(0, x);
+            }),
             TileOp::Load | TileOp::Store => all.add(op, NONE, one, |d| {
                 let x = d.inputs[0];
                 d.store(0, x);

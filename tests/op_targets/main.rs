@@ -29,6 +29,7 @@ use tilelift::compile::{CompileError, CompiledKernel, Snapshot, compile_with};
 use tilelift::ir::function::ThreadFunction;
 use tilelift::ir::ops::{ThreadOp, TileOp};
 use tilelift::ir::types::{Scalar, ValueType};
+use tilelift::num::{Overflow, Rounding};
 use tilelift::settings::{Options, PtxVersion, Target};
 
 /// What a target makes of an op.
@@ -89,6 +90,7 @@ fn is_lowered(kernel: &Kernel, thread: &ThreadFunction) -> bool {
     match kernel.op {
         TileOp::AtomicRmw => !has(ThreadOp::Atom, None),
         TileOp::AtomicCas => !has(ThreadOp::AtomCas, None),
+        TileOp::Dot => !has(ThreadOp::Mma, None),
         op if kernel.is_arithmetic => {
             let from = kernel.inputs[kernel.inputs.len() - 1];
             let types = [from, kernel.outputs[0]];
@@ -201,6 +203,15 @@ fn columns(kernel: &Kernel) -> Vec<Vec<u64>> {
                     }
                 }
                 (Domain::Index, 1) => bits % COUNT as u64,
+                (Domain::Small, _) => {
+                    let number = (random.bits() >> 40) as i64 % 8 - 4;
+                    match scalar.format() {
+                        Some(format) => {
+                            format.from_f64(number as f64, Rounding::NearestEven, Overflow::Ieee)
+                        }
+                        None => number as u64 & mask,
+                    }
+                }
                 (Domain::Angle, _) => u64::from((small as f32 / 4.0).to_bits()),
                 _ => bits,
             };
@@ -466,7 +477,7 @@ fn table(
          Written by `tests/op_targets`, which compiles a kernel for each row and target, assembles it with `ptxas`, and compares\n\
          interpreter and emulator on edge cases; `BLESS=1` rewrites it. *yes*: the op reaches instruction selection, which\n\
          has a form for it. *software*: passes write it with other ops (`legalize`, `lower_math`; for atomics a loop of\n\
-         `atomic_cas`). *no*: it is refused, with the error that stands below the table.\n\n",
+         `atomic_cas`, for `dot` sums of products in place of the units for matrices). *no*: it is refused, with the error that stands below the table.\n\n",
     );
     let targets: Vec<String> = Target::ALL.iter().map(Target::to_string).collect();
     let _ = writeln!(out, "| op | types | {} |", targets.join(" | "));
