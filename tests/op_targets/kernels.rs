@@ -13,7 +13,9 @@ use tilelift::ir::types::{Elem, Scalar, TileType, ValueType};
 use tilelift::linear::shape::Shape;
 
 /// Elements of the blocks: two for each lane, so that there are pairs, and enough for every pair of edge cases.
-pub(crate) const COUNT: usize = 256;
+const COUNT: usize = 256;
+/// Extent of matrices, so that the units for matrices are used.
+const SIDE: usize = 32;
 const WARPS: u32 = 4;
 
 /// How what a kernel gives is judged.
@@ -57,6 +59,8 @@ pub(crate) struct Kernel {
     /// `f32`, or `f32 to f16` where operand and result differ.
     pub(crate) types: String,
     pub(crate) func: TileFunction,
+    /// Elements of each operand and result.
+    pub(crate) count: usize,
     pub(crate) inputs: Vec<Scalar>,
     pub(crate) outputs: Vec<Scalar>,
     pub(crate) judge: Judge,
@@ -94,10 +98,12 @@ struct Draft {
     inputs: Vec<Value>,
     pointers: Vec<Value>,
     outs: Vec<Value>,
+    shape: Shape,
 }
 
 impl Draft {
-    fn new(number: usize, inputs: &[Scalar], outputs: &[Scalar]) -> Draft {
+    fn new(number: usize, count: usize, inputs: &[Scalar], outputs: &[Scalar]) -> Draft {
+        let shape = Shape::new(&[count as u64]).expect("a power of two");
         let mut b = TileBuilder::new(format!("k{number}"), WARPS);
         let bases: Vec<Value> = inputs
             .iter()
@@ -108,10 +114,10 @@ impl Draft {
                 b.param_divisible(&format!("p{i}"), ty, 16)
             })
             .collect();
-        let range = b.arange(0, TileType::block(Elem::I32, block_shape()));
+        let range = b.arange(0, TileType::block(Elem::I32, shape));
         let mut pointers = Vec::new();
         for base in bases {
-            let base = b.to_shape(base, block_shape());
+            let base = b.to_shape(base, shape);
             pointers.push(b.addptr(base, range));
         }
         let outs = pointers.split_off(inputs.len());
@@ -121,12 +127,13 @@ impl Draft {
             inputs,
             pointers,
             outs,
+            shape,
         }
     }
 
     /// Stores a result, a scalar in every element.
     fn store(&mut self, at: usize, value: Value) {
-        let value = self.b.to_shape(value, block_shape());
+        let value = self.b.to_shape(value, self.shape);
         self.b.store(self.outs[at], value, None);
     }
 
@@ -150,7 +157,11 @@ impl Collector {
         [inputs, outputs]: [&[Scalar]; 2],
         body: impl FnOnce(&mut Draft),
     ) {
-        let mut draft = Draft::new(self.kernels.len(), inputs, outputs);
+        let count = match op {
+            TileOp::Dot => SIDE * SIDE,
+            _ => COUNT,
+        };
+        let mut draft = Draft::new(self.kernels.len(), count, inputs, outputs);
         body(&mut draft);
         let Some(func) = draft.finish() else {
             return;
@@ -223,6 +234,7 @@ impl Collector {
             attrs: attrs.to_vec(),
             types,
             func,
+            count,
             inputs: inputs.to_vec(),
             outputs: outputs.to_vec(),
             judge,
@@ -370,9 +382,9 @@ fn atomics(all: &mut Collector, op: TileOp) {
     }
 }
 
-/// Products of 16x16 matrices.
+/// Products of square matrices.
 fn products(all: &mut Collector) {
-    let square = Shape::new(&[16, 16]).expect("powers of two");
+    let square = Shape::new(&[SIDE as u64; 2]).expect("powers of two");
     for a in Scalar::ALL {
         for b in Scalar::ALL {
             for acc in Scalar::ALL {
@@ -393,7 +405,7 @@ fn products(all: &mut Collector) {
                             d.b.reshape(d.inputs[i], ty)
                         });
                         let product = d.b.dot(x, y, z, precision);
-                        let flat = d.b.ty(product).with_shape(block_shape());
+                        let flat = d.b.ty(product).with_shape(d.shape);
                         let product = d.b.reshape(product, flat);
                         d.store(0, product);
                     });
