@@ -461,7 +461,7 @@ attrs! {
     /// Bytes that one access moves.
     Bytes bytes: u32;
     /// Distance in bytes from the address read.
-    FromOffset from_offset: i32;
+    ReadOffset read_offset: i32;
     /// Groups of copies that may be under way still.
     Pending pending: u32;
     /// Rows become columns.

@@ -21,7 +21,7 @@ use crate::linear::shape::Shape;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock};
-use super::shared::{Access, Offsets};
+use super::shared::{Access, Offsets, Sums};
 use super::{Expander, Result, bug};
 
 /// Which register of an operand holds an element.
@@ -104,6 +104,7 @@ impl<'a> Expander<'a> {
         ];
         let [left, right] = [self.arg_type(inst, 0)?.shape, self.arg_type(inst, 1)?.shape];
         let step = matrix::tile_inner(unit);
+        let mut addresses = Sums::default();
         let mut sums = Vec::new();
         let mut places: FxHashMap<u32, u32> = FxHashMap::default();
         for &batch in &batches {
@@ -129,14 +130,14 @@ impl<'a> Expander<'a> {
                 });
                 let elements: Vec<u32> =
                     tiles_a.map(|(row, k)| flat(left, batch, row, k)).collect();
-                let a = self.fragments(&factors[0], &elements)?;
+                let a = self.fragments(&factors[0], &mut addresses, &elements)?;
                 let tiles_b = columns
                     .iter()
                     .flat_map(|&column| (0..2).map(move |j| (k + j * step / 2, column)));
                 let elements: Vec<u32> = tiles_b
                     .map(|(k, column)| flat(right, batch, k, column))
                     .collect();
-                let b = self.fragments(&factors[1], &elements)?;
+                let b = self.fragments(&factors[1], &mut addresses, &elements)?;
                 let mut data = InstData::new(ThreadOp::Mma, &[a, b, sum]);
                 data.attrs.push(make::unit(unit));
                 sum = self.op(data, &[])?;
@@ -170,7 +171,12 @@ impl<'a> Expander<'a> {
     }
 
     /// Registers of tiles, as one pack: each holds the elements that follow the given one along the summed dimension.
-    fn fragments(&mut self, factor: &Factor<'_>, elements: &[u32]) -> Result<Value> {
+    fn fragments(
+        &mut self,
+        factor: &Factor<'_>,
+        sums: &mut Sums,
+        elements: &[u32],
+    ) -> Result<Value> {
         let each = (32 / factor.elem.bits()).max(1);
         // In a layout of factors the elements of a word are the lowest registers.
         let columns = factor.layout.columns(HwDim::Register);
@@ -198,10 +204,10 @@ impl<'a> Expander<'a> {
                 }
             }
             Source::Shared(block) => {
-                if let Some(pack) = self.matrices(factor, block, inner, elements)? {
+                if let Some(pack) = self.matrices(factor, block, sums, inner, elements)? {
                     return Ok(pack);
                 }
-                self.load_elements(block, factor.layout, factor.elem, &all)?
+                self.load_elements(block, sums, factor.layout, factor.elem, &all)?
             }
         };
         if factor.elem.bits() != 8 {
@@ -217,6 +223,7 @@ impl<'a> Expander<'a> {
         &mut self,
         factor: &Factor<'_>,
         block: &SharedBlock,
+        sums: &mut Sums,
         inner: &[u32],
         elements: &[u32],
     ) -> Result<Option<Value>> {
@@ -269,7 +276,7 @@ impl<'a> Expander<'a> {
                 start: block.start,
                 columns: &columns,
             };
-            let (pointer, offset) = self.shared_place(&access, offsets.of(now[0]))?;
+            let (pointer, offset) = self.shared_place(&access, sums, offsets.of(now[0]))?;
             let mut data = InstData::new(ThreadOp::LdMatrix, &[pointer]);
             data.attrs.extend(slot_attrs(block.slot, offset));
             if is_turned {

@@ -126,6 +126,9 @@ pub(super) struct Access<'a> {
     pub(super) columns: &'a [u32],
 }
 
+/// Addresses of one expansion: a base with the start of an entry added.
+pub(super) type Sums = FxHashMap<(Value, Value), Value>;
+
 impl Expander<'_> {
     /// Closes a group of copies.
     pub(super) fn commit(&mut self) {
@@ -177,6 +180,7 @@ impl Expander<'_> {
     pub(super) fn shared_place(
         &mut self,
         target: &Access<'_>,
+        sums: &mut Sums,
         offset: u32,
     ) -> Result<(Value, u32)> {
         let varying = target.columns.iter().fold(0, |all, c| all | c);
@@ -202,7 +206,14 @@ impl Expander<'_> {
         };
         Ok(match target.start {
             Start::Known(start) => (base, add + start),
-            Start::Value(start) => (self.binary(ThreadOp::Addptr, base, start)?, add),
+            Start::Value(start) => match sums.get(&(base, start)) {
+                Some(&sum) => (sum, add),
+                None => {
+                    let sum = self.binary(ThreadOp::Addptr, base, start)?;
+                    sums.insert((base, start), sum);
+                    (sum, add)
+                }
+            },
         })
     }
 
@@ -243,6 +254,7 @@ impl Expander<'_> {
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
         let leader = self.leader(thread_copies)?;
+        let mut sums = Sums::default();
         let mut reg = 0;
         while reg < count {
             if reg & register_copies != 0 {
@@ -260,22 +272,22 @@ impl Expander<'_> {
             while !follows(width) {
                 width /= 2;
             }
-            let (from, from_offset, pred) = self.place(&pointers, mask.as_ref(), reg);
-            let (to, offset) = self.shared_place(&target, place(reg))?;
+            let (from, read_offset, pred) = self.place(&pointers, mask.as_ref(), reg);
+            let (to, offset) = self.shared_place(&target, &mut sums, place(reg))?;
             let bytes = width as u32 * size;
-            let (from, from_offset) = self.address(from, from_offset)?;
+            let (from, read_offset) = self.address(from, read_offset)?;
             if self.copies_are_async() && bytes >= 4 && leader.is_none() {
                 let mut data = InstData::new(ThreadOp::CpAsync, &[to, from]);
                 data.args.extend(pred);
                 data.attrs.push(make::bytes(bytes));
-                if from_offset != 0 {
-                    data.attrs.push(make::from_offset(from_offset));
+                if read_offset != 0 {
+                    data.attrs.push(make::read_offset(read_offset));
                 }
                 data.attrs.extend(slot_attrs(slot, offset));
                 self.b.inst(data, &[]);
             } else {
                 let ty = ThreadType::pack(Elem::Num(scalar), width as u16);
-                let place = (from, i64::from(from_offset), pred);
+                let place = (from, i64::from(read_offset), pred);
                 let loaded = self.load_one(place, None, ty, &[])?;
                 let to = self.typed(to, scalar)?;
                 let mut data = InstData::new(ThreadOp::St, &[to, loaded]);
@@ -311,7 +323,8 @@ impl Expander<'_> {
         let elements: Vec<u32> = (0..layout.num_registers())
             .map(|r| layout.apply(r, 0, 0, 0))
             .collect();
-        let pack = self.load_elements(&block, layout, ty.elem, &elements)?;
+        let mut sums = Sums::default();
+        let pack = self.load_elements(&block, &mut sums, layout, ty.elem, &elements)?;
         Ok(Expanded::Pack(pack))
     }
 
@@ -319,6 +332,7 @@ impl Expander<'_> {
     pub(super) fn load_elements(
         &mut self,
         block: &SharedBlock,
+        sums: &mut Sums,
         layout: &LinearLayout,
         elem: Elem,
         elements: &[u32],
@@ -357,7 +371,7 @@ impl Expander<'_> {
             {
                 width *= 2;
             }
-            let (to, offset) = self.shared_place(&target, first)?;
+            let (to, offset) = self.shared_place(&target, sums, first)?;
             let to = self.typed(to, scalar)?;
             let mut data = InstData::new(ThreadOp::Ld, &[to]);
             data.attrs.extend(slot_attrs(block.slot, offset));
