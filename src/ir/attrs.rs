@@ -464,6 +464,8 @@ attrs! {
     ReadOffset read_offset: i32;
     /// Groups of copies that may be under way still.
     Pending pending: u32;
+    /// Nothing that is written was read since the last barrier.
+    Apart apart: Flag;
     /// Rows become columns.
     Trans trans: Flag;
     /// How exact a product of matrices is.

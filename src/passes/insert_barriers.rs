@@ -176,6 +176,10 @@ fn step(
     };
     let hazard = match data.op {
         ThreadOp::Ld | ThreadOp::LdMatrix => clash(&pending.written, true),
+        // Entries of a ring other than those that are read meanwhile.
+        ThreadOp::St if data.apart().is_some() => {
+            clash(&pending.read, false) || clash(&pending.written, false)
+        }
         ThreadOp::St | ThreadOp::CpAsync => {
             clash(&pending.read, true) || clash(&pending.written, false)
         }

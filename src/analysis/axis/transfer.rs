@@ -84,6 +84,7 @@ pub(super) fn transfer(
         | TileOp::InlinePtx
         | TileOp::Dot
         | TileOp::SharedLoad
+        | TileOp::SharedStore
         | TileOp::AsyncCopy
         | TileOp::AsyncCommit
         | TileOp::AsyncWait => AxisInfo::unknown(&ty),

@@ -74,6 +74,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AsyncCommit
         | TypeRule::AsyncWait
         | TypeRule::SharedLoad
+        | TypeRule::SharedStore
         | TypeRule::LdMatrix
         | TypeRule::Mma
         | TypeRule::CpAsync

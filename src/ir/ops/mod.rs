@@ -56,6 +56,7 @@ pub enum TypeRule {
     AsyncCommit,
     AsyncWait,
     SharedLoad,
+    SharedStore,
     ConvertLayout,
     Hint,
     Load,

@@ -304,6 +304,8 @@ macro_rules! for_each_op {
                 AsyncCommit "async_commit" async_commit(copies: &[Value]) {} {} [] AsyncCommit, Sync;
                 /// Waits until the groups of the tokens, and those committed before, have arrived.
                 AsyncWait "async_wait" async_wait(groups: &[Value]) {} {} [] AsyncWait, Sync;
+                /// The block becomes entry `index` of a ring of buffers.
+                SharedStore "shared_store" shared_store(value: Value, index: Value) {slot: Slot} {} [] SharedStore, Write;
                 /// The block in entry `index` of a ring of buffers.
                 SharedLoad "shared_load" shared_load(index: Value) {slot: Slot} {} [ty] SharedLoad, Read;
 
@@ -333,7 +335,7 @@ macro_rules! for_each_op {
                 /// elsewhere `other`, or 0 without one. The address is a multiple of the access's size.
                 Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot} [ty] Ld, Read;
                 /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true.
-                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot} [] St, Write;
+                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag} [] St, Write;
                 /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
                 /// true, each in a step of its own; gives what they were, elsewhere 0.
                 Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32} [] Atom, Write;

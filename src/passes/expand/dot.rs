@@ -5,16 +5,16 @@
 //! memory, eight rows of 16 bytes at a time (`ldmatrix`), just before they are used. A step is one op over all tiles. Where a
 //! block is smaller than a tile, its rows and columns are repeated.
 //!
-//! **Without a unit** each thread computes its elements by itself: it holds the rows and columns they take, and adds one
-//! product after the other along the summed dimension, all elements at once.
+//! **Without a unit** each thread computes its elements by itself: it holds the rows and columns they take, or loads them from
+//! shared memory a few at a time, and adds one product after the other along the summed dimension, all elements at once.
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Flag, MmaUnit, make};
+use crate::ir::attrs::{Attrs, DotPrecision, Flag, MmaUnit, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{Elem, ThreadType};
+use crate::ir::types::{Elem, ThreadType, ValueType};
 use crate::layout::matrix;
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::shape::Shape;
@@ -35,9 +35,16 @@ struct Factor<'a> {
     source: Source,
     layout: &'a LinearLayout,
     elem: Elem,
-    /// Registers of a tile.
-    words: usize,
     unit: MmaUnit,
+}
+
+/// What `ldmatrix` is to fill: registers of a layout whose words hold the elements that `inner` leads to.
+struct Rows<'a> {
+    layout: &'a LinearLayout,
+    elem: Elem,
+    /// Type of the registers' elements.
+    operand: Elem,
+    inner: &'a [u32],
 }
 
 enum Source {
@@ -165,7 +172,6 @@ impl<'a> Expander<'a> {
             source,
             layout,
             elem: ty.elem,
-            words: if index == 0 { 4 } else { 2 },
             unit,
         })
     }
@@ -204,7 +210,13 @@ impl<'a> Expander<'a> {
                 }
             }
             Source::Shared(block) => {
-                if let Some(pack) = self.matrices(factor, block, sums, inner, elements)? {
+                let rows = Rows {
+                    layout: factor.layout,
+                    elem: factor.elem,
+                    operand: factor.unit.elems().0,
+                    inner,
+                };
+                if let Some(pack) = self.matrices(&rows, block, sums, elements)? {
                     return Ok(pack);
                 }
                 self.load_elements(block, sums, factor.layout, factor.elem, &all)?
@@ -217,24 +229,50 @@ impl<'a> Expander<'a> {
         self.op(InstData::new(ThreadOp::Words, &[pack]), &[ty])
     }
 
+    /// A block of registers by `ldmatrix`: the words that elements `0, 2, 4, ..` of the list start.
+    pub(super) fn load_matrices(
+        &mut self,
+        block: &SharedBlock,
+        sums: &mut Sums,
+        layout: &LinearLayout,
+        elem: Elem,
+        elements: &[u32],
+    ) -> Result<Option<Value>> {
+        if elem.bits() != 16 || elements.len() < 2 {
+            return Ok(None);
+        }
+        let inner = &layout.columns(HwDim::Register)[..1];
+        let is_paired = elements.chunks(2).all(|pair| pair[0] ^ inner[0] == pair[1]);
+        if !is_paired {
+            return Ok(None);
+        }
+        let words: Vec<u32> = elements.iter().copied().step_by(2).collect();
+        let rows = Rows {
+            layout,
+            elem,
+            operand: elem,
+            inner,
+        };
+        self.matrices(&rows, block, sums, &words)
+    }
+
     /// The registers by `ldmatrix`, if rows of matrices are 16 bytes next to each other, along the summed dimension or, of
     /// 16-bit elements, across it.
     fn matrices(
         &mut self,
-        factor: &Factor<'_>,
+        source: &Rows<'_>,
         block: &SharedBlock,
         sums: &mut Sums,
-        inner: &[u32],
         elements: &[u32],
     ) -> Result<Option<Value>> {
-        let size = factor.elem.bytes();
+        let size = source.elem.bytes();
         if self.target.sm < 75 || size > 4 {
             return Ok(None);
         }
         let offsets = Offsets::new(&block.layout, size)?;
-        let lanes = factor.layout.columns(HwDim::Lane);
+        let lanes = source.layout.columns(HwDim::Lane);
         let (quad, groups) = lanes.split_at(2);
-        let along: Vec<u32> = inner.iter().chain(quad).copied().collect();
+        let along: Vec<u32> = source.inner.iter().chain(quad).copied().collect();
         let is_row = |columns: &[u32]| {
             let places = columns.iter().enumerate();
             columns.len() as u32 == (16 / size).ilog2()
@@ -249,17 +287,13 @@ impl<'a> Expander<'a> {
         } else {
             return Ok(None);
         };
-        let (operand, _) = factor.unit.elems();
-        let per_word = if operand.bits() == 16 { 2 } else { 1 };
-        let warps = factor.layout.columns(HwDim::Warp);
+        let per_word = if source.operand.bits() == 16 { 2 } else { 1 };
+        let warps = source.layout.columns(HwDim::Warp);
         let mut loaded = Vec::new();
         let mut rest = elements;
         while !rest.is_empty() {
             // As many matrices as differ linearly: 4, 2 or 1.
-            let mut count = rest.len().min(4);
-            if count == 3 {
-                count = 2;
-            }
+            let mut count = 1 << rest.len().min(4).ilog2();
             if count == 4 && rest[0] ^ rest[1] ^ rest[2] != rest[3] {
                 count = 2;
             }
@@ -271,6 +305,10 @@ impl<'a> Expander<'a> {
                 .chain(warps)
                 .map(|&column| offsets.of(column))
                 .collect();
+            // Rows start at multiples of 16 bytes.
+            if columns.iter().any(|c| c % 16 != 0) || offsets.of(now[0]) % 16 != 0 {
+                return Ok(None);
+            }
             let access = Access {
                 slot: block.slot,
                 start: block.start,
@@ -282,11 +320,10 @@ impl<'a> Expander<'a> {
             if is_turned {
                 data.attrs.push(make::trans(Flag));
             }
-            let ty = ThreadType::pack(operand, per_word * count as u16);
+            let ty = ThreadType::pack(source.operand, per_word * count as u16);
             loaded.push(self.op(data, &[ty])?);
             rest = later;
         }
-        debug_assert!(elements.len().is_multiple_of(factor.words));
         let total = elements.len() as u32 * u32::from(per_word);
         let map: Vec<u32> = (0..total).collect();
         self.rearrange(&loaded, &map).map(Some)
@@ -295,12 +332,14 @@ impl<'a> Expander<'a> {
     // Without a unit.
 
     fn expand_sums(&mut self, inst: Inst) -> Result<Expanded> {
+        let tile = self.tile;
         let ty = self.result_type(inst)?;
         let layout = self.layout(ty)?;
         let count = layout.num_registers() as usize;
         let acc = self.arg(inst, 2)?;
         let mut sum = self.pack_of(&acc, count)?;
-        let mut operands = Vec::new();
+        let is_cut = tile.dfg.insts[inst].precision() == Some(&DotPrecision::Tf32);
+        let mut factors = Vec::new();
         for (i, is_left) in [(0, true), (1, false)] {
             let operand = self.arg_type(inst, i)?;
             let held = self.layout(operand)?;
@@ -308,17 +347,39 @@ impl<'a> Expander<'a> {
             if held.register_map(&wanted).is_none() {
                 return bug("a thread lacks operands of its products");
             }
-            let value = self.arg(inst, i)?;
-            let pack = self.pack_of(&value, held.num_registers() as usize)?;
-            operands.push((pack, holders(held), operand.shape));
+            let source = match self.arg(inst, i)? {
+                Expanded::Shared(block) => Source::Shared(block),
+                value => {
+                    let pack = self.pack_of(&value, held.num_registers() as usize)?;
+                    Source::Pack(pack, holders(held))
+                }
+            };
+            let rows = ty.shape.rank() - 2;
+            factors.push(Lines {
+                source,
+                layout: held,
+                elem: operand.elem,
+                dims: if is_left {
+                    (rows, rows + 1)
+                } else {
+                    (rows + 1, rows)
+                },
+                chunk: (16 / operand.elem.bytes()).min(4),
+                loaded: None,
+            });
         }
-        let [a, b] = &operands[..] else {
-            return bug("a product of matrices has two factors");
-        };
-        let rows = ty.shape.rank() - 2;
-        for k in 0..a.2.extent(rows + 1) as u32 {
-            let x = self.factor(layout, a, (rows, rows + 1), k)?;
-            let y = self.factor(layout, b, (rows + 1, rows), k)?;
+        let inner = tile.dfg.insts[inst].args[0];
+        let inner = tile.dfg.ty(inner).shape.extents().last().unwrap_or(1);
+        let mut addresses = Sums::default();
+        for k in 0..inner as u32 {
+            let mut pair = Vec::new();
+            for lines in &mut factors {
+                let x = self.line(layout, lines, &mut addresses, k)?;
+                pair.push(self.as_term(x, ty.elem, is_cut)?);
+            }
+            let [x, y] = pair[..] else {
+                return bug("a product of matrices has two factors");
+            };
             sum = if ty.elem == Elem::I32 {
                 let product = self.binary(ThreadOp::Imul, x, y)?;
                 self.binary(ThreadOp::Iadd, sum, product)?
@@ -329,30 +390,101 @@ impl<'a> Expander<'a> {
         Ok(Expanded::Pack(sum))
     }
 
-    /// For each register of the result, the factor at `k` of the summed dimension of an operand that has dimension `kept` in
-    /// common with the result.
-    fn factor(
+    /// For each register of the result, the factor at `k` of the summed dimension.
+    fn line(
         &mut self,
         result: &LinearLayout,
-        (pack, holders, shape): &(Value, Holders, Shape),
-        (kept, summed): (usize, usize),
+        lines: &mut Lines<'_>,
+        addresses: &mut Sums,
         k: u32,
     ) -> Result<Value> {
-        let to = result.shape();
-        let element = |flat: u32| {
+        let (kept, summed) = lines.dims;
+        let (to, shape) = (result.shape(), lines.layout.shape());
+        let element = |flat: u32, k: u32| {
             let dims = (0..to.rank() - 2).chain([kept]);
             dims.fold(k << shape.bit_offset(summed), |sum, dim| {
                 sum | to.coordinate(flat, dim) << shape.bit_offset(dim)
             })
         };
-        let map: Option<Vec<u32>> = (0..result.num_registers())
-            .map(|r| holders.get(&element(result.apply(r, 0, 0, 0))).copied())
+        let registers = || (0..result.num_registers()).map(|r| result.apply(r, 0, 0, 0));
+        let (pack, holders) = match &lines.source {
+            Source::Pack(pack, holders) => (*pack, holders),
+            Source::Shared(block) => {
+                let first = k - k % lines.chunk;
+                if lines.loaded.as_ref().is_none_or(|l| l.0 != first) {
+                    let last = (first + lines.chunk).min(shape.extent(summed) as u32);
+                    let mut wanted: Vec<u32> = registers()
+                        .flat_map(|flat| (first..last).map(move |k| (flat, k)))
+                        .map(|(flat, k)| element(flat, k))
+                        .collect();
+                    // Neighbours in memory, whose order follows that of their offsets, side by side.
+                    let offsets = Offsets::new(&block.layout, lines.elem.bytes())?;
+                    wanted.sort_unstable_by_key(|&e| offsets.of(e));
+                    wanted.dedup();
+                    let pack =
+                        self.load_elements(block, addresses, lines.layout, lines.elem, &wanted)?;
+                    let places = (0..).zip(&wanted).map(|(i, &e)| (e, i)).collect();
+                    lines.loaded = Some((first, pack, places));
+                }
+                match &lines.loaded {
+                    Some((_, pack, places)) => (*pack, places),
+                    None => return bug("a line of a factor was not loaded"),
+                }
+            }
+        };
+        let map: Option<Vec<u32>> = registers()
+            .map(|flat| holders.get(&element(flat, k)).copied())
             .collect();
         match map {
-            Some(map) => self.rearrange(&[*pack], &map),
+            Some(map) => self.rearrange(&[pack], &map),
             None => bug("a register of a factor is missing"),
         }
     }
+
+    /// Elements of a factor in the type that they are multiplied in.
+    fn as_term(&mut self, x: Value, sum: Elem, is_cut: bool) -> Result<Value> {
+        let ty = self.ty(x);
+        let widen = |op: ThreadOp, to: Elem| (InstData::new(op, &[x]), ty.with_elem(to));
+        let (data, to) = match ty.elem {
+            elem if elem == sum && !(is_cut && elem == Elem::F32) => return Ok(x),
+            Elem::F32 => {
+                let int = ty.with_elem(Elem::I32);
+                let bits = self.op(InstData::new(ThreadOp::Bitcast, &[x]), &[int])?;
+                let mask = self.constant(int, TF32_BITS);
+                let kept = self.binary(ThreadOp::And, bits, mask)?;
+                (InstData::new(ThreadOp::Bitcast, &[kept]), ty)
+            }
+            Elem::BF16 => {
+                // The upper half of an f32, on every target.
+                let half = ty.with_elem(Elem::I16);
+                let bits = self.op(InstData::new(ThreadOp::Bitcast, &[x]), &[half])?;
+                let word = ty.with_elem(Elem::I32);
+                let wide = self.op(InstData::new(ThreadOp::Zext, &[bits]), &[word])?;
+                let by = self.constant(word, 16);
+                let high = self.binary(ThreadOp::Shl, wide, by)?;
+                (InstData::new(ThreadOp::Bitcast, &[high]), ty.with_elem(sum))
+            }
+            elem if elem.is_int() => widen(ThreadOp::Sext, sum),
+            _ => widen(ThreadOp::Fpext, sum),
+        };
+        self.op(data, &[to])
+    }
+}
+
+/// The bits of an f32 that `tf32` keeps.
+const TF32_BITS: u64 = 0xffff_e000;
+
+/// A factor of a product without a unit.
+struct Lines<'a> {
+    source: Source,
+    layout: &'a LinearLayout,
+    elem: Elem,
+    /// The dimension that the result has too, and the summed one.
+    dims: (usize, usize),
+    /// Elements along the summed dimension that are loaded together.
+    chunk: u32,
+    /// The first of those loaded last, a pack, and where in it each element stands.
+    loaded: Option<(u32, Value, Holders)>,
 }
 
 /// The first register that holds each element of a thread, those of thread 0 standing for all.

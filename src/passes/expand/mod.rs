@@ -152,7 +152,7 @@ impl<'a> Expander<'a> {
             weakened: FxHashMap::default(),
             used: used_values(tile),
             groups: AsyncGroups::compute(tile),
-            lazy: shared::lazy_values(tile, target),
+            lazy: shared::lazy_values(tile),
             rings: shared::ring_layouts(tile),
             sites: (0..)
                 .zip(crate::log::sites(tile))
@@ -270,6 +270,7 @@ impl<'a> Expander<'a> {
                 self.wait(pending);
                 return Ok(());
             }
+            TileOp::SharedStore => return self.expand_shared_store(inst),
             TileOp::SharedLoad => self.expand_shared_load(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,

@@ -10,15 +10,15 @@ use std::rc::Rc;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Attrs, make};
+use crate::ir::attrs::{Attrs, Flag, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::layout::{matrix, ring};
+use crate::layout::ring;
 use crate::linear::layout::{HwDim, LinearLayout};
-use crate::settings::Target;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock, Start};
@@ -27,53 +27,44 @@ use super::{Expander, Result, bug};
 /// Widest access in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
 
-/// Blocks in shared memory that only units of matrices read.
-pub(super) fn lazy_values(tile: &TileFunction, target: Target) -> EntitySet<Value> {
+/// Blocks in shared memory that only products of matrices in the same block of code read.
+pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
+    let is_view = |data: &InstData<Tile>| matches!(data.op, TileOp::SharedLoad | TileOp::Permute);
     let mut lazy = EntitySet::new();
-    for inst in tile.dfg.insts.values() {
-        if inst.op == TileOp::SharedLoad {
-            lazy.extend(inst.results.iter().copied());
-        }
-    }
-    if lazy.is_empty() {
+    if !tile
+        .dfg
+        .insts
+        .values()
+        .any(|data| data.op == TileOp::SharedLoad)
+    {
         return lazy;
     }
-    // What anything but a unit uses is not; changes of shape pass that on, so those behind are looked at first.
-    for block in tile.all_blocks().into_iter().rev() {
-        for &inst in tile.order.insts(block).iter().rev() {
-            let data = &tile.dfg.insts[inst];
-            if data.op == TileOp::Permute && lazy.contains(data.args[0]) {
-                lazy.extend(data.results.iter().copied());
-            }
-        }
-    }
+    // What anything else uses must be in registers; a change of shape passes that on to its operand.
     let mut others: EntitySet<Value> = EntitySet::new();
     for block in tile.all_blocks().into_iter().rev() {
         for &inst in tile.order.insts(block).iter().rev() {
             let data = &tile.dfg.insts[inst];
-            let by_unit = data.op == TileOp::Dot
-                && matrix::unit(&matrix::product_of(tile, inst), target).is_some();
             let passes = data.op == TileOp::Permute && !others.contains(data.results[0]);
             for (i, value) in tile.dfg.uses(inst).enumerate() {
-                if !(by_unit && i < 2 || passes) {
+                let made = tile.dfg.def_inst(value);
+                let is_near = made.is_some_and(|m| tile.order.block_of(m) == Some(block));
+                if !(is_near && (data.op == TileOp::Dot && i < 2 || passes)) {
                     others.insert(value);
                 }
             }
+            if is_view(data) && !others.contains(data.results[0]) {
+                lazy.insert(data.results[0]);
+            }
         }
     }
-    let mut kept = EntitySet::new();
-    kept.extend(
-        lazy.keys()
-            .filter(|&v| lazy.contains(v) && !others.contains(v)),
-    );
-    kept
+    lazy
 }
 
-/// The layout of each ring, which follows from the layout of what is copied to it.
+/// The layout of each ring, which follows from the layout of what is copied or stored to it.
 pub(super) fn ring_layouts(tile: &TileFunction) -> FxHashMap<Slot, Rc<LinearLayout>> {
     let mut layouts = FxHashMap::default();
     for inst in tile.dfg.insts.values() {
-        if inst.op != TileOp::AsyncCopy {
+        if !matches!(inst.op, TileOp::AsyncCopy | TileOp::SharedStore) {
             continue;
         }
         let Some((&slot, buffer)) = inst.slot().and_then(|s| Some((s, tile.buffers[*s]?))) else {
@@ -307,6 +298,64 @@ impl Expander<'_> {
         (layout.free_mask(HwDim::Register) as usize, threads)
     }
 
+    pub(super) fn expand_shared_store(&mut self, inst: Inst) -> Result<()> {
+        let ty = self.arg_type(inst, 0)?;
+        let layout = self.layout(ty)?;
+        let count = layout.num_registers() as usize;
+        let value = self.arg(inst, 0)?;
+        let pack = self.pack_of(&value, count)?;
+        let (slot, start) = self.entry(inst, 1)?;
+        let Some(scalar) = ty.elem.scalar() else {
+            return bug("blocks in shared memory hold numbers");
+        };
+        let size = scalar.bytes();
+        let offsets = Offsets::new(&*self.ring(slot)?, size)?;
+        let columns = Self::offset_columns(layout, &offsets);
+        let varying = columns.iter().fold(0, |all, c| all | c);
+        let target = Access {
+            slot,
+            start,
+            columns: &columns,
+        };
+        let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1);
+        let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
+        let (register_copies, thread_copies) = self.copies_of(layout);
+        let leader = self.leader(thread_copies)?;
+        let mut sums = Sums::default();
+        let mut reg = 0;
+        while reg < count {
+            if reg & register_copies != 0 {
+                reg += 1;
+                continue;
+            }
+            let mut width = 1;
+            while 2 * width as u32 * size <= MAX_ACCESS_BYTES
+                && reg.is_multiple_of(2 * width)
+                && reg + 2 * width <= count
+                && (place(reg) | varying).is_multiple_of(2 * width as u32 * size)
+                && (0..2 * width).all(|i| {
+                    place(reg + i) == place(reg) + i as u32 * size
+                        && (reg + i) & register_copies == 0
+                })
+            {
+                width *= 2;
+            }
+            let map: Vec<u32> = (reg..reg + width).map(|r| r as u32).collect();
+            let stored = self.rearrange(&[pack], &map)?;
+            let (to, offset) = self.shared_place(&target, &mut sums, place(reg))?;
+            let to = self.typed(to, scalar)?;
+            let mut data = InstData::new(ThreadOp::St, &[to, stored]);
+            data.args.extend(leader);
+            data.attrs.extend(slot_attrs(slot, offset));
+            if is_apart {
+                data.attrs.push(make::apart(Flag));
+            }
+            self.b.inst(data, &[]);
+            reg += width;
+        }
+        Ok(())
+    }
+
     pub(super) fn expand_shared_load(&mut self, inst: Inst) -> Result<Expanded> {
         let ty = self.result_type(inst)?;
         let (slot, start) = self.entry(inst, 0)?;
@@ -324,7 +373,10 @@ impl Expander<'_> {
             .map(|r| layout.apply(r, 0, 0, 0))
             .collect();
         let mut sums = Sums::default();
-        let pack = self.load_elements(&block, &mut sums, layout, ty.elem, &elements)?;
+        let pack = match self.load_matrices(&block, &mut sums, layout, ty.elem, &elements)? {
+            Some(pack) => pack,
+            None => self.load_elements(&block, &mut sums, layout, ty.elem, &elements)?,
+        };
         Ok(Expanded::Pack(pack))
     }
 
