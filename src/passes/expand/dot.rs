@@ -15,20 +15,17 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType, ValueType};
-use crate::layout::matrix;
+use crate::layout::{matrix, ring};
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::shape::Shape;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock};
-use super::shared::{Access, Offsets, Sums};
+use super::shared::{Access, Sums, offsets_in};
 use super::{Expander, Result, bug};
 
 /// Which register of an operand holds an element.
 type Holders = FxHashMap<u32, u32>;
-
-/// Lanes that give the addresses of one matrix of `ldmatrix`, as bits.
-const ROW_BITS: usize = 3;
 
 /// A factor of a product by a unit.
 struct Factor<'a> {
@@ -39,7 +36,7 @@ struct Factor<'a> {
 }
 
 /// What `ldmatrix` is to fill: registers of a layout whose words hold the elements that `inner` leads to.
-struct Rows<'a> {
+struct Words<'a> {
     layout: &'a LinearLayout,
     elem: Elem,
     /// Type of the registers' elements.
@@ -184,10 +181,7 @@ impl<'a> Expander<'a> {
         elements: &[u32],
     ) -> Result<Value> {
         let each = (32 / factor.elem.bits()).max(1);
-        // In a layout of factors the elements of a word are the lowest registers.
-        let columns = factor.layout.columns(HwDim::Register);
-        let bits = each.ilog2() as usize;
-        let inner = &columns[..bits.min(columns.len())];
+        let inner = ring::word_columns(factor.layout, factor.elem.bytes());
         let in_word = |first: u32| {
             (0..each).map(move |i| {
                 let set = inner
@@ -210,13 +204,13 @@ impl<'a> Expander<'a> {
                 }
             }
             Source::Shared(block) => {
-                let rows = Rows {
+                let words = Words {
                     layout: factor.layout,
                     elem: factor.elem,
                     operand: factor.unit.elems().0,
                     inner,
                 };
-                if let Some(pack) = self.matrices(&rows, block, sums, elements)? {
+                if let Some(pack) = self.matrices(&words, block, sums, elements)? {
                     return Ok(pack);
                 }
                 self.load_elements(block, sums, factor.layout, factor.elem, &all)?
@@ -247,44 +241,30 @@ impl<'a> Expander<'a> {
             return Ok(None);
         }
         let words: Vec<u32> = elements.iter().copied().step_by(2).collect();
-        let rows = Rows {
+        let words_of = Words {
             layout,
             elem,
             operand: elem,
             inner,
         };
-        self.matrices(&rows, block, sums, &words)
+        self.matrices(&words_of, block, sums, &words)
     }
 
     /// The registers by `ldmatrix`, if rows of matrices are 16 bytes next to each other, along the summed dimension or, of
     /// 16-bit elements, across it.
     fn matrices(
         &mut self,
-        source: &Rows<'_>,
+        source: &Words<'_>,
         block: &SharedBlock,
         sums: &mut Sums,
         elements: &[u32],
     ) -> Result<Option<Value>> {
         let size = source.elem.bytes();
-        if self.target.sm < 75 || size > 4 {
+        if self.target.sm < 75 {
             return Ok(None);
         }
-        let offsets = Offsets::new(&block.layout, size)?;
-        let lanes = source.layout.columns(HwDim::Lane);
-        let (quad, groups) = lanes.split_at(2);
-        let along: Vec<u32> = source.inner.iter().chain(quad).copied().collect();
-        let is_row = |columns: &[u32]| {
-            let places = columns.iter().enumerate();
-            columns.len() as u32 == (16 / size).ilog2()
-                && places
-                    .into_iter()
-                    .all(|(bit, &c)| offsets.of(c) == size << bit)
-        };
-        let (rows, is_turned) = if is_row(&along) {
-            (groups, false)
-        } else if size == 2 && is_row(groups) {
-            (&along[..], true)
-        } else {
+        let offsets = offsets_in(&block.layout, size)?;
+        let Some(rows) = ring::rows(source.layout, source.inner, &offsets, size) else {
             return Ok(None);
         };
         let per_word = if source.operand.bits() == 16 { 2 } else { 1 };
@@ -299,7 +279,8 @@ impl<'a> Expander<'a> {
             }
             let (now, later) = rest.split_at(count);
             let differences = [1, 2].map(|i| now.get(i).map_or(0, |&e| e ^ now[0]));
-            let columns: Vec<u32> = rows[..ROW_BITS]
+            let columns: Vec<u32> = rows
+                .columns
                 .iter()
                 .chain(&differences)
                 .chain(warps)
@@ -317,7 +298,7 @@ impl<'a> Expander<'a> {
             let (pointer, offset) = self.shared_place(&access, sums, offsets.of(now[0]))?;
             let mut data = InstData::new(ThreadOp::LdMatrix, &[pointer]);
             data.attrs.extend(slot_attrs(block.slot, offset));
-            if is_turned {
+            if rows.turned {
                 data.attrs.push(make::trans(Flag));
             }
             let ty = ThreadType::pack(source.operand, per_word * count as u16);
@@ -418,7 +399,7 @@ impl<'a> Expander<'a> {
                         .map(|(flat, k)| element(flat, k))
                         .collect();
                     // Neighbours in memory, whose order follows that of their offsets, side by side.
-                    let offsets = Offsets::new(&block.layout, lines.elem.bytes())?;
+                    let offsets = offsets_in(&block.layout, lines.elem.bytes())?;
                     wanted.sort_unstable_by_key(|&e| offsets.of(e));
                     wanted.dedup();
                     let pack =

@@ -17,7 +17,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::layout::ring;
+use crate::layout::ring::{self, Offsets};
 use crate::linear::layout::{HwDim, LinearLayout};
 
 use super::memory::slot_attrs;
@@ -60,52 +60,38 @@ pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
     lazy
 }
 
-/// The layout of each ring, which follows from the layout of what is copied or stored to it.
+/// The layout of each ring, which follows from the layouts of what is written to and read from it.
 pub(super) fn ring_layouts(tile: &TileFunction) -> FxHashMap<Slot, Rc<LinearLayout>> {
     let mut layouts = FxHashMap::default();
-    for inst in tile.dfg.insts.values() {
-        if !matches!(inst.op, TileOp::AsyncCopy | TileOp::SharedStore) {
-            continue;
-        }
-        let Some((&slot, buffer)) = inst.slot().and_then(|s| Some((s, tile.buffers[*s]?))) else {
+    let accesses = |slot: Slot| {
+        let insts = tile.dfg.insts.values();
+        insts.filter(move |data| data.slot() == Some(&slot))
+    };
+    let layout_of = |value: Value| tile.layouts.get(tile.dfg.ty(value).layout.expand()?);
+    for slot in tile.slots.keys() {
+        let Some(buffer) = tile.buffers[slot] else {
             continue;
         };
-        let writer = tile.dfg.ty(inst.args[0]).layout.expand();
-        if let Some(writer) = writer.and_then(|id| tile.layouts.get(id)) {
-            let inner = ring::inner_dim(writer);
-            let bytes = buffer.elem.bytes();
-            layouts
-                .entry(slot)
-                .or_insert_with(|| Rc::new(ring::layout(buffer.shape, inner, bytes)));
+        let is_write = |op| matches!(op, TileOp::AsyncCopy | TileOp::SharedStore);
+        let writes = accesses(slot).filter(|data| is_write(data.op));
+        let writer = writes.filter_map(|data| layout_of(data.args[0])).next();
+        let reads = accesses(slot).filter(|data| data.op == TileOp::SharedLoad);
+        let readers: Vec<&LinearLayout> = reads
+            .filter_map(|data| layout_of(data.results[0]))
+            .collect();
+        if let Some(writer) = writer {
+            let layout = ring::layout(buffer.elem.bytes(), writer, &readers);
+            layouts.insert(slot, Rc::new(layout));
         }
     }
     layouts
 }
 
-/// Bytes from the start of a block of elements, by their index.
-pub(super) struct Offsets {
-    columns: Vec<u32>,
-}
-
-impl Offsets {
-    pub(super) fn new(layout: &LinearLayout, elem_bytes: u32) -> Result<Offsets> {
-        match layout.invert() {
-            Some(inverse) => Ok(Offsets {
-                columns: inverse
-                    .columns()
-                    .iter()
-                    .map(|c| c.offset * elem_bytes)
-                    .collect(),
-            }),
-            None => bug("a ring without place for an element"),
-        }
-    }
-
-    /// The offset of the element with a flat index.
-    pub(super) fn of(&self, flat: u32) -> u32 {
-        let bits = self.columns.iter().enumerate();
-        bits.filter(|&(bit, _)| flat >> bit & 1 == 1)
-            .fold(0, |sum, (_, &column)| sum ^ column)
+/// Bytes from the start of a block in a ring with the layout.
+pub(super) fn offsets_in(layout: &LinearLayout, elem_bytes: u32) -> Result<Offsets> {
+    match Offsets::new(layout, elem_bytes) {
+        Some(offsets) => Ok(offsets),
+        None => bug("a ring without place for an element"),
     }
 }
 
@@ -235,7 +221,7 @@ impl Expander<'_> {
         let (slot, start) = self.entry(inst, 1)?;
         let mask = self.mask(inst, 2, count)?;
         let size = scalar.bytes();
-        let offsets = Offsets::new(&*self.ring(slot)?, size)?;
+        let offsets = offsets_in(&*self.ring(slot)?, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let target = Access {
             slot,
@@ -309,7 +295,7 @@ impl Expander<'_> {
             return bug("blocks in shared memory hold numbers");
         };
         let size = scalar.bytes();
-        let offsets = Offsets::new(&*self.ring(slot)?, size)?;
+        let offsets = offsets_in(&*self.ring(slot)?, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let varying = columns.iter().fold(0, |all, c| all | c);
         let target = Access {
@@ -393,7 +379,7 @@ impl Expander<'_> {
             return bug("blocks in shared memory hold numbers");
         };
         let size = scalar.bytes();
-        let offsets = Offsets::new(&block.layout, size)?;
+        let offsets = offsets_in(&block.layout, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let varying = columns.iter().fold(0, |all, c| all | c);
         let target = Access {
