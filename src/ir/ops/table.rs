@@ -39,7 +39,9 @@ macro_rules! for_each_op {
                 Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Pure;
                 /// Unsigned quotient. Division by zero gives an unspecified number.
                 Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Pure;
-                /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified.
+                /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified. So are quotient and remainder of a
+                /// sum, difference or product of non-negative numbers (indices of programs, ranges) that overflowed, and of what was
+                /// made of an index of a program by dividing it by a negative number.
                 Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Pure;
                 /// Unsigned remainder. By zero: unspecified.
                 Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Pure;

@@ -100,6 +100,10 @@ impl PossibleBits {
             ThreadOp::Const => data.value().copied().unwrap_or(u64::MAX),
             ThreadOp::Iadd => sum(arg(0), arg(1)),
             ThreadOp::Isub => difference(arg(0), arg(1)),
+            // A multiple of what divides both.
+            ThreadOp::Urem | ThreadOp::Srem => {
+                u64::MAX << (arg(0) | arg(1)).trailing_zeros().min(63)
+            }
             ThreadOp::Imul => product(arg(0), arg(1)),
             ThreadOp::And => arg(0) & arg(1),
             ThreadOp::Or | ThreadOp::Xor => arg(0) | arg(1),
