@@ -288,6 +288,11 @@ impl<'m> Lower<'m> {
         })
     }
 
+    /// The truth of each element.
+    pub(crate) fn cast_to_bool(&mut self, t: Tensor) -> Res<Tensor> {
+        self.cast(t, Ty::Num(DType::Int1), Rounding::Nearest)
+    }
+
     /// Whether each element differs from zero.
     pub(crate) fn is_nonzero(&mut self, t: Tensor) -> Res<Tensor> {
         let zero = self.zero(t.ty, t.shape)?;

@@ -3,6 +3,10 @@
 //! The text form is Triton's: `"*fp32:16, i32, 1024"`, one entry for each parameter in order. `*` is a pointer (`*k` to
 //! constant data), `:16` promises a multiple of 16 (bytes of a pointer), `:1` the number one, which makes it a constant. A
 //! number, `True`, `False`, `None`, a quoted string or, for a `constexpr` parameter, the name of a type is a constant.
+//! `tensordesc<fp16[64, 32]>` is a tensor descriptor that the host gives, with the extents of its blocks; behind it `:nan`
+//! says that NaN stands outside of the tensor. The kernel has for it, in this order, a pointer to the tensor (a multiple of
+//! 16 bytes), the tensor's extents (i32, `NAME_size0` ..), and its strides but for the last, which is 1 (i64, in
+//! elements, rows multiples of 16 bytes, `NAME_stride0` ..).
 
 use super::types::{DType, Ty};
 use super::value::Const;
@@ -78,6 +82,19 @@ pub enum Arg {
     },
     /// Known when the kernel is compiled.
     Constant(Constant),
+    /// A tensor descriptor; several parameters of the kernel.
+    Descriptor(HostDescriptor),
+}
+
+/// A tensor descriptor among the arguments of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostDescriptor {
+    /// What the tensor is made of.
+    pub dtype: DType,
+    /// Extents of the blocks that are read and written.
+    pub block: Vec<u64>,
+    /// Whether NaN is read outside of the tensor, in place of zero.
+    pub nan: bool,
 }
 
 /// Why a signature cannot be read.
@@ -121,15 +138,17 @@ pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
     Ok(args)
 }
 
-/// The entries: what stands between commas that are not within quotes.
+/// The entries: what stands between commas that are not within quotes or brackets.
 fn split(text: &str) -> Vec<&str> {
     let mut entries = Vec::new();
-    let (mut start, mut quote) = (0, None);
+    let (mut start, mut quote, mut depth) = (0, None, 0usize);
     for (i, c) in text.char_indices() {
         match (quote, c) {
             (None, '"' | '\'') => quote = Some(c),
             (Some(q), c) if q == c => quote = None,
-            (None, ',') => {
+            (None, '[') => depth += 1,
+            (None, ']') => depth = depth.saturating_sub(1),
+            (None, ',') if depth == 0 => {
                 entries.push(&text[start..i]);
                 start = i + 1;
             }
@@ -145,6 +164,9 @@ fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
         "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
     if entry.is_empty() {
         return Err("it is empty");
+    }
+    if let Some(rest) = entry.strip_prefix("tensordesc<") {
+        return parse_descriptor(rest).map(Arg::Descriptor);
     }
     let quoted = entry.starts_with(['"', '\'']);
     let (name, promise) = match entry.rsplit_once(':') {
@@ -173,6 +195,28 @@ fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
         (None, Some(_)) => Err(EXPECTED),
         (None, None) => Constant::parse(entry).map(Arg::Constant).ok_or(EXPECTED),
     }
+}
+
+/// What stands behind `tensordesc<`.
+fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
+    const EXPECTED: &str =
+        "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it";
+    let (inner, after) = text.rsplit_once('>').ok_or(EXPECTED)?;
+    let nan = match after.trim() {
+        "" | ":zero" => false,
+        ":nan" => true,
+        _ => return Err(EXPECTED),
+    };
+    let (name, extents) = inner.split_once('[').ok_or(EXPECTED)?;
+    let extents = extents.trim().strip_suffix(']').ok_or(EXPECTED)?;
+    let dtype =
+        DType::from_short_name(name.trim()).ok_or("the descriptor is of an unknown type")?;
+    let block = extents.split(',').map(|e| e.trim().parse::<u64>());
+    let block: Vec<u64> = block.collect::<Result<_, _>>().map_err(|_| EXPECTED)?;
+    if block.is_empty() || block.len() > 5 {
+        return Err("a descriptor has 1 to 5 dimensions");
+    }
+    Ok(HostDescriptor { dtype, block, nan })
 }
 
 #[cfg(test)]
@@ -210,6 +254,18 @@ mod tests {
     }
 
     #[test]
+    fn descriptors_name_their_blocks() {
+        let args = parse_signature("i32, tensordesc<fp16[64,32]>, tensordesc< bf16 [ 8 ] >:nan");
+        let desc = |dtype, block: &[u64], nan| {
+            let block = block.to_vec();
+            Arg::Descriptor(HostDescriptor { dtype, block, nan })
+        };
+        let args = args.expect("a signature");
+        assert_eq!(args[1], desc(DType::Float16, &[64, 32], false));
+        assert_eq!(args[2], desc(DType::Bfloat16, &[8], true));
+    }
+
+    #[test]
     fn what_is_no_entry_is_named() {
         for (text, index) in [
             ("*fp32,", 2),
@@ -218,6 +274,10 @@ mod tests {
             ("i32:8", 1),
             ("xyz", 1),
             ("'a", 1),
+            ("tensordesc<fp16>", 1),
+            ("tensordesc<fp16[x]>", 1),
+            ("tensordesc<what[8]>", 1),
+            ("tensordesc<fp16[1,1,1,1,1,1]>", 1),
         ] {
             let error = parse_signature(text).expect_err(text);
             assert_eq!(error.index, index, "{text}");

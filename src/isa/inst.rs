@@ -203,9 +203,10 @@ pub(crate) struct Access {
     pub(crate) volatile: bool,
 }
 
-/// What an atomic access to device memory does.
+/// What an atomic access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Atomic {
+    pub(crate) space: AddressSpace,
     /// How it combines; none for comparison and exchange.
     pub(crate) rmw: Option<RmwOp>,
     /// Whether it sums floats of 16 bits, whose subnormal numbers stay.

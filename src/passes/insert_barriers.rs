@@ -6,7 +6,8 @@
 //! barrier. A read of bytes of a written slot, and a write to bytes of a read slot or of another written
 //! one, needs a barrier before it, which empties both sets. Stores to one slot belong to one exchange and
 //! never overlap, so a write after a write to the same slot needs none: a read, and with it a barrier,
-//! stands between two exchanges through it.
+//! stands between two exchanges through it. Atomic steps on one slot need no order among themselves, but one to all
+//! else.
 //!
 //! Copies by `cp_async` write entries of rings that nothing reads meanwhile, which is how pipelines are made. So a copy waits
 //! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive.
@@ -38,6 +39,8 @@ use crate::ir::types::{AddressSpace, Elem};
 struct Pending {
     read: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
+    /// Changed by atomic steps.
+    counted: BTreeSet<Slot>,
     /// Slots that copies under way write; a wait makes them written, a barrier alone does not.
     arriving: BTreeSet<Slot>,
     /// Where the addresses of loads from device memory come from.
@@ -89,11 +92,13 @@ impl Pending {
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len());
-            (p.read.len(), p.written.len(), p.arriving.len(), loaded)
+            let shared = (p.read.len(), p.written.len(), p.counted.len());
+            (shared, p.arriving.len(), loaded)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
+        self.counted.extend(&other.counted);
         self.arriving.extend(&other.arriving);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
@@ -175,13 +180,21 @@ fn step(
         })
     };
     let hazard = match data.op {
-        ThreadOp::Ld | ThreadOp::LdMatrix => clash(&pending.written, true),
+        ThreadOp::Ld | ThreadOp::LdMatrix => {
+            clash(&pending.written, true) || clash(&pending.counted, true)
+        }
         // Entries of a ring other than those that are read meanwhile.
         ThreadOp::St if data.apart().is_some() => {
-            clash(&pending.read, false) || clash(&pending.written, false)
+            let read = clash(&pending.read, false) || clash(&pending.counted, true);
+            read || clash(&pending.written, false)
         }
         ThreadOp::St | ThreadOp::CpAsync => {
-            clash(&pending.read, true) || clash(&pending.written, false)
+            let read = clash(&pending.read, true) || clash(&pending.counted, true);
+            read || clash(&pending.written, false)
+        }
+        ThreadOp::Atom => {
+            let plain = clash(&pending.read, true) || clash(&pending.written, true);
+            plain || clash(&pending.counted, false)
         }
         _ => return false,
     };
@@ -190,6 +203,7 @@ fn step(
     }
     match data.op {
         ThreadOp::Ld | ThreadOp::LdMatrix => pending.read.insert(slot),
+        ThreadOp::Atom => pending.counted.insert(slot),
         ThreadOp::CpAsync => pending.arriving.insert(slot),
         _ => pending.written.insert(slot),
     };

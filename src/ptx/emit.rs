@@ -379,10 +379,7 @@ impl Writer<'_> {
         if access.volatile {
             self.out += ".volatile";
         }
-        self.out += match access.space {
-            AddressSpace::Global => ".global",
-            AddressSpace::Shared => ".shared",
-        };
+        self.space(access.space);
         self.out += match access.cache {
             None => "",
             Some(Cache::All) => ".ca",
@@ -402,6 +399,13 @@ impl Writer<'_> {
         }
     }
 
+    fn space(&mut self, space: AddressSpace) {
+        self.out += match space {
+            AddressSpace::Global => ".global",
+            AddressSpace::Shared => ".shared",
+        };
+    }
+
     fn atomic(&mut self, atomic: Atomic) {
         self.out += match atomic.sem {
             MemOrder::Relaxed => ".relaxed",
@@ -414,7 +418,7 @@ impl Writer<'_> {
             Scope::Gpu => ".gpu",
             Scope::Sys => ".sys",
         };
-        self.out += ".global";
+        self.space(atomic.space);
         self.out += match atomic.rmw {
             None => ".cas",
             Some(RmwOp::Add) => ".add",

@@ -40,6 +40,7 @@ pub(super) fn transfer(
         TileOp::Join => join(arg(0), arg(1), &ty),
         TileOp::Split => split(arg(0), &ty),
         TileOp::Gather => gather(arg(0), arg(1), data, &ty),
+        TileOp::Histogram => AxisInfo::unknown(&ty),
         TileOp::ConvertLayout => arg(0).clone(),
         TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
             hint(arg(0), data, &ty)

@@ -5,7 +5,7 @@ use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
 use crate::front::types::{DType, Ty};
-use crate::front::value::{TypeValue, Value};
+use crate::front::value::Value;
 use crate::ir::attrs::Rounding;
 use crate::ir::types::{Elem, TileType};
 
@@ -21,10 +21,6 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "to_tensor"("x") to_tensor;
     "constexpr"("value") constexpr;
     "tensor"("handle type") no_tensor;
-    "pointer_type"("element_ty; address_space const") pointer_type;
-    "block_type"("element_ty shape") block_type;
-    "get_int_dtype"("bitwidth signed") int_dtype;
-    "dtype"("name") dtype_by_name;
 };
 
 fn program_id<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
@@ -174,58 +170,4 @@ fn constexpr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 fn no_tensor<'m>(cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {
     let d = cx.error(Code::Unsupported, "blocks are not made by `tl.tensor`");
     Err(d.help("use tl.full, tl.arange or tl.load").into())
-}
-
-fn pointer_type<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    match cx.type_arg(args, "element_ty")? {
-        Some(Ty::Num(to)) => {
-            let constant = cx.bool_arg(args, "const", false)?;
-            Ok(Value::ty(Ty::Ptr { to, constant }))
-        }
-        _ => {
-            let d = cx.error(Code::NotYet, "pointers to pointers are not supported yet");
-            Err(d.help("load an int64 and cast it to a pointer").into())
-        }
-    }
-}
-
-fn block_type<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let shape = cx.shape_of(&args.req("shape"))?;
-    match cx.type_arg(args, "element_ty")? {
-        Some(ty) => Ok(Value::Type(TypeValue {
-            ty,
-            shape: Some(shape),
-        })),
-        None => Err(cx.error(Code::Type, "expected a type, found None").into()),
-    }
-}
-
-fn int_dtype<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let bits = cx.int_arg(args, "bitwidth")?.unwrap_or(0);
-    let signed = cx.bool_arg(args, "signed", true)?;
-    let found = DType::ALL.iter().copied().find(|d| {
-        let one = *d == DType::Int1;
-        d.is_int() && i128::from(d.bits()) == bits && (one || d.is_signed() == signed)
-    });
-    match found {
-        Some(dtype) => Ok(Value::ty(Ty::Num(dtype))),
-        None => {
-            let message = format!("there is no integer of {bits} bits");
-            Err(cx.error(Code::Value, message).into())
-        }
-    }
-}
-
-fn dtype_by_name<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    if let ty @ Value::Type(_) = args.req("name") {
-        return Ok(ty);
-    }
-    let name = cx.str_arg(args, "name")?;
-    let found = name.as_deref().and_then(DType::from_short_name);
-    match found {
-        Some(dtype) => Ok(Value::ty(Ty::Num(dtype))),
-        None => Err(cx
-            .error(Code::Value, "there is no type of this name")
-            .into()),
-    }
 }

@@ -8,10 +8,10 @@ use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
 use crate::front::value::{Const, Known, Number, Tensor, Value};
-use crate::ir::attrs::{FloatPred, NanRule};
+use crate::ir::attrs::NanRule;
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities;
-use crate::ir::types::{Elem, TileType};
+use crate::linear::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "exp"("x") |cx, args| float(cx, args, TileBuilder::exp);
@@ -19,10 +19,13 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "log"("x") |cx, args| float(cx, args, TileBuilder::log);
     "log2"("x") |cx, args| float(cx, args, TileBuilder::log2);
     "sqrt"("x") |cx, args| float(cx, args, TileBuilder::sqrt);
+    "sqrt_rn"("x") |cx, args| float(cx, args, TileBuilder::sqrt_rn);
     "rsqrt"("x") |cx, args| float(cx, args, TileBuilder::rsqrt);
+    "sin"("x") |cx, args| float(cx, args, TileBuilder::sin);
+    "cos"("x") |cx, args| float(cx, args, TileBuilder::cos);
     "erf"("x") |cx, args| float(cx, args, TileBuilder::erf);
-    "floor"("x") |cx, args| wide_float(cx, args, TileBuilder::floor);
-    "ceil"("x") |cx, args| wide_float(cx, args, TileBuilder::ceil);
+    "floor"("x") |cx, args| float(cx, args, TileBuilder::floor);
+    "ceil"("x") |cx, args| float(cx, args, TileBuilder::ceil);
     "abs"("x") abs;
     "sigmoid"("x") sigmoid;
     "fma"("x y z") fma;
@@ -34,81 +37,39 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "clamp"("x min max; propagate_nan") clamp;
     "cdiv"("x div") cdiv;
     "umulhi"("x y") umulhi;
-    "add"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Add, &args.req("x"), &args.req("y"));
-    "sub"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Sub, &args.req("x"), &args.req("y"));
-    "mul"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Mult, &args.req("x"), &args.req("y"));
+    "add"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Add);
+    "sub"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Sub);
+    "mul"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Mult);
+    "expect_zero"("x mask") expect_zero;
+    "map_elementwise"("scalar_fn *args; pack") map_elementwise;
 };
 
-/// `libdevice` under all its names, and `tl.math`.
-pub(super) const LIBDEVICE: &[Builtin] = rows! { Libdevice;
-    "exp"("x") |cx, args| float(cx, args, TileBuilder::exp);
-    "exp2"("x") |cx, args| float(cx, args, TileBuilder::exp2);
-    "fast_expf"("x") |cx, args| float(cx, args, TileBuilder::exp);
-    "log"("x") |cx, args| float(cx, args, TileBuilder::log);
-    "fast_logf"("x") |cx, args| float(cx, args, TileBuilder::log);
-    "log2"("x") |cx, args| float(cx, args, TileBuilder::log2);
-    "fast_log2f"("x") |cx, args| float(cx, args, TileBuilder::log2);
-    "sqrt"("x") |cx, args| float(cx, args, TileBuilder::sqrt);
-    "rsqrt"("x") |cx, args| float(cx, args, TileBuilder::rsqrt);
-    "tanh"("x") |cx, args| float(cx, args, TileBuilder::tanh);
-    "fast_tanhf"("x") |cx, args| float(cx, args, TileBuilder::tanh);
-    "erf"("x") |cx, args| float(cx, args, TileBuilder::erf);
-    "floor"("x") |cx, args| wide_float(cx, args, TileBuilder::floor);
-    "ceil"("x") |cx, args| wide_float(cx, args, TileBuilder::ceil);
-    "rint"("x") |cx, args| wide_float(cx, args, TileBuilder::rint);
-    "nearbyint"("x") |cx, args| wide_float(cx, args, TileBuilder::rint);
-    "trunc"("x") trunc;
-    "round"("x") round;
-    "abs"("x") abs;
-    "fabs"("x") abs;
-    "fma"("x y z") fma;
-    "fma_rn"("x y z") fma;
-    "mul_rn"("x y") |cx, args| cx.binary(Operator::Mult, &args.req("x"), &args.req("y"));
-    "add_rn"("x y") |cx, args| cx.binary(Operator::Add, &args.req("x"), &args.req("y"));
-    "div_rn"("x y") div_rn;
-    "fast_dividef"("x y") fdiv;
-    "max"("x y") |cx, args| min_max(cx, args, true);
-    "min"("x y") |cx, args| min_max(cx, args, false);
-    "fmax"("x y") |cx, args| min_max(cx, args, true);
-    "fmin"("x y") |cx, args| min_max(cx, args, false);
-    "isnan"("x") isnan;
-    "isinf"("x") isinf;
-    "isfinited"("x") isfinite;
-    "finitef"("x") isfinite;
-    "float_as_int"("x") |cx, args| reinterpret(cx, args, DType::Int32);
-    "float_as_uint"("x") |cx, args| reinterpret(cx, args, DType::Uint32);
-    "int_as_float"("x") |cx, args| reinterpret(cx, args, DType::Float32);
-    "uint_as_float"("x") |cx, args| reinterpret(cx, args, DType::Float32);
-    "double_as_longlong"("x") |cx, args| reinterpret(cx, args, DType::Int64);
-    "longlong_as_double"("x") |cx, args| reinterpret(cx, args, DType::Float64);
+pub(super) const METHODS: &[Builtin] = rows! { Method;
+    "logical_and"("x y") |cx, args| logical(cx, args, Operator::BitAnd);
+    "logical_or"("x y") |cx, args| logical(cx, args, Operator::BitOr);
 };
 
-/// A float of the IR to a float.
-type Unary = fn(&mut TileBuilder, entities::Value) -> entities::Value;
-
-/// A function of f32. Halves are refused, as they are in Triton; f64 has no code yet.
-fn float<'m>(cx: &mut Lower<'m>, args: &Args<'m>, make: Unary) -> Res<Value<'m>> {
-    let t = wide_operand(cx, args, "x")?;
-    if t.ty == Ty::Num(DType::Float64) {
-        let message = format!("`{}` of float64 is not supported yet", args.builtin.name);
-        return Err(cx
-            .error(Code::NotYet, message)
-            .help("cast to float32")
-            .into());
-    }
-    let value = make(&mut cx.b, t.value);
-    Ok(cx.block(value, t.ty))
+/// An operator, with its check for overflow unless that is switched off.
+fn arithmetic<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: Operator) -> Res<Value<'m>> {
+    let outer = cx.sanitize_overflow;
+    cx.sanitize_overflow = outer && cx.bool_arg(args, "sanitize_overflow", true)?;
+    let result = cx.binary(op, &args.req("x"), &args.req("y"));
+    cx.sanitize_overflow = outer;
+    result
 }
 
-/// A function of f32 and f64.
-fn wide_float<'m>(cx: &mut Lower<'m>, args: &Args<'m>, make: Unary) -> Res<Value<'m>> {
+/// A float of the IR to a float.
+pub(super) type Unary = fn(&mut TileBuilder, entities::Value) -> entities::Value;
+
+/// A function of f32 and f64. Halves are refused, as they are in Triton.
+pub(super) fn float<'m>(cx: &mut Lower<'m>, args: &Args<'m>, make: Unary) -> Res<Value<'m>> {
     let t = wide_operand(cx, args, "x")?;
     let value = make(&mut cx.b, t.value);
     Ok(cx.block(value, t.ty))
 }
 
 /// An f32 or f64 operand.
-fn wide_operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Tensor> {
+pub(super) fn wide_operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Tensor> {
     let t = cx.tensor_arg(args, name)?;
     match t.ty {
         Ty::Num(DType::Float32 | DType::Float64) => Ok(t),
@@ -121,7 +82,7 @@ fn wide_operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Tens
     }
 }
 
-fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+pub(super) fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Some(known) = args.req("x").as_const() {
         match known {
             Const::Int(n) => return Ok(Value::int(n.saturating_abs())),
@@ -131,13 +92,8 @@ fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
     let t = cx.tensor_arg(args, "x")?;
     let value = match t.ty {
-        Ty::Num(d) if d.is_fp8() => return Err(cx.wrong_type("a wider float", t)),
         Ty::Num(d) if d.is_float() => cx.b.fabs(t.value),
-        Ty::Num(d) if d.is_signed() => {
-            let zero = cx.zero(t.ty, t.shape)?;
-            let negative = cx.b.isub(zero.value, t.value);
-            cx.b.smax(t.value, negative)
-        }
+        Ty::Num(d) if d.is_signed() => cx.b.iabs(t.value),
         Ty::Num(_) => t.value,
         Ty::Ptr { .. } => return Err(cx.wrong_type("a number", t)),
     };
@@ -145,7 +101,7 @@ fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 /// A number of the type and shape of a block.
-fn like<'m>(cx: &mut Lower<'m>, t: Tensor, number: f64) -> Res<Tensor> {
+pub(super) fn like<'m>(cx: &mut Lower<'m>, t: Tensor, number: f64) -> Res<Tensor> {
     let dtype = t.ty.dtype().unwrap_or(DType::Float32);
     let known = Known {
         dtype,
@@ -157,22 +113,15 @@ fn like<'m>(cx: &mut Lower<'m>, t: Tensor, number: f64) -> Res<Tensor> {
 /// 1 / (1 + exp(-x)).
 fn sigmoid<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let t = wide_operand(cx, args, "x")?;
-    if t.ty != Ty::Num(DType::Float32) {
-        let message = "`sigmoid` of float64 is not supported yet";
-        return Err(cx
-            .error(Code::NotYet, message)
-            .help("cast to float32")
-            .into());
-    }
     let one = like(cx, t, 1.0)?;
     let negative = cx.b.fneg(t.value);
     let power = cx.b.exp(negative);
     let sum = cx.b.fadd(one.value, power);
-    let value = cx.b.fdiv(one.value, sum);
-    Ok(cx.block(value, t.ty))
+    let sum = Tensor { value: sum, ..t };
+    cx.divide(one, sum)
 }
 
-fn fma<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+pub(super) fn fma<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let (x, y, z) = (args.req("x"), args.req("y"), args.req("z"));
     let first = cx.pair(&x, &y, Rules::default())?;
     let product = Value::Tensor(Tensor {
@@ -217,7 +166,7 @@ fn dividends<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(Tensor, Tensor)> {
     Ok((with(p.a), with(p.b)))
 }
 
-fn fdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+pub(super) fn fdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let exact = cx.bool_arg(args, "ieee_rounding", false)?;
     let (x, y) = dividends(cx, args)?;
     if exact {
@@ -226,7 +175,7 @@ fn fdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     cx.divide(x, y)
 }
 
-fn div_rn<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+pub(super) fn div_rn<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let (x, y) = dividends(cx, args)?;
     exact_quotient(cx, x, y)
 }
@@ -264,7 +213,7 @@ fn nan_rule<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<NanRule> {
     }
 }
 
-fn min_max<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {
+pub(super) fn min_max<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {
     let nan = nan_rule(cx, args)?;
     cx.min_max(max, &args.req("x"), &args.req("y"), nan)
 }
@@ -294,98 +243,45 @@ fn cdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 /// The upper half of the unsigned product.
 fn umulhi<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let p = cx.pair(&args.req("x"), &args.req("y"), Rules::default())?;
-    let Some(dtype) = p.ty.dtype().filter(|d| d.is_int() && d.bits() >= 32) else {
+    if p.ty.dtype().is_none_or(|d| !d.is_int() || d.bits() < 32) {
         let message = format!("`umulhi` is for integers of 32 and 64 bits, found {}", p.ty);
         return Err(cx.error(Code::Type, message).into());
-    };
-    let wide = TileType::block(Elem::I64, p.shape);
-    let number = |cx: &mut Lower<'m>, n: i128| {
-        let known = Known {
-            dtype: DType::Uint64,
-            number: Number::Int(n),
-        };
-        cx.constant(known, p.shape).map(|t| t.value)
-    };
-    let half = number(cx, 32)?;
-    if dtype.bits() == 32 {
-        let (x, y) = (cx.b.zext(p.a, wide), cx.b.zext(p.b, wide));
-        let product = cx.b.imul(x, y);
-        let upper = cx.b.ushr(product, half);
-        let narrow = cx.tile_type(p.ty, p.shape)?;
-        let value = cx.b.itrunc(upper, narrow);
-        return Ok(cx.block(value, p.ty));
     }
-    // Of 64 bits: the products of the halves, whose middle ones carry.
-    let low_bits = number(cx, 0xffff_ffff)?;
-    let b = &mut cx.b;
-    let (x0, x1) = (b.and(p.a, low_bits), b.ushr(p.a, half));
-    let (y0, y1) = (b.and(p.b, low_bits), b.ushr(p.b, half));
-    let (low, cross) = (b.imul(x0, y0), b.imul(x1, y0));
-    let carried = b.ushr(low, half);
-    let middle = b.iadd(cross, carried);
-    let (kept, over) = (b.and(middle, low_bits), b.ushr(middle, half));
-    let other = b.imul(x0, y1);
-    let second = b.iadd(kept, other);
-    let second = b.ushr(second, half);
-    let high = b.imul(x1, y1);
-    let sum = b.iadd(high, over);
-    let value = b.iadd(sum, second);
+    let value = cx.b.umulhi(p.a, p.b);
     Ok(cx.block(value, p.ty))
 }
 
-/// Rounded to zero: `floor` of what is positive, `ceil` of what is not.
-fn trunc<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let t = wide_operand(cx, args, "x")?;
-    let zero = cx.zero(t.ty, t.shape)?;
-    let (down, up) = (cx.b.floor(t.value), cx.b.ceil(t.value));
-    let negative = cx.b.fcmp(t.value, zero.value, FloatPred::Olt);
-    let value = cx.b.select(negative, up, down);
-    Ok(cx.block(value, t.ty))
+/// What the author promises to be zero where the mask is false: checked with `debug`.
+fn expect_zero<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let zero = cx.compare(CmpOp::Eq, &args.req("x"), &Value::int(0))?;
+    let mask = cx.tensor_arg(args, "mask")?;
+    let holds = cx.binary(Operator::BitOr, &zero, &Value::Tensor(mask))?;
+    let holds = cx.tensor(&holds)?;
+    cx.device_assertion(holds, "expected zero where the mask is false")?;
+    Ok(args.req("x"))
 }
 
-/// To nearest, halves away from zero: one more than the truncated number where the rest is half or more.
-fn round<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let t = wide_operand(cx, args, "x")?;
-    let (zero, half, one) = (
-        cx.zero(t.ty, t.shape)?,
-        like(cx, t, 0.5)?,
-        like(cx, t, 1.0)?,
-    );
-    let size = cx.b.fabs(t.value);
-    let whole = cx.b.floor(size);
-    let rest = cx.b.fsub(size, whole);
-    let more = cx.b.fadd(whole, one.value);
-    let up = cx.b.fcmp(rest, half.value, FloatPred::Oge);
-    let rounded = cx.b.select(up, more, whole);
-    let opposite = cx.b.fneg(rounded);
-    let negative = cx.b.fcmp(t.value, zero.value, FloatPred::Olt);
-    let value = cx.b.select(negative, opposite, rounded);
-    Ok(cx.block(value, t.ty))
+/// A function of scalars for each element: called once with the blocks, since what it does element by element is the
+/// same. It cannot branch on an element.
+fn map_elementwise<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let mut tensors = Vec::new();
+    let mut shape = Shape::SCALAR;
+    for value in args.rest_items() {
+        let t = cx.tensor(&value)?;
+        shape = cx.common_shape(shape, t.shape)?;
+        tensors.push(t);
+    }
+    let mut given = Vec::new();
+    for t in tensors {
+        let t = cx.broadcast_to(t, shape)?;
+        given.push(cx.argument(Value::Tensor(t)));
+    }
+    let at = cx.range;
+    cx.call_value(&args.req("scalar_fn"), given, at)
 }
 
-fn isnan<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let t = wide_operand(cx, args, "x")?;
-    let value = cx.b.fcmp(t.value, t.value, FloatPred::Uno);
-    Ok(cx.block(value, Ty::Num(DType::Int1)))
-}
-
-fn isinf<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let t = wide_operand(cx, args, "x")?;
-    let size = cx.b.fabs(t.value);
-    let infinity = like(cx, t, f64::INFINITY)?;
-    let value = cx.b.fcmp(size, infinity.value, FloatPred::Oeq);
-    Ok(cx.block(value, Ty::Num(DType::Int1)))
-}
-
-fn isfinite<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let t = wide_operand(cx, args, "x")?;
-    let size = cx.b.fabs(t.value);
-    let infinity = Value::Const(Const::Float(f64::INFINITY));
-    let size = cx.block(size, t.ty);
-    cx.compare(CmpOp::Lt, &size, &infinity)
-}
-
-fn reinterpret<'m>(cx: &mut Lower<'m>, args: &Args<'m>, dtype: DType) -> Res<Value<'m>> {
-    let t = cx.tensor_arg(args, "x")?;
-    cx.bitcast(t, Ty::Num(dtype)).map(Value::Tensor)
+fn logical<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: Operator) -> Res<Value<'m>> {
+    let (x, y) = (cx.tensor_arg(args, "x")?, cx.tensor_arg(args, "y")?);
+    let (x, y) = (cx.cast_to_bool(x)?, cx.cast_to_bool(y)?);
+    cx.binary(op, &Value::Tensor(x), &Value::Tensor(y))
 }

@@ -66,10 +66,7 @@ fn store<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
     let ptr = pointer(cx, args)?;
     refuse_block_pointer_options(cx, args)?;
-    if matches!(ptr.ty, Ty::Ptr { constant: true, .. }) {
-        let message = "a store through a pointer to constant data";
-        return Err(cx.error(Code::Type, message).into());
-    }
+    refuse_constant(cx, ptr)?;
     let pointee = ptr.ty.pointee().unwrap_or(DType::Int8);
     let value = args.req("value");
     let (ty, shape) = cx.type_of(&value)?;
@@ -108,6 +105,21 @@ fn debug_barrier<'m>(cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {
     Ok(Value::NONE)
 }
 
+fn refuse_constant<'m>(cx: &Lower<'m>, ptr: Tensor) -> Res<()> {
+    if matches!(ptr.ty, Ty::Ptr { constant: true, .. }) {
+        let message = "a store through a pointer to constant data";
+        return Err(cx.error(Code::Type, message).into());
+    }
+    Ok(())
+}
+
+/// A pointer that may be written through.
+pub(super) fn writable<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Tensor> {
+    let ptr = pointer(cx, args)?;
+    refuse_constant(cx, ptr)?;
+    Ok(ptr)
+}
+
 fn pointer<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Tensor> {
     let t = cx.tensor_arg(args, "pointer")?;
     if t.ty.is_ptr() {
@@ -137,7 +149,7 @@ fn refuse_block_pointer_options<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<()> 
     Ok(())
 }
 
-fn mask<'m>(cx: &mut Lower<'m>, args: &Args<'m>, shape: Shape) -> Res<Option<Tensor>> {
+pub(super) fn mask<'m>(cx: &mut Lower<'m>, args: &Args<'m>, shape: Shape) -> Res<Option<Tensor>> {
     let Some(value) = args.get("mask").cloned() else {
         return Ok(None);
     };
@@ -154,7 +166,7 @@ fn mask<'m>(cx: &mut Lower<'m>, args: &Args<'m>, shape: Shape) -> Res<Option<Ten
 }
 
 /// A value for each element of the pointers' shape, cast as a store casts.
-fn fallback<'m>(
+pub(super) fn fallback<'m>(
     cx: &mut Lower<'m>,
     args: &Args<'m>,
     name: &str,

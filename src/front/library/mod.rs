@@ -2,28 +2,38 @@
 //!
 //! Each function is a row: a name, its parameters, and a function that makes it. The parameters are a text,
 //! `"required ... ; optional ... *rest"`, by which arguments are bound before the row's function runs, so that the
-//! latter finds every required one. Adding to the library is adding a row to one of the tables here.
+//! latter finds every required one. What can be said in the language itself is a function of `prelude.py` or, for
+//! `libdevice`, of `libdevice.py`. Adding to the library is adding one row or one such function.
 
+mod args;
+mod atomic;
 pub(crate) mod block;
+mod combine;
 mod create;
+mod device;
+mod dot;
+mod dtypes;
+mod hints;
 mod host;
+mod libdevice;
 mod math;
 mod memory;
 pub(crate) mod prelude;
+mod python;
 mod reduce;
+mod rounding;
 mod shape;
+
+pub(crate) use args::Args;
 
 use std::sync::LazyLock;
 
-use ruff_text_size::TextRange;
 use rustc_hash::FxHashMap;
 
-use super::call::Argument;
-use super::constant;
-use super::diagnostic::{Code, Diagnostic};
-use super::lower::{Lower, Res, Stop};
+use super::diagnostic::Code;
+use super::lower::{Lower, Res};
 use super::types::{DType, Ty};
-use super::value::{Const, Tensor, Value};
+use super::value::{Const, Value};
 
 /// Where a name is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -78,69 +88,31 @@ pub(crate) use rows;
 
 /// Every table.
 const TABLES: &[&[Builtin]] = &[
+    atomic::ROWS,
     block::ROWS,
     block::METHODS,
+    combine::ROWS,
     create::ROWS,
-    memory::ROWS,
-    math::ROWS,
-    math::LIBDEVICE,
-    shape::ROWS,
-    reduce::ROWS,
-    host::LANGUAGE,
-    host::PYTHON,
-    host::TRITON,
-    host::MATH,
+    device::ROWS,
+    dot::ROWS,
+    dtypes::LANGUAGE,
+    dtypes::TYPES,
+    hints::LANGUAGE,
     host::HOST,
-    host::METHODS,
-    host::TYPES,
+    host::MATH,
+    host::TRITON,
+    libdevice::ROWS,
+    math::METHODS,
+    math::ROWS,
+    memory::ROWS,
+    python::PYTHON,
+    reduce::ROWS,
+    rounding::ROWS,
+    shape::ROWS,
 ];
 
 /// Functions of the language that this version lacks.
-const MISSING: &[&str] = &[
-    "dot",
-    "dot_scaled",
-    "atomic_add",
-    "atomic_max",
-    "atomic_min",
-    "atomic_and",
-    "atomic_or",
-    "atomic_xor",
-    "atomic_xchg",
-    "atomic_cas",
-    "associative_scan",
-    "cumsum",
-    "cumprod",
-    "sort",
-    "topk",
-    "bitonic_merge",
-    "gather",
-    "histogram",
-    "reshape",
-    "view",
-    "ravel",
-    "trans",
-    "permute",
-    "join",
-    "split",
-    "interleave",
-    "cat",
-    "flip",
-    "randn",
-    "randn4x",
-    "tensor_descriptor",
-    "inline_asm_elementwise",
-    "map_elementwise",
-    "sin",
-    "cos",
-    "device_print",
-    "gdc_wait",
-    "gdc_launch_dependents",
-    "globaltimer",
-    "smid",
-    "pair_uniform_to_normal",
-    "extern_elementwise",
-    "expect_zero",
-];
+const MISSING: &[&str] = &["extern_elementwise", "current_target"];
 
 /// Whether a path ends in a function that the language has and this version lacks.
 pub(crate) fn is_known_missing(path: &str) -> bool {
@@ -175,6 +147,9 @@ pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
     if let Some(dtype) = dtype {
         return Some(Value::ty(Ty::Num(dtype)));
     }
+    if (scope, name) == (Scope::Language, "CONSTEXPR_0") {
+        return Some(Value::int(0));
+    }
     let number = match (scope, name) {
         (Scope::Math | Scope::Host, "pi") => Some(std::f64::consts::PI),
         (Scope::Math | Scope::Host, "e") => Some(std::f64::consts::E),
@@ -186,10 +161,7 @@ pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
     if let Some(number) = number {
         return Some(Value::Const(Const::Float(number)));
     }
-    let prelude = || match scope {
-        Scope::Language => prelude::find(name).map(Value::Function),
-        _ => None,
-    };
+    let prelude = || prelude::find(scope, name).map(Value::Function);
     find_in(scope, name).map(Value::Builtin).or_else(prelude)
 }
 
@@ -219,7 +191,6 @@ pub(crate) fn python_name<'m>(name: &str) -> Option<Value<'m>> {
 pub(crate) fn method<'m>(name: &str) -> Option<Value<'m>> {
     const NOT_METHODS: &[&str] = &[
         "load",
-        "store",
         "arange",
         "full",
         "zeros",
@@ -232,243 +203,14 @@ pub(crate) fn method<'m>(name: &str) -> Option<Value<'m>> {
         "static_range",
         "constexpr",
         "debug_barrier",
+        "device_print",
+        "device_assert",
     ];
     if NOT_METHODS.contains(&name) || DType::from_name(name).is_some() {
         return None;
     }
     let own = find_in(Scope::Method, name).map(Value::Builtin);
     own.or_else(|| find(Scope::Language, name))
-}
-
-/// Arguments bound to the parameters of a row.
-#[derive(Debug)]
-pub(crate) struct Args<'m> {
-    pub(crate) builtin: &'static Builtin,
-    values: Vec<(&'static str, Option<Argument<'m>>)>,
-    /// What `*rest` took.
-    pub(crate) rest: Vec<Value<'m>>,
-}
-
-impl<'m> Args<'m> {
-    /// Binds arguments to a row's parameters.
-    pub(crate) fn bind(
-        lower: &Lower<'m>,
-        builtin: &'static Builtin,
-        given: super::call::Given<'m>,
-    ) -> Res<Args<'m>> {
-        let (required, optional) = match builtin.params.split_once(';') {
-            Some((required, optional)) => (required, optional),
-            None => (builtin.params, ""),
-        };
-        let mut values: Vec<(&'static str, Option<Argument<'m>>)> = Vec::new();
-        let mut rest_at = None;
-        let count = required.split_whitespace().count();
-        for name in required
-            .split_whitespace()
-            .chain(optional.split_whitespace())
-        {
-            match name.strip_prefix('*') {
-                Some(_) => rest_at = Some(values.len()),
-                None => values.push((name, None)),
-            }
-        }
-        let wrong = |message: String| {
-            let d = lower.error(Code::Call, message);
-            let params = builtin.params.replace(" ;", ";").replace("; ", " ; ");
-            let shown: Vec<String> = signature(&params);
-            Stop::from(d.help(format!("it is `{}({})`", builtin.name, shown.join(", "))))
-        };
-        let mut rest = Vec::new();
-        for (position, argument) in given.into_iter().enumerate() {
-            let Some(name) = argument.name else {
-                if rest_at.is_some_and(|at| position >= at) {
-                    rest.push(argument.value);
-                } else if let Some(slot) = values.get_mut(position) {
-                    slot.1 = Some(argument);
-                } else {
-                    let message = format!("`{}` takes {} arguments", builtin.name, values.len());
-                    return Err(wrong(message));
-                }
-                continue;
-            };
-            match values.iter_mut().find(|(param, _)| *param == name) {
-                Some((_, slot @ None)) => *slot = Some(argument),
-                Some(_) => return Err(wrong(format!("`{}` gets `{name}` twice", builtin.name))),
-                // Options of other back ends and older versions that change nothing here.
-                None if matches!(name, "_semantic" | "_builder" | "_generator") => {}
-                None => {
-                    return Err(wrong(format!(
-                        "`{}` has no parameter `{name}`",
-                        builtin.name
-                    )));
-                }
-            }
-        }
-        let required = count - usize::from(rest_at.is_some_and(|at| at < count));
-        if let Some((name, _)) = values[..required].iter().find(|(_, value)| value.is_none()) {
-            return Err(wrong(format!(
-                "`{}` lacks its argument `{name}`",
-                builtin.name
-            )));
-        }
-        Ok(Args {
-            builtin,
-            values,
-            rest,
-        })
-    }
-
-    /// An argument, if it was given and is not `None`.
-    pub(crate) fn get(&self, name: &str) -> Option<&Value<'m>> {
-        let (_, argument) = self.values.iter().find(|(param, _)| *param == name)?;
-        let value = argument.as_ref().map(|argument| &argument.value);
-        value.filter(|value| !value.is_none())
-    }
-
-    /// Where an argument stands, if it was given.
-    fn range(&self, name: &str) -> Option<TextRange> {
-        let (_, argument) = self.values.iter().find(|(param, _)| *param == name)?;
-        argument.as_ref().map(|argument| argument.range)
-    }
-
-    /// A required argument.
-    pub(crate) fn req(&self, name: &str) -> Value<'m> {
-        let found = self.values.iter().find(|(param, _)| *param == name);
-        // A required parameter has a value once the arguments are bound.
-        found
-            .and_then(|(_, argument)| argument.as_ref())
-            .map_or(Value::Poison, |argument| argument.value.clone())
-    }
-
-    /// The arguments of `*rest`, or the elements of the one tuple that it took.
-    pub(crate) fn rest_items(&self) -> Vec<Value<'m>> {
-        match &self.rest[..] {
-            [Value::Tuple(tuple)] => tuple.items.clone(),
-            rest => rest.to_vec(),
-        }
-    }
-}
-
-/// Parameters as Python writes them.
-fn signature(params: &str) -> Vec<String> {
-    let (required, optional) = params.split_once(';').unwrap_or((params, ""));
-    let required = required.split_whitespace().map(str::to_owned);
-    let optional = optional
-        .split_whitespace()
-        .map(|name| match name.starts_with('*') {
-            true => name.to_owned(),
-            false => format!("{name}=..."),
-        });
-    required.chain(optional).collect()
-}
-
-/// Access to arguments of a kind.
-impl<'m> Lower<'m> {
-    /// An error about an argument.
-    pub(crate) fn arg_error(
-        &self,
-        args: &Args<'m>,
-        name: &str,
-        code: Code,
-        message: String,
-    ) -> Diagnostic {
-        Diagnostic::error(code, args.range(name).unwrap_or(self.range), message)
-    }
-
-    /// A constant integer.
-    pub(crate) fn int_arg(&self, args: &Args<'m>, name: &str) -> Res<Option<i128>> {
-        let Some(value) = args.get(name) else {
-            return Ok(None);
-        };
-        match value.as_const().and_then(|c| constant::as_int(&c)) {
-            Some(number) => Ok(Some(number)),
-            None => Err(self.not_constant(args, name, "a constant integer", value)),
-        }
-    }
-
-    /// A constant truth value.
-    pub(crate) fn bool_arg(&self, args: &Args<'m>, name: &str, default: bool) -> Res<bool> {
-        match args.get(name) {
-            None => Ok(default),
-            Some(value) => match value.as_const() {
-                Some(c) => Ok(constant::truth(&c)),
-                None => Err(self.not_constant(args, name, "True or False", value)),
-            },
-        }
-    }
-
-    /// A string.
-    pub(crate) fn str_arg(&self, args: &Args<'m>, name: &str) -> Res<Option<std::rc::Rc<str>>> {
-        match args.get(name) {
-            None => Ok(None),
-            Some(Value::Const(Const::Str(s))) => Ok(Some(s.clone())),
-            Some(value) => Err(self.not_constant(args, name, "a string", value)),
-        }
-    }
-
-    /// A type.
-    pub(crate) fn type_arg(&self, args: &Args<'m>, name: &str) -> Res<Option<Ty>> {
-        match args.get(name) {
-            None => Ok(None),
-            Some(Value::Type(t)) if t.shape.is_none() => Ok(Some(t.ty)),
-            // A name of a type, as older kernels have it, or Python's own types.
-            Some(Value::Const(Const::Str(s))) if DType::from_short_name(s).is_some() => {
-                Ok(DType::from_short_name(s).map(Ty::Num))
-            }
-            Some(Value::Builtin(b)) if b.name == "float" => Ok(Some(Ty::Num(DType::Float32))),
-            Some(Value::Builtin(b)) if b.name == "int" => Ok(Some(Ty::Num(DType::Int32))),
-            Some(Value::Poison) => Err(Stop::Reported),
-            Some(value) => Err(self.not_constant(args, name, "a type like tl.float32", value)),
-        }
-    }
-
-    /// A number format.
-    pub(crate) fn dtype_arg(&self, args: &Args<'m>, name: &str) -> Res<Option<DType>> {
-        match self.type_arg(args, name)? {
-            None => Ok(None),
-            Some(Ty::Num(dtype)) => Ok(Some(dtype)),
-            Some(ty) => {
-                let message = format!(
-                    "`{name}` of `{}` is a number's type, found {ty}",
-                    args.builtin.name
-                );
-                Err(self.arg_error(args, name, Code::Type, message).into())
-            }
-        }
-    }
-
-    /// A number or block.
-    pub(crate) fn tensor_arg(&mut self, args: &Args<'m>, name: &str) -> Res<Tensor> {
-        let value = args.req(name);
-        self.tensor(&value).map_err(|stop| match stop {
-            Stop::Error(d) => {
-                let message = format!("`{name}` of `{}`: {}", args.builtin.name, d.message);
-                self.arg_error(args, name, d.code, message).into()
-            }
-            other => other,
-        })
-    }
-
-    /// A dimension of a block, negative ones from the end.
-    pub(crate) fn axis(&self, axis: i128, rank: usize) -> Res<u8> {
-        let at = if axis < 0 { axis + rank as i128 } else { axis };
-        match u8::try_from(at) {
-            Ok(at) if usize::from(at) < rank => Ok(at),
-            _ => {
-                let message = format!("a block of {rank} dimensions has no dimension {axis}");
-                Err(self.error(Code::Shape, message).into())
-            }
-        }
-    }
-
-    fn not_constant(&self, args: &Args<'m>, name: &str, expected: &str, found: &Value<'m>) -> Stop {
-        if matches!(found, Value::Poison) {
-            return Stop::Reported;
-        }
-        let (function, found) = (args.builtin.name, found.describe());
-        let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
-        self.arg_error(args, name, Code::Constant, message).into()
-    }
 }
 
 #[cfg(test)]

@@ -1,36 +1,61 @@
-//! The part of the library that is written in the language: `prelude.py`, parsed once.
+//! The part of the library that is written in the language: `prelude.py`, and `libdevice.py` for functions of that
+//! name. Each is parsed once.
 
 use std::sync::LazyLock;
 
 use ruff_python_ast::{ModModule, StmtFunctionDef};
 
+use super::Scope;
 use crate::front::module::{Definition, Index};
 use crate::front::source;
 
-static TREE: LazyLock<Option<ModModule>> =
+static LANGUAGE: LazyLock<Option<ModModule>> =
     LazyLock::new(|| source::parse(include_str!("prelude.py")).ok());
 
-static INDEX: LazyLock<Index<'static>> =
-    LazyLock::new(|| TREE.as_ref().map(Index::new).unwrap_or_default());
+static LIBDEVICE: LazyLock<Option<ModModule>> =
+    LazyLock::new(|| source::parse(include_str!("libdevice.py")).ok());
 
-/// Its names.
-pub(crate) fn index() -> &'static Index<'static> {
-    &INDEX
-}
+static INDICES: LazyLock<[(Scope, Index<'static>); 2]> = LazyLock::new(|| {
+    let index = |tree: &'static Option<ModModule>| tree.as_ref().map(Index::new);
+    [
+        (Scope::Language, index(&LANGUAGE).unwrap_or_default()),
+        (Scope::Libdevice, index(&LIBDEVICE).unwrap_or_default()),
+    ]
+});
 
 /// The function of this name.
-pub(super) fn find(name: &str) -> Option<&'static StmtFunctionDef> {
-    match INDEX.names.get(name) {
+pub(super) fn find(scope: Scope, name: &str) -> Option<&'static StmtFunctionDef> {
+    let (_, index) = INDICES.iter().find(|(own, _)| *own == scope)?;
+    match index.names.get(name) {
         // A name that starts with `_` is its own affair.
         Some(Definition::Function(f)) if !name.starts_with('_') => Some(f),
         _ => None,
     }
 }
 
-/// Whether a function is one of it.
+/// The names among which a function of the library stands.
+pub(crate) fn index_of(f: &StmtFunctionDef) -> Option<&'static Index<'static>> {
+    let own = |index: &Index<'static>| match index.names.get(f.name.as_str()) {
+        Some(Definition::Function(own)) => std::ptr::eq(*own, f),
+        _ => false,
+    };
+    let found = INDICES.iter().find(|(_, index)| own(index));
+    found.map(|(_, index)| index)
+}
+
+/// Whether a function is one of the library.
 pub(crate) fn owns(f: &StmtFunctionDef) -> bool {
-    let found = INDEX.names.get(f.name.as_str());
-    matches!(found, Some(Definition::Function(own)) if std::ptr::eq(*own, f))
+    index_of(f).is_some()
+}
+
+/// Where the names of a text of the library are looked up that it does not define.
+pub(crate) fn scope_of(index: &Index<'_>) -> Option<Scope> {
+    let same =
+        |own: &Index<'static>| std::ptr::from_ref(own).addr() == std::ptr::from_ref(index).addr();
+    INDICES
+        .iter()
+        .find(|(_, own)| same(own))
+        .map(|(scope, _)| *scope)
 }
 
 #[cfg(test)]
@@ -38,8 +63,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_parses() {
-        assert!(TREE.is_some());
-        assert!(find("softmax").is_some_and(owns));
+    fn they_parse_and_own_their_functions() {
+        assert!(LANGUAGE.is_some() && LIBDEVICE.is_some());
+        assert!(find(Scope::Language, "softmax").is_some_and(owns));
+        assert!(find(Scope::Libdevice, "sinpi").is_some_and(owns));
+        assert!(find(Scope::Language, "sinpi").is_none());
+    }
+
+    #[test]
+    fn no_function_stands_behind_a_row() {
+        for (scope, index) in INDICES.iter() {
+            for name in index.names.keys() {
+                assert!(super::super::find_in(*scope, name).is_none(), "{name}");
+            }
+        }
     }
 }

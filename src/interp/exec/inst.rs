@@ -172,6 +172,15 @@ impl<'a> Machine<'a> {
                     .collect()
             }
             TileOp::Gather => self.gather(data)?,
+            TileOp::Histogram => {
+                let mut counts: Elems = self.fill(data, 0)?;
+                for &x in self.arg(data, 0)? {
+                    if let Some(count) = usize::try_from(x).ok().and_then(|x| counts.get_mut(x)) {
+                        *count += 1;
+                    }
+                }
+                counts
+            }
             TileOp::Dot => self.dot(data)?,
             TileOp::AsyncCopy => self.async_copy(data)?,
             TileOp::AsyncCommit => smallvec![self.rings.commit()],

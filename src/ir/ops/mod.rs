@@ -51,6 +51,7 @@ pub enum TypeRule {
     Join,
     Split,
     Gather,
+    Histogram,
     Dot,
     AsyncCopy,
     AsyncCommit,

@@ -259,6 +259,9 @@ macro_rules! for_each_op {
                 /// dimensions, the place of the index. An index is unsigned; beyond the axis the element is an
                 /// unspecified one of `x`.
                 Gather "gather" gather(x: Value, index: Value) {axis: u8} {} [] Gather, Pure;
+                /// How many elements of `x` are 0, 1, .. up to the extent of the result, i32 of one dimension. Elements are
+                /// unsigned; larger ones are not counted.
+                Histogram "histogram" histogram(x: Value) {} {} [ty] Histogram, Pure;
                 /// The same elements in another layout.
                 ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Pure;
                 /// The program's author promises that every element along dimension `i` starts runs divisible by `values[i]`.
@@ -340,7 +343,7 @@ macro_rules! for_each_op {
                 St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag} [] St, Write;
                 /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
                 /// true, each in a step of its own; gives what they were, elsewhere 0.
-                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32} [] Atom, Write;
+                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32, slot: Slot} [] Atom, Write;
                 /// The element at `ptr` + `offset` bytes becomes `value` where `pred` is true and its bits are those of `expected`;
                 /// gives what it was, elsewhere 0.
                 AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Write;

@@ -164,6 +164,12 @@ pub(super) fn gather(
         }
 }
 
+/// Counting the elements of a block in shared memory; what the result's layout costs is its reading.
+pub(super) fn histogram(source: &LinearLayout) -> Cost {
+    let copies = source.free_mask(HwDim::Register).count_ones();
+    2 * BARRIER + (registers(source) >> copies) * ACCESS
+}
+
 /// Summing `terms` products for each element.
 pub(super) fn dot(layout: &LinearLayout, terms: u64) -> Cost {
     registers(layout) * terms
@@ -201,6 +207,7 @@ pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
         | TileOp::Rsqrt
         | TileOp::Rcp
         | TileOp::RcpFtz => 8,
+        TileOp::Histogram => WAVEFRONT,
         TileOp::Sqrt | TileOp::Fdiv => 16,
         TileOp::SqrtRn
         | TileOp::FdivRn

@@ -79,6 +79,8 @@ pub(super) enum Need {
     BeforeUnit(Shape, bool, MmaUnit),
     /// Any: what a gather along the axis costs depends on it.
     Gathered(u8),
+    /// Any: each thread counts what it holds.
+    Counted,
 }
 
 /// The dimensions of a permutation.
@@ -234,6 +236,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Gather
+        | TileOp::Histogram
         | TileOp::Dot
         | TileOp::AsyncCopy
         | TileOp::AsyncCommit
@@ -279,6 +282,7 @@ impl Graph {
             TileOp::Join => Need::BeforeJoin,
             TileOp::Split => Need::BeforeSplit,
             TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
+            TileOp::Histogram => Need::Counted,
             TileOp::Dot if index < 2 => {
                 let shape = func.dfg.ty(data.args[index]).shape;
                 match unit {

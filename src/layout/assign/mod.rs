@@ -28,6 +28,7 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::matrix;
+use crate::linear::layout::HwDim;
 use crate::linear::named;
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
@@ -141,6 +142,7 @@ impl Assignment {
                             }
                             continue;
                         }
+                        Need::Counted => continue,
                         Need::Gathered(_) => {
                             if self.graph.nodes[to].shape == self.pool[output].shape() {
                                 self.offer(to, output);
@@ -153,16 +155,35 @@ impl Assignment {
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
+                    if need == Need::BeforeJoin {
+                        self.offer_spread(to, output);
+                    }
                 }
                 let fits = match need {
                     Need::Gathered(_) => {
                         self.graph.nodes[from].shape == self.graph.nodes[node].shape
                     }
+                    Need::Counted => false,
                     _ => true,
                 };
                 if to == node && self.graph.nodes[from].reduced.is_none() && fits {
                     let wanted = self.views.view(&mut self.pool, layout, View::Need(need));
                     self.offer(from, wanted);
+                }
+            }
+        }
+    }
+
+    /// Offers a join the layouts that tell its operands apart by threads which hold copies of them: what a reduction left behind
+    /// goes back to where it came from. The lowest lane comes last, to be looked at first.
+    fn offer_spread(&mut self, join: Node, operand: LayoutId) {
+        for dim in [HwDim::Warp, HwDim::Lane] {
+            let free = self.pool[operand].free_mask(dim);
+            for bit in (0..self.pool[operand].bits(dim)).rev() {
+                if free >> bit & 1 == 1 {
+                    let view = View::JoinCopies(dim, bit);
+                    let spread = self.views.view(&mut self.pool, operand, view);
+                    self.offer(join, spread);
                 }
             }
         }
@@ -264,6 +285,13 @@ impl Assignment {
                     let (source, index) = (&pool[outputs[i]], &pool[to.candidates[j]]);
                     let cost = cost::gather(source, index, usize::from(axis), edge.elem_bits);
                     cost.saturating_mul(weight)
+                });
+                continue;
+            }
+            if edge.need == Need::Counted {
+                let pool = &self.pool;
+                problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, _| {
+                    cost::histogram(&pool[outputs[i]]).saturating_mul(weight)
                 });
                 continue;
             }

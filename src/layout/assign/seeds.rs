@@ -7,7 +7,8 @@
 //! used with one of f32 gets 8 elements a thread: 16 bytes of f16, and two accesses of f32.
 //!
 //! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
-//! reduction or scan stays in one warp.
+//! reduction or scan stays in one warp. Where another dimension is scanned, a second form gives each thread a run of
+//! neighbours along it, so that what lanes and warps exchange are totals of runs.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -47,12 +48,16 @@ impl Assignment {
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
+        let mut scans = Vec::new();
         let mut dots = Vec::new();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
             {
                 row_reductions.push((data.shape, usize::from(reduced)));
+            }
+            if let Some(scanned) = data.scanned {
+                scans.push((data.shape, usize::from(scanned)));
             }
             if let Some(inst) = data.inst
                 && func.dfg.insts[inst].op == TileOp::Dot
@@ -94,6 +99,11 @@ impl Assignment {
                 self.offer_coalesced(memory, per_thread, false);
                 if reduces_rows {
                     self.offer_coalesced(memory, per_thread, true);
+                }
+            }
+            for &(shape, axis) in &scans {
+                if shape == memory.shape && axis != memory.order[0] {
+                    self.offer_runs(memory, widest, axis);
                 }
             }
         }
@@ -148,6 +158,21 @@ impl Assignment {
             per_thread: u64::from(vector).min(share) as u32,
         };
         (memory, access)
+    }
+
+    /// Lanes along the direction of addresses, and what each thread holds beside one access along `axis`.
+    fn offer_runs(&mut self, memory: &Memory, per_thread: u32, axis: usize) {
+        let shape = memory.shape;
+        let threads = 32 * u64::from(self.num_warps);
+        let share = shape.elements() as u64 / threads / u64::from(per_thread);
+        let run = share.clamp(1, shape.extent(axis));
+        let mut size = vec![1; shape.rank()];
+        size[memory.order[0]] = per_thread;
+        size[axis] = run as u32;
+        if let Ok(layout) = tiled(shape, &memory.order, &memory.order, &size, self.num_warps) {
+            let layout = self.pool.intern(layout);
+            self.offer(memory.node, layout);
+        }
     }
 
     fn offer_coalesced(&mut self, memory: &Memory, per_thread: u32, warps_on_rows: bool) {
@@ -222,10 +247,25 @@ fn warps_on_other_dims(
 ) -> Result<LinearLayout, LayoutError> {
     let mut size = vec![1; shape.rank()];
     size[order[0]] = per_thread;
+    let warp_order: DimOrder = order[1..].iter().chain(&order[..1]).copied().collect();
+    tiled(shape, order, &warp_order, &size, num_warps)
+}
+
+/// `size` elements for each thread, lanes along the dimensions of `order` and warps along those of `warp_order`, as far as they
+/// reach.
+fn tiled(
+    shape: Shape,
+    order: &[usize],
+    warp_order: &[usize],
+    size: &[u32],
+    num_warps: u32,
+) -> Result<LinearLayout, LayoutError> {
     let mut lanes = vec![1; shape.rank()];
     let mut warps = vec![1; shape.rank()];
-    let mut left: Vec<u32> = shape.log2().iter().map(|&e| u32::from(e)).collect();
-    left[order[0]] = left[order[0]].saturating_sub(per_thread.trailing_zeros());
+    let extents = shape.log2().iter().zip(size);
+    let mut left: Vec<u32> = extents
+        .map(|(&e, n)| u32::from(e).saturating_sub(n.trailing_zeros()))
+        .collect();
     let mut lane_bits = LOG2_LANES;
     for &dim in order {
         let bits = left[dim].min(lane_bits);
@@ -234,7 +274,7 @@ fn warps_on_other_dims(
         lane_bits -= bits;
     }
     let mut warp_bits = num_warps.trailing_zeros();
-    for &dim in order[1..].iter().chain(&order[..1]) {
+    for &dim in warp_order {
         let bits = left[dim].min(warp_bits);
         warps[dim] = 1 << bits;
         warp_bits -= bits;
@@ -242,5 +282,5 @@ fn warps_on_other_dims(
     // Lanes and warps beyond the block hold copies.
     lanes[order[0]] <<= lane_bits;
     warps[order[0]] <<= warp_bits;
-    named::blocked_tile(shape, &size, &lanes, &warps, order)
+    named::blocked_tile(shape, size, &lanes, &warps, order)
 }

@@ -20,6 +20,7 @@ mod convert;
 mod dot;
 mod elementwise;
 mod gather;
+mod histogram;
 mod index;
 mod inline;
 mod known;
@@ -264,6 +265,7 @@ impl<'a> Expander<'a> {
             TileOp::Join => self.expand_join(inst)?,
             TileOp::Split => self.expand_split(inst)?,
             TileOp::Gather => self.expand_gather(inst)?,
+            TileOp::Histogram => self.expand_histogram(inst)?,
             TileOp::Dot => self.expand_dot(inst)?,
             TileOp::AsyncCopy => self.expand_async_copy(inst)?,
             TileOp::AsyncCommit => {

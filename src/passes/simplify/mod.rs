@@ -181,6 +181,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Gather
+        | TileOp::Histogram
         | TileOp::Dot
         | TileOp::AsyncCopy
         | TileOp::AsyncCommit

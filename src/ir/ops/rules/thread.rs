@@ -73,11 +73,13 @@ pub(crate) fn result_types(
         }
         // One pointer, what is written, and a truth value; 1 to 16 bytes.
         TypeRule::St => access(operands, 2, args[1]).map(|()| smallvec![]),
-        // One pointer to device memory, elements that `rmw` takes (several only for sums of floats up to 32 bits), a truth
+        // One pointer, elements that `rmw` takes (several only for sums of floats up to 32 bits in device memory), a truth
         // value; what the elements were results.
         TypeRule::Atom => {
             access(operands, 2, args[1])?;
-            in_device_memory(operands)?;
+            if args[1].count > 1 {
+                in_device_memory(operands)?;
+            }
             let rmw = operands.rmw().copied().unwrap_or(RmwOp::Add);
             rmw_takes(rmw, args[1].elem).map_err(|e| bad_operand(operands, 1, e))?;
             if args[1].count > 1 && (rmw != RmwOp::Fadd || args[1].elem.bits() > 32) {

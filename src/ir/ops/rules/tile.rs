@@ -130,6 +130,21 @@ pub(crate) fn result_types(
             }
             Ok(smallvec![index.with_elem(from.elem)])
         }
+        // A block of integers of 8 bits or more; i32 of rank 1 is stated.
+        TypeRule::Histogram => {
+            let (from, to) = (args[0], given_one(operands)?);
+            if from.is_scalar() || !from.elem.is_int() || from.elem == Elem::I1 {
+                return Err(bad_operand(
+                    operands,
+                    0,
+                    "a block of integers of 8 bits or more",
+                ));
+            }
+            if to.shape.rank() != 1 || to.elem != Elem::I32 {
+                return Err(bad_result(operands, "i32 of one dimension"));
+            }
+            Ok(smallvec![to])
+        }
         TypeRule::Dot => dot(operands),
         // Pointers, an index, and truth values of the pointers' extent.
         TypeRule::AsyncCopy => {

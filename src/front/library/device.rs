@@ -1,0 +1,242 @@
+//! What a kernel does beside computing: printing, assertions, inline PTX, clocks and dependent launches.
+
+use ruff_python_ast::Operator;
+
+use super::{Args, Builtin, hints, rows};
+use crate::front::diagnostic::Code;
+use crate::front::lower::{Lower, Res, Stop};
+use crate::front::types::{DType, Ty};
+use crate::front::value::{Const, Tensor, Value};
+use crate::ir::attrs::{Flag, Rounding, Show, make};
+use crate::ir::types::TileType;
+use crate::linear::shape::Shape;
+
+pub(super) const ROWS: &[Builtin] = rows! { Language;
+    "device_print"("prefix *args; hex") device_print;
+    "device_assert"("cond; msg mask") device_assert;
+    "inline_asm_elementwise"("asm constraints args dtype is_pure pack") inline_asm;
+    "gdc_wait"("") |cx, _| {
+        cx.b.gdc_wait();
+        Ok(Value::NONE)
+    };
+    "gdc_launch_dependents"("") |cx, _| {
+        cx.b.gdc_launch_dependents();
+        Ok(Value::NONE)
+    };
+    "globaltimer"("") |cx, _| {
+        let value = cx.b.global_timer();
+        Ok(cx.block(value, Ty::Num(DType::Int64)))
+    };
+    "smid"("") |cx, _| {
+        let value = cx.b.sm_id();
+        Ok(cx.block(value, Ty::Num(DType::Int32)))
+    };
+    "num_warps"("") |cx, _| Ok(Value::int(i128::from(cx.b.func().num_warps())));
+    "num_threads"("") |cx, _| Ok(Value::int(i128::from(cx.b.func().num_threads())));
+};
+
+/// A text that may stand in a report: what is no printable ASCII goes.
+fn printable(text: &str) -> String {
+    let kept = text.chars().filter(|c| matches!(c, ' '..='~'));
+    kept.take(500).collect()
+}
+
+/// One report for each value, under the same text.
+fn device_print<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let Some(prefix) = cx.str_arg(args, "prefix")? else {
+        let d = cx.error(Code::Call, "a print begins with a text");
+        return Err(d.help("as in tl.device_print(\"x\", x)").into());
+    };
+    let hex = cx.bool_arg(args, "hex", false)?;
+    report(cx, &prefix, &args.rest, hex)
+}
+
+fn report<'m>(cx: &mut Lower<'m>, prefix: &str, values: &[Value<'m>], hex: bool) -> Res<Value<'m>> {
+    let text = printable(prefix);
+    if values.is_empty() {
+        cx.b.device_print(None, text);
+        return Ok(Value::NONE);
+    }
+    for value in values {
+        let t = cx.tensor(value)?;
+        let signed = t.ty.dtype().is_some_and(DType::is_signed);
+        cx.b.device_print(Some(t.value), text.clone());
+        cx.b.with(make::show(match (hex, signed) {
+            (true, _) => Show::Hex,
+            (false, true) => Show::Signed,
+            (false, false) => Show::Unsigned,
+        }));
+    }
+    Ok(Value::NONE)
+}
+
+/// Python's `print`: of what is known at compile time then, else when the kernel runs.
+pub(super) fn print<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    if !args.rest.iter().any(|v| matches!(v, Value::Tensor(_))) {
+        return hints::static_print(cx, args);
+    }
+    match args.rest.split_first() {
+        Some((Value::Const(Const::Str(prefix)), values)) => {
+            report(cx, &prefix.clone(), values, false)
+        }
+        _ => report(cx, "", &args.rest, false),
+    }
+}
+
+fn device_assert<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let mut cond = cx.tensor_arg(args, "cond")?;
+    if let Some(mask) = args.get("mask").cloned() {
+        // Where the mask is false nothing is asserted.
+        let unmasked = cx.not(&mask)?;
+        let cast = cx.cast_to_bool(cond)?;
+        let either = cx.binary(Operator::BitOr, &Value::Tensor(cast), &unmasked)?;
+        cond = cx.tensor(&either)?;
+    }
+    let message = args.get("msg").map(|msg| cx.display(msg));
+    cx.device_assertion(cond, &message.unwrap_or_default())?;
+    Ok(Value::NONE)
+}
+
+impl<'m> Lower<'m> {
+    /// Asserts at run time; without `debug` an assertion is not there.
+    pub(crate) fn device_assertion(&mut self, cond: Tensor, message: &str) -> Res<()> {
+        let cond = self.cast_to_bool(cond)?;
+        if self.debug {
+            self.b.device_assert(cond.value, printable(message));
+        }
+        Ok(())
+    }
+}
+
+/// Lines of PTX for the elements of blocks, which are broadcast to one shape.
+fn inline_asm<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let text = |cx: &Lower<'m>, name: &str| {
+        let found = cx.str_arg(args, name)?;
+        found.ok_or_else(|| {
+            let message = format!("`{name}` is a text");
+            Stop::from(cx.arg_error(args, name, Code::Type, message))
+        })
+    };
+    let (asm, constraints) = (text(cx, "asm")?, text(cx, "constraints")?);
+    let pack = match cx.int_arg(args, "pack")? {
+        Some(pack @ (1 | 2 | 4 | 8 | 16 | 32)) => pack as u8,
+        other => {
+            let message = format!(
+                "`pack` is a power of two up to 32, not {}",
+                other.unwrap_or(0)
+            );
+            return Err(cx.arg_error(args, "pack", Code::Value, message).into());
+        }
+    };
+    let pure = cx.bool_arg(args, "is_pure", false)?;
+    let dtype = args.req("dtype");
+    let (types, several) = match &dtype {
+        Value::Tuple(tuple) => (tuple.items.clone(), true),
+        single => (vec![single.clone()], false),
+    };
+    let operands = match args.req("args") {
+        Value::Tuple(tuple) => tuple.items.clone(),
+        single => vec![single],
+    };
+    let mut tensors: Vec<Tensor> = Vec::new();
+    let mut shape = Shape::SCALAR;
+    for operand in &operands {
+        let t = cx.tensor(operand)?;
+        shape = cx.common_shape(shape, t.shape)?;
+        tensors.push(t);
+    }
+    let mut inputs = Vec::new();
+    for t in tensors {
+        // The IR's lines take no truth values; as bytes they are 0 and 1.
+        let t = match t.ty {
+            Ty::Num(DType::Int1) => cx.cast(t, Ty::Num(DType::Uint8), Rounding::Nearest)?,
+            _ => t,
+        };
+        inputs.push(cx.broadcast_to(t, shape)?.value);
+    }
+    let mut results: Vec<(Ty, TileType)> = Vec::new();
+    for ty in &types {
+        let ty = match ty {
+            Value::Type(t) if t.shape.is_none() => t.ty,
+            other => {
+                let message = format!("`dtype` is a type, found {}", other.describe());
+                return Err(cx.arg_error(args, "dtype", Code::Type, message).into());
+            }
+        };
+        let held = match ty {
+            Ty::Num(DType::Int1) => Ty::Num(DType::Int8),
+            ty => ty,
+        };
+        results.push((ty, cx.tile_type(held, shape)?));
+    }
+    let given: Vec<TileType> = results.iter().map(|r| r.1).collect();
+    check_asm(cx, args, (&asm, &constraints), pack, &inputs, &given)?;
+    let values = cx.b.inline_ptx(&inputs, (&asm, &constraints), pack, &given);
+    if pure {
+        cx.b.with(make::pure(Flag));
+    }
+    let mut items = Vec::new();
+    for (&value, &(ty, _)) in values.iter().zip(&results) {
+        items.push(match ty {
+            Ty::Num(DType::Int1) => {
+                let byte = Tensor {
+                    value,
+                    ty: Ty::Num(DType::Int8),
+                    shape,
+                };
+                Value::Tensor(cx.is_nonzero(byte)?)
+            }
+            ty => cx.block(value, ty),
+        });
+    }
+    if several {
+        return Ok(Value::tuple(items));
+    }
+    Ok(items.into_iter().next().unwrap_or(Value::Poison))
+}
+
+/// What the IR would refuse is a mistake of the text, told where it stands.
+fn check_asm<'m>(
+    cx: &Lower<'m>,
+    args: &Args<'m>,
+    (asm, constraints): (&str, &str),
+    pack: u8,
+    inputs: &[crate::ir::entities::Value],
+    given: &[TileType],
+) -> Res<()> {
+    use crate::ir::ops::TileOp;
+    use crate::ir::ops::rules::{Operands, tile};
+    let types: Vec<TileType> = inputs.iter().map(|&v| cx.b.ty(v)).collect();
+    let attrs = [
+        make::ptx(asm.to_owned()),
+        make::constraints(constraints.to_owned()),
+        make::pack(pack),
+    ];
+    let operands = Operands {
+        args: &types,
+        attrs: &attrs,
+        given,
+    };
+    match tile::result_types(TileOp::InlinePtx, &operands) {
+        Ok(_) => Ok(()),
+        Err(problem) => {
+            let d = cx.arg_error(args, "asm", Code::Value, problem.to_string());
+            Err(d
+                .help(
+                    "constraints name registers as in \"=r,r,r\", results first; `$0` is the first",
+                )
+                .into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reports_are_of_printable_ascii() {
+        assert_eq!(printable("x\u{e4}\n = "), "x = ");
+        assert_eq!(printable(&"y".repeat(600)).len(), 500);
+    }
+}

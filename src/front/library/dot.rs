@@ -1,0 +1,324 @@
+//! Products of matrices: the rules of their types.
+//!
+//! Operands are two blocks of rank 2, or of rank 3 with the batch first, of one type (two 8-bit floats may differ). The
+//! type of the sum follows from the operands, and from `out_dtype` for those of 8 and 16 bits. What passes the rules is a
+//! [`Product`] and goes through [`emit`], the one place that knows how the IR multiplies.
+
+use super::{Args, Builtin, rows};
+use crate::front::diagnostic::Code;
+use crate::front::lower::{Lower, Res, Stop};
+use crate::front::types::{DType, Ty, show};
+use crate::front::value::{Tensor, Value};
+use crate::ir::attrs::{List, Rounding};
+use crate::linear::shape::Shape;
+
+pub(super) const ROWS: &[Builtin] = rows! { Language;
+    "dot"("input other; acc input_precision allow_tf32 max_num_imprecise_acc out_dtype trans_a trans_b") dot;
+    "dot_scaled"("lhs lhs_scale lhs_format rhs rhs_scale rhs_format; acc fast_math lhs_k_pack rhs_k_pack out_dtype") dot_scaled;
+};
+
+/// How products of f32 are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precision {
+    /// Operands are truncated to 10 bits of fraction.
+    Tf32,
+    /// Three products of 10-bit parts.
+    Tf32x3,
+    /// Three products of bfloat16 parts.
+    Bf16x3,
+    /// Six products of bfloat16 parts.
+    Bf16x6,
+    /// As the format says.
+    Ieee,
+}
+
+const PRECISIONS: [(&str, Precision); 5] = [
+    ("tf32", Precision::Tf32),
+    ("tf32x3", Precision::Tf32x3),
+    ("bf16x3", Precision::Bf16x3),
+    ("bf16x6", Precision::Bf16x6),
+    ("ieee", Precision::Ieee),
+];
+
+/// A product that keeps the rules.
+#[derive(Clone, Copy, Debug)]
+#[expect(dead_code, reason = "nothing reads it before the IR has products")]
+pub(crate) struct Product {
+    /// Left operand, `[.., m, k]`.
+    pub(crate) a: Tensor,
+    /// Right operand, `[.., k, n]`.
+    pub(crate) b: Tensor,
+    /// What is added, of the result's type.
+    pub(crate) acc: Option<Tensor>,
+    /// Type of the result.
+    pub(crate) dtype: DType,
+    /// Shape of the result.
+    pub(crate) shape: Shape,
+    /// For operands of f32.
+    pub(crate) precision: Precision,
+    /// Most products of 8-bit floats that are added in less than f32.
+    pub(crate) imprecise: Option<u32>,
+}
+
+/// The product in the IR.
+fn emit<'m>(cx: &mut Lower<'m>, product: &Product) -> Res<Value<'m>> {
+    let shape = show(Ty::Num(product.dtype), product.shape);
+    let message = format!("matrix products are not supported yet (here one that gives {shape})");
+    Err(cx.error(Code::NotYet, message).into())
+}
+
+fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let a = operand(cx, args, "input", "trans_a")?;
+    let b = operand(cx, args, "other", "trans_b")?;
+    let dtype = operand_type(cx, args, a, b)?;
+    let shape = result_shape(cx, a, b)?;
+    let acc = match args.get("acc") {
+        Some(_) => Some(cx.tensor_arg(args, "acc")?),
+        None => None,
+    };
+    let wanted = cx.dtype_arg(args, "out_dtype")?;
+    let dtype = result_type(cx, args, dtype, wanted, acc)?;
+    let acc = match acc {
+        Some(acc) => Some(accumulator(cx, args, acc, dtype, shape)?),
+        None => None,
+    };
+    let product = Product {
+        a,
+        b,
+        acc,
+        dtype,
+        shape,
+        precision: precision(cx, args)?,
+        imprecise: imprecise(cx, args, a)?,
+    };
+    emit(cx, &product)
+}
+
+/// A block of rank 2 or 3; older kernels ask for its transpose.
+fn operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str, turned: &str) -> Res<Tensor> {
+    let t = cx.tensor_arg(args, name)?;
+    let rank = t.shape.rank();
+    if !matches!(rank, 2 | 3) {
+        let found = show(t.ty, t.shape);
+        let message = format!("a product is of blocks of 2 or 3 dimensions, found {found}");
+        return Err(cx.arg_error(args, name, Code::Shape, message).into());
+    }
+    if !cx.bool_arg(args, turned, false)? {
+        return Ok(t);
+    }
+    let mut order: List = (0..rank as u32).collect();
+    order.swap(rank - 1, rank - 2);
+    let value = cx.b.permute(t.value, order);
+    let shape = cx.b.ty(value).shape;
+    Ok(Tensor { value, shape, ..t })
+}
+
+/// The type of the operands, the wider one of two 8-bit floats.
+fn operand_type<'m>(cx: &Lower<'m>, args: &Args<'m>, a: Tensor, b: Tensor) -> Res<DType> {
+    let fits = |t: Tensor| match t.ty {
+        Ty::Num(d) if d.is_float() => Some(d),
+        Ty::Num(DType::Int8) => Some(DType::Int8),
+        _ => None,
+    };
+    for (name, t) in [("input", a), ("other", b)] {
+        if fits(t).is_none() {
+            let message = format!("there is no product of {}", t.ty);
+            let d = cx.arg_error(args, name, Code::Type, message);
+            return Err(d.help("operands are floats or int8").into());
+        }
+    }
+    match (fits(a), fits(b)) {
+        (Some(x), Some(y)) if x == y || x.is_fp8() && y.is_fp8() => Ok(x),
+        _ => {
+            let message = format!("the operands of a product are {} and {}", a.ty, b.ty);
+            let d = cx.error(Code::Type, message);
+            Err(d.help("cast one to the type of the other").into())
+        }
+    }
+}
+
+/// Shape of the result; the sizes that a product needs.
+fn result_shape<'m>(cx: &Lower<'m>, a: Tensor, b: Tensor) -> Res<Shape> {
+    let error = |message: String| Stop::from(cx.error(Code::Shape, message));
+    let rank = a.shape.rank();
+    if b.shape.rank() != rank {
+        let message = format!("{:?} and {:?} differ in rank", a.shape, b.shape);
+        return Err(error(message));
+    }
+    let (k, other) = (a.shape.extent(rank - 1), b.shape.extent(rank - 2));
+    let batch = rank == 3 && a.shape.extent(0) != b.shape.extent(0);
+    if k != other || batch {
+        let message = format!(
+            "{:?} and {:?} cannot be multiplied: [m, k] goes with [k, n]",
+            a.shape, b.shape
+        );
+        return Err(error(message));
+    }
+    let least = 256 / u64::from(a.ty.bits().max(8));
+    if k < least {
+        let message = format!(
+            "a product of {} adds {least} elements or more, here {k}",
+            a.ty
+        );
+        return Err(error(message));
+    }
+    let mut extents: Vec<i128> = a.shape.extents().map(i128::from).collect();
+    extents[rank - 1] = i128::from(b.shape.extent(rank - 1));
+    cx.shape(&extents)
+}
+
+fn result_type<'m>(
+    cx: &Lower<'m>,
+    args: &Args<'m>,
+    operands: DType,
+    wanted: Option<DType>,
+    acc: Option<Tensor>,
+) -> Res<DType> {
+    if wanted == Some(DType::Bfloat16) {
+        let message = "a product is not summed in bfloat16";
+        let d = cx.arg_error(args, "out_dtype", Code::Type, message.to_owned());
+        return Err(d.help("use float32 and cast the result").into());
+    }
+    Ok(match operands {
+        DType::Int8 => DType::Int32,
+        DType::Float64 => DType::Float64,
+        DType::Float32 | DType::Bfloat16 => DType::Float32,
+        _ => match (wanted, acc.and_then(|t| t.ty.dtype())) {
+            (Some(DType::Float16), _) | (None, Some(DType::Float16)) => DType::Float16,
+            _ => DType::Float32,
+        },
+    })
+}
+
+fn accumulator<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    acc: Tensor,
+    dtype: DType,
+    shape: Shape,
+) -> Res<Tensor> {
+    if acc.shape != shape || acc.ty != Ty::Num(dtype) {
+        let found = show(acc.ty, acc.shape);
+        let expected = show(Ty::Num(dtype), shape);
+        let message = format!("`acc` must be {expected}, found {found}");
+        return Err(cx.arg_error(args, "acc", Code::Type, message).into());
+    }
+    cx.cast(acc, Ty::Num(dtype), Rounding::Nearest)
+}
+
+fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<Precision> {
+    if let Some(name) = cx.str_arg(args, "input_precision")? {
+        let found = PRECISIONS.iter().find(|(known, _)| *known == &*name);
+        return found.map(|(_, p)| *p).ok_or_else(|| {
+            let message = format!("unknown precision \"{name}\"");
+            let d = cx.arg_error(args, "input_precision", Code::Value, message);
+            let names = PRECISIONS.map(|(name, _)| format!("\"{name}\""));
+            d.help(format!("known are {}", names.join(", "))).into()
+        });
+    }
+    Ok(match cx.bool_arg(args, "allow_tf32", true)? {
+        true => Precision::Tf32,
+        false => Precision::Ieee,
+    })
+}
+
+fn imprecise<'m>(cx: &Lower<'m>, args: &Args<'m>, a: Tensor) -> Res<Option<u32>> {
+    let Some(number) = cx.int_arg(args, "max_num_imprecise_acc")? else {
+        return Ok(None);
+    };
+    let k = a.shape.extent(a.shape.rank() - 1);
+    let narrow = a.ty.dtype().is_some_and(DType::is_fp8);
+    match u32::try_from(number) {
+        Ok(number) if !narrow || u64::from(number) <= k => Ok(Some(number)),
+        _ => {
+            let message = format!("`max_num_imprecise_acc` is at most {k} here, not {number}");
+            let d = cx.arg_error(args, "max_num_imprecise_acc", Code::Value, message);
+            Err(d.into())
+        }
+    }
+}
+
+/// A format of a scaled operand: how many elements a byte or number holds, and what it is held in.
+fn scaled_format<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<(u64, &'static [DType])> {
+    let text = cx.str_arg(args, name)?;
+    Ok(match text.as_deref() {
+        Some("e2m1") => (2, &[DType::Uint8]),
+        Some("e4m3") => (1, &[DType::Float8e4nv, DType::Uint8]),
+        Some("e5m2") => (1, &[DType::Float8e5, DType::Uint8]),
+        Some("bf16") => (1, &[DType::Bfloat16, DType::Uint16]),
+        Some("fp16") => (1, &[DType::Float16, DType::Uint16]),
+        other => {
+            let message = format!("unknown format \"{}\"", other.unwrap_or("None"));
+            let d = cx.arg_error(args, name, Code::Value, message);
+            let help = "known are \"e2m1\", \"e4m3\", \"e5m2\", \"bf16\" and \"fp16\"";
+            return Err(d.help(help).into());
+        }
+    })
+}
+
+fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let (a, b) = (cx.tensor_arg(args, "lhs")?, cx.tensor_arg(args, "rhs")?);
+    let mut sizes = Vec::new();
+    for (t, name, format, packed, k_dim) in [
+        (a, "lhs", "lhs_format", "lhs_k_pack", 1),
+        (b, "rhs", "rhs_format", "rhs_k_pack", 0),
+    ] {
+        let (per, held) = scaled_format(cx, args, format)?;
+        if t.shape.rank() != 2 || t.ty.dtype().is_none_or(|d| !held.contains(&d)) {
+            let found = show(t.ty, t.shape);
+            let names: Vec<&str> = held.iter().map(|d| d.name()).collect();
+            let message = format!(
+                "`{name}` is a block of 2 dimensions of {}, found {found}",
+                names.join(" or ")
+            );
+            return Err(cx.arg_error(args, name, Code::Type, message).into());
+        }
+        let along = cx.bool_arg(args, packed, true)?;
+        let mut extents = [t.shape.extent(0), t.shape.extent(1)];
+        extents[if along { k_dim } else { 1 - k_dim }] *= per;
+        sizes.push(extents);
+    }
+    let ([m, k], [other, n]) = (sizes[0], sizes[1]);
+    if k != other {
+        let message = format!("{k} elements of each row cannot be multiplied with {other}");
+        return Err(cx.error(Code::Shape, message).into());
+    }
+    for (name, rows) in [("lhs_scale", m), ("rhs_scale", n)] {
+        if args.get(name).is_none() {
+            continue;
+        }
+        let scale = cx.tensor_arg(args, name)?;
+        let per = if scale.ty == Ty::Num(DType::Float8e4nv) {
+            16
+        } else {
+            32
+        };
+        let expected = cx.shape(&[i128::from(rows), i128::from(k / per)])?;
+        if scale.shape != expected {
+            let message = format!(
+                "`{name}` has the shape {expected:?} here, found {:?}",
+                scale.shape
+            );
+            return Err(cx.arg_error(args, name, Code::Shape, message).into());
+        }
+    }
+    let shape = cx.shape(&[i128::from(m), i128::from(n)])?;
+    let dtype = cx.dtype_arg(args, "out_dtype")?.unwrap_or(DType::Float32);
+    let acc = match args.get("acc") {
+        Some(_) => {
+            let acc = cx.tensor_arg(args, "acc")?;
+            Some(accumulator(cx, args, acc, dtype, shape)?)
+        }
+        None => None,
+    };
+    let product = Product {
+        a,
+        b,
+        acc,
+        dtype,
+        shape,
+        precision: Precision::Ieee,
+        imprecise: None,
+    };
+    emit(cx, &product)
+}

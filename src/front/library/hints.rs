@@ -1,0 +1,164 @@
+//! Loops, hints and assertions of the language, and what it tells of the target.
+
+use super::{Args, Builtin, Scope, rows};
+use crate::front::constant;
+use crate::front::diagnostic::{Code, Severity};
+use crate::front::lower::{Lower, Res};
+use crate::front::value::{RangeValue, Value};
+use crate::ir::attrs::List;
+use crate::ir::entities;
+
+pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
+    "range"("arg1; arg2 step num_stages loop_unroll_factor disallow_acc_multi_buffer flatten warp_specialize disable_licm") range;
+    "static_range"("arg1; arg2 step") static_range;
+    "multiple_of"("input values") |cx, args| hint(cx, args, crate::ir::builder::TileBuilder::assume_multiple);
+    "max_contiguous"("input values") |cx, args| hint(cx, args, crate::ir::builder::TileBuilder::assume_contiguous);
+    "max_constancy"("input values") |cx, args| hint(cx, args, crate::ir::builder::TileBuilder::assume_constant);
+    "assume"("cond") assume;
+    "static_assert"("cond; msg") static_assert;
+    "static_print"("*values; sep end file flush") static_print;
+    "is_cuda"("") |_, _| Ok(Value::bool(true));
+    "is_hip"("") |_, _| Ok(Value::bool(false));
+    "cuda_capability_geq"("major; minor") capability;
+};
+
+fn bounds<'m>(args: &Args<'m>) -> (Value<'m>, Value<'m>, Value<'m>) {
+    let first = args.req("arg1");
+    let (start, stop) = match args.get("arg2") {
+        Some(stop) => (first, stop.clone()),
+        None => (Value::int(0), first),
+    };
+    (
+        start,
+        stop,
+        args.get("step").cloned().unwrap_or(Value::int(1)),
+    )
+}
+
+pub(super) fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let (start, stop, step) = bounds(args);
+    let stages = if args.builtin.scope == Scope::Language {
+        cx.int_arg(args, "num_stages")?
+    } else {
+        None
+    };
+    let stages = match stages {
+        None | Some(0) => None,
+        Some(n @ 1..=32) => Some(n as u8),
+        Some(n) => {
+            let message = format!("a loop has 1 to 32 stages, not {n}");
+            return Err(cx.error(Code::Value, message).into());
+        }
+    };
+    let range = RangeValue {
+        start,
+        stop,
+        step,
+        unroll: false,
+        stages,
+    };
+    Ok(Value::Range(range.into()))
+}
+
+fn static_range<'m>(_cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let (start, stop, step) = bounds(args);
+    let range = RangeValue {
+        start,
+        stop,
+        step,
+        unroll: true,
+        stages: None,
+    };
+    Ok(Value::Range(range.into()))
+}
+
+/// A hint of the IR.
+type Hint = fn(&mut crate::ir::builder::TileBuilder, entities::Value, List) -> entities::Value;
+
+/// `multiple_of` and its kin: one number for each dimension.
+fn hint<'m>(cx: &mut Lower<'m>, args: &Args<'m>, make: Hint) -> Res<Value<'m>> {
+    let value = args.req("input");
+    if value.as_const().is_some() {
+        // A number that is known needs no promise.
+        return Ok(value);
+    }
+    let t = cx.tensor_arg(args, "input")?;
+    let items = match args.req("values") {
+        Value::Tuple(tuple) => tuple.items.clone(),
+        single => vec![single],
+    };
+    let mut values = List::new();
+    for item in &items {
+        let number = item.as_const().and_then(|c| constant::as_int(&c));
+        match number.and_then(|n| u32::try_from(n).ok()) {
+            // What is no power of two is a multiple of one.
+            Some(n) if n > 0 => values.push(1 << n.trailing_zeros()),
+            _ => {
+                let message = format!("expected constants above zero, found {}", item.describe());
+                return Err(cx.error(Code::Constant, message).into());
+            }
+        }
+    }
+    let rank = t.shape.rank().max(1);
+    if values.len() != rank {
+        let message = format!("{} numbers for a value of {rank} dimensions", values.len());
+        return Err(cx
+            .error(Code::Value, message)
+            .help("give one for each dimension")
+            .into());
+    }
+    if t.ty.dtype().is_some_and(|d| !d.is_int()) {
+        return Err(cx.wrong_type("integers or pointers", t));
+    }
+    let value = make(&mut cx.b, t.value, values);
+    Ok(cx.block(value, t.ty))
+}
+
+/// A promise that nothing is made of yet.
+fn assume<'m>(_cx: &mut Lower<'m>, _args: &Args<'m>) -> Res<Value<'m>> {
+    Ok(Value::NONE)
+}
+
+fn static_assert<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let cond = args.req("cond");
+    match cx.condition(&cond)? {
+        Ok(true) => Ok(Value::NONE),
+        Ok(false) => {
+            let message = match args.get("msg") {
+                Some(msg) => format!("static assertion failed: {}", cx.display(msg)),
+                None => "static assertion failed".to_owned(),
+            };
+            Err(cx
+                .error(Code::Assertion, message.trim_end_matches(": "))
+                .into())
+        }
+        Err(_) => {
+            let message = "the condition is not known at compile time";
+            let d = cx.error(Code::Constant, message);
+            Err(d
+                .help("use tl.device_assert for what depends on data")
+                .into())
+        }
+    }
+}
+
+pub(super) fn static_print<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let values: Vec<String> = args.rest.iter().map(|v| cx.display(v)).collect();
+    let separator = cx.str_arg(args, "sep")?.unwrap_or_else(|| " ".into());
+    let mut text = values.join(&separator);
+    if let Some((end, _)) = text.char_indices().nth(1000) {
+        text.truncate(end);
+        text += "...";
+    }
+    let d = cx.error(Code::Print, text).with_severity(Severity::Note);
+    cx.add(d);
+    Ok(Value::NONE)
+}
+
+/// Whether the target has at least this compute capability.
+fn capability<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let major = cx.int_arg(args, "major")?.unwrap_or(0);
+    let minor = cx.int_arg(args, "minor")?.unwrap_or(0);
+    let own = i128::from(cx.target.sm);
+    Ok(Value::bool((own / 10, own % 10) >= (major, minor)))
+}
