@@ -84,6 +84,31 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/hardware")
 }
 
+/// Whole numbers from -4 to 4 in the format of a letter, as many as its register holds; none for other letters.
+fn small_numbers(letter: char, bits: u64) -> Option<u64> {
+    // 0 to 4 in each format; the sign is the top bit.
+    let (width, count, sizes): (u32, u32, [u64; 5]) = match letter {
+        'i' => (16, 2, [0, 0x3c00, 0x4000, 0x4200, 0x4400]),
+        'j' => (16, 2, [0, 0x3f80, 0x4000, 0x4040, 0x4080]),
+        't' => (
+            32,
+            1,
+            [0, 0x3f80_0000, 0x4000_0000, 0x4040_0000, 0x4080_0000],
+        ),
+        'k' => (8, 4, [0, 0x38, 0x40, 0x44, 0x48]),
+        'l' => (8, 4, [0, 0x3c, 0x40, 0x42, 0x44]),
+        'm' => (64, 1, [0, 1, 2, 3, 4].map(|n| f64::from(n).to_bits())),
+        _ => return None,
+    };
+    let number = |i: u32| {
+        let digit = (bits >> (12 * i)) % 9;
+        let size = sizes[digit.abs_diff(4) as usize];
+        let sign = u64::from(digit < 4) << (width - 1);
+        (size | sign).checked_shl(width * i).unwrap_or(0)
+    };
+    Some((0..count).map(number).fold(0, |all, n| all | n))
+}
+
 /// Operand sets for a row: edge cases against each other, then random bits, in the end with many NaNs.
 fn operand_sets(row: &Row) -> Vec<Vec<u64>> {
     const F32: [u32; 16] = [
@@ -201,6 +226,10 @@ fn operand_sets(row: &Row) -> Vec<Vec<u64>> {
                     3 => index / 3,
                     _ => index / 7 + slot,
                 };
+                if let Some(numbers) = small_numbers(letter, bits >> 8) {
+                    set[slot] = numbers;
+                    continue;
+                }
                 set[slot] = match (index, letter) {
                     (0..256, _) => edge(letter, place),
                     (_, 's') => bits & 63,

@@ -9,6 +9,9 @@
 //! space that the opcode names; what the instruction leaves there is a result like its destination.
 //! `hint` is a cache policy, anything else stands as it is.
 //!
+//! Elements of matrices are small whole numbers, so that every sum of their products is exact: `i` two f16, `j` two bf16,
+//! `t` an f32 (or tf32), `k` four e4m3, `l` four e5m2, `m` an f64.
+//!
 //! In the table `(a/b/c)` stands for a row with each of the alternatives.
 
 use std::fmt::Write as _;
@@ -138,7 +141,7 @@ impl Row {
 fn bits(letter: char) -> u32 {
     match letter {
         'h' | 'g' | 'w' => 16,
-        'e' | 'd' => 64,
+        'e' | 'd' | 'm' => 64,
         'p' => 1,
         _ => 32,
     }
@@ -186,7 +189,7 @@ fn name(operand: &str, next: &mut usize) -> String {
 /// `out + i * stride`. A cell in shared memory is filled by the neighbour, so that the assembler
 /// cannot see what it holds.
 pub(crate) fn module(rows: &[Row]) -> String {
-    let mut text = String::from(".version 8.3\n.target sm_90\n.address_size 64\n");
+    let mut text = String::from(".version 8.4\n.target sm_90\n.address_size 64\n");
     for (index, row) in rows.iter().enumerate() {
         let (from, to) = (row.input_stride(), row.output_stride());
         let _ = write!(
