@@ -50,8 +50,12 @@ pub(crate) fn owns(f: &StmtFunctionDef) -> bool {
 
 /// Where the names of a text of the library are looked up that it does not define.
 pub(crate) fn scope_of(index: &Index<'_>) -> Option<Scope> {
-    let same = |own: &Index<'static>| std::ptr::from_ref(own).addr() == std::ptr::from_ref(index).addr();
-    INDICES.iter().find(|(_, own)| same(own)).map(|(scope, _)| *scope)
+    let same =
+        |own: &Index<'static>| std::ptr::from_ref(own).addr() == std::ptr::from_ref(index).addr();
+    INDICES
+        .iter()
+        .find(|(_, own)| same(own))
+        .map(|(scope, _)| *scope)
 }
 
 #[cfg(test)]

@@ -46,7 +46,9 @@ pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32)
     if stays_in_warps(from, to) {
         return 8 + registers(to) * words * SHUFFLE;
     }
-    BARRIER + (registers(from) + registers(to)) * words * WAVEFRONT
+    // Narrow elements go several at a time.
+    let bits = (registers(from) + registers(to)) * Cost::from(elem_bits.max(8));
+    BARRIER + bits.div_ceil(32) * WAVEFRONT
 }
 
 /// Whether each warp holds all that it needs.

@@ -251,6 +251,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::AsyncCommit
         | TileOp::AsyncWait
         | TileOp::SharedLoad
+        | TileOp::SharedStore
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For
@@ -411,7 +412,11 @@ impl Graph {
                     self.operands(func, inst, node, depth);
                 }
             }
-            TileOp::Store | TileOp::AsyncCopy | TileOp::DevicePrint | TileOp::DeviceAssert
+            TileOp::Store
+            | TileOp::AsyncCopy
+            | TileOp::SharedStore
+            | TileOp::DevicePrint
+            | TileOp::DeviceAssert
                 if !data.args.is_empty() =>
             {
                 let shape = func.dfg.ty(data.args[0]).shape;
