@@ -475,9 +475,9 @@ def raising_at_run_time(out, n):
 # 327 |     c.start = 3
 #     |     ^^^^^^^
 #     |
-# help: use a local name
+# help: objects do not change; make a new one, or use a local name
 #
-# error[F06]: a tuple of 2 has no attribute `stop`
+# error[F06]: an object of `Counter` has no attribute `stop`
 #    --> objects.py:328:21
 #     |
 # 328 |     tl.store(out, c.stop)
@@ -510,7 +510,7 @@ def raising_at_run_time(out, n):
 #     |
 # help: leave the division of work among warps to `tl.range(..., warp_specialize=True)`
 #
-# error[F10]: a tuple of 2 is no context for `with`
+# error[F10]: an object of `Counter` is no context for `with`
 #    --> objects.py:357:10
 #     |
 # 357 |     with Counter(1):
