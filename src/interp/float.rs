@@ -301,6 +301,12 @@ pub(super) fn convert(rounding: attrs::Rounding, from: Scalar, to: Scalar, x: u6
     to.from_f64(to_f64(from, x), rounding, to.overflow())
 }
 
+/// The number nearest to one of f64, ties to even.
+pub(super) fn from_f64(to: Scalar, x: f64) -> u64 {
+    let to = format(to);
+    to.from_f64(num::canonical64(x), Rounding::NearestEven, to.overflow())
+}
+
 /// From an integer, signed or not.
 pub(super) fn from_int(is_signed: bool, from: Scalar, to: Scalar, x: u64) -> u64 {
     let from = Int {

@@ -265,6 +265,18 @@ named_enum! {
 }
 
 named_enum! {
+    /// How exact a product of matrices of f32 is; other types do not ask.
+    DotPrecision {
+        /// Each operand is cut to 11 significant bits: the low 13 bits of its fraction count as 0.
+        Tf32 = "tf32",
+        /// Sums of three such products: errors are as small as those of f32.
+        Tf32x3 = "tf32x3",
+        /// Operands as they are.
+        Ieee = "ieee",
+    }
+}
+
+named_enum! {
     /// How a printed number reads.
     Show {
         /// As a signed number.
@@ -398,6 +410,8 @@ attrs! {
     Slot slot: Slot;
     /// Distance in bytes.
     Offset offset: i32;
+    /// How exact a product of matrices is.
+    Precision precision: DotPrecision;
     /// Bits of the lane index.
     Mask mask: u32;
     /// Distance in lanes.

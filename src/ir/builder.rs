@@ -10,8 +10,8 @@ use std::panic::Location;
 use smallvec::SmallVec;
 
 use super::attrs::{
-    Attr, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding, Scope,
-    SpecialReg, make,
+    Attr, DotPrecision, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding,
+    Scope, SpecialReg, make,
 };
 use super::dfg::{BlockCall, InstData, SourceLoc, ValueList};
 use super::entities::{Block, Inst, Slot, Value};

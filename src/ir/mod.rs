@@ -82,6 +82,15 @@
 //! bits of the index along the axis in the sequence in which halves are folded, and repeats the sum exactly:
 //! folding bit `b` combines every pair of elements whose indices differ in `b` alone, the one with the bit clear first.
 //!
+//! # Products of matrices
+//! `dot` adds to each element of `acc` the sum over K of products of a row of `a` with a column of `b`. Products are
+//! exact; with `precision = tf32` operands of f32 are cut to 11 significant bits before, with `tf32x3` and `ieee` they are not.
+//! In which order products and `acc` are summed, and how sums are rounded on the way, is unspecified; the result is within
+//! (K + 2) u S of the exact one, S being the sum of the sizes of all terms and u the unit of rounding of the accumulator's type
+//! (of f32 where the accumulator is f16, with one more rounding to f16 in the end; 2^-19 for `tf32x3`). Where a term is
+//! infinite or NaN, so is the result as IEEE 754 has it for some order. Sums of integers are exact, modulo 2^32. The
+//! interpreter sums in f64 and rounds once.
+//!
 //! # Scans
 //! `scan` combines along an axis in the order of the index, so its region need not commute. Once layouts are assigned
 //! the attribute `tree` fixes the association: it lists the digits in which the index along the axis is written,

@@ -143,6 +143,8 @@ pub enum Elem {
 impl Elem {
     /// A truth value.
     pub const I1: Elem = Elem::Num(Scalar::I1);
+    /// An 8-bit integer.
+    pub const I8: Elem = Elem::Num(Scalar::I8);
     /// A 16-bit integer.
     pub const I16: Elem = Elem::Num(Scalar::I16);
     /// A 32-bit integer.

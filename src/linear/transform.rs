@@ -96,6 +96,30 @@ impl LinearLayout {
         self.map_columns(new, |c| map.apply(c))
     }
 
+    /// The layout of an operand of a product of matrices, of the shape, that gives each thread all it needs for its elements
+    /// of the result with this layout: whole rows of the left operand, whole columns of the right one. The numbers along the summed dimension are the lowest register bits.
+    pub fn before_dot(&self, shape: Shape, is_left: bool) -> LinearLayout {
+        let old = self.shape();
+        let rows = old.rank() - 2;
+        let (kept, summed) = if is_left {
+            (rows, rows + 1)
+        } else {
+            (rows + 1, rows)
+        };
+        let mut map = BitMap::new();
+        for dim in (0..rows).chain([kept]) {
+            map.dim(&old, dim, &shape, dim);
+        }
+        let layout = self.map_columns(shape, |c| map.apply(c));
+        let width = u32::from(shape.log2()[summed]);
+        let inner = (0..width).map(|bit| 1 << (shape.bit_offset(summed) + bit));
+        let columns = inner.chain(layout.columns(HwDim::Register).iter().copied());
+        let columns: Columns = columns.collect();
+        layout
+            .with_columns(HwDim::Register, columns)
+            .without_free_registers()
+    }
+
     /// The operand's layout of a [`permute`](Self::permute) by `order` with this result.
     pub fn before_permute(&self, order: &[usize]) -> LinearLayout {
         let mut inverse = vec![0; order.len()];

@@ -10,6 +10,7 @@ pub mod forget_layouts;
 pub mod hoist_invariants;
 pub mod insert_barriers;
 pub mod legalize;
+pub mod lower_dots;
 pub mod lower_math;
 pub mod merge_equal_values;
 pub mod place_shared;
@@ -33,6 +34,7 @@ use eliminate_dead_code::eliminate_dead_code;
 use forget_layouts::forget_layouts;
 use hoist_invariants::hoist_invariants;
 use legalize::legalize;
+use lower_dots::lower_dots;
 use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
 use settle_asserts::settle_asserts;
@@ -67,6 +69,8 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code", func)?;
 
+    lower_dots(func);
+    done("lower_dots", func)?;
     lower_math(func);
     done("lower_math", func)?;
     if options.fp_fusion {

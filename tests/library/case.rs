@@ -35,6 +35,8 @@ pub(crate) struct Case {
     pub(crate) emulator_only: bool,
     /// Features that it executes.
     pub(crate) covers: Vec<String>,
+    /// What it prints.
+    pub(crate) prints: Vec<String>,
 }
 
 /// An argument.
@@ -77,6 +79,9 @@ impl File {
         for (i, line) in text.lines().enumerate() {
             if let Some(stated) = line.strip_prefix("# case ") {
                 cases.push(Case::parse(i + 1, stated));
+            } else if let Some(text) = line.strip_prefix("# prints ") {
+                let case = cases.last_mut().expect("a case before what it prints");
+                case.prints.push(text.to_owned());
             } else if let Some(list) = line.strip_prefix("# covers ") {
                 // A feature is executed by every case since the last kernel.
                 let features = list.split(',').map(|f| f.trim().to_owned());
@@ -143,6 +148,7 @@ impl Case {
             debug: false,
             emulator_only: false,
             covers: Vec::new(),
+            prints: Vec::new(),
         };
         for field in fields {
             let (key, value) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));

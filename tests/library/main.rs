@@ -6,6 +6,7 @@
 //! ```text
 //! # case KERNEL | PARAMETER=WHAT .. | OPTION | ..      arguments, in the order of the parameters
 //! # case KERNEL/WORD | ..                              the same, with `WORD` for `FUNCTION` in the file
+//! # prints LINE                                        what it reports when it runs, line by line
 //! # covers FEATURE, ..                                 what real kernels use and this one executes (see `coverage`)
 //! ```
 //!
@@ -80,4 +81,4 @@ macro_rules! suites {
         }
     };
 }
-suites! { atomics, descriptors, device, libdevice, math, memory, order, random, reductions, shapes, syntax, traps, types }
+suites! { atomics, descriptors, device, libdevice, math, memory, order, random, reductions, rounding, shapes, syntax, traps, types }

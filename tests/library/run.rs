@@ -4,7 +4,7 @@ use tilelift::compile::compile;
 use tilelift::front::types::DType;
 use tilelift::front::{Module, Specialization, parse_signature};
 use tilelift::settings::{Asserts, Options};
-use tilelift::{emu, interp};
+use tilelift::{emu, interp, log};
 
 use crate::case::{Case, File, Param, Tolerance};
 use crate::data;
@@ -166,6 +166,16 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
         }
         Ok(())
     };
+    let printed = |executor: &str, lines: Vec<String>| {
+        if lines == case.prints {
+            return Ok(());
+        }
+        Err(format!(
+            "{executor}: it prints\n  {}\n  expected\n  {}",
+            lines.join("\n  "),
+            case.prints.join("\n  ")
+        ))
+    };
     let mut problems = Vec::new();
     if !case.emulator_only {
         let mut memory = interp::Memory::new();
@@ -193,6 +203,10 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
             })
         });
         problems.extend(result.err());
+        let sites = log::sites(&lowered.func).into_iter();
+        let sites: Vec<log::Site> = sites.map(|(_, site)| site).collect();
+        let lines = memory.take_log().lines(&sites);
+        problems.extend(printed("interpreter", lines).err());
     }
     let compiled = compile(&lowered.func, case.target, &options).map_err(|e| e.to_string())?;
     ptxas::assemble(&compiled.ptx, &case.target.to_string());
@@ -234,6 +248,9 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
         })
     });
     problems.extend(result.err());
+    let log = memory.variable(log::SYMBOL).map(log::Log::decode);
+    let lines = log.unwrap_or_default().lines(&compiled.meta.sites);
+    problems.extend(printed("emulator", lines).err());
     match problems.is_empty() {
         true => Ok(()),
         false => Err(problems.join("\n  ")),

@@ -34,14 +34,35 @@ def encode(dtype, result, one, numpy, count):
 class Exact:
     """A rational number that is rounded when its format is known."""
 
-    def __init__(self, value):
+    def __init__(self, value, mode=None):
         self.value = value
+        self.mode = mode
+
+
+def directed(dtype, x):
+    """The number of the format next to the exact one in the direction that the mode names."""
+    numpy = np.float64 if dtype == "fp64" else np.float32
+    near = numpy(nearest(dtype, Exact(x.value)))
+    exact = type(x.value)
+    low = high = near
+    if math.isinf(near) or exact(float(near)) > x.value:
+        low = near if near < 0 else np.nextafter(near, numpy(-np.inf))
+        if math.isinf(near) and near < 0:
+            low, high = near, np.nextafter(near, numpy(np.inf))
+        elif not math.isinf(near):
+            low = np.nextafter(near, numpy(-np.inf))
+    elif exact(float(near)) < x.value:
+        high = np.nextafter(near, numpy(np.inf))
+    toward_zero = low if x.value > 0 else high
+    return float({"rz": toward_zero, "rd": low, "ru": high, "rn": near}[x.mode])
 
 
 def nearest(dtype, x):
     """The number as float64, so that rounding that to f32 is right: an exact one is rounded to odd on the way."""
     if not isinstance(x, Exact):
         return float(x)
+    if x.mode is not None:
+        return directed(dtype, x)
     try:
         double = float(x.value)
     except OverflowError:
@@ -319,3 +340,71 @@ def put_rows(d, x, rows):
     d = d.copy()
     d[rows, 4:12] = x.reshape(8, 8)
     return d
+
+for word, f in {"maximum": np.fmax, "minimum": np.fmin}.items():
+    REFERENCES[f"math:binary/{word} fp32"] = quietly(f)
+REFERENCES["math:nan_rules"] = quietly(lambda x, y: (np.maximum(x, y), np.fmin(x, y), np.clip(x, -2, 2)))
+REFERENCES["memory:cast_on_store"] = quietly(lambda x: (x, np.trunc(x), x != 0))
+REFERENCES["memory:through_addresses"] = lambda x, table: {"out": 2 * x}
+
+REFERENCES["device:told"] = lambda N: np.array([32, 1, 80, 0, 1, 0])
+REFERENCES["device:dependent"] = lambda x: x + 1
+REFERENCES["device:clocked"] = lambda: np.array([1, 1])
+REFERENCES["device:assembled"] = lambda x, y: words(x) + words(y)
+REFERENCES["device:assembled_packed"] = lambda x: x & 15
+REFERENCES["device:assembled_pair"] = lambda x, y: (~x, -y)
+REFERENCES["types:asked"] = lambda: np.array(
+    [16, 1, 1 + 4, 64, 32, 8 + 4, 1 + 2, 1, 1, 6, 1 + 2, 1, 1, 2 + 23, 2 + 4, 1 + 2 + 4, 1 + 2, 32767, -32768, 1, 0, 1, 2, 3])
+REFERENCES["types:named_types"] = lambda: np.array([1, 1 + 2 * 8, 2, 44])
+
+
+@named("syntax:loops")
+def loops(n, s, N):
+    b = f = e = 0
+    for i in range(0, 10, 3):
+        b = b * 2 + i
+    for i in range(N - 1, -1, -1):
+        e = e * 10 + i
+    for i in range(1, int(n), int(s)):
+        f = f * 10 + i
+    return np.array([sum(range(int(n))), b, sum(i * i for i in range(N)), sum(range(0, int(n), 2)), e, f, 1,
+                     sum(range(int(n)))])
+
+
+def in_direction(mode, f):
+    from fractions import Fraction
+
+    def apply(N=None, **named):
+        out = []
+        for values in zip(*named.values()):
+            if any(isinstance(v, np.floating) and math.isinf(v) for v in values):
+                out.append(values[0])
+            else:
+                exact = [Fraction(int(v)) if isinstance(v, np.integer) else Fraction(float(v)) for v in values]
+                out.append(Exact(f(*exact), mode))
+        return np.array(out, dtype=object)
+
+    return apply
+
+
+def root(x):
+    """The square root to far more bits than any format has."""
+    from fractions import Fraction
+    return Fraction(math.isqrt(x.numerator * x.denominator << 400), x.denominator << 200)
+
+
+for mode, whole in {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil}.items():
+    for word, f in {"add": lambda x, y: x + y, "sub": lambda x, y: x - y, "mul": lambda x, y: x * y,
+                    "div": lambda x, y: x / y, "rcp": lambda x: 1 / x, "sqrt": root,
+                    "fma": lambda x, y, z: x * y + z, "double2float": lambda x: x, "int2float": lambda x: x,
+                    "uint2float": lambda x: x, "ll2float": lambda x: x, "ull2float": lambda x: x,
+                    "ll2double": lambda x: x, "ull2double": lambda x: x, "int2double": lambda x: x,
+                    "uint2double": lambda x: x}.items():
+        REFERENCES[f"rounding:/{word}_{mode}"] = in_direction(mode, f)
+    for source in ("float", "double"):
+        for target in ("int", "uint", "ll", "ull"):
+            REFERENCES[f"rounding:/{source}2{target}_{mode}"] = quietly(whole)
+
+REFERENCES["traps:unordered"] = lambda x: np.array([1, 0, 0, 1, 1, 1])
+for word in ("bfloat16", "float8e5", "float8e4nv"):
+    REFERENCES[f"types:cast/{word}"] = lambda x, N: x

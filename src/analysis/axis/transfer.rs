@@ -79,7 +79,9 @@ pub(super) fn transfer(
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
         TileOp::Load => equal_runs(func, infos, data, &ty),
         // Programs and threads take turns, so even equal elements may have met different numbers.
-        TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx => AxisInfo::unknown(&ty),
+        TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx | TileOp::Dot => {
+            AxisInfo::unknown(&ty)
+        }
         TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => {
             AxisInfo::unknown(&ty)
         }

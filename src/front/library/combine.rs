@@ -1,5 +1,6 @@
 //! Blocks combined along an axis by a function of scalars: what reductions and scans share.
 
+use super::reduce::indices;
 use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
@@ -13,6 +14,7 @@ use crate::linear::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "reduce"("input axis combine_fn; keep_dims") reduce;
+    "_reduce_with_indices"("input axis combine_fn; keep_dims") reduce_with_indices;
     "associative_scan"("input axis combine_fn; reverse") scan;
 };
 
@@ -204,6 +206,23 @@ fn reduce<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         call_combine(cx, &combine, left, right)
     })?;
     Ok(results(args, reduced))
+}
+
+/// A block and the indices of its elements, combined by a function of the text: what Triton's own library calls.
+fn reduce_with_indices<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let t = cx.tensor_arg(args, "input")?;
+    let axis = match cx.int_arg(args, "axis")? {
+        Some(axis) => Some(cx.axis(axis, t.shape.rank())?),
+        None => None,
+    };
+    let (index, axis) = indices(cx, t, axis)?;
+    let combine = args.req("combine_fn");
+    let keep_dims = cx.bool_arg(args, "keep_dims", false)?;
+    let both = vec![t, index];
+    let reduced = reduce_blocks(cx, both, Some(axis), keep_dims, &mut |cx, left, right| {
+        call_combine(cx, &combine, left, right)
+    })?;
+    Ok(Value::tuple(reduced.into_iter().map(Value::Tensor).collect()))
 }
 
 fn scan<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

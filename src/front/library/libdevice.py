@@ -238,10 +238,11 @@ def remainder(x, y):
     # The rest by twice y is below 2|y|; what is above half of |y| goes below by one or two of them.
     ax, ay = abs(x), abs(y)
     r = where(ay + ay < float("inf"), fmod(ax, ay + ay), ax)
+    # Half of the smallest numbers is lost; twice them is exact.
+    small = ay < 4.5e-308 if x.dtype.is_fp64() else ay < 2.4e-38
     half = ay * 0.5
-    # Halves of the smallest numbers are lost; there the sums are exact.
-    r = where(where(half + half == ay, r > half, r + r > ay), r - ay, r)
-    r = where(where(half + half == ay, r >= half, r + r >= ay), r - ay, r)
-    r = where(x < 0.0, -r, r)
-    r = where(r == 0.0, copysign(r, x), r)
-    return where((ax < float("inf")) & (ay > 0.0), r, x - x + (y - y) / y * 0.0 + float("nan"))
+    over = where(small, r + r > ay, r > half)
+    r = where(over, r - ay, r)
+    r = where(over & where(small, r + r >= ay, r >= half), r - ay, r)
+    r = where(r == 0.0, copysign(r, x), where(x < 0.0, -r, r))
+    return where((ax < float("inf")) & (ay > 0.0), r, float("nan"))

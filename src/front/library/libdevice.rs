@@ -105,10 +105,6 @@ pub(super) const ROWS: &[Builtin] = rows! { Libdevice;
     "uint_as_float"("x") |cx, args| reinterpret(cx, args, DType::Float32);
     "double_as_longlong"("x") |cx, args| reinterpret(cx, args, DType::Int64);
     "longlong_as_double"("x") |cx, args| reinterpret(cx, args, DType::Float64);
-    "_nearest_below"("x") |cx, args| {
-        let t = cx.tensor_arg(args, "x")?;
-        cx.cast(t, Ty::Num(DType::Float32), Rounding::Zero).map(Value::Tensor)
-    };
 };
 
 /// Two floats of the IR to a float.

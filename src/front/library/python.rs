@@ -7,7 +7,7 @@ use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
 use crate::front::types::{DType, Ty};
-use crate::front::value::{Const, Value};
+use crate::front::value::{Const, Mark, Value};
 use crate::ir::attrs::{NanRule, Rounding};
 
 pub(super) const PYTHON: &[Builtin] = rows! { Python;
@@ -209,7 +209,10 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             "float" => matches!(value, Value::Const(Const::Float(_))),
             "bool" => matches!(value, Value::Const(Const::Bool(_))),
             "str" => matches!(value, Value::Const(Const::Str(_))),
-            "tuple" | "list" => matches!(value, Value::Tuple(_)),
+            "tensor_descriptor" | "tensor_descriptor_base" => {
+                matches!(&value, Value::Tuple(t) if matches!(t.mark, Some((Mark::Descriptor { .. }, _))))
+            }
+            "tuple" | "list" => matches!(&value, Value::Tuple(t) if t.mark.is_none()),
             "dtype" | "pointer_type" | "block_type" => matches!(value, Value::Type(_)),
             _ => false,
         };

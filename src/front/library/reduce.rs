@@ -20,6 +20,10 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "argmin"("input axis; tie_break_left keep_dims") |cx, args| arg_extreme(cx, args, false);
     "xor_sum"("input; axis keep_dims") |cx, args| bits(cx, args, Operator::BitXor);
     "reduce_or"("input; axis keep_dims") |cx, args| bits(cx, args, Operator::BitOr);
+    "_promote_bfloat16_to_float32"("t") |cx, args| {
+        let t = cx.tensor_arg(args, "t")?;
+        from_bfloat(cx, t).map(Value::Tensor)
+    };
     "cumsum"("input; axis reverse dtype") cumsum;
     "cumprod"("input; axis reverse") cumprod;
 };
@@ -99,19 +103,8 @@ fn arg_extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<
     Ok(results.get(1).map_or(Value::Poison, |&t| Value::Tensor(t)))
 }
 
-/// The extreme element and its index along the axis; of equal ones the first if `left`.
-fn with_indices<'m>(
-    cx: &mut Lower<'m>,
-    t: Tensor,
-    axis: Option<u8>,
-    keep_dims: bool,
-    max: bool,
-    left: bool,
-) -> Res<Vec<Tensor>> {
-    let t = match t.ty {
-        Ty::Num(DType::Bfloat16) => cx.cast(t, Ty::Num(DType::Float32), Rounding::Nearest)?,
-        _ => widen(cx, t, DType::Int32)?,
-    };
+/// The index of each element along the axis, which is needed unless there is only one.
+pub(super) fn indices<'m>(cx: &mut Lower<'m>, t: Tensor, axis: Option<u8>) -> Res<(Tensor, u8)> {
     let axis = match (axis, t.shape.rank()) {
         (Some(axis), _) => axis,
         (None, 1) => 0,
@@ -137,7 +130,23 @@ fn with_indices<'m>(
         ty,
         shape: cx.b.ty(index).shape,
     };
-    let index = cx.broadcast_to(index, t.shape)?;
+    Ok((cx.broadcast_to(index, t.shape)?, axis))
+}
+
+/// The extreme element and its index along the axis; of equal ones the first if `left`.
+fn with_indices<'m>(
+    cx: &mut Lower<'m>,
+    t: Tensor,
+    axis: Option<u8>,
+    keep_dims: bool,
+    max: bool,
+    left: bool,
+) -> Res<Vec<Tensor>> {
+    let t = match t.ty {
+        Ty::Num(DType::Bfloat16) => cx.cast(t, Ty::Num(DType::Float32), Rounding::Nearest)?,
+        _ => widen(cx, t, DType::Int32)?,
+    };
+    let (index, axis) = indices(cx, t, axis)?;
     reduce_blocks(
         cx,
         vec![t, index],

@@ -69,6 +69,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Join
         | TypeRule::Split
         | TypeRule::Gather
+        | TypeRule::Dot
         | TypeRule::Scan
         | TypeRule::For
         | TypeRule::While

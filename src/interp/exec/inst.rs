@@ -172,6 +172,7 @@ impl<'a> Machine<'a> {
                     .collect()
             }
             TileOp::Gather => self.gather(data)?,
+            TileOp::Dot => self.dot(data)?,
             TileOp::ConvertLayout => self.same(data)?,
             TileOp::AssumeMultiple => self.assume(data, Promise::Multiple)?,
             TileOp::AssumeContiguous => self.assume(data, Promise::Contiguous)?,

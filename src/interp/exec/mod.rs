@@ -10,6 +10,7 @@
 
 mod access;
 mod apply;
+mod dot;
 mod inst;
 mod region;
 
@@ -178,7 +179,12 @@ impl<'a> Machine<'a> {
         let dfg = &self.func.dfg;
         let data = &dfg.insts[inst];
         let elements = |value: Option<&Value>| value.map_or(1, |&v| dfg.ty(v).shape.elements());
-        INST_STEPS + elements(data.results.first()).max(elements(data.args.first())) as u64
+        let each = match (data.op, data.args.first()) {
+            (TileOp::Dot, Some(&a)) => dfg.ty(a).shape.extents().last().unwrap_or(1),
+            _ => 1,
+        };
+        let most = elements(data.results.first()).max(elements(data.args.first())) as u64;
+        INST_STEPS + most * each
     }
 
     /// Runs a region that ends in `yield`.

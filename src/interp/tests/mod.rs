@@ -3,6 +3,7 @@
 mod atomics;
 mod control;
 mod convert;
+mod dot;
 mod floats;
 mod ints;
 mod machine;
@@ -256,6 +257,7 @@ fn every_op_is_tested() {
         floats::OPS,
         convert::OPS,
         shapes::OPS,
+        dot::OPS,
         memory::OPS,
         atomics::OPS,
         machine::OPS,

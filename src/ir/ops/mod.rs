@@ -51,6 +51,7 @@ pub enum TypeRule {
     Join,
     Split,
     Gather,
+    Dot,
     ConvertLayout,
     Hint,
     Load,

@@ -293,6 +293,10 @@ macro_rules! for_each_op {
                 /// (a.., b..) to (combined..). The tree is unspecified unless `tree` gives the digits of the index.
                 Scan "scan" scan(xs: &[Value]) {axis: u8} {reverse: Flag, tree: List} [] Scan, Region;
 
+                /// Product of the matrices `a` [.., M, K] and `b` [.., K, N], added to `acc` [.., M, N]. Products are exact, the order
+                /// of the sums and their intermediate rounding are unspecified; see [`crate::ir`].
+                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Pure;
+
                 /// Waits for all threads of the program and orders their accesses to memory.
                 Barrier "barrier" barrier() {} {} [] NoResult, Sync;
 

@@ -161,6 +161,11 @@ pub(super) fn gather(
         }
 }
 
+/// Summing `terms` products for each element.
+pub(super) fn dot(layout: &LinearLayout, terms: u64) -> Cost {
+    registers(layout) * terms
+}
+
 /// Computing a block element by element; copies held by many threads are computed by each.
 pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
     let each = match op {

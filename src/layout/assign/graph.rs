@@ -68,6 +68,9 @@ pub(super) enum Need {
     BeforeJoin,
     /// The one whose halves have `L`.
     BeforeSplit,
+    /// The one that gives each thread all it needs to compute `L`: of the left factor of the shape if the flag is set, else
+    /// of the right one.
+    BeforeDot(Shape, bool),
     /// Any: what a gather along the axis costs depends on it.
     Gathered(u8),
 }
@@ -215,6 +218,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Gather
+        | TileOp::Dot
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For
@@ -253,6 +257,9 @@ impl Graph {
             TileOp::Join => Need::BeforeJoin,
             TileOp::Split => Need::BeforeSplit,
             TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
+            TileOp::Dot if index < 2 => {
+                Need::BeforeDot(func.dfg.ty(data.args[index]).shape, index == 0)
+            }
             _ => Need::Same,
         }
     }

@@ -143,7 +143,7 @@ impl Assignment {
                             }
                             continue;
                         }
-                        Need::BeforeBroadcast(_) => continue,
+                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) => continue,
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
@@ -209,6 +209,7 @@ impl Assignment {
         };
         let op = func.dfg.insts[inst].op;
         let cost = match (self.accesses.get(&node), data.reduced) {
+            (None, None) if op == TileOp::Dot => cost::dot(layout, terms(func, inst)),
             (Some(access), _) => cost::access(layout, access),
             (None, Some(axis)) => {
                 cost::reduction(layout, usize::from(axis), operand_bits(func, inst))
@@ -281,6 +282,12 @@ fn plain(pool: &mut LayoutPool, shape: Shape, num_warps: u32) -> LayoutId {
         .or_else(|_| named::replicated(shape, num_warps))
         .expect("the number of warps is a power of two and the order a permutation");
     pool.intern(layout)
+}
+
+/// Length of the sums of a product of matrices.
+fn terms(func: &TileFunction, inst: Inst) -> u64 {
+    let left = func.dfg.ty(func.dfg.insts[inst].args[0]).shape;
+    left.extents().last().unwrap_or(1)
 }
 
 /// Bits of the registers that hold an element of each operand.

@@ -46,11 +46,17 @@ impl Assignment {
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
+        let mut dots = Vec::new();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
             {
                 row_reductions.push((data.shape, usize::from(reduced)));
+            }
+            if let Some(inst) = data.inst
+                && func.dfg.insts[inst].op == TileOp::Dot
+            {
+                dots.push((node, data.shape));
             }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
@@ -64,6 +70,9 @@ impl Assignment {
             let is_store = op != Some(TileOp::Load);
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
+        }
+        for (node, shape) in dots {
+            self.offer_squares(node, shape);
         }
         let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
         for memory in &all {
@@ -79,6 +88,22 @@ impl Assignment {
                     self.offer_coalesced(memory, per_thread, true);
                 }
             }
+        }
+    }
+
+    /// Offers a product of matrices squares of neighbours for each thread, which take the fewest operands.
+    fn offer_squares(&mut self, node: Node, shape: Shape) {
+        let rank = shape.rank();
+        let threads = LOG2_LANES + self.num_warps.ilog2();
+        let bits = shape.log2_elements().saturating_sub(threads);
+        let mut size = vec![1; rank];
+        size[rank - 1] = 1 << bits.div_ceil(2).min(2);
+        size[rank - 2] = 1 << (bits / 2).min(2);
+        let order: DimOrder = (0..rank).rev().collect();
+        // The arguments are powers of two and a permutation, so nothing is refused.
+        if let Ok(layout) = named::blocked(shape, &size, &order, self.num_warps) {
+            let layout = self.pool.intern(layout);
+            self.offer(node, layout);
         }
     }
 

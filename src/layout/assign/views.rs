@@ -54,6 +54,7 @@ impl Views {
                 View::Need(Need::BeforePermute(dims)) => old.before_permute(&dims.list()),
                 View::Need(Need::BeforeJoin) => old.before_join(),
                 View::Need(Need::BeforeSplit) | View::Join => old.join(),
+                View::Need(Need::BeforeDot(shape, is_left)) => old.before_dot(shape, is_left),
                 // Where nothing is asked for, the own layout if the shape is the same is as good as any.
                 View::Need(Need::Gathered(_)) => old.clone(),
                 View::Permute(dims) => old.permute(&dims.list()),

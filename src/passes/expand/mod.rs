@@ -17,6 +17,7 @@
 mod atomic;
 mod control;
 mod convert;
+mod dot;
 mod elementwise;
 mod gather;
 mod index;
@@ -241,6 +242,7 @@ impl<'a> Expander<'a> {
             TileOp::Join => self.expand_join(inst)?,
             TileOp::Split => self.expand_split(inst)?,
             TileOp::Gather => self.expand_gather(inst)?,
+            TileOp::Dot => self.expand_dot(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,

@@ -181,6 +181,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Gather
+        | TileOp::Dot
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For

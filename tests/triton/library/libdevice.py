@@ -101,7 +101,7 @@ def unary(out, x, N: tl.constexpr):
 # case binary/rhypot | out=fp32[64] x=fp32[64]:rand(1,-9,9) y=fp32[64]:rand(2,-9,9) N=64 | ulp 6
 # case binary/fmod | out=fp32[64] x=fp32[64]:rand(1,-99,99) y=fp32[64]:rand(2,-9,9) N=64
 # case binary/remainder | out=fp32[64] x=fp32[64]:rand(1,-99,99) y=fp32[64]:rand(2,-9,9) N=64
-# case binary/remainder | out=fp64[64] x=fp64[64]:[5,-5,6,7,2.5,0,1e300] y=fp64[64]:[2,4,4,-4,1,3,0.1] N=64
+# case binary/remainder | out=fp64[64] x=fp64[64]:[5,-5,6,7,2.5,0,1e20] y=fp64[64]:[2,4,4,-4,1,3,0.1] N=64
 # case binary/copysign | out=fp32[16] x=fp32[16]:[1,-2,nan,0] y=fp32[16]:[-1,1,-1,-0.0,3] N=16
 # case binary/fdim | out=fp32[16] x=fp32[16]:rand(1,-1,1) y=fp32[16]:rand(2,-1,1) N=16
 # case binary/nextafter | out=fp32[16] x=fp32[16]:[1,-1,0,-0.0,5,inf,3] y=fp32[16]:[2,2,1,-1,5,0] N=16

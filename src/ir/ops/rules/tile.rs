@@ -130,6 +130,7 @@ pub(crate) fn result_types(
             }
             Ok(smallvec![index.with_elem(from.elem)])
         }
+        TypeRule::Dot => dot(operands),
         // The type with another layout.
         TypeRule::ConvertLayout => {
             let (from, to) = (args[0], given_one(operands)?);
@@ -268,6 +269,52 @@ fn permute(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
         .collect();
     let shape = Shape::from_log2(&extents).map_err(|e| bad_operand(operands, 0, e.to_string()))?;
     Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+}
+
+/// Matrices that can be multiplied, and what their product is added to, whose type results.
+fn dot(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
+    let &[a, b, acc] = operands.args else {
+        return Err(bad_operand(operands, 0, "three operands"));
+    };
+    let rank = a.shape.rank();
+    if !(2..=3).contains(&rank) {
+        return Err(bad_operand(operands, 0, "a block of rank 2 or 3"));
+    }
+    let (rows, columns) = (rank - 2, rank - 1);
+    let extents = |x: TileType| x.shape.log2().to_vec();
+    let (left, right) = (extents(a), extents(b));
+    let batch = left.get(..rows).unwrap_or_default();
+    if right.len() != rank || right[..rows] != *batch || right[rows] != left[columns] {
+        let expected = format!(
+            "a block of rank {rank} with {} rows",
+            a.shape.extent(columns)
+        );
+        return Err(bad_operand(operands, 1, expected));
+    }
+    let mut result = left.clone();
+    result[columns] = right[columns];
+    let shape = Shape::from_log2(&result).map_err(|e| bad_operand(operands, 2, e.to_string()))?;
+    if acc.shape != shape {
+        return Err(bad_operand(operands, 2, format!("a block of [{shape}]")));
+    }
+    let is_eight = |e: Elem| e.is_float() && e.bits() == 8;
+    let sums: &[Elem] = match (a.elem, b.elem) {
+        (Elem::F16, Elem::F16) => &[Elem::F32, Elem::F16],
+        (x, y) if is_eight(x) && is_eight(y) => &[Elem::F32, Elem::F16],
+        (Elem::BF16, Elem::BF16) | (Elem::F32, Elem::F32) => &[Elem::F32],
+        (Elem::F64, Elem::F64) => &[Elem::F64],
+        (Elem::I8, Elem::I8) | (Elem::I32, Elem::I32) => &[Elem::I32],
+        _ => &[],
+    };
+    if sums.is_empty() {
+        let expected = "i8, i32 or floats like the first operand's".to_owned();
+        return Err(bad_operand(operands, 1, expected));
+    }
+    if !sums.contains(&acc.elem) {
+        let names: Vec<String> = sums.iter().map(ToString::to_string).collect();
+        return Err(bad_operand(operands, 2, names.join(" or ")));
+    }
+    Ok(smallvec![acc])
 }
 
 /// Blocks of one extent and layout, which the results have too. The digits of `tree` are those of the axis.
