@@ -141,7 +141,8 @@ def cases():
         lambda t: {"out": (t["x"].reshape(-1, 1024) * t["scales"][:, None]).reshape(-1)}, "rounded", 1.5)
     add("top 8 of 8192x1024", "order.py", "top_k",
         [B("values", "f32", (8192, 8), "poison"), B("indices", "i32", (8192, 8), "poison"), B("x", "f32", (8192, 1024)), I(1024), C(8), C("BLOCK")],
-        lambda c: (8192,), blocks([1024], (1, 2, 4, 8)), lambda t: {"values": t["x"].sort(1, descending=True).values[:, :8]}, "exact", 1)
+        # Triton takes twelve seconds to compile each of these.
+        lambda c: (8192,), blocks([1024], (2, 4)), lambda t: {"values": t["x"].sort(1, descending=True).values[:, :8]}, "exact", 1)
     add("cumulative sum f32 8192x4096", "order.py", "cumulative_sum",
         [B("out", "f32", (8192, 4096), "poison"), B("x", "f32", (8192, 4096)), I(4096), C("BLOCK")], lambda c: (8192,),
         blocks([1024, 4096], (4, 8)), lambda t: {"out": t["x"].cumsum(1)}, "long sums", 2)

@@ -9,6 +9,9 @@ use crate::ir::attrs::{FloatPred, IntPred, Rounding};
 use crate::ir::types::TileType;
 use crate::linear::shape::Shape;
 
+/// How the message begins that something is no number.
+pub(crate) const NO_NUMBER: &str = "expected a number or a block, found";
+
 impl<'m> Lower<'m> {
     /// The IR's type; an error for formats that the IR lacks.
     pub(crate) fn tile_type(&self, ty: Ty, shape: Shape) -> Res<TileType> {
@@ -107,7 +110,7 @@ impl<'m> Lower<'m> {
             }
             Value::Poison => Err(Stop::Reported),
             other => {
-                let message = format!("expected a number or a block, found {}", other.describe());
+                let message = format!("{NO_NUMBER} {}", other.describe());
                 Err(self.error(Code::Type, message).into())
             }
         }
@@ -123,7 +126,7 @@ impl<'m> Lower<'m> {
             }
             Value::Poison => Err(Stop::Reported),
             other => {
-                let message = format!("expected a number or a block, found {}", other.describe());
+                let message = format!("{NO_NUMBER} {}", other.describe());
                 Err(self.error(Code::Type, message).into())
             }
         }

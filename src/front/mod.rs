@@ -27,6 +27,8 @@
 //! `lower` for the budgets of evaluation.
 
 pub mod diagnostic;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 pub mod signature;
 pub mod types;
 

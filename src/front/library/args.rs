@@ -235,8 +235,15 @@ impl<'m> Lower<'m> {
         if matches!(found, Value::Poison) {
             return Stop::Reported;
         }
+        let is_data = matches!(found, Value::Tensor(_));
         let (function, found) = (args.builtin.name, found.describe());
         let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
-        self.arg_error(args, name, Code::Constant, message).into()
+        let d = self.arg_error(args, name, Code::Constant, message);
+        if is_data {
+            return d
+                .help("make the parameter it comes from a `tl.constexpr`")
+                .into();
+        }
+        d.into()
     }
 }

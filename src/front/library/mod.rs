@@ -126,6 +126,13 @@ static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =
         rows.map(|row| ((row.scope, row.name), row)).collect()
     });
 
+/// The functions of a scope.
+pub(crate) fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
+    let rows = TABLES.iter().flat_map(|table| table.iter());
+    let rows = rows.filter(move |row| row.scope == scope).map(|row| row.name);
+    rows.chain(prelude::names(scope))
+}
+
 /// The row of exactly this scope.
 pub(crate) fn find_in(scope: Scope, name: &str) -> Option<&'static Builtin> {
     // The key borrows for as long as the table lives; a name that is in no row finds nothing.

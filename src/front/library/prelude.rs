@@ -43,6 +43,13 @@ pub(crate) fn index_of(f: &StmtFunctionDef) -> Option<&'static Index<'static>> {
     found.map(|(_, index)| index)
 }
 
+/// The names of a scope's functions that are not its own affair.
+pub(super) fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
+    let indices = INDICES.iter().filter(move |(own, _)| *own == scope);
+    let names = indices.flat_map(|(_, index)| index.names.keys().copied());
+    names.filter(|name| !name.starts_with('_'))
+}
+
 /// Whether a function is one of the library.
 pub(crate) fn owns(f: &StmtFunctionDef) -> bool {
     index_of(f).is_some()

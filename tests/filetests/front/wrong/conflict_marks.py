@@ -1,0 +1,128 @@
+# error: f "*fp32"
+@triton.jit
+def f(x):
+<<<<<<< HEAD
+    tl.store(x, 1.0)
+=======
+    tl.store(x, 2.0)
+>>>>>>> other
+# == error f "*fp32"
+# error[F02]: expected an indented block after function definition
+#  --> conflict_marks.py:4:1
+#   |
+# 4 | <<<<<<< HEAD
+#   | ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:4:3
+#   |
+# 4 | <<<<<<< HEAD
+#   |   ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:4:5
+#   |
+# 4 | <<<<<<< HEAD
+#   |     ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:4:7
+#   |
+# 4 | <<<<<<< HEAD
+#   |       ^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: unexpected indentation
+#  --> conflict_marks.py:5:1
+#   |
+# 5 |     tl.store(x, 1.0)
+#   | ^^^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:6:1
+#   |
+# 6 | =======
+#   | ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:6:3
+#   |
+# 6 | =======
+#   |   ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:6:5
+#   |
+# 6 | =======
+#   |     ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:6:7
+#   |
+# 6 | =======
+#   |       ^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:6:8
+#   |
+# 6 | =======
+#   |        ^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: unexpected indentation
+#  --> conflict_marks.py:7:1
+#   |
+# 7 |     tl.store(x, 2.0)
+#   | ^^^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:8:1
+#   |
+# 8 | >>>>>>> other
+#   | ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:8:3
+#   |
+# 8 | >>>>>>> other
+#   |   ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:8:5
+#   |
+# 8 | >>>>>>> other
+#   |     ^^
+#   |
+# help: the text must be what Python 3 accepts
+#
+# error[F02]: expected a statement
+#  --> conflict_marks.py:8:7
+#   |
+# 8 | >>>>>>> other
+#   |       ^
+#   |
+# help: the text must be what Python 3 accepts
