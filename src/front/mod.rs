@@ -43,6 +43,7 @@ mod loops;
 mod lower;
 mod module;
 mod names;
+mod narrow;
 mod source;
 mod stmt;
 mod value;
