@@ -229,8 +229,9 @@ impl<'m> Lower<'m> {
             ty,
             shape: t.shape,
         };
-        // Types of one format differ in sign or constness alone.
-        if self.b.ty(t.value) == tile {
+        // Types of one format differ in sign or constness alone, but for the one that the IR holds as bytes.
+        let as_bytes = [t.ty, ty].contains(&Ty::Num(DType::Float8e4b15));
+        if self.b.ty(t.value) == tile && !as_bytes {
             return Ok(with(t.value));
         }
         match (t.ty, ty) {
@@ -262,6 +263,12 @@ impl<'m> Lower<'m> {
         to: DType,
         rounding: Rounding,
     ) -> Res<Tensor> {
+        if from == DType::Float8e4b15 {
+            return self.from_e4b15(t, to);
+        }
+        if to == DType::Float8e4b15 {
+            return self.to_e4b15(t);
+        }
         let ty = Ty::Num(to);
         let tile = self.tile_type(ty, t.shape)?;
         let with = |value| Tensor {

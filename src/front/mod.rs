@@ -46,6 +46,7 @@ mod loops;
 mod lower;
 mod module;
 mod names;
+mod narrow;
 mod object;
 mod source;
 mod stmt;

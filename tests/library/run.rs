@@ -113,7 +113,9 @@ fn compare(
         .collect();
     if found.len() != expected.len() {
         let (n, m) = (found.len(), expected.len());
-        return Err(format!("{executor}: `{name}` has {n} elements, expected {m}"));
+        return Err(format!(
+            "{executor}: `{name}` has {n} elements, expected {m}"
+        ));
     }
     let mut wrong = Vec::new();
     for (i, (&f, &e)) in found.iter().zip(&expected).enumerate() {
@@ -150,10 +152,17 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
         .map_err(|e| format!("\n{e}"))?;
     let options = Options {
         verify_passes: true,
-        asserts: if case.debug { Asserts::Report } else { Asserts::Off },
+        asserts: if case.debug {
+            Asserts::Report
+        } else {
+            Asserts::Off
+        },
         ..Options::DEFAULT
     };
-    let Some((_, expected)) = file.expected.iter().find(|(stated, _)| *stated == case.stated)
+    let Some((_, expected)) = file
+        .expected
+        .iter()
+        .find(|(stated, _)| *stated == case.stated)
     else {
         return Err("it has no expected results: run tests/triton/library.py".into());
     };

@@ -88,7 +88,9 @@ fn wide<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Value<'m>> {
 fn make_block_ptr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let offsets = wide(cx, args, "offsets")?;
     let order = items(cx, args, "order")?;
-    let order = order.iter().map(|v| v.as_const().and_then(|c| constant::as_int(&c)));
+    let order = order
+        .iter()
+        .map(|v| v.as_const().and_then(|c| constant::as_int(&c)));
     let mut order: Vec<i128> = order.map(|n| n.unwrap_or(-1)).collect();
     order.sort_unstable();
     if !order.iter().copied().eq(0..order.len() as i128) {
@@ -347,16 +349,16 @@ fn read<'m>(
         let other = padding(cx, dtype, nan)?;
         given.push(cx.argument(other));
     }
-    given.extend(handed_on(cx, args, &["cache_modifier", "eviction_policy", "volatile"]));
+    given.extend(handed_on(
+        cx,
+        args,
+        &["cache_modifier", "eviction_policy", "volatile"],
+    ));
     super::call(cx, "load", given)
 }
 
 /// Options of an access that concern block pointers and plain ones alike.
-fn handed_on<'m>(
-    cx: &Lower<'m>,
-    args: &Args<'m>,
-    names: &[&'static str],
-) -> Vec<Argument<'m>> {
+fn handed_on<'m>(cx: &Lower<'m>, args: &Args<'m>, names: &[&'static str]) -> Vec<Argument<'m>> {
     let given = names.iter().filter_map(|&name| {
         let mut argument = cx.argument(args.get(name)?.clone());
         argument.name = Some(name);
@@ -475,7 +477,11 @@ fn scatter_rows<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 /// A descriptor that the host gives: the kernel gets a pointer, extents and strides as parameters of their own.
-pub(crate) fn from_host<'m>(cx: &mut Lower<'m>, name: &str, desc: &HostDescriptor) -> Res<Value<'m>> {
+pub(crate) fn from_host<'m>(
+    cx: &mut Lower<'m>,
+    name: &str,
+    desc: &HostDescriptor,
+) -> Res<Value<'m>> {
     let extents: Vec<i128> = desc.block.iter().map(|&e| i128::from(e)).collect();
     let block = cx.shape(&extents)?;
     let base = Ty::ptr(desc.dtype);

@@ -222,7 +222,9 @@ fn reduce_with_indices<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>
     let reduced = reduce_blocks(cx, both, Some(axis), keep_dims, &mut |cx, left, right| {
         call_combine(cx, &combine, left, right)
     })?;
-    Ok(Value::tuple(reduced.into_iter().map(Value::Tensor).collect()))
+    Ok(Value::tuple(
+        reduced.into_iter().map(Value::Tensor).collect(),
+    ))
 }
 
 fn scan<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

@@ -215,3 +215,128 @@ def sort(x, dim: constexpr = None, descending: constexpr = False):
 def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False):
     _last_dim(x, dim)
     return _merge(x, _log2(x.shape[-1]), True if descending else False)
+
+
+@jit
+def _widened(x, format: constexpr, wide: constexpr):
+    # Numbers of the formats of scaled operands that have one element in each.
+    if format == "bf16":
+        return to(to(x, bfloat16, bitcast=True), wide)
+    elif format == "fp16":
+        return to(to(x, float16, bitcast=True), wide)
+    elif format == "e5m2":
+        # The upper half of a half.
+        bits = to(to(x, uint8, bitcast=True), uint16) << 8
+        return to(to(bits, float16, bitcast=True), wide)
+    else:
+        # As the top of an f32 the number is too small by a power of two, subnormal or not.
+        bits = to(to(x, uint8, bitcast=True), int32)
+        size = to((bits & 127) << 20, float32, bitcast=True) * 1.329227995784916e36
+        size = where((bits & 127) == 127, float("nan"), size)
+        return to(where(bits > 127, -size, size), wide)
+
+
+@jit
+def _unpacked(x, dim: constexpr, wide: constexpr):
+    # Bytes of two e2m1 numbers, the first in the low bits, along a dimension.
+    both = join(x & 15, x >> 4)
+    if dim == 0:
+        n = reshape(permute(both, (0, 2, 1)), (2 * x.shape[0], x.shape[1]))
+    else:
+        n = reshape(both, (x.shape[0], 2 * x.shape[1]))
+    n = to(n, int32)
+    exponent = (n >> 1) & 3
+    fraction = n & 1
+    size = where(exponent == 0, fraction * 0x3F00, ((126 + exponent) << 7) | (fraction << 6))
+    bits = to(size | ((n >> 3) << 15), uint16)
+    return to(to(bits, bfloat16, bitcast=True), wide)
+
+
+@jit
+def _scale(scale, per: constexpr, fast_math: constexpr, wide: constexpr):
+    # One number for each element of a row: [rows, k].
+    if scale.dtype.is_fp8():
+        number = to(scale, wide)
+    else:
+        # A power of two is its biased exponent.
+        number = to(to(to(scale, uint16) << 7, bfloat16, bitcast=True), wide)
+        if not fast_math:
+            number = where(scale == 255, float("nan"), to(number, float32))
+            number = to(number, wide)
+    rows: constexpr = scale.shape[0]
+    groups: constexpr = scale.shape[1]
+    return reshape(broadcast_to(expand_dims(number, 2), (rows, groups, per)), (rows, groups * per))
+
+
+@jit
+def _scaled_operand(x, scale, format: constexpr, packed_dim: constexpr, k_dim: constexpr, fast_math: constexpr,
+                    wide: constexpr):
+    if format == "e2m1":
+        x = _unpacked(x, packed_dim, wide)
+    else:
+        x = _widened(x, format, wide)
+    if scale is None:
+        return x
+    else:
+        scale = _scale(scale, x.shape[k_dim] // scale.shape[1], fast_math, wide)
+        if k_dim == 0:
+            scale = trans(scale)
+        return x * scale
+
+
+@jit
+def _scaled_product(lhs, lhs_scale, lhs_format: constexpr, lhs_k_pack: constexpr, rhs, rhs_scale, rhs_format: constexpr,
+                    rhs_k_pack: constexpr, acc, fast_math: constexpr, out_dtype: constexpr):
+    wide: constexpr = float16 if lhs_format == "fp16" or rhs_format == "fp16" else bfloat16
+    a = _scaled_operand(lhs, lhs_scale, lhs_format, 1 if lhs_k_pack else 0, 1, fast_math, wide)
+    b = _scaled_operand(rhs, rhs_scale, rhs_format, 0 if rhs_k_pack else 1, 0, fast_math, wide)
+    if acc is None:
+        return to(dot(a, b), out_dtype)
+    else:
+        return to(dot(a, b, to(acc, float32)), out_dtype)
+
+
+@jit
+def experimental_device_tensormap_create1d(desc_ptr, global_address, load_size, global_size, element_ty):
+    words = to(desc_ptr, pointer_type(int64))
+    store(words, to(global_address, int64))
+    store(words + 1, to(global_size[0], int64))
+
+
+@jit
+def experimental_device_tensormap_create2d(desc_ptr, global_address, load_size, global_size, element_ty):
+    # What bulk transfers would have the machine encode are here the tensor's address and extents.
+    words = to(desc_ptr, pointer_type(int64))
+    store(words, to(global_address, int64))
+    store(words + 1, to(global_size[0], int64))
+    store(words + 2, to(global_size[1], int64))
+
+
+@jit
+def experimental_tensormap_fenceproxy_acquire(desc_ptr):
+    debug_barrier()
+
+
+@jit
+def _experimental_tile(desc_ptr, offsets, shape: constexpr, dtype: constexpr):
+    words = to(desc_ptr, pointer_type(int64))
+    base = to(load(words), pointer_type(dtype))
+    i = offsets[0] + to(arange(0, shape[0]), int64)
+    if len(shape) == 1:
+        return base + i, (i >= 0) & (i < load(words + 1))
+    else:
+        rows, columns = load(words + 1), load(words + 2)
+        i, j = expand_dims(i, 1), expand_dims(offsets[1] + to(arange(0, shape[1]), int64), 0)
+        return base + (i * columns + j), (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+
+
+@jit
+def _experimental_descriptor_load(desc_pointer, offsets, shape, dtype):
+    pointers, inside = _experimental_tile(desc_pointer, offsets, shape, dtype)
+    return load(pointers, inside, 0)
+
+
+@jit
+def _experimental_descriptor_store(desc_pointer, value, offsets):
+    pointers, inside = _experimental_tile(desc_pointer, offsets, value.shape, value.dtype)
+    store(pointers, value, inside)

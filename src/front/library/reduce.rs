@@ -244,12 +244,7 @@ fn from_bfloat<'m>(cx: &mut Lower<'m>, t: Tensor) -> Res<Tensor> {
 }
 
 /// The combinations up to each element.
-fn running<'m>(
-    cx: &mut Lower<'m>,
-    args: &Args<'m>,
-    t: Tensor,
-    op: Operator,
-) -> Res<Value<'m>> {
+fn running<'m>(cx: &mut Lower<'m>, args: &Args<'m>, t: Tensor, op: Operator) -> Res<Value<'m>> {
     let axis = cx.int_arg(args, "axis")?.unwrap_or(0);
     let axis = cx.axis(axis, t.shape.rank())?;
     let reverse = cx.bool_arg(args, "reverse", false)?;
