@@ -254,7 +254,7 @@ def misuse(x, n):
 #    --> blocks.py:125:5
 #     |
 # 125 |     block + 1
-#     |     ^^^^^^^^^
+#     |     ^^^^^
 #
 # error[F06]: a block pointer has no attribute `load`
 #    --> blocks.py:126:11

@@ -508,6 +508,8 @@ def host_block(f, d):
 #     |
 # 124 |     tl.device_print(f)
 #     |                     ^
+#     |
+# help: make the parameter it comes from a `tl.constexpr`
 # == error roundings "*fp32, *i32"
 # error[F08]: `fma_rz` is for float32
 #    --> library.py:131:22

@@ -482,6 +482,8 @@ def raising_at_run_time(out, n):
 #     |
 # 328 |     tl.store(out, c.stop)
 #     |                     ^^^^
+#     |
+# help: there is `step`
 #
 # error[F09]: `__init__` of `Incomplete` gives no value to `missing`
 #    --> objects.py:329:5

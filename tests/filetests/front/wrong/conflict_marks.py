@@ -13,31 +13,7 @@ def f(x):
 # 4 | <<<<<<< HEAD
 #   | ^^
 #   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:4:3
-#   |
-# 4 | <<<<<<< HEAD
-#   |   ^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:4:5
-#   |
-# 4 | <<<<<<< HEAD
-#   |     ^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:4:7
-#   |
-# 4 | <<<<<<< HEAD
-#   |       ^
-#   |
-# help: the text must be what Python 3 accepts
+# help: this is left of two versions that were merged; choose one
 #
 # error[F02]: unexpected indentation
 #  --> conflict_marks.py:5:1
@@ -53,39 +29,7 @@ def f(x):
 # 6 | =======
 #   | ^^
 #   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:6:3
-#   |
-# 6 | =======
-#   |   ^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:6:5
-#   |
-# 6 | =======
-#   |     ^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:6:7
-#   |
-# 6 | =======
-#   |       ^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:6:8
-#   |
-# 6 | =======
-#   |        ^
-#   |
-# help: the text must be what Python 3 accepts
+# help: this is left of two versions that were merged; choose one
 #
 # error[F02]: unexpected indentation
 #  --> conflict_marks.py:7:1
@@ -101,28 +45,4 @@ def f(x):
 # 8 | >>>>>>> other
 #   | ^^
 #   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:8:3
-#   |
-# 8 | >>>>>>> other
-#   |   ^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:8:5
-#   |
-# 8 | >>>>>>> other
-#   |     ^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a statement
-#  --> conflict_marks.py:8:7
-#   |
-# 8 | >>>>>>> other
-#   |       ^
-#   |
-# help: the text must be what Python 3 accepts
+# help: this is left of two versions that were merged; choose one

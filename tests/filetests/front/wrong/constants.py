@@ -308,425 +308,355 @@ def odd_warps(x):
     tl.store(x, 1.0)
 # == error from_data "*fp32, i32"
 # error[F12]: expected a compile-time constant, found a scalar i32
-#   --> constants.py:55:5
+#   --> constants.py:54:5
 #    |
-# 55 |     SIZE: tl.constexpr = n * 2
+# 54 |     SIZE: tl.constexpr = n * 2
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: only what does not depend on data can be `tl.constexpr`
 # == error argument_from_data "*fp32, i32"
 # error[F12]: `SIZE` of `fill`: expected a compile-time constant, found a scalar i32
-#   --> constants.py:66:5
+#   --> constants.py:65:5
 #    |
-# 66 |     fill(x, n)
+# 65 |     fill(x, n)
 #    |     ^^^^^^^^^^
 #    |
 # help: only what does not depend on data can be `tl.constexpr`
 # == error static_range_of_data "*fp32, i32"
 # error[F12]: the end of an unrolled loop must be a constant
-#   --> constants.py:71:14
+#   --> constants.py:70:14
 #    |
-# 71 |     for i in tl.static_range(n):
+# 70 |     for i in tl.static_range(n):
 #    |              ^^^^^^^^^^^^^^^^^^ found a scalar i32
 #    |
 # help: use tl.range
 # == error assert_of_data "*fp32, i32"
 # error[F12]: the condition is not known at compile time
-#   --> constants.py:77:5
+#   --> constants.py:76:5
 #    |
-# 77 |     tl.static_assert(n > 0, "must be positive")
+# 76 |     tl.static_assert(n > 0, "must be positive")
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: use tl.device_assert for what depends on data
 # == error by_zero "*fp32"
 # error[F13]: division by zero
-#   --> constants.py:82:17
+#   --> constants.py:81:17
 #    |
-# 82 |     tl.store(x, 1 / 0)
+# 81 |     tl.store(x, 1 / 0)
 #    |                 ^^^^^
 # == error modulo_zero "*fp32, 0"
 # error[F13]: division by zero
-#   --> constants.py:87:17
+#   --> constants.py:86:17
 #    |
-# 87 |     tl.store(x, 7 % N)
+# 86 |     tl.store(x, 7 % N)
 #    |                 ^^^^^
 # == error shift "*fp32"
 # error[F13]: negative shift count
-#   --> constants.py:92:17
+#   --> constants.py:91:17
 #    |
-# 92 |     tl.store(x, 1 << -1)
+# 91 |     tl.store(x, 1 << -1)
 #    |                 ^^^^^^^
 # == error huge_power "*fp32"
 # error[F13]: the result needs more than 128 bits
-#   --> constants.py:97:17
+#   --> constants.py:96:17
 #    |
-# 97 |     tl.store(x, 10 ** 100)
+# 96 |     tl.store(x, 10 ** 100)
 #    |                 ^^^^^^^^^
 # == error root_of_negative "*fp32"
 # error[F13]: `math.sqrt` of -2.0 is not a number
-#    --> constants.py:102:17
+#    --> constants.py:101:17
 #     |
-# 102 |     tl.store(x, math.sqrt(-2.0))
+# 101 |     tl.store(x, math.sqrt(-2.0))
 #     |                 ^^^^^^^^^^^^^^^
 # == error module_constant_by_zero "*fp32"
 # error[F12]: `RATIO` of the module cannot be evaluated: division by zero
-#    --> constants.py:107:17
+#    --> constants.py:106:17
 #     |
-# 107 |     tl.store(x, RATIO)
+# 106 |     tl.store(x, RATIO)
 #     |                 ^^^^^
 #     |
 # help: give its value with -c RATIO=VALUE
 # == error defined_by_itself "*fp32"
 # error[F12]: `LOOP` of the module cannot be evaluated: `LOOP` is defined by itself
-#    --> constants.py:112:17
+#    --> constants.py:111:17
 #     |
-# 112 |     tl.store(x, LOOP)
+# 111 |     tl.store(x, LOOP)
 #     |                 ^^^^
 #     |
 # help: give its value with -c LOOP=VALUE
 # == error assertion "*fp32, 48"
 # error[F18]: static assertion failed: 48 is no power of two
-#    --> constants.py:117:5
+#    --> constants.py:116:5
 #     |
-# 117 |     tl.static_assert(N & (N - 1) == 0, f"{N} is no power of two")
+# 116 |     tl.static_assert(N & (N - 1) == 0, f"{N} is no power of two")
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error python_assertion "*fp32, 48"
 # error[F18]: assertion failed: N counts whole warps
-#    --> constants.py:122:5
+#    --> constants.py:121:5
 #     |
-# 122 |     assert N % 32 == 0, "N counts whole warps"
+# 121 |     assert N % 32 == 0, "N counts whole warps"
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error unknown_mode "*fp32, 'tanh'"
 # error[F18]: static assertion failed: unknown mode tanh
-#    --> constants.py:130:9
+#    --> constants.py:129:9
 #     |
-# 130 |         tl.static_assert(False, "unknown mode " + MODE)
+# 129 |         tl.static_assert(False, "unknown mode " + MODE)
 #     |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error changed_constant "*fp32, i32, 4"
 # error[F16]: `SIZE` is the constant 4 before the loop and a number of type i32 after an iteration
-#    --> constants.py:135:5
+#    --> constants.py:134:5
 #     |
-# 135 |     for i in range(n):
+# 134 |     for i in range(n):
 #     |     ^^^^^^^^^^^^^^^^^^
 #     |
 # help: give it a value of the final type before the loop
 # == error unroll "*fp32"
 # error[F19]: a loop of 1125899906842624 iterations cannot be unrolled
-#    --> constants.py:142:14
+#    --> constants.py:141:14
 #     |
-# 142 |     for i in tl.static_range(1 << 50):
+# 141 |     for i in tl.static_range(1 << 50):
 #     |              ^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: at most 65536 are; use tl.range
 # == error unroll_nested "*fp32"
 # error[F19]: the kernel has more than 200000 operations
-#    --> constants.py:150:33
+#    --> constants.py:149:33
 #     |
-# 150 |             tl.store(x + i * j, 1.0)
+# 149 |             tl.store(x + i * j, 1.0)
 #     |                                 ^^^
 #     |
 # help: use `range` in place of `static_range`
 # == error endless_recursion "*fp32, i32"
 # error[F19]: calls are nested more than 100 deep
-#    --> constants.py:155:12
+#    --> constants.py:154:12
 #     |
-# 155 |     return down(n - 1)
+# 154 |     return down(n - 1)
 #     |            ^^^^^^^^^^^
 #     |
-# note: in `down`, called here
-#    --> constants.py:155:12
+# note: in `down`, called here (99 times)
+#    --> constants.py:154:12
 #     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: in `down`, called here
-#    --> constants.py:155:12
-#     |
-# 155 |     return down(n - 1)
+# 154 |     return down(n - 1)
 #     |            ^^^^^^^^^^^
 # note: in `down`, called here
-#    --> constants.py:155:12
+#    --> constants.py:159:17
 #     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: in `down`, called here
-#    --> constants.py:155:12
-#     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: in `down`, called here
-#    --> constants.py:155:12
-#     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: in `down`, called here
-#    --> constants.py:155:12
-#     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: in `down`, called here
-#    --> constants.py:155:12
-#     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: in `down`, called here
-#    --> constants.py:155:12
-#     |
-# 155 |     return down(n - 1)
-#     |            ^^^^^^^^^^^
-# note: and 92 calls more
+# 159 |     tl.store(x, down(n))
+#     |                 ^^^^^^^
 # help: recursion must end at compile time, by constants
 # == error mutual_recursion "*fp32, i32"
 # error[F19]: calls are nested more than 100 deep
-#    --> constants.py:170:12
+#    --> constants.py:169:12
 #     |
-# 170 |     return ping(n)
+# 169 |     return ping(n)
 #     |            ^^^^^^^
 #     |
 # note: in `pong`, called here
-#    --> constants.py:165:12
+#    --> constants.py:164:12
 #     |
-# 165 |     return pong(n)
+# 164 |     return pong(n)
 #     |            ^^^^^^^
 # note: in `ping`, called here
-#    --> constants.py:170:12
+#    --> constants.py:169:12
 #     |
-# 170 |     return ping(n)
+# 169 |     return ping(n)
 #     |            ^^^^^^^
 # note: in `pong`, called here
-#    --> constants.py:165:12
+#    --> constants.py:164:12
 #     |
-# 165 |     return pong(n)
+# 164 |     return pong(n)
 #     |            ^^^^^^^
 # note: in `ping`, called here
-#    --> constants.py:170:12
+#    --> constants.py:169:12
 #     |
-# 170 |     return ping(n)
+# 169 |     return ping(n)
 #     |            ^^^^^^^
 # note: in `pong`, called here
-#    --> constants.py:165:12
+#    --> constants.py:164:12
 #     |
-# 165 |     return pong(n)
+# 164 |     return pong(n)
 #     |            ^^^^^^^
 # note: in `ping`, called here
-#    --> constants.py:170:12
+#    --> constants.py:169:12
 #     |
-# 170 |     return ping(n)
+# 169 |     return ping(n)
 #     |            ^^^^^^^
 # note: in `pong`, called here
-#    --> constants.py:165:12
+#    --> constants.py:164:12
 #     |
-# 165 |     return pong(n)
+# 164 |     return pong(n)
 #     |            ^^^^^^^
 # note: in `ping`, called here
-#    --> constants.py:170:12
+#    --> constants.py:169:12
 #     |
-# 170 |     return ping(n)
+# 169 |     return ping(n)
 #     |            ^^^^^^^
 # note: and 92 calls more
 # help: recursion must end at compile time, by constants
 # == error recursion_without_end "*fp32, 3"
 # error[F19]: calls are nested more than 100 deep
-#    --> constants.py:180:16
+#    --> constants.py:179:16
 #     |
-# 180 |     return N * factorial(N - 1)
+# 179 |     return N * factorial(N - 1)
 #     |                ^^^^^^^^^^^^^^^^
 #     |
-# note: in `factorial`, called here
-#    --> constants.py:180:16
+# note: in `factorial`, called here (99 times)
+#    --> constants.py:179:16
 #     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: in `factorial`, called here
-#    --> constants.py:180:16
-#     |
-# 180 |     return N * factorial(N - 1)
+# 179 |     return N * factorial(N - 1)
 #     |                ^^^^^^^^^^^^^^^^
 # note: in `factorial`, called here
-#    --> constants.py:180:16
+#    --> constants.py:184:17
 #     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: in `factorial`, called here
-#    --> constants.py:180:16
-#     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: in `factorial`, called here
-#    --> constants.py:180:16
-#     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: in `factorial`, called here
-#    --> constants.py:180:16
-#     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: in `factorial`, called here
-#    --> constants.py:180:16
-#     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: in `factorial`, called here
-#    --> constants.py:180:16
-#     |
-# 180 |     return N * factorial(N - 1)
-#     |                ^^^^^^^^^^^^^^^^
-# note: and 92 calls more
+# 184 |     tl.store(x, factorial(N))
+#     |                 ^^^^^^^^^^^^
 # help: recursion must end at compile time, by constants
 # == error host_loop "*fp32"
 # error[F19]: the kernel takes more than 2000000 steps to evaluate
-#    --> constants.py:189:15
+#    --> constants.py:188:15
 #     |
-# 189 |     while n > 0:
+# 188 |     while n > 0:
 #     |               ^
 #     |
 # note: in `spin`, called here
-#    --> constants.py:196:17
+#    --> constants.py:195:17
 #     |
-# 196 |     tl.store(x, spin(1))
+# 195 |     tl.store(x, spin(1))
 #     |                 ^^^^^^^
 # help: unroll less, or call less deeply
 # == error growing_tuple "*fp32"
 # error[F19]: a tuple has more than 4096 elements
-#    --> constants.py:203:9
+#    --> constants.py:202:9
 #     |
-# 203 |         t = t + t
+# 202 |         t = t + t
 #     |         ^^^^^^^^^
 # == error growing_text "*fp32"
 # error[F13]: the string is too long
-#    --> constants.py:210:27
+#    --> constants.py:209:27
 #     |
-# 210 |         S: tl.constexpr = S + S
+# 209 |         S: tl.constexpr = S + S
 #     |                           ^^^^^
 # == error large_list "*fp32"
 # error[F19]: a loop of 1099511627776 iterations cannot be unrolled
-#    --> constants.py:215:9
+#    --> constants.py:214:9
 #     |
-# 215 |     t = [i for i in range(1 << 40)]
+# 214 |     t = [i for i in range(1 << 40)]
 #     |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: at most 65536 are; use tl.range
 # == error repeated_tuple "*fp32"
 # error[F20]: a tuple is repeated a constant, small number of times
-#    --> constants.py:220:9
+#    --> constants.py:219:9
 #     |
-# 220 |     t = (1, 2) * (1 << 40)
+# 219 |     t = (1, 2) * (1 << 40)
 #     |         ^^^^^^^^^^^^^^^^^^
 # == error tuple_index "*fp32, i32"
 # error[F12]: a tuple is indexed by a constant, found a scalar i32
-#    --> constants.py:226:17
+#    --> constants.py:225:17
 #     |
-# 226 |     tl.store(x, t[n])
+# 225 |     tl.store(x, t[n])
 #     |                 ^^^^
 #     |
 # help: loop with tl.static_range to have a constant
 # == error tuple_range "*fp32"
 # error[F20]: index 2 of a tuple of 2
-#    --> constants.py:232:17
+#    --> constants.py:231:17
 #     |
-# 232 |     tl.store(x, t[2])
+# 231 |     tl.store(x, t[2])
 #     |                 ^^^^
 # == error axis_of_grid "*fp32"
 # error[F20]: a grid has the axes 0, 1 and 2, not 3
-#    --> constants.py:237:17
+#    --> constants.py:236:17
 #     |
-# 237 |     tl.store(x, tl.program_id(3))
+# 236 |     tl.store(x, tl.program_id(3))
 #     |                 ^^^^^^^^^^^^^^^^
 # == error cache "*fp32"
 # error[F20]: unknown cache modifier ".L2"
-#    --> constants.py:242:17
+#    --> constants.py:241:17
 #     |
-# 242 |     tl.store(x, tl.load(x, cache_modifier=".L2"))
+# 241 |     tl.store(x, tl.load(x, cache_modifier=".L2"))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: known are "", ".ca", ".cg", ".cs", ".cv"
 # == error eviction "*fp32"
 # error[F20]: unknown eviction policy "never"
-#    --> constants.py:247:17
+#    --> constants.py:246:17
 #     |
-# 247 |     tl.store(x, tl.load(x, eviction_policy="never"))
+# 246 |     tl.store(x, tl.load(x, eviction_policy="never"))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: known are "evict_first" and "evict_last"
 # == error rounding "*fp32"
 # error[F20]: unknown rounding "up"
-#    --> constants.py:252:17
+#    --> constants.py:251:17
 #     |
-# 252 |     tl.store(x, tl.load(x).to(tl.float16, fp_downcast_rounding="up"))
+# 251 |     tl.store(x, tl.load(x).to(tl.float16, fp_downcast_rounding="up"))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is "rtne" or "rtz"
 # == error stages "*fp32, i32"
 # error[F20]: a loop has 1 to 32 stages, not 100
-#    --> constants.py:257:14
+#    --> constants.py:256:14
 #     |
-# 257 |     for i in tl.range(0, n, num_stages=100):
+# 256 |     for i in tl.range(0, n, num_stages=100):
 #     |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error hint_count "*fp32"
 # error[F20]: 2 numbers for a value of 1 dimensions
-#    --> constants.py:263:10
+#    --> constants.py:262:10
 #     |
-# 263 |     at = tl.multiple_of(tl.arange(0, 8), (4, 4))
+# 262 |     at = tl.multiple_of(tl.arange(0, 8), (4, 4))
 #     |          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: give one for each dimension
 # == error hint_value "*fp32, i32"
 # error[F12]: expected constants above zero, found a scalar i32
-#    --> constants.py:269:18
+#    --> constants.py:268:18
 #     |
-# 269 |     tl.store(x + tl.multiple_of(n, n), 1.0)
+# 268 |     tl.store(x + tl.multiple_of(n, n), 1.0)
 #     |                  ^^^^^^^^^^^^^^^^^^^^
 # == error reduce_result "*fp32"
 # error[F10]: the function must give 1 values, it gives 3
-#    --> constants.py:279:17
+#    --> constants.py:278:17
 #     |
-# 279 |     tl.store(x, tl.reduce(tl.zeros((4,), tl.float32), 0, three))
+# 278 |     tl.store(x, tl.reduce(tl.zeros((4,), tl.float32), 0, three))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error missing_argument "*fp32, 16"
 # error[F04]: `BLOCK` has no argument
-#    --> constants.py:283:42
+#    --> constants.py:282:42
 #     |
-# 283 | def missing_argument(x, N: tl.constexpr, BLOCK: tl.constexpr):
+# 282 | def missing_argument(x, N: tl.constexpr, BLOCK: tl.constexpr):
 #     |                                          ^^^^^^^^^^^^^^^^^^^
 #     |
 # help: the signature gives 2 of 3 arguments; -c BLOCK=VALUE gives a constant
 # == error too_many_arguments "*fp32, 16, 16, 16"
-# error[F04]: 4 arguments for the 2 parameters of `too_many_arguments`
-#    --> constants.py:288:5
+# error[F04]: 4 arguments for 2 parameters of `too_many_arguments`
+#    --> constants.py:287:5
 #     |
-# 288 | def too_many_arguments(x, N: tl.constexpr):
+# 287 | def too_many_arguments(x, N: tl.constexpr):
 #     |     ^^^^^^^^^^^^^^^^^^
 # == error given_twice "*fp32, 16, 4" N=8
 # error[F04]: `N` is given twice: by position and by name
-#    --> constants.py:293:20
+#    --> constants.py:292:20
 #     |
-# 293 | def given_twice(x, N: tl.constexpr, M: tl.constexpr):
+# 292 | def given_twice(x, N: tl.constexpr, M: tl.constexpr):
 #     |                    ^^^^^^^^^^^^^^^
 # == error constexpr_pointer "*fp32, *fp32, 4"
 # error[F04]: `Y` is a constexpr and cannot be *fp32
-#    --> constants.py:298:26
+#    --> constants.py:297:26
 #     |
-# 298 | def constexpr_pointer(x, Y: tl.constexpr, N: tl.constexpr):
+# 297 | def constexpr_pointer(x, Y: tl.constexpr, N: tl.constexpr):
 #     |                          ^^^^^^^^^^^^^^^
 #     |
 # help: give a number, True, False, None, a quoted string or a type
-# == error divisible_float "fp32, 4, 4"
-# error[F10]: `store` needs a pointer, found fp32
-#    --> constants.py:304:14
-#     |
-# 304 |     tl.store(x, N)
-#     |              ^ expected a pointer or a block of pointers
-#     |
-# help: add the offsets to a pointer argument: `tl.load(ptr + offsets)`
 # == error many_warps "*fp32" num_warps=64
 # error[F04]: a kernel has 1, 2, 4, 8, 16 or 32 warps, not 64
-#    --> constants.py:308:5
+#    --> constants.py:302:5
 #     |
-# 308 | def many_warps(x):
+# 302 | def many_warps(x):
 #     |     ^^^^^^^^^^
 # == error odd_warps "*fp32" num_warps=3
 # error[F04]: a kernel has 1, 2, 4, 8, 16 or 32 warps, not 3
-#    --> constants.py:313:5
+#    --> constants.py:307:5
 #     |
-# 313 | def odd_warps(x):
+# 307 | def odd_warps(x):
 #     |     ^^^^^^^^^

@@ -11,42 +11,10 @@ def f(lambda):
 #   |
 # help: the text must be what Python 3 accepts
 #
-# error[F02]: expected a parameter or the end of the parameter list
-#  --> keyword_as_name.py:3:13
-#   |
-# 3 | def f(lambda):
-#   |             ^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected an expression
-#  --> keyword_as_name.py:3:15
-#   |
-# 3 | def f(lambda):
-#   |               ^
-#   |
-# help: the text must be what Python 3 accepts
-#
 # error[F02]: unexpected indentation
 #  --> keyword_as_name.py:4:1
 #   |
 # 4 |     tl.store(lambda, 1.0)
 #   | ^^^^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected a parameter or the end of the parameter list
-#  --> keyword_as_name.py:4:20
-#   |
-# 4 |     tl.store(lambda, 1.0)
-#   |                    ^
-#   |
-# help: the text must be what Python 3 accepts
-#
-# error[F02]: expected `:`, found float
-#  --> keyword_as_name.py:4:22
-#   |
-# 4 |     tl.store(lambda, 1.0)
-#   |                      ^^^
 #   |
 # help: the text must be what Python 3 accepts

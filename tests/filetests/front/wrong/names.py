@@ -134,13 +134,15 @@ def not_yet(x):
 # 36 |     tl.store(x, tl.sigmiod(1.0))
 #    |                 ^^^^^^^^^^
 #    |
-# help: names of the library are those of Triton 3.6
+# help: there is `tl.sigmoid`
 # == error misspelt_method "*fp32"
 # error[F06]: a block fp32[4] has no attribute `summ`
 #   --> names.py:41:46
 #    |
 # 41 |     tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
 #    |                                              ^^^^
+#    |
+# help: there is `sum`
 # == error after_the_loop "*fp32, i32"
 # error[F05]: `last` has no value here
 #   --> names.py:48:17
@@ -188,7 +190,7 @@ def not_yet(x):
 # 79 |     y = y + 1
 #    |         ^
 #    |
-# help: there is `x`
+# help: define it, or give a constant with -c y=VALUE
 # == error of_torch "*fp32"
 # error[F05]: `torch.relu` is not in this file
 #   --> names.py:84:17
@@ -207,10 +209,10 @@ def not_yet(x):
 # help: give it with -c BLOCK=VALUE
 # == error module_as_value "*fp32"
 # error[F10]: expected a number or a block, found `triton.language`
-#   --> names.py:94:5
+#   --> names.py:94:17
 #    |
 # 94 |     tl.store(x, tl)
-#    |     ^^^^^^^^^^^^^^^
+#    |                 ^^
 # == error field "*fp32"
 # error[F06]: a tuple of 2 has no attribute `first`
 #    --> names.py:100:19
@@ -238,10 +240,10 @@ def not_yet(x):
 #     |
 # help: define it, or give a constant with -c later=VALUE
 # == error not_yet "*fp32"
-# error[F07]: kernels cannot use dictionaries
-#    --> names.py:121:68
+# error[F08]: `triton.language.extern_elementwise` is not supported yet
+#    --> names.py:121:17
 #     |
 # 121 |     tl.store(x, tl.extern_elementwise("lib", "path", [tl.load(x)], 0, is_pure=True))
-#     |                                                                    ^^
+#     |                 ^^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: use names, or a tuple
+# help: it is part of the language but not of this version

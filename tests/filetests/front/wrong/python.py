@@ -431,14 +431,6 @@ def two_generators(x):
 #     |     ^^^^^^^^^^^^^^
 #     |
 # help: define it at the top level, with @triton.jit
-#
-# error[F05]: `square` is not defined
-#    --> python.py:142:17
-#     |
-# 142 |     tl.store(x, square(tl.load(x)))
-#     |                 ^^^^^^
-#     |
-# help: define it, or give a constant with -c square=VALUE
 # == error nested_class "*fp32"
 # error[F07]: kernels cannot use a class within a kernel
 #    --> python.py:147:5
@@ -455,14 +447,6 @@ def two_generators(x):
 #     |     ^^^^^^^^^^^
 #     |
 # help: import at the top of the file
-#
-# error[F05]: `math` is not defined
-#    --> python.py:154:17
-#     |
-# 154 |     tl.store(x, math.pi)
-#     |                 ^^^^
-#     |
-# help: there is `match_`
 # == error global_ "*fp32"
 # error[F07]: kernels cannot use `global` and `nonlocal`
 #    --> python.py:159:5
@@ -566,11 +550,13 @@ def two_generators(x):
 #     |
 # help: objects do not change; make a new one, or use a local name
 # == error starred_assignment "*fp32"
-# error[F10]: 2 names for a tuple of 3
-#    --> python.py:233:5
+# error[F07]: `*name` cannot be assigned to
+#    --> python.py:233:8
 #     |
 # 233 |     a, *rest = (1, 2, 3)
-#     |     ^^^^^^^^
+#     |        ^^^^^
+#     |
+# help: name each element
 # == error wrong_unpacking "*fp32"
 # error[F10]: 2 names for a tuple of 3
 #    --> python.py:238:5
@@ -600,11 +586,13 @@ def two_generators(x):
 #     |
 # help: call the function without [...]
 # == error kernel_with_varargs "*fp32"
-# error[F04]: 1 arguments for the 0 parameters of `kernel_with_varargs`
-#    --> python.py:262:5
+# error[F07]: a kernel has no `*args`
+#    --> python.py:262:25
 #     |
 # 262 | def kernel_with_varargs(*pointers):
-#     |     ^^^^^^^^^^^^^^^^^^^
+#     |                         ^^^^^^^^^
+#     |
+# help: name each parameter
 # == error returns_in_loop "*fp32, i32"
 # error[F07]: a `return` inside of a run-time loop
 #    --> python.py:270:13

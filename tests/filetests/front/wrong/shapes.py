@@ -302,6 +302,8 @@ def split_odd(x):
 #     |
 # 137 |     tl.store(x + tl.arange(0, n), 1.0)
 #     |                               ^
+#     |
+# help: make the parameter it comes from a `tl.constexpr`
 # == error loop_grows "*fp32, i32"
 # error[F16]: `v` is fp32[2] before the loop and fp32[2, 2] after an iteration
 #    --> shapes.py:143:5

@@ -11,11 +11,3 @@ def f(x):
 #   | ^^^^
 #   |
 # help: the text must be what Python 3 accepts
-#
-# error[F02]: expected dedent, found end of file
-#  --> tabs.py:6:1
-#   |
-# 6 |
-#   | ^
-#   |
-# help: the text must be what Python 3 accepts

@@ -12,7 +12,7 @@
 # error: beyond_64_bits "*i64"
 # error: eight_bits "*fp8e5"
 # error: eight_bits_there "*fp32"
-# error: unknown_format "*fp8e4b15"
+# error: unknown_format "*fp8e4b8"
 # error: mixed_eight "*fp8e5, i32"
 # error: half_sigmoid "*fp16"
 # error: int_exp "*i32"
@@ -285,8 +285,16 @@ def reduced_pointer(x):
 #    |                 ^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: cast to float16 or float32 first
-# == error unknown_format "*fp8e4b15"
-# error[F08]: values of type *fp8e4b15 are not supported yet
+# == error eight_bits_there "*fp32"
+# error[F10]: float8e4nv needs sm_89 or later, the target is sm_80
+#    --> types.py:101:17
+#     |
+# 101 |     tl.store(x, tl.load(x).to(tl.float8e4nv))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: use float8e5 there
+# == error unknown_format "*fp8e4b8"
+# error[F08]: values of type *fp8e4b8 are not supported yet
 #    --> types.py:105:20
 #     |
 # 105 | def unknown_format(x):
@@ -319,16 +327,16 @@ def reduced_pointer(x):
 # help: cast first: `x.to(tl.float32)`
 # == error text_sum "*fp32"
 # error[F10]: expected a number or a block, found the string "one"
-#    --> types.py:126:17
+#    --> types.py:126:30
 #     |
 # 126 |     tl.store(x, tl.load(x) + "one")
-#     |                 ^^^^^^^^^^^^^^^^^^
+#     |                              ^^^^^
 # == error none_sum "*fp32"
 # error[F10]: expected a number or a block, found None
-#    --> types.py:131:17
+#    --> types.py:131:30
 #     |
 # 131 |     tl.store(x, tl.load(x) + None)
-#     |                 ^^^^^^^^^^^^^^^^^
+#     |                              ^^^^
 # == error called_tensor "*fp32"
 # error[F10]: a scalar fp32 cannot be called
 #    --> types.py:136:17
@@ -400,7 +408,7 @@ def reduced_pointer(x):
 #    --> types.py:184:17
 #     |
 # 184 |     tl.store(x, tl.load + 1)
-#     |                 ^^^^^^^^^^^
+#     |                 ^^^^^^^
 # == error min_of_pointers "*fp32, *fp32"
 # error[F10]: a pointer (*fp32) cannot stand here
 #    --> types.py:189:14
@@ -411,10 +419,10 @@ def reduced_pointer(x):
 # help: pointers can be moved by integers, compared and dereferenced
 # == error fma_of_integers "*i32"
 # error[F10]: expected a number or a block, found the string "3"
-#    --> types.py:194:17
+#    --> types.py:194:39
 #     |
 # 194 |     tl.store(x, tl.fma(tl.load(x), 2, "3"))
-#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |                                       ^^^
 # == error reduced_pointer "*fp32"
 # error[F10]: expected a block of numbers, found *fp32[4]
 #    --> types.py:199:17

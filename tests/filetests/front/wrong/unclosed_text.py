@@ -10,11 +10,3 @@ def f(x):
 #   |                     ^^^^^^^^
 #   |
 # help: the text must be what Python 3 accepts
-#
-# error[F02]: unexpected EOF while parsing
-#  --> unclosed_text.py:5:1
-#   |
-# 5 |
-#   | ^
-#   |
-# help: the text must be what Python 3 accepts
