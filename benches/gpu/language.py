@@ -299,7 +299,9 @@ def right(case, tensors, expected, bound):
             unit = {torch.float32: 2e-6, torch.float16: 6e-4, torch.bfloat16: 5e-3}[found.dtype]
             factor = {"rounded": 1, "one": 1, "f8": 1, "sums": 4, "twice rounded": 3, "long sums": 40}[bound]
             error = (found.double() - want).abs()
-            good = bool((error <= factor * unit * (want.abs() + (0 if bound == "rounded" else 1)) + 1e-9).all())
+            # The smallest halves are 2^-24 apart.
+            smallest = 2.0 ** -25 if found.dtype == torch.float16 else 1e-9
+            good = bool((error <= factor * unit * (want.abs() + (0 if bound == "rounded" else 1)) + smallest).all())
         if not good:
             return f"{name} is wrong"
     return ""
