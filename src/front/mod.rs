@@ -16,6 +16,8 @@
 //!   `while` become regions (`branch`, `loops`); a return moves what follows into the other branch.
 //! - **Calls** of functions of the text are inlined, each with its own arguments; calls of the library are looked up in its
 //!   tables (`library`).
+//! - **Objects** of the text's classes are tuples with names (`object`); functions that are no kernels' run at compile time
+//!   with Python's rules (`host`); what decorators say about launches is data (`tuning`).
 //! - **Names** of the module are evaluated when used: constants, expressions of them, aliases, re-exports of the library
 //!   under any module's name. Constants of the caller come first.
 //!

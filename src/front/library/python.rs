@@ -191,7 +191,7 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             Value::Builtin(b) => b.name.to_owned(),
             Value::Path(p) => p.0.rsplit('.').next().unwrap_or_default().to_owned(),
             Value::Class(c) => {
-                let same = matches!(&value, Value::Tuple(t) if t.class.is_some_and(|k| std::ptr::eq(k, *c)));
+                let same = matches!(&value, Value::Tuple(t) if t.class.is_some_and(|own| cx.inherits(own, c)));
                 if same {
                     return Ok(Value::bool(true));
                 }

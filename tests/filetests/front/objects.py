@@ -107,6 +107,7 @@ class Square(Shape):
 @triton.jit
 def inherited(out):
     s = Square(7)
+    tl.static_assert(isinstance(s, Square) and isinstance(s, Shape) and not isinstance(s, Counter))
     tl.store(out, s.side)
     tl.store(out + 1, s[4])
     tl.store(out + 2, s.area)
