@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tilelift::compile::{CompiledKernel, ParamKind, compile};
+use tilelift::compile::compile;
 
 #[path = "../tests/common/kernels/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the tests use the other kernels")]
@@ -19,36 +19,11 @@ mod kernels;
 #[path = "../benches/cases.rs"]
 mod cases;
 
-use cases::{Case, OPTIONS, cases};
+#[path = "common/meta.rs"]
+mod meta;
 
-fn meta_json(kernel: &CompiledKernel) -> String {
-    let meta = &kernel.meta;
-    let params: Vec<String> = meta
-        .params
-        .iter()
-        .map(|p| {
-            let kind = if p.kind == ParamKind::Pointer {
-                "pointer"
-            } else {
-                "scalar"
-            };
-            format!(
-                r#"{{"name": "{}", "kind": "{kind}", "type": "{}"}}"#,
-                p.name, p.ty
-            )
-        })
-        .collect();
-    format!(
-        r#"{{"name": "{}", "target": "{}", "ptx_version": "{}", "num_warps": {}, "block": [{}, 1, 1], "shared": {}, "params": [{}]}}"#,
-        meta.name,
-        meta.target,
-        meta.ptx_version,
-        meta.num_warps,
-        32 * meta.num_warps,
-        meta.shared,
-        params.join(", ")
-    )
-}
+use cases::{Case, OPTIONS, cases};
+use meta::meta_json;
 
 /// Configurations whose machine code is compared: about 8 to 16 elements per thread, as kernels are written by hand.
 fn is_usual(block: u64, warps: u32) -> bool {

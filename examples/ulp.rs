@@ -4,16 +4,20 @@
 //! cargo run --release --example ulp                  the table, by samples
 //! cargo run --release --example ulp -- sweep sin     all 2^32 arguments of a function of one f32
 //! cargo run --release --example ulp -- sweep sin 64  every 64th of them
+//! cargo run --example ulp -- kernels DIR             kernels for `tests/ulp_gpu/gpu.py`
 //! ```
 
 #[path = "../tests/common/ulp.rs"]
 mod ulp;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tilelift::compile::compile;
 use tilelift::ir::types::Scalar;
+use tilelift::settings::{Options, Target};
 use ulp::Function;
 
 /// Samples of each function for the table.
@@ -27,6 +31,7 @@ fn main() -> ExitCode {
             print!("{}", table(SAMPLES));
             ExitCode::SUCCESS
         }
+        ["kernels", folder] => kernels(Path::new(folder)),
         ["sweep", name] => sweep(name, 1),
         ["sweep", name, step] => match step.parse() {
             Ok(step) => sweep(name, step),
@@ -37,8 +42,66 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: ulp [sweep FUNCTION [STEP]]");
+    eprintln!("usage: ulp [sweep FUNCTION [STEP] | kernels DIR]");
     ExitCode::FAILURE
+}
+
+/// A name without what tells apart ranges of arguments.
+fn base_name(name: &str) -> &str {
+    name.split(" (").next().unwrap_or(name)
+}
+
+/// Writes the kernels that a GPU runs, and `functions.txt`: the edge cases of both types, then a line for each
+/// function with label, type, file, kernel, operands, arguments and threads of a program, bound, and range.
+fn kernels(folder: &Path) -> ExitCode {
+    const BLOCK: usize = 1024;
+    const WARPS: u32 = 8;
+    let mut lines = String::new();
+    for scalar in [Scalar::F32, Scalar::F64] {
+        let digits = 2 * scalar.bytes() as usize;
+        let edges = ulp::edges(scalar);
+        let edges: Vec<String> = edges.iter().map(|x| format!("{x:0digits$x}")).collect();
+        lines += &format!("{scalar} {}\n", edges.join(" "));
+    }
+    let functions = [ulp::functions(), ulp::machine_functions()].concat();
+    for function in &functions {
+        for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
+            let name = base_name(function.name);
+            // A function of one f32 is tried with all numbers at once.
+            let again = name != function.name && scalar == Scalar::F32;
+            let Some(bound) = function.bounds[place].filter(|_| !again) else {
+                continue;
+            };
+            let func = function.build(name, scalar, BLOCK, WARPS);
+            let kernel = match compile(&func, Target::SM_90, &Options::DEFAULT) {
+                Ok(kernel) => kernel,
+                Err(error) => {
+                    eprintln!("{name}: {error}");
+                    return ExitCode::FAILURE;
+                }
+            };
+            let file = format!("{name}_{scalar}.ptx");
+            if let Err(error) = std::fs::write(folder.join(&file), kernel.ptx) {
+                eprintln!("{file}: {error}");
+                return ExitCode::FAILURE;
+            }
+            let [low, high] = function.range;
+            lines += &format!(
+                "{};{scalar};{file};{};{};{BLOCK};{};{bound};{low};{high}\n",
+                function.name,
+                kernel.meta.name,
+                function.operands(),
+                32 * WARPS
+            );
+        }
+    }
+    match std::fs::write(folder.join("functions.txt"), lines) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("functions.txt: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Every `step`th f32 as the argument, on all cores.

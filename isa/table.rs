@@ -249,6 +249,30 @@ macro_rules! for_each_ptx {
             ShflDown "shfl.sync.down.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
             /// Combination over the lanes of the warp.
             Redux "redux.sync{m}.{t}" (def T, use T, imm W) sm 80 ptx 7 0, Sync;
+            /// 8x8 matrices of 16-bit elements from shared memory.
+            LdMatrix "ldmatrix.sync.aligned.m8n8{m}.shared.b16" (vdef W, addr D) sm 75 ptx 6 5, Matrix;
+            /// Product of matrices of f16 or bf16.
+            Mma16 "mma.sync.aligned.m16n8k16.row.col.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
+            /// Product of smaller matrices of f16.
+            Mma16K8 "mma.sync.aligned.m16n8k8.row.col.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
+            /// Product of matrices of f32 cut to 11 bits.
+            MmaTf32 "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
+            /// Product of matrices of f64.
+            MmaF64 "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64" (vdef D, vuse D, vuse D, vuse D) sm 80 ptx 7 0, Matrix;
+            /// Product of matrices of signed bytes.
+            MmaS8 "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
+            /// Product of smaller matrices of signed bytes.
+            MmaS8K16 "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
+            /// Product of matrices of 8-bit floats.
+            MmaF8 "mma.sync.aligned.m16n8k32.row.col.f32.{t}.{u}.f32" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 4, Matrix;
+            /// Starts a copy to shared memory.
+            CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Memory;
+            /// Starts a copy of so many bytes to shared memory, the rest filled with zeros.
+            CpAsyncFill "cp.async{m}.shared.global" (addr D, addr D, imm W, imm W) sm 80 ptx 7 0, Memory;
+            /// Makes copies a group.
+            CpAsyncCommit "cp.async.commit_group" () sm 80 ptx 7 0, Sync;
+            /// Waits until at most so many groups are under way.
+            CpAsyncWait "cp.async.wait_group" (imm W) sm 80 ptx 7 0, Sync;
             /// Barrier of all threads of the CTA.
             Bar "bar.sync" (imm W) sm 0 ptx 6 0, Sync;
             /// Barrier of a number of threads.
@@ -267,7 +291,7 @@ macro_rules! for_each_ptx_type {
             B64 "b64" D 64; U64 "u64" D 64; S64 "s64" D 64;
             U16x2 "u16x2" W 32; S16x2 "s16x2" W 32;
             F16 "f16" H 16; F16x2 "f16x2" W 32; Bf16 "bf16" H 16; Bf16x2 "bf16x2" W 32;
-            E4m3x2 "e4m3x2" H 16; E5m2x2 "e5m2x2" H 16;
+            E4m3 "e4m3" H 8; E5m2 "e5m2" H 8; E4m3x2 "e4m3x2" H 16; E5m2x2 "e5m2x2" H 16;
             F32 "f32" W 32; F64 "f64" D 64;
         }
     };

@@ -158,8 +158,8 @@ fn mistakes_are_shown_with_their_place() {
     check(
         &with(&["-n", "fill", "--num-ctas", "2"]),
         PROGRAM,
-        2,
-        &["clusters"],
+        1,
+        &["error[F08]", "--> <stdin>:15:5", "clusters of 2"],
     );
     check(
         &with(&[]),

@@ -96,8 +96,12 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 7] = [
+const WITHOUT_TYPES: [TileOp; 11] = [
     TileOp::ConvertLayout,
+    TileOp::AsyncCopy,
+    TileOp::AsyncCommit,
+    TileOp::AsyncWait,
+    TileOp::SharedLoad,
     TileOp::Barrier,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,

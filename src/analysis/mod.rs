@@ -1,5 +1,6 @@
 //! Facts about functions, computed without changing them.
 
+pub mod async_groups;
 pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;

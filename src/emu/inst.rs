@@ -175,6 +175,17 @@ pub(super) type Sources = SmallVec<[Src; 4]>;
 /// Destinations of a vector load.
 pub(super) type Dests = SmallVec<[Dst; 4]>;
 
+/// A product of matrices: extents and types.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Product {
+    /// Rows, columns, and the summed dimension.
+    pub(super) shape: [u32; 3],
+    pub(super) a: Type,
+    pub(super) b: Type,
+    /// Of accumulator and result.
+    pub(super) sum: Type,
+}
+
 #[derive(Debug)]
 pub(super) enum Op {
     /// A pure function of up to four operands; `packed` applies it to both halves.
@@ -309,6 +320,40 @@ pub(super) enum Op {
         aligned: bool,
         id: Src,
         count: Option<Src>,
+    },
+    LoadMatrices {
+        address: Address,
+        dsts: Dests,
+        trans: bool,
+    },
+    StoreMatrices {
+        address: Address,
+        src: Sources,
+        trans: bool,
+    },
+    /// `movmatrix`.
+    TurnMatrix {
+        dst: Dst,
+        src: Src,
+    },
+    Multiply {
+        product: Product,
+        dsts: Dests,
+        a: Sources,
+        b: Sources,
+        c: Sources,
+    },
+    /// `cp.async` of `bytes` bytes, of which `size` are read and the others zero.
+    Copy {
+        to: Address,
+        from: Address,
+        bytes: u32,
+        size: Option<Src>,
+    },
+    CopyCommit,
+    /// Waits for all but so many groups; none: for all copies.
+    CopyWait {
+        pending: Option<u32>,
     },
     Fence,
     Branch {

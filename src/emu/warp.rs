@@ -32,6 +32,20 @@ pub(super) struct Group {
     pub(super) state: State,
 }
 
+/// A copy to shared memory that is under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Copy {
+    pub(super) lane: u32,
+    /// Groups that its lane had committed before.
+    pub(super) group: u32,
+    pub(super) line: u32,
+    pub(super) from: u64,
+    /// Bytes read; the others become zero.
+    pub(super) read: u32,
+    pub(super) to: u64,
+    pub(super) bytes: u32,
+}
+
 #[derive(Debug)]
 pub(super) struct Warp {
     /// Number in the CTA.
@@ -48,6 +62,10 @@ pub(super) struct Warp {
     /// The carry flag of the lanes.
     pub(super) carry: u32,
     pub(super) clock: WarpClock,
+    /// Copies under way, in the order in which they started.
+    pub(super) copies: Vec<Copy>,
+    /// Groups of copies that each lane has committed.
+    pub(super) commits: [u32; 32],
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
 }
@@ -76,6 +94,8 @@ impl Warp {
             predicates_defined: vec![0; predicates],
             carry: 0,
             clock,
+            copies: Vec::new(),
+            commits: [0; 32],
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),

@@ -230,6 +230,9 @@ impl<'m> Lower<'m> {
             return Err(d.help("cast to float16 or float32 first").into());
         }
         let p = self.pair(a, b, rules)?;
+        if self.sanitize_overflow && dtype.is_int() && (8..64).contains(&dtype.bits()) {
+            self.assert_no_overflow(op, p, dtype)?;
+        }
         let (x, y, b) = (p.a, p.b, &mut self.b);
         let value = match (op, dtype) {
             // A truth value is an integer of one bit.
@@ -243,6 +246,36 @@ impl<'m> Lower<'m> {
             _ => b.imul(x, y),
         };
         Ok(self.block(value, p.ty))
+    }
+
+    /// Asserts that the exact result, computed in 64 bits, is one of the type.
+    fn assert_no_overflow(&mut self, op: Operator, p: Pair, dtype: DType) -> Res<()> {
+        let wide = Ty::Num(DType::Int64);
+        let mut widen = |value| {
+            let t = Tensor {
+                value,
+                ty: p.ty,
+                shape: p.shape,
+            };
+            self.cast(t, wide, Rounding::Nearest).map(|t| t.value)
+        };
+        let (x, y) = (widen(p.a)?, widen(p.b)?);
+        let (name, exact) = match op {
+            Operator::Add => ("addition", self.b.iadd(x, y)),
+            Operator::Sub => ("subtraction", self.b.isub(x, y)),
+            _ => ("multiplication", self.b.imul(x, y)),
+        };
+        let exact = Value::Tensor(Tensor {
+            value: exact,
+            ty: wide,
+            shape: p.shape,
+        });
+        let (low, high) = dtype.int_range();
+        let above = self.compare(CmpOp::GtE, &exact, &Value::int(low))?;
+        let below = self.compare(CmpOp::LtE, &exact, &Value::int(high))?;
+        let fits = self.binary(Operator::BitAnd, &above, &below)?;
+        let fits = self.tensor(&fits)?;
+        self.device_assertion(fits, &format!("{} overflow in {name}", dtype.name()))
     }
 
     fn true_division(&mut self, a: &Value<'m>, b: &Value<'m>) -> Res<Value<'m>> {
@@ -283,18 +316,16 @@ impl<'m> Lower<'m> {
             ..Rules::default()
         };
         let dtype = self.common_dtype(a, b, rules)?;
-        if dtype.is_float() {
+        if dtype.is_float() && op != Operator::Mod {
             let symbol = constant::symbol(op);
-            return Err(if op == Operator::Mod {
-                let message = format!("`%` of {dtype} is not supported yet");
-                let d = self.error(Code::NotYet, message);
-                d.help("write `x - y * tl.floor(x / y)` where that is exact enough")
-                    .into()
-            } else {
-                let message = format!("`{symbol}` is for integers, found {dtype}");
-                let d = self.error(Code::Type, message);
-                d.help("use tl.floor(x / y)").into()
-            });
+            let message = format!("`{symbol}` is for integers, found {dtype}");
+            let d = self.error(Code::Type, message);
+            return Err(d.help("use tl.floor(x / y)").into());
+        }
+        if dtype.is_fp8() {
+            let message = format!("there is no arithmetic on {dtype}");
+            let d = self.error(Code::Type, message);
+            return Err(d.help("cast to float16 or float32 first").into());
         }
         if let Some(folded) = self.fold(op, a, b, dtype) {
             return Ok(folded);
@@ -310,6 +341,8 @@ impl<'m> Lower<'m> {
         let p = self.pair(a, b, rules)?;
         let (x, y, b) = (p.a, p.b, &mut self.b);
         let value = match (op, dtype.is_signed()) {
+            // With the sign of the dividend, as C has it.
+            _ if dtype.is_float() => b.frem(x, y),
             (Operator::FloorDiv, true) => b.sdiv(x, y),
             (Operator::FloorDiv, false) => b.udiv(x, y),
             (_, true) => b.srem(x, y),

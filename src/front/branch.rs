@@ -176,8 +176,7 @@ impl<'m> Lower<'m> {
         &mut self,
         flag: entities::Value,
         value: Value<'m>,
-        rest: &'m [Stmt],
-        tail: bool,
+        rest: impl FnOnce(&mut Self) -> Res<Flow<'m>>,
     ) -> Res<Flow<'m>> {
         self.open_region()?;
         let at = self.b.block();
@@ -185,7 +184,7 @@ impl<'m> Lower<'m> {
         let then = self.new_region();
         let then = self.close(then, Flow::Returned(value), before.clone());
         let other = self.new_region();
-        let flow = with_stack(|| self.body(rest, tail))?;
+        let flow = with_stack(|| rest(self))?;
         let other = self.close(other, flow, before.clone());
         self.regions -= 1;
         self.b.switch_to(at);
@@ -318,7 +317,7 @@ impl<'m> Lower<'m> {
 
     fn merge_flows(&mut self, merge: &mut Merge, a: &Flow<'m>, b: &Flow<'m>) -> Res<Ended<'m>> {
         let side = |flow: &Flow<'m>| match flow {
-            Flow::Next => Side::Any,
+            Flow::Next | Flow::Break | Flow::Continue => Side::Any,
             Flow::Returned(value) | Flow::Maybe(_, value) => Side::Has(value.clone()),
         };
         if matches!((a, b), (Flow::Next, Flow::Next)) {
@@ -339,7 +338,7 @@ impl<'m> Lower<'m> {
             return Ok(Ended::Yes(value));
         }
         let flag = |flow: &Flow<'m>| match flow {
-            Flow::Next => Value::Known(Known::boolean(false)),
+            Flow::Next | Flow::Break | Flow::Continue => Value::Known(Known::boolean(false)),
             Flow::Returned(_) => Value::Known(Known::boolean(true)),
             Flow::Maybe(flag, _) => Value::Tensor(Tensor {
                 value: *flag,
@@ -499,7 +498,7 @@ impl<'m> Lower<'m> {
             Flow::Returned(Value::Poison) => Err(Stop::Reported),
             Flow::Returned(value) => Ok(value),
             // Both sides have a value.
-            Flow::Next | Flow::Maybe(..) => Err(Stop::Reported),
+            _ => Err(Stop::Reported),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls: functions of the text are walked with their arguments, those of the library do what their row says.
 
 use indexmap::IndexMap;
-use ruff_python_ast::{Expr, ExprCall, Stmt, StmtClassDef, StmtFunctionDef};
+use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
@@ -9,7 +9,7 @@ use super::library::{Args, Builtin, prelude};
 use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
 use super::module::{Index, decoration, params};
 use super::stmt::Flow;
-use super::value::{Tuple, Value};
+use super::value::Value;
 use crate::ir::attrs::Rounding;
 
 /// An argument of a call.
@@ -86,6 +86,7 @@ impl<'m> Lower<'m> {
                     .into()),
             },
             Value::Poison => Err(Stop::Reported),
+            Value::Path(path) if &*path.0 == "triton.Config" => self.make_config(given),
             Value::Path(path) => {
                 let outer = self.enter(at);
                 if let Some(found) = self.borrowed(&path.0) {
@@ -128,12 +129,21 @@ impl<'m> Lower<'m> {
         }
     }
 
-    /// Walks a function of the text with arguments.
+    /// Calls a function of the text.
     pub(crate) fn call_function(
         &mut self,
         f: &'m StmtFunctionDef,
         given: Given<'m>,
     ) -> Res<Value<'m>> {
+        self.walk(f, given).map(|(value, _)| value)
+    }
+
+    /// Walks a function of the text with arguments; gives its result and what its names are at the end.
+    pub(crate) fn walk(
+        &mut self,
+        f: &'m StmtFunctionDef,
+        given: Given<'m>,
+    ) -> Res<(Value<'m>, Locals<'m>)> {
         let decorated = decoration(f);
         if self.frames.len() > MAX_CALLS {
             let message = format!("calls are nested more than {MAX_CALLS} deep");
@@ -156,19 +166,19 @@ impl<'m> Lower<'m> {
             locals,
             host,
             loops: 0,
+            host_loop: None,
             broken: false,
         };
         self.frames.push(frame);
         let flow = with_stack(|| self.body(&f.body, true));
-        let broken = self.frames.pop().is_some_and(|frame| frame.broken);
+        let frame = self.frames.pop();
         self.enter(call);
-        match flow? {
+        match (flow?, frame) {
             // What is wrong in it has been reported; its result means nothing.
-            _ if broken => Err(Stop::Reported),
-            Flow::Returned(Value::Poison) => Err(Stop::Reported),
-            Flow::Returned(value) => Ok(value),
+            (Flow::Returned(Value::Poison), _) => Err(Stop::Reported),
+            (Flow::Returned(value), Some(frame)) if !frame.broken => Ok((value, frame.locals)),
             // The end of a function's body is a return.
-            Flow::Next | Flow::Maybe(..) => Err(Stop::Reported),
+            _ => Err(Stop::Reported),
         }
     }
 
@@ -273,6 +283,7 @@ impl<'m> Lower<'m> {
             locals,
             host: true,
             loops: 0,
+            host_loop: None,
             broken: false,
         });
         let value = self.eval(expr);
@@ -288,63 +299,5 @@ impl<'m> Lower<'m> {
     ) -> Res<Value<'m>> {
         let args = Args::bind(self, builtin, given)?;
         (builtin.run)(self, &args)
-    }
-
-    /// A named tuple of the text.
-    fn construct(&mut self, class: &'m StmtClassDef, given: Given<'m>) -> Res<Value<'m>> {
-        let is_tuple = class.arguments.as_ref().is_some_and(|arguments| {
-            arguments.args.iter().any(|base| match base {
-                Expr::Name(name) => name.id.as_str() == "NamedTuple",
-                Expr::Attribute(a) => a.attr.as_str() == "NamedTuple",
-                _ => false,
-            })
-        });
-        if !is_tuple {
-            let message = format!(
-                "objects of the class `{}` are not supported yet",
-                class.name
-            );
-            let d = self.error(Code::NotYet, message);
-            return Err(d.help("a class of kernels is a NamedTuple").into());
-        }
-        let fields: Vec<(&'m str, Option<&'m Expr>)> = class
-            .body
-            .iter()
-            .filter_map(|stmt| match stmt {
-                Stmt::AnnAssign(field) => {
-                    let name = field.target.as_name_expr()?;
-                    Some((name.id.as_str(), field.value.as_deref()))
-                }
-                _ => None,
-            })
-            .collect();
-        let mut items: Vec<Option<Value<'m>>> = vec![None; fields.len()];
-        for (i, Argument { name, value, .. }) in given.into_iter().enumerate() {
-            let at = match name {
-                None => (i < fields.len()).then_some(i),
-                Some(name) => fields.iter().position(|(field, _)| *field == name),
-            };
-            match at {
-                Some(at) => items[at] = Some(value),
-                None => {
-                    let message = format!("`{}` has {} fields", class.name, fields.len());
-                    return Err(self.error(Code::Call, message).into());
-                }
-            }
-        }
-        let mut values = Vec::with_capacity(items.len());
-        for (item, (name, default)) in items.into_iter().zip(&fields) {
-            values.push(match (item, default) {
-                (Some(value), _) => value,
-                (None, Some(default)) => self.default_value(default, self.index)?,
-                (None, None) => {
-                    let message = format!("`{}` lacks its field `{name}`", class.name);
-                    return Err(self.error(Code::Call, message).into());
-                }
-            });
-        }
-        let names = fields.iter().map(|(name, _)| *name).collect();
-        let tuple = Tuple::new(values, Some(class), names);
-        self.settle(Value::Tuple(tuple.into()))
     }
 }

@@ -219,7 +219,9 @@ impl<'m> Lower<'m> {
                 let guess = guess && !learned.free.contains(&name);
                 let mut items = Vec::new();
                 for (i, item) in tuple.items.iter().enumerate() {
-                    items.push(if guess && i != OFFSETS {
+                    let declared = self.is_constant_field(tuple, i);
+                    let fixed = declared && !learned.free.contains(&name);
+                    items.push(if fixed || guess && i != OFFSETS {
                         *part += usize::from(is_number(item));
                         Carried::Fixed(item.clone())
                     } else {

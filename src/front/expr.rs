@@ -82,6 +82,7 @@ impl<'m> Lower<'m> {
             Expr::List(e) => self.items(&e.elts).map(Value::tuple),
             Expr::ListComp(e) => self.comprehension(e),
             Expr::FString(e) => self.f_string(e),
+            Expr::Dict(e) if self.frame().host => self.dictionary(e),
             Expr::Named(e) => {
                 let value = self.eval(&e.value)?;
                 let value = self.settle(value)?;
@@ -226,36 +227,24 @@ impl<'m> Lower<'m> {
     fn comparison(&mut self, e: &'m ExprCompare) -> Res<Value<'m>> {
         let (op, right) = match (&*e.ops, &*e.comparators) {
             ([op], [right]) => (*op, right),
-            _ => {
-                let d = self.error(Code::Unsupported, "comparisons cannot be chained");
-                return Err(d.help("write `(a < b) & (b < c)`").into());
-            }
+            _ if self.frame().host => return self.chained(e),
+            _ => return Err(self.no_chain()),
         };
         let a = self.eval(&e.left)?;
         let b = self.eval(right)?;
-        match op {
-            CmpOp::Is => Ok(Value::bool(identical(&a, &b))),
-            CmpOp::IsNot => Ok(Value::bool(!identical(&a, &b))),
-            CmpOp::In | CmpOp::NotIn => {
-                let Value::Tuple(tuple) = &b else {
-                    if let (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) = (&a, &b) {
-                        return Ok(Value::bool(b.contains(&**a) == (op == CmpOp::In)));
-                    }
-                    let message = format!("`in` looks into a tuple, found {}", b.describe());
-                    return Err(self.error(Code::Type, message).into());
-                };
-                let found = tuple.items.iter().any(|item| constant_equal(&a, item));
-                Ok(Value::bool(found == (op == CmpOp::In)))
-            }
-            CmpOp::Eq | CmpOp::NotEq if !is_number(&a) || !is_number(&b) => {
-                Ok(Value::bool(constant_equal(&a, &b) == (op == CmpOp::Eq)))
-            }
-            op => self.compare(op, &a, &b),
-        }
+        self.compare_values(op, &a, &b)
     }
 
     fn subscript(&mut self, e: &'m ExprSubscript) -> Res<Value<'m>> {
         let value = self.eval(&e.value)?;
+        if let Value::Tuple(tuple) = &value
+            && let Some(class) = tuple.class
+            && let Some(get) = self.object_method(&value, class, "__getitem__")?
+        {
+            let index = self.eval(&e.slice)?;
+            let given = vec![self.argument(index)];
+            return self.call_value(&get, given, e.range);
+        }
         match &value {
             Value::Tuple(tuple) => {
                 if let Expr::Slice(slice) = &*e.slice {
@@ -400,40 +389,15 @@ impl<'m> Lower<'m> {
         Ok(self.block(value, t.ty))
     }
 
-    /// `[f(x) for x in tuple]`; the filter of `if` must be a constant.
+    /// `[f(x) for x in tuple]`.
     fn comprehension(&mut self, e: &'m ExprListComp) -> Res<Value<'m>> {
-        let [generator] = &e.generators[..] else {
+        if e.generators.len() != 1 && !self.frame().host {
             let d = self.error(Code::Unsupported, "a list has one `for`");
             return Err(d.help("write a loop over tl.static_range").into());
-        };
-        let items = match self.eval(&generator.iter)? {
-            Value::Tuple(tuple) => tuple.items.clone(),
-            Value::Range(range) => self.constant_range(&range)?,
-            other => {
-                let message = format!("a list is made from a tuple, found {}", other.describe());
-                return Err(self.error(Code::Type, message).into());
-            }
-        };
-        let before = self.frame().locals.clone();
-        let mut results = Vec::with_capacity(items.len());
-        for item in items {
-            self.step()?;
-            self.assign(&generator.target, item, false)?;
-            let mut kept = true;
-            for test in &generator.ifs {
-                let test = self.eval(test)?;
-                match self.condition(&test)? {
-                    Ok(truth) => kept &= truth,
-                    Err(_) => {
-                        let message = "what filters a list must be known at compile time";
-                        return Err(self.error(Code::Constant, message).into());
-                    }
-                }
-            }
-            if kept {
-                results.push(self.eval(&e.elt)?);
-            }
         }
+        let before = self.frame().locals.clone();
+        let mut results = Vec::new();
+        self.generate(&e.generators, &e.elt, &mut results)?;
         self.frame().locals = before;
         Ok(Value::tuple(results))
     }
@@ -524,7 +488,7 @@ fn big_int(text: &str) -> Option<i128> {
 }
 
 /// Whether it can be compared as a number.
-fn is_number(value: &Value<'_>) -> bool {
+pub(crate) fn is_number(value: &Value<'_>) -> bool {
     match value {
         Value::Const(c) => !matches!(c, Const::None | Const::Str(_)),
         Value::Known(_) | Value::Tensor(_) => true,
@@ -533,7 +497,7 @@ fn is_number(value: &Value<'_>) -> bool {
 }
 
 /// `is`: `None` and types by identity, constants by value.
-fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
+pub(crate) fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
         (Value::Known(known), Value::Const(c)) | (Value::Const(c), Value::Known(known)) => {
             known.to_const() == *c
@@ -543,7 +507,7 @@ fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
 }
 
 /// `==` of what is no number.
-fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+pub(crate) fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a.as_const(), b.as_const()) {
         (Some(x), Some(y)) => constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false),
         _ => match (a, b) {

@@ -8,7 +8,7 @@ use ruff_python_ast::{ModModule, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
-use super::lower::{Frame, Local, Locals, Lower, Res};
+use super::lower::{Frame, Local, Locals, Lower, Res, Stop};
 use super::module::{Index, Param, decoration, params};
 use super::names::closest;
 use super::signature::{Arg, Constant};
@@ -44,6 +44,8 @@ pub struct ParamInfo {
     pub annotation: Option<String>,
     /// Whether a caller should specialise the kernel for its value (divisible by 16, equal to 1).
     pub specialize: bool,
+    /// Whether a caller should specialise the kernel for its divisibility by 16.
+    pub specialize_alignment: bool,
 }
 
 /// A function with `@jit`.
@@ -70,8 +72,14 @@ pub struct Specialization {
     pub constants: Vec<(String, Constant)>,
     /// Warps of a CTA, a power of two up to 32.
     pub num_warps: u32,
+    /// Stages of loops that do not state their own, if any.
+    pub num_stages: Option<u8>,
+    /// CTAs of a cluster; more than one is refused for now.
+    pub num_ctas: u32,
     /// Device assertions are kept.
     pub debug: bool,
+    /// With `debug`: sums, differences and products of integers below 64 bits assert that they do not overflow.
+    pub sanitize_overflow: bool,
     /// The target, for what kernels ask of it.
     pub target: Target,
 }
@@ -83,7 +91,10 @@ impl Specialization {
             args,
             constants: Vec::new(),
             num_warps: 4,
+            num_stages: None,
+            num_ctas: 1,
             debug: false,
+            sanitize_overflow: true,
             target,
         }
     }
@@ -162,9 +173,9 @@ impl Module {
     fn info(&self, f: &StmtFunctionDef) -> KernelInfo {
         let slice = |range: TextRange| self.text[super::diagnostic::bytes(range)].to_owned();
         let decorated = decoration(f);
-        let skipped = |name: &str, i: usize| {
-            decorated.options.iter().any(|(option, value)| {
-                *option == "do_not_specialize"
+        let skipped = |option: &str, name: &str, i: usize| {
+            decorated.options.iter().any(|(given, value)| {
+                *given == option
                     && match value {
                         ruff_python_ast::Expr::List(list) => {
                             list.elts.iter().any(|e| named(e, name, i))
@@ -179,7 +190,10 @@ impl Module {
             constexpr: p.is_constexpr(),
             default: p.default.is_some(),
             annotation: p.annotation.map(|a| slice(a.range())),
-            specialize: !p.is_constexpr() && !skipped(p.name, i),
+            specialize: !p.is_constexpr() && !skipped("do_not_specialize", p.name, i),
+            specialize_alignment: !p.is_constexpr()
+                && !skipped("do_not_specialize", p.name, i)
+                && !skipped("do_not_specialize_on_alignment", p.name, i),
         });
         let before = &self.text[..usize::from(f.name.range().start())];
         KernelInfo {
@@ -195,12 +209,43 @@ impl Module {
         }
     }
 
+    /// The text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Lowers the kernel of this name, or the only one.
     pub fn lower(
         &self,
         kernel: Option<&str>,
         spec: &Specialization,
     ) -> Result<Lowered, Diagnostics> {
+        self.with_lower(kernel, spec, |lower, f| {
+            let mut folded = Vec::new();
+            lower_kernel(lower, f, spec, &mut folded)?;
+            if lower.has_errors() {
+                return Err(Stop::Reported);
+            }
+            let func = finish(lower, f)?;
+            let name_at = usize::from(f.name.range().start());
+            let (line, column) = super::diagnostic::position(&self.text, name_at);
+            Ok(Lowered {
+                func,
+                line: line as u32,
+                column: column as u32,
+                constants: folded,
+                notes: self.diagnostics(std::mem::take(&mut lower.messages)),
+            })
+        })
+    }
+
+    /// Runs something on a kernel with the state that lowering has.
+    pub(crate) fn with_lower<T>(
+        &self,
+        kernel: Option<&str>,
+        spec: &Specialization,
+        run: impl for<'m> FnOnce(&mut Lower<'m>, &'m StmtFunctionDef) -> Res<T>,
+    ) -> Result<T, Diagnostics> {
         let index = Index::new(&self.tree);
         let f = self
             .pick(&index, kernel)
@@ -213,35 +258,19 @@ impl Module {
         let starts =
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
-        let line = lines.partition_point(|&s| s <= u32::from(f.name.range().start())) as u32;
-        let name_at = usize::from(f.name.range().start());
-        let column = super::diagnostic::position(&self.text, name_at).1 as u32;
         let builder = TileBuilder::new(f.name.as_str(), spec.num_warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
+        lower.num_stages = spec.num_stages;
+        lower.sanitize_overflow = spec.debug && spec.sanitize_overflow;
         lower
             .messages
             .extend(index.twice.get(f.name.as_str()).cloned());
-        let mut folded = Vec::new();
-        let result = lower_kernel(&mut lower, f, spec, &mut folded);
-        // What went wrong last is not reported yet.
-        if let Err(stop) = result {
-            let _ = lower.report(stop);
-        }
-        if !lower.has_errors() {
-            match finish(&mut lower, f) {
-                Ok(func) => {
-                    let notes = self.diagnostics(lower.messages);
-                    return Ok(Lowered {
-                        func,
-                        line,
-                        column,
-                        constants: folded,
-                        notes,
-                    });
-                }
-                Err(d) => lower.add(*d),
-            }
+        match run(&mut lower, f) {
+            Ok(result) if !lower.has_errors() => return Ok(result),
+            Ok(_) => {}
+            // What went wrong last is not reported yet.
+            Err(stop) => drop(lower.report(stop)),
         }
         Err(self.diagnostics(lower.messages))
     }
@@ -317,6 +346,11 @@ fn lower_kernel<'m>(
         );
         return Err(lower.error(Code::Argument, message).into());
     }
+    if spec.num_ctas != 1 {
+        let message = format!("clusters of {} CTAs are not supported yet", spec.num_ctas);
+        let d = lower.error(Code::NotYet, message);
+        return Err(d.help("compile with --num-ctas 1").into());
+    }
     let call = f.name.range();
     let frame = Frame {
         index: lower.index,
@@ -325,6 +359,7 @@ fn lower_kernel<'m>(
         locals: Locals::default(),
         host: false,
         loops: 0,
+        host_loop: None,
         broken: false,
     };
     lower.frames.push(frame);
@@ -492,14 +527,11 @@ fn annotated(param: &Param<'_>, ty: Ty) -> Ty {
 }
 
 /// The function, verified. That it does not verify is a mistake of ours, told as such.
-fn finish<'m>(
-    lower: &mut Lower<'m>,
-    f: &'m StmtFunctionDef,
-) -> Result<TileFunction, Box<Diagnostic>> {
+fn finish<'m>(lower: &mut Lower<'m>, f: &'m StmtFunctionDef) -> Res<TileFunction> {
     let builder = std::mem::replace(&mut lower.b, TileBuilder::new("", 1));
     let internal = |message: String| {
         let d = Diagnostic::error(Code::Internal, f.name.range(), message);
-        Box::new(d.help("this is a mistake of the compiler; please report it with the file"))
+        Stop::from(d.help("this is a mistake of the compiler; please report it with the file"))
     };
     let func = builder
         .finish()

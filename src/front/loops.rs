@@ -38,7 +38,14 @@ pub(crate) fn assigned_names<'m>(stmts: &'m [Stmt], names: &mut Vec<&'m str>) {
                 assigned_names(&s.body, names);
             }
             Stmt::While(s) => assigned_names(&s.body, names),
-            Stmt::With(s) => assigned_names(&s.body, names),
+            Stmt::With(s) => {
+                for item in &s.items {
+                    if let Some(target) = &item.optional_vars {
+                        target_names(target, names);
+                    }
+                }
+                assigned_names(&s.body, names);
+            }
             Stmt::If(s) => {
                 assigned_names(&s.body, names);
                 for clause in &s.elif_else_clauses {
@@ -77,7 +84,7 @@ impl<'m> Lower<'m> {
         }
         let range = match self.eval(&s.iter)? {
             Value::Range(range) => range,
-            Value::Tuple(tuple) => return self.unrolled(s, tuple.items.clone()),
+            Value::Tuple(tuple) => return self.unrolled(s, tuple.items.clone().into_iter()),
             Value::Poison => return Err(Stop::Reported),
             other => {
                 let outer = self.enter(s.iter.range());
@@ -95,7 +102,7 @@ impl<'m> Lower<'m> {
         };
         self.enter(outer);
         match bounds? {
-            Err(items) => self.unrolled(s, items),
+            Err(items) => self.unrolled(s, items.into_iter()),
             Ok(counted) => self.run_time_for(s, &counted),
         }
     }
@@ -139,19 +146,21 @@ impl<'m> Lower<'m> {
     }
 
     /// A loop that is walked once for each item.
-    fn unrolled(&mut self, s: &'m StmtFor, items: Vec<Value<'m>>) -> Res<Flow<'m>> {
-        for item in items {
+    fn unrolled(
+        &mut self,
+        s: &'m StmtFor,
+        mut items: std::vec::IntoIter<Value<'m>>,
+    ) -> Res<Flow<'m>> {
+        while let Some(item) = items.next() {
             self.step()?;
             self.assign(&s.target, item, false)?;
-            match with_stack(|| self.body(&s.body, false))? {
-                Flow::Next => {}
+            match self.in_host_loop(|lower| with_stack(|| lower.body(&s.body, false)))? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => break,
                 Flow::Returned(value) => return Ok(Flow::Returned(value)),
-                Flow::Maybe(..) => {
-                    let message = "a `return` that depends on data, inside of a loop";
-                    let d = self.error(Code::Unsupported, message);
-                    return Err(d
-                        .help("keep the result in a variable and return after it")
-                        .into());
+                // What is left of the loop is done on the way that has not returned.
+                Flow::Maybe(flag, value) => {
+                    return self.unless_returned(flag, value, |lower| lower.unrolled(s, items));
                 }
             }
         }
@@ -190,7 +199,7 @@ impl<'m> Lower<'m> {
             hi,
             step,
             down,
-            stages: range.stages,
+            stages: range.stages.or(self.num_stages),
         })
     }
 
@@ -333,8 +342,9 @@ impl<'m> Lower<'m> {
                     return Err(self.error(Code::Constant, message).into());
                 }
             }
-            match with_stack(|| self.body(&s.body, false))? {
-                Flow::Next => {}
+            match self.in_host_loop(|lower| with_stack(|| lower.body(&s.body, false)))? {
+                Flow::Next | Flow::Continue => {}
+                Flow::Break => return Ok(Flow::Next),
                 flow => return Ok(flow),
             }
         }

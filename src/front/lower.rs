@@ -82,6 +82,8 @@ pub(crate) struct Frame<'m> {
     pub(crate) host: bool,
     /// How many run-time loops of this function are open.
     pub(crate) loops: usize,
+    /// In a loop at compile time: how many run-time regions were open at its start.
+    pub(crate) host_loop: Option<usize>,
     /// A statement of it was given up.
     pub(crate) broken: bool,
 }
@@ -95,6 +97,10 @@ pub(crate) struct Lower<'m> {
     pub(crate) target: Target,
     /// Device assertions are kept.
     pub(crate) debug: bool,
+    /// Stages of loops that do not state their own.
+    pub(crate) num_stages: Option<u8>,
+    /// Integer arithmetic asserts that it does not overflow.
+    pub(crate) sanitize_overflow: bool,
     pub(crate) b: TileBuilder,
     pub(crate) frames: Vec<Frame<'m>>,
     pub(crate) messages: Vec<Diagnostic>,
@@ -121,6 +127,8 @@ impl<'m> Lower<'m> {
             constants,
             target,
             debug: false,
+            num_stages: None,
+            sanitize_overflow: false,
             b,
             frames: Vec::new(),
             messages: Vec::new(),

@@ -61,6 +61,7 @@ impl<'m> Index<'m> {
                 Stmt::FunctionDef(f) => {
                     self.warn_twice(f, fallback);
                     self.define(f.name.as_str(), Definition::Function(f), fallback);
+                    self.read_maker(f);
                 }
                 Stmt::ClassDef(c) => {
                     self.define(c.name.as_str(), Definition::Class(c), fallback);
@@ -125,6 +126,22 @@ impl<'m> Index<'m> {
         }
     }
 
+    /// A function of the host that has kernels within: what it defines is known to them, where nothing at the top level
+    /// has the name. Of its parameters the defaults are known.
+    fn read_maker(&mut self, f: &'m StmtFunctionDef) {
+        let own = decoration(f);
+        let makes = |stmt: &Stmt| matches!(stmt, Stmt::FunctionDef(f) if decoration(f).jit);
+        if own.jit || own.host || !f.body.iter().any(makes) {
+            return;
+        }
+        for param in params(f) {
+            if let Some(default) = param.default {
+                self.define(param.name, Definition::Value(default, None), true);
+            }
+        }
+        self.read(&f.body, true);
+    }
+
     fn define(&mut self, name: &'m str, definition: Definition<'m>, fallback: bool) {
         if !fallback || !self.names.contains_key(name) {
             self.names.insert(name, definition);
@@ -175,7 +192,7 @@ impl<'m> Index<'m> {
 }
 
 /// The last component of a dotted name, called or not.
-fn last_name(expr: &Expr) -> Option<&str> {
+pub(crate) fn last_name(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Name(name) => Some(name.id.as_str()),
         Expr::Attribute(a) => Some(a.attr.as_str()),

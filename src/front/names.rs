@@ -1,12 +1,12 @@
 //! Names and attributes: scopes, modules of the outside, properties of types and blocks.
 
-use ruff_python_ast::{Expr, Identifier, Stmt};
+use ruff_python_ast::{Expr, Identifier};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
 use super::library::{self, Scope};
 use super::lower::{Frame, Lower, Res, Stop};
-use super::module::{Definition, decoration};
+use super::module::Definition;
 use super::types::{DType, Kind, Ty};
 use super::value::{Const, Mark, Path, TypeValue, Value};
 
@@ -138,6 +138,7 @@ impl<'m> Lower<'m> {
             locals: Default::default(),
             host: true,
             loops: 0,
+            host_loop: None,
             broken: false,
         };
         self.frames.push(locals);
@@ -242,10 +243,13 @@ impl<'m> Lower<'m> {
                     _ => None,
                 };
                 let own = || library::block::attribute(tuple, name);
-                field.or_else(own).or_else(method)
+                match (field.or_else(own).or_else(method), tuple.class) {
+                    (None, Some(class)) => self.object_method(value, class, name)?,
+                    (found, _) => found,
+                }
             }
             Value::Type(t) => type_attribute(*t, name),
-            Value::Class(class) => class_method(class, name).map(Value::Function),
+            Value::Class(class) => self.class_attribute(class, name)?,
             Value::Dict(dict) => dict.get(name).cloned(),
             Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
                 self.number_attribute(value, name)?
@@ -374,16 +378,6 @@ pub(crate) fn type_predicate(t: TypeValue, name: &str) -> Option<bool> {
         "is_uint64" => is(DType::Uint64),
         _ => None,
     }
-}
-
-fn class_method<'m>(
-    class: &'m ruff_python_ast::StmtClassDef,
-    name: &str,
-) -> Option<&'m ruff_python_ast::StmtFunctionDef> {
-    class.body.iter().find_map(|stmt| match stmt {
-        Stmt::FunctionDef(f) if f.name.as_str() == name && decoration(f).jit => Some(f),
-        _ => None,
-    })
 }
 
 /// The name that differs least, if it is close.

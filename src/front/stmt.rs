@@ -22,6 +22,10 @@ pub(crate) enum Flow<'m> {
     Returned(Value<'m>),
     /// The function has returned if the truth value is true, then with this result.
     Maybe(entities::Value, Value<'m>),
+    /// A loop at compile time has ended.
+    Break,
+    /// An iteration of a loop at compile time has ended.
+    Continue,
 }
 
 impl<'m> Lower<'m> {
@@ -40,8 +44,9 @@ impl<'m> Lower<'m> {
                 Ok((flow, true)) => return Ok(flow),
                 Ok((Flow::Next, false)) => {}
                 Ok((Flow::Returned(value), false)) => return Ok(Flow::Returned(value)),
+                Ok((flow @ (Flow::Break | Flow::Continue), false)) => return Ok(flow),
                 Ok((Flow::Maybe(flag, value), false)) => {
-                    return self.unless_returned(flag, value, rest, tail);
+                    return self.unless_returned(flag, value, |lower| lower.body(rest, tail));
                 }
                 Err(stop) => {
                     self.report(stop)?;
@@ -130,7 +135,10 @@ impl<'m> Lower<'m> {
             Stmt::While(s) => return self.while_statement(s),
             Stmt::Assert(s) => self.assertion(s)?,
             Stmt::If(_) => return Err(Stop::Reported),
-            Stmt::With(s) => return self.body(&s.body, false),
+            Stmt::With(s) => return self.with_statement(s),
+            Stmt::Break(_) if self.may_break() => return Ok(Flow::Break),
+            Stmt::Continue(_) if self.may_break() => return Ok(Flow::Continue),
+            Stmt::Raise(s) => return Err(self.raise(s)),
             other => return Err(self.unsupported_statement(other)),
         }
         Ok(Flow::Next)
@@ -148,10 +156,6 @@ impl<'m> Lower<'m> {
                 "define it at the top level, with @triton.jit",
             ),
             Stmt::ClassDef(_) => ("a class within a kernel", "define it at the top level"),
-            Stmt::Raise(_) => (
-                "`raise`",
-                "use tl.static_assert at compile time, tl.device_assert at run time",
-            ),
             Stmt::Try(_) => ("`try`", "kernels have no exceptions"),
             Stmt::Import(_) | Stmt::ImportFrom(_) => {
                 ("an import within a kernel", "import at the top of the file")
@@ -187,8 +191,10 @@ impl<'m> Lower<'m> {
             {
                 self.charge(t.items.len())?;
                 let mut tuple = (*t).clone();
-                for item in &mut tuple.items {
-                    *item = self.settle(item.clone())?;
+                for (i, item) in tuple.items.iter_mut().enumerate() {
+                    if !self.is_constant_field(&t, i) {
+                        *item = self.settle(item.clone())?;
+                    }
                 }
                 Ok(Value::Tuple(tuple.into()))
             }
@@ -238,6 +244,10 @@ impl<'m> Lower<'m> {
             }
             Expr::Tuple(targets) => self.unpack(target, &targets.elts, value, fixed),
             Expr::List(targets) => self.unpack(target, &targets.elts, value, fixed),
+            Expr::Attribute(field) => match self.assign_field(field, value)? {
+                true => Ok(()),
+                false => Err(self.bad_target(target)),
+            },
             other => Err(self.bad_target(other)),
         }
     }
@@ -278,7 +288,10 @@ impl<'m> Lower<'m> {
                 "elements of a block cannot be assigned",
                 "make a new block with tl.where",
             ),
-            Expr::Attribute(_) => ("attributes cannot be assigned", "use a local name"),
+            Expr::Attribute(_) => (
+                "attributes cannot be assigned",
+                "objects do not change; make a new one, or use a local name",
+            ),
             Expr::Starred(_) => ("`*name` cannot be assigned to", "name each element"),
             _ => ("this cannot be assigned to", "assign to a name"),
         };

@@ -210,7 +210,10 @@ impl<'m> Value<'m> {
             Value::Tuple(t) => match t.mark {
                 Some((Mark::BlockPointer, _)) => "a block pointer".to_owned(),
                 Some((Mark::Descriptor { .. }, _)) => "a tensor descriptor".to_owned(),
-                None => format!("a tuple of {}", t.items.len()),
+                None => match t.class {
+                    Some(class) => format!("an object of `{}`", class.name),
+                    None => format!("a tuple of {}", t.items.len()),
+                },
             },
             Value::Type(t) => match t.shape {
                 Some(shape) => format!("the type {}", show(t.ty, shape)),

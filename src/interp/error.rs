@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::memory::MemoryError;
 use crate::ir::dfg::SourceLoc;
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Inst, Slot};
 use crate::ir::ops::TileOp;
 
 /// Why a kernel could not be run to its end.
@@ -111,6 +111,24 @@ pub enum InterpErrorKind {
         text: String,
         /// Number of the element of a block, in row-major order.
         element: Option<u32>,
+    },
+    /// An entry that a ring of blocks does not have.
+    #[error("{slot} has {stages} entries, not number {index}")]
+    RingIndex {
+        /// The ring.
+        slot: Slot,
+        /// Number of the entry, from 0.
+        index: u64,
+        /// How many there are.
+        stages: u64,
+    },
+    /// An entry of a ring of blocks that nothing was copied to, or whose copy was not waited for.
+    #[error("entry {index} of {slot} holds nothing yet")]
+    EmptyEntry {
+        /// The ring.
+        slot: Slot,
+        /// Number of the entry, from 0.
+        index: u64,
     },
     /// An op that only a machine can execute.
     #[error("`{0}` cannot be interpreted")]

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::entities::Slot;
 use super::literal::{Literal, Payload};
+use super::types::Elem;
 
 /// Declares an enum whose variants have a text name.
 macro_rules! named_enum {
@@ -277,6 +278,51 @@ named_enum! {
 }
 
 named_enum! {
+    /// A unit that multiplies matrices, by its instruction. Each is fed tiles of 16 rows, 8 columns and 32 bytes along the
+    /// summed dimension (f64: 8 elements), with one instruction or several.
+    MmaUnit {
+        /// f16, m16n8k16.
+        F16 = "f16",
+        /// f16, m16n8k8.
+        F16K8 = "f16k8",
+        /// bf16, m16n8k16.
+        Bf16 = "bf16",
+        /// f32 of which the low 13 bits do not count, m16n8k8.
+        Tf32 = "tf32",
+        /// f64, m8n8k4.
+        F64 = "f64",
+        /// Signed 8-bit integers, m16n8k32.
+        S8 = "s8",
+        /// Signed 8-bit integers, m8n8k16.
+        S8K16 = "s8k16",
+        /// f8e4m3, m16n8k32.
+        E4m3 = "e4m3",
+        /// f8e4m3 with f8e5m2, m16n8k32.
+        E4m3E5m2 = "e4m3e5m2",
+        /// f8e5m2 with f8e4m3, m16n8k32.
+        E5m2E4m3 = "e5m2e4m3",
+        /// f8e5m2, m16n8k32.
+        E5m2 = "e5m2",
+    }
+}
+
+impl MmaUnit {
+    /// What holds operands (8-bit numbers four to an i32), and what sums have.
+    pub fn elems(self) -> (Elem, Elem) {
+        match self {
+            MmaUnit::F16 | MmaUnit::F16K8 => (Elem::F16, Elem::F32),
+            MmaUnit::Bf16 => (Elem::BF16, Elem::F32),
+            MmaUnit::Tf32 => (Elem::F32, Elem::F32),
+            MmaUnit::F64 => (Elem::F64, Elem::F64),
+            MmaUnit::S8 | MmaUnit::S8K16 => (Elem::I32, Elem::I32),
+            MmaUnit::E4m3 | MmaUnit::E4m3E5m2 | MmaUnit::E5m2E4m3 | MmaUnit::E5m2 => {
+                (Elem::I32, Elem::F32)
+            }
+        }
+    }
+}
+
+named_enum! {
     /// How a printed number reads.
     Show {
         /// As a signed number.
@@ -410,6 +456,16 @@ attrs! {
     Slot slot: Slot;
     /// Distance in bytes.
     Offset offset: i32;
+    /// Unit that multiplies matrices.
+    Unit unit: MmaUnit;
+    /// Bytes that one access moves.
+    Bytes bytes: u32;
+    /// Distance in bytes from the address read.
+    FromOffset from_offset: i32;
+    /// Groups of copies that may be under way still.
+    Pending pending: u32;
+    /// Rows become columns.
+    Trans trans: Flag;
     /// How exact a product of matrices is.
     Precision precision: DotPrecision;
     /// Bits of the lane index.

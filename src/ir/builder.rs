@@ -10,8 +10,8 @@ use std::panic::Location;
 use smallvec::SmallVec;
 
 use super::attrs::{
-    Attr, DotPrecision, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RedOp, RmwOp, Rounding,
-    Scope, SpecialReg, make,
+    Attr, DotPrecision, Flag, FloatPred, IntPred, List, MemOrder, MmaUnit, NanRule, RedOp, RmwOp,
+    Rounding, Scope, SpecialReg, make,
 };
 use super::dfg::{BlockCall, InstData, SourceLoc, ValueList};
 use super::entities::{Block, Inst, Slot, Value};
@@ -255,6 +255,14 @@ macro_rules! builder_method {
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [] St $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] CpAsync $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] AsyncWait $effect:ident) => {
         builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)

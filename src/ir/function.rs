@@ -6,8 +6,11 @@ use super::dfg::Dfg;
 use super::entities::{Block, Inst, Partition, Slot, Value};
 use super::level::{Level, Thread, Tile};
 use super::ops::Opcode;
+
 use super::order::Order;
+use super::types::Scalar;
 use crate::linear::pool::LayoutPool;
+use crate::linear::shape::Shape;
 
 /// What the caller promises of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -15,6 +18,9 @@ pub struct ParamHints {
     /// The number, or for a pointer the address in bytes, is a multiple of this power of two; 0 and 1 say nothing.
     pub divisible: u32,
 }
+
+/// Alignment of rings of blocks: the banks start anew every 128 bytes.
+const BUFFER_ALIGN: u32 = 128;
 
 /// A buffer in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +31,25 @@ pub struct SlotData {
     pub align: u32,
     /// Distance from the start of the kernel's shared memory in bytes, once placed.
     pub offset: Option<u32>,
+}
+
+/// What a slot of the tile level holds: a ring of blocks in shared memory. Where elements stand in it follows from the
+/// layouts of what accesses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BufferData {
+    /// Elements of the blocks.
+    pub elem: Scalar,
+    /// Extents of the blocks.
+    pub shape: Shape,
+    /// Number of blocks.
+    pub stages: u32,
+}
+
+impl BufferData {
+    /// Bytes of one block.
+    pub fn stage_bytes(&self) -> u32 {
+        self.elem.bytes() << self.shape.log2_elements()
+    }
 }
 
 /// A range of warps that executes code of its own. Until kernels are specialised by warp there is one,
@@ -58,6 +83,8 @@ pub struct Function<L: Level> {
     pub layouts: LayoutPool,
     /// Shared-memory buffers.
     pub slots: PrimaryMap<Slot, SlotData>,
+    /// What the slots of the tile level hold.
+    pub buffers: SecondaryMap<Slot, Option<BufferData>>,
     /// Warp ranges; the first covers the whole CTA.
     pub partitions: PrimaryMap<Partition, PartitionData>,
 }
@@ -90,6 +117,7 @@ impl<L: Level> Function<L> {
             entry,
             layouts: LayoutPool::default(),
             slots: PrimaryMap::new(),
+            buffers: SecondaryMap::new(),
             partitions,
         }
     }
@@ -109,6 +137,17 @@ impl<L: Level> Function<L> {
     /// The kernel's parameters.
     pub fn params(&self) -> &[Value] {
         &self.dfg.blocks[self.entry].params
+    }
+
+    /// Adds a ring of blocks in shared memory.
+    pub fn add_buffer(&mut self, data: BufferData) -> Slot {
+        let slot = self.slots.push(SlotData {
+            bytes: data.stages * data.stage_bytes(),
+            align: BUFFER_ALIGN,
+            offset: None,
+        });
+        self.buffers[slot] = Some(data);
+        slot
     }
 
     /// Warps of a CTA.

@@ -100,7 +100,8 @@
 //! next digit, and so on. Then each digit hands down to every block of the digit below the combination of all blocks
 //! before it: to the block at its first place what was handed down to itself, if anything, to the others the
 //! combination of that, on the left, with the result of the place before. In the end each element is combined with what
-//! was handed down to its block, on the left.
+//! was handed down to its block, on the left; but the last element of a block whose digit is `n` below 32 is what scanning
+//! the last elements gave, each combined with what was handed down to it, if there is a digit above.
 //! With `reverse`, the same holds for the index counted from the end.
 //!
 //! # Control flow
@@ -125,6 +126,7 @@
 //! element, so passes cost time per op and not per element. Splitting happens when text is written.
 
 pub mod attrs;
+pub mod compose;
 pub mod entities;
 pub mod tensor_ptr;
 pub mod types;

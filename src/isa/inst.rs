@@ -54,6 +54,8 @@ pub(crate) enum InstGroup {
     Memory,
     /// Exchange and barriers.
     Sync,
+    /// Matrices held by a warp.
+    Matrix,
 }
 
 /// A row of the table.
@@ -181,6 +183,10 @@ pub(crate) enum Modifier {
     Red(RedOp),
     Memory(Access),
     Atomic(Atomic),
+    /// How many matrices, and whether their rows become columns.
+    Matrices(u16, bool),
+    /// Whether a copy leaves the L1 cache out.
+    Copy(bool),
     /// Number of a text in [`super::code::Code::texts`].
     Inline(u32),
 }
@@ -197,9 +203,10 @@ pub(crate) struct Access {
     pub(crate) volatile: bool,
 }
 
-/// What an atomic access to device memory does.
+/// What an atomic access does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Atomic {
+    pub(crate) space: AddressSpace,
     /// How it combines; none for comparison and exchange.
     pub(crate) rmw: Option<RmwOp>,
     /// Whether it sums floats of 16 bits, whose subnormal numbers stay.
@@ -302,7 +309,11 @@ impl MInst {
                 (_, Arg::Regs(view)) | (_, Arg::Place(Place::Register(view, _))) => *view,
                 _ => continue,
             };
-            let aligned = dest_is_whole && view.count == self.reps && regs.is_whole(view);
+            // The sums of a product of matrices are read where they are written, tile by tile.
+            let in_place = self.op.info().group == InstGroup::Matrix
+                && matches!(args[0], Arg::Regs(dest) if dest.count == view.count && regs.is_whole(dest));
+            let in_step = dest_is_whole && view.count == self.reps || in_place;
+            let aligned = in_step && regs.is_whole(view);
             // Lines of text write some results before they read all operands.
             let late = self.op == Ptx::Inline;
             let access = match (repeated || late, aligned && !late) {

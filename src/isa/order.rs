@@ -5,7 +5,9 @@
 //! into as many as [`PARTS`] parts, and each block is walked once:
 //!
 //! - **Roots** stay in their order: accesses to memory, barriers, shuffles, and what is guarded or writes a register
-//!   that is written elsewhere too. So loads stay as early as they were, and nothing convergent moves.
+//!   that is written elsewhere too. So loads stay as early as they were, and nothing convergent moves. Reads of shared
+//!   memory are no roots, as their latency is short: they wait until their value is needed, or until a root comes that
+//!   may write there or order accesses to it.
 //! - Everything else is put off until a root needs it, which evaluates what it needs depth first just before. A sum over
 //!   many elements that are needed later as well is a tree that holds the logarithm of its leaves; a store of four
 //!   elements takes four through the whole chain. What no root needs is needed by other blocks and stands at the end.
@@ -25,8 +27,9 @@
 use cranelift_entity::EntitySet;
 
 use super::code::{Code, End};
-use super::inst::{Arg, Form, InstGroup, MInst, Place, Ptx};
+use super::inst::{Arg, Form, InstGroup, MInst, Modifier, Place, Ptx};
 use super::reg::{Group, Unit, View};
+use crate::ir::types::AddressSpace;
 
 /// What needs no more 32-bit registers than this is left as it is: ptxas takes about as many to hide latencies.
 const NARROW: u32 = 32;
@@ -229,8 +232,42 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
 fn is_pure(inst: &MInst) -> bool {
     match inst.op.info().group {
         InstGroup::Memory => inst.op == Ptx::LdParam,
-        InstGroup::Sync => false,
+        InstGroup::Sync => exchanges(inst),
+        InstGroup::Matrix => false,
         _ => true,
+    }
+}
+
+/// Whether an instruction exchanges registers within the warp. All lanes are there wherever the block runs, and it orders
+/// nothing else.
+fn exchanges(inst: &MInst) -> bool {
+    matches!(
+        inst.op,
+        Ptx::ShflBfly | Ptx::ShflIdx | Ptx::ShflUp | Ptx::ShflDown | Ptx::Redux
+    )
+}
+
+/// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
+fn reads_shared(inst: &MInst) -> bool {
+    let is_shared = |modifier| {
+        matches!(
+            modifier,
+            Modifier::Memory(access) if access.space == AddressSpace::Shared && !access.volatile
+        )
+    };
+    inst.op == Ptx::Ld && is_shared(inst.modifier)
+}
+
+/// Whether reads of shared memory must not move behind an instruction that stays where it is.
+fn orders_shared(inst: &MInst) -> bool {
+    match inst.op {
+        Ptx::Ld | Ptx::LdEvict | Ptx::LdHint | Ptx::LdParam => false,
+        _ if exchanges(inst) => false,
+        _ => match (inst.op.info().group, inst.modifier) {
+            (InstGroup::Memory, Modifier::Memory(access)) => access.space == AddressSpace::Shared,
+            (InstGroup::Memory | InstGroup::Sync, _) => true,
+            _ => inst.op == Ptx::Inline,
+        },
     }
 }
 
@@ -399,10 +436,19 @@ impl Order {
 
     /// Orders a block with these items.
     fn block(&mut self, code: &mut Code, items: std::ops::Range<u32>) {
+        let mut waiting = Vec::new();
         for k in items.clone() {
-            if self.is_root(code, k) {
-                self.evaluate(code, k);
+            let inst = code.insts[self.items[k as usize].inst as usize];
+            if !self.is_root(code, k) {
+                waiting.extend(reads_shared(&inst).then_some(k));
+                continue;
             }
+            if orders_shared(&inst) {
+                for read in waiting.drain(..) {
+                    self.evaluate(code, read);
+                }
+            }
+            self.evaluate(code, k);
         }
         for k in items {
             self.evaluate(code, k);
@@ -414,7 +460,7 @@ impl Order {
     fn is_root(&mut self, code: &Code, k: u32) -> bool {
         let item = self.items[k as usize];
         let inst = &code.insts[item.inst as usize];
-        let mut is_root = !is_pure(inst) || inst.guard.is_some();
+        let mut is_root = !(is_pure(inst) || reads_shared(inst)) || inst.guard.is_some();
         for &(unit, access) in &self.touches[self.touches(k)] {
             let known = &mut self.known[unit.as_u32() as usize];
             match access {

@@ -3,5 +3,7 @@
 pub mod convert;
 
 pub(crate) mod gather;
+pub mod matrix;
+pub mod ring;
 
 pub mod assign;

@@ -230,6 +230,20 @@ impl LinearLayout {
         layout.with_columns(HwDim::Register, registers)
     }
 
+    /// The layout of two blocks of this layout joined in a new last dimension of extent 2, told apart by bit `bit` of `dim`, which
+    /// only made copies before.
+    pub fn join_copies(&self, dim: HwDim, bit: u32) -> LinearLayout {
+        let free = self.free_mask(dim);
+        assert!(free >> bit & 1 == 1, "the bit makes copies");
+        let mut extents = self.shape().log2().to_vec();
+        extents.push(1);
+        let shape = Shape::from_log2(&extents).expect("the verifier bounds the size of results");
+        let layout = self.map_columns(shape, |c| c << 1);
+        let mut columns = Columns::from_slice(layout.columns(dim));
+        columns[bit as usize] = 1;
+        layout.with_columns(dim, columns)
+    }
+
     /// The layout of the halves of a block whose last dimension has extent 2, and the register bit that
     /// tells them apart; `None` unless both halves of each pair are in one thread, told apart by one
     /// register bit. Undoes [`join`](Self::join).

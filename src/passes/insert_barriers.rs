@@ -6,7 +6,11 @@
 //! barrier. A read of bytes of a written slot, and a write to bytes of a read slot or of another written
 //! one, needs a barrier before it, which empties both sets. Stores to one slot belong to one exchange and
 //! never overlap, so a write after a write to the same slot needs none: a read, and with it a barrier,
-//! stands between two exchanges through it.
+//! stands between two exchanges through it. Atomic steps on one slot need no order among themselves, but one to all
+//! else.
+//!
+//! Copies by `cp_async` write entries of rings that nothing reads meanwhile, which is how pipelines are made. So a copy waits
+//! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive.
 //!
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
@@ -35,6 +39,10 @@ use crate::ir::types::{AddressSpace, Elem};
 struct Pending {
     read: BTreeSet<Slot>,
     written: BTreeSet<Slot>,
+    /// Changed by atomic steps.
+    counted: BTreeSet<Slot>,
+    /// Slots that copies under way write; a wait makes them written, a barrier alone does not.
+    arriving: BTreeSet<Slot>,
     /// Where the addresses of loads from device memory come from.
     loaded: BTreeSet<Origin>,
     /// The same for volatile loads, which are atomic.
@@ -72,14 +80,26 @@ impl Origin {
 }
 
 impl Pending {
+    /// What is left after a barrier.
+    fn pass_barrier(&mut self) {
+        let arriving = std::mem::take(&mut self.arriving);
+        *self = Pending {
+            arriving,
+            ..Pending::default()
+        };
+    }
+
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len());
-            (p.read.len(), p.written.len(), loaded)
+            let shared = (p.read.len(), p.written.len(), p.counted.len());
+            (shared, p.arriving.len(), loaded)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
+        self.counted.extend(&other.counted);
+        self.arriving.extend(&other.arriving);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
         before != sizes(self)
@@ -139,7 +159,12 @@ fn step(
 ) -> bool {
     let data = &func.dfg.insts[inst];
     if data.op == ThreadOp::Barrier {
-        *pending = Pending::default();
+        pending.pass_barrier();
+        return false;
+    }
+    if data.op == ThreadOp::CpAsyncWait {
+        let arrived = std::mem::take(&mut pending.arriving);
+        pending.written.extend(arrived);
         return false;
     }
     let Some(&slot) = data.slot() else {
@@ -155,15 +180,26 @@ fn step(
         })
     };
     let hazard = match data.op {
-        ThreadOp::Ld => clash(&pending.written, true),
-        ThreadOp::St => clash(&pending.read, true) || clash(&pending.written, false),
+        ThreadOp::Ld | ThreadOp::LdMatrix => {
+            clash(&pending.written, true) || clash(&pending.counted, true)
+        }
+        ThreadOp::St | ThreadOp::CpAsync => {
+            let read = clash(&pending.read, true) || clash(&pending.counted, true);
+            read || clash(&pending.written, false)
+        }
+        ThreadOp::Atom => {
+            let plain = clash(&pending.read, true) || clash(&pending.written, true);
+            plain || clash(&pending.counted, false)
+        }
         _ => return false,
     };
     if hazard {
-        *pending = Pending::default();
+        pending.pass_barrier();
     }
     match data.op {
-        ThreadOp::Ld => pending.read.insert(slot),
+        ThreadOp::Ld | ThreadOp::LdMatrix => pending.read.insert(slot),
+        ThreadOp::Atom => pending.counted.insert(slot),
+        ThreadOp::CpAsync => pending.arriving.insert(slot),
         _ => pending.written.insert(slot),
     };
     hazard
@@ -194,7 +230,7 @@ fn global_step(
             let is_plain = data.op == ThreadOp::St;
             let hazard = meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
             if hazard {
-                *pending = Pending::default();
+                pending.pass_barrier();
             }
             hazard
         }

@@ -13,6 +13,7 @@ pub mod legalize;
 pub mod lower_dots;
 pub mod lower_math;
 pub mod merge_equal_values;
+pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
 pub mod simplify;
@@ -37,6 +38,7 @@ use legalize::legalize;
 use lower_dots::lower_dots;
 use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
+use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
 use simplify::simplify;
 
@@ -69,7 +71,7 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code", func)?;
 
-    lower_dots(func);
+    lower_dots(func, target);
     done("lower_dots", func)?;
     lower_math(func);
     done("lower_math", func)?;
@@ -89,6 +91,15 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
+    let axis = Axis::compute(func);
+    if pipeline_loops(func, &axis, target) > 0 {
+        done("pipeline_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        done("eliminate_dead_code_last", func)?;
+    }
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis, target);
     done("assign_layouts", func)?;

@@ -83,7 +83,11 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
         let start = position;
         for &inst in func.order.insts(block) {
             let data = &func.dfg.insts[inst];
-            if let (ThreadOp::Ld | ThreadOp::St, Some(&slot)) = (data.op, data.slot()) {
+            let is_access = matches!(
+                data.op,
+                ThreadOp::Ld | ThreadOp::St | ThreadOp::LdMatrix | ThreadOp::CpAsync
+            );
+            if let Some(&slot) = data.slot().filter(|_| is_access) {
                 match ranges.iter_mut().find(|r| r.slot == slot) {
                     Some(range) => range.last = position,
                     None => ranges.push(LiveRange {

@@ -282,7 +282,7 @@ impl Writer<'_> {
             InstGroup::Convert => &mut self.stats.convert,
             InstGroup::Move => &mut self.stats.moves,
             InstGroup::Memory => &mut self.stats.memory,
-            InstGroup::Sync => &mut self.stats.sync,
+            InstGroup::Sync | InstGroup::Matrix => &mut self.stats.sync,
         };
         *count += n_written;
     }
@@ -364,6 +364,12 @@ impl Writer<'_> {
             }
             Modifier::Memory(access) => self.access(access),
             Modifier::Atomic(atomic) => self.atomic(atomic),
+            Modifier::Matrices(count, trans) => {
+                self.out += ".x";
+                self.number(u64::from(count));
+                self.out += if trans { ".trans" } else { "" };
+            }
+            Modifier::Copy(past_l1) => self.out += if past_l1 { ".cg" } else { ".ca" },
             // Written as a whole.
             Modifier::Inline(_) => {}
         }
@@ -373,10 +379,7 @@ impl Writer<'_> {
         if access.volatile {
             self.out += ".volatile";
         }
-        self.out += match access.space {
-            AddressSpace::Global => ".global",
-            AddressSpace::Shared => ".shared",
-        };
+        self.space(access.space);
         self.out += match access.cache {
             None => "",
             Some(Cache::All) => ".ca",
@@ -396,6 +399,13 @@ impl Writer<'_> {
         }
     }
 
+    fn space(&mut self, space: AddressSpace) {
+        self.out += match space {
+            AddressSpace::Global => ".global",
+            AddressSpace::Shared => ".shared",
+        };
+    }
+
     fn atomic(&mut self, atomic: Atomic) {
         self.out += match atomic.sem {
             MemOrder::Relaxed => ".relaxed",
@@ -408,7 +418,7 @@ impl Writer<'_> {
             Scope::Gpu => ".gpu",
             Scope::Sys => ".sys",
         };
-        self.out += ".global";
+        self.space(atomic.space);
         self.out += match atomic.rmw {
             None => ".cas",
             Some(RmwOp::Add) => ".add",
@@ -443,7 +453,7 @@ impl Writer<'_> {
                 let each = view.count / inst.reps;
                 let (open, between, close) = match form {
                     Form::PDef => ("", "|", ""),
-                    _ if each == 1 => ("", "", ""),
+                    _ if each == 1 && inst.op.info().group != InstGroup::Matrix => ("", "", ""),
                     _ => ("{", ", ", "}"),
                 };
                 self.out += open;

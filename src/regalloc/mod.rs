@@ -112,22 +112,22 @@ pub(crate) struct Allocation {
 /// It keeps the order of small kernels as far as latencies allow, adds a few registers of its own, and is seldom above 34.
 ///
 /// Where code was ordered by consumer it moves between two bounds. Our order needs [`Liveness::light_words`] if the loads
-/// that can wait do so ([`Ease`]); ptxas adds what lets latencies overlap, about an eighth, and a few of its own. As long as
-/// that is little, it spreads the code instead, to as many as the old order took, but not beyond 40.
+/// that can wait do so ([`Ease`]); ptxas adds what lets latencies overlap, but hardly takes more than the order that it
+/// had before. As long as that is little, it spreads the code instead, to as many as the old order took, but not beyond 40.
 ///
-/// The constants are fitted to the kernels of `tests/ptxas.rs` and `tests/registers.rs`: 232 of 243 and 63 of 68 are
-/// within 8 of ptxas 13.0, 233 and 63 of ptxas 12.8.
+/// The constants are fitted to the kernels of `tests/ptxas.rs` and `tests/registers.rs`; both tests assert that nine of
+/// ten are within 8 of ptxas.
 fn predict(live: &Liveness, width: Option<u32>) -> u32 {
-    /// What ptxas adds.
-    const OWN: u32 = 6;
-    /// How many it takes for small kernels.
-    const SMALL: u32 = 34;
+    /// What ptxas adds to small kernels, and how many it takes for them.
+    const SMALL: [u32; 2] = [3, 34];
+    /// What it adds to ordered code, and to the width of the order before.
+    const ORDERED: [u32; 2] = [12, 6];
     /// What it adds where it spreads code, and how far it does.
     const SPREAD: [u32; 2] = [4, 40];
     let Some(width) = width else {
-        return (live.peak_words + OWN).min(SMALL);
+        return (live.peak_words + SMALL[0]).min(SMALL[1]);
     };
-    let tight = live.light_words + live.light_words / 8 + OWN;
+    let tight = (live.light_words + ORDERED[0]).min(width + ORDERED[1]);
     tight.max((width + SPREAD[0]).min(SPREAD[1]))
 }
 

@@ -51,6 +51,8 @@ pub(crate) struct RawSlot {
     pub(crate) bytes: u32,
     pub(crate) align: u32,
     pub(crate) offset: Option<u32>,
+    /// Number and type of the blocks.
+    pub(crate) holds: Option<(u32, RawType)>,
 }
 
 /// `part1 = 4 warps from 4 registers 40`

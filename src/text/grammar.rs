@@ -400,11 +400,18 @@ impl<'a> Parser<'_, 'a> {
         if self.accept_word("at") {
             offset = Some(self.number("an offset in bytes")?);
         }
+        let mut holds = None;
+        if self.accept_word("holds") {
+            let stages = self.number("a number of blocks")?;
+            self.expect_word("of")?;
+            holds = Some((stages, self.ty()?));
+        }
         Ok(RawSlot {
             number,
             bytes,
             align,
             offset,
+            holds,
         })
     }
 

@@ -27,7 +27,7 @@
 //! name      = "@" (word | string)
 //! param     = value [string] ":" type ["{" "divisible" "=" n "}"]
 //! item      = "layout" "#"n "=" "{" columns "}" ":" "[" extents "]"
-//!           | slotN "=" n "bytes" "align" n ["at" n]
+//!           | slotN "=" n "bytes" "align" n ["at" n] ["holds" n "of" type]
 //!           | partN "=" n "warps" "from" n ["registers" n]
 //! block     = blockN ["(" (value ":" type),* ")"] ":" inst*
 //! inst      = [value,+ "="] op operand,* ["{" attr,* "}"] [":" type,+] ["@" n] [("{" block "}")+]

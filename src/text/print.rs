@@ -348,6 +348,10 @@ impl<L: Level> Printer<'_, L> {
             if let Some(offset) = data.offset {
                 self.put(format_args!(" at {offset}"));
             }
+            if let Some(buffer) = func.buffers[slot] {
+                let (stages, elem, shape) = (buffer.stages, buffer.elem, buffer.shape);
+                self.put(format_args!(" holds {stages} of {elem}[{shape}]"));
+            }
             self.out.push('\n');
             self.note(slot, 1);
         }

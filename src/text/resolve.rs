@@ -13,7 +13,7 @@ use super::parse::{Checks, Code, Lines, MAX_ERRORS, MAX_VALUES, ParseError, Pos}
 use crate::ir::attrs::{Attr, AttrKind};
 use crate::ir::dfg::{BlockCall, InstData, SourceLine, SourceLoc, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::{Function, ParamHints, PartitionData, SlotData};
+use crate::ir::function::{BufferData, Function, ParamHints, PartitionData, SlotData};
 use crate::ir::level::Level;
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Opcode, rules};
@@ -108,6 +108,9 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 align: raw_slot.align,
                 offset: raw_slot.offset,
             });
+            if let Some((stages, ty)) = &raw_slot.holds {
+                self.buffer(slot, *stages, ty);
+            }
             self.lines.items.insert(slot.into(), raw_slot.number.pos);
             if self.slots.insert(raw_slot.number.it, slot).is_some() {
                 self.twice(
@@ -231,6 +234,23 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             blocks.push(block);
         }
         blocks
+    }
+
+    /// What a slot holds; the verifier looks at numbers and sizes.
+    fn buffer(&mut self, slot: Slot, stages: u32, ty: &RawType) {
+        match (ty.elem.scalar(), ty.extent) {
+            (Some(elem), RawExtent::Block(shape, None)) => {
+                self.func.buffers[slot] = Some(BufferData {
+                    elem,
+                    shape,
+                    stages,
+                });
+            }
+            _ => {
+                let message = "a slot holds blocks of numbers without layout, as in f16[64,32]";
+                self.error(Code::Type, ty.pos, message);
+            }
+        }
     }
 
     fn ty(&mut self, raw: &RawType) -> L::Type {

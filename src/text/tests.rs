@@ -7,11 +7,11 @@ use super::parse::{
     parse_tile,
 };
 use super::print::{Notes, Numbering, print, print_with};
-use crate::ir::attrs::{Attr, AttrKind, RmwOp};
+use crate::ir::attrs::{Attr, AttrKind, MmaUnit, RmwOp};
 use crate::ir::builder::Builder;
 use crate::ir::dfg::{BlockCall, InstData, SourceLine, SourceLoc};
-use crate::ir::entities::AnyEntity;
-use crate::ir::function::{Function, SlotData};
+use crate::ir::entities::{AnyEntity, Slot};
+use crate::ir::function::{BufferData, Function, SlotData};
 use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Effect, Opcode, rules};
@@ -36,7 +36,12 @@ fn tile_types() -> Vec<TileType> {
     let laid_out = [0, 1].map(|id| blocks[0].with_layout(LayoutId::from_u32(id)));
     let two = Shape::new(&[2]).expect("a power of two");
     let unit = [unit, two].map(|shape| TileType::block(Elem::I32, shape));
-    [&blocks[..], &scalars, &unit, &laid_out].concat()
+    let square = Shape::new(&[4, 4]).expect("powers of two");
+    let square = [
+        TileType::block(Elem::F32, square),
+        TileType::scalar(Elem::Token),
+    ];
+    [&blocks[..], &scalars, &unit, &laid_out, &square].concat()
 }
 
 fn thread_types() -> Vec<ThreadType> {
@@ -50,7 +55,8 @@ fn thread_types() -> Vec<ThreadType> {
         Elem::Ptr(Scalar::F32, AddressSpace::Shared),
     ];
     let packs = elems.map(|e| ThreadType::pack(e, 4));
-    [&elems.map(ThreadType::scalar)[..], &packs].concat()
+    let tile = [ThreadType::pack(Elem::F16, 8)];
+    [&elems.map(ThreadType::scalar)[..], &packs, &tile].concat()
 }
 
 /// Some payload for each kind of attribute that the rules accept with the types above.
@@ -67,6 +73,7 @@ fn sample_attr(kind: AttrKind) -> Attr {
         Literal::Name("cg".into()),
         Literal::Name("first".into()),
         Literal::Name("tid".into()),
+        Literal::Name("ieee".into()),
         Literal::Name("add".into()),
         Literal::Name("acq_rel".into()),
         Literal::Name("gpu".into()),
@@ -74,6 +81,8 @@ fn sample_attr(kind: AttrKind) -> Attr {
         Literal::Text("a \"b\"\n\u{e4}".into()),
     ];
     match kind {
+        AttrKind::Unit => Attr::Unit(MmaUnit::F16),
+        AttrKind::Bytes => Attr::Bytes(16),
         AttrKind::Mask => Attr::Mask(1),
         AttrKind::Rmw => Attr::Rmw(RmwOp::Fadd),
         AttrKind::Ptx => Attr::Ptx("mov.b32 $0,\t$1;\n".into()),
@@ -141,6 +150,11 @@ fn function_with<L: Level>(op: L::Op, attrs: &[Attr], types: &[L::Type]) -> Func
         bytes: 128,
         align: 16,
         offset: Some(256),
+    });
+    func.buffers[Slot::from_u32(0)] = Some(BufferData {
+        elem: Scalar::F32,
+        shape,
+        stages: 2,
     });
     let mut data = InstData::new(op, &values);
     data.attrs.extend(attrs.iter().cloned());

@@ -223,7 +223,7 @@ fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedF
 }
 
 /// Gives loops that state no number of stages this one.
-pub(super) fn set_stages(func: &mut TileFunction, stages: u8) {
+fn set_stages(func: &mut TileFunction, stages: u8) {
     for block in func.all_blocks() {
         for inst in func.order.insts(block).to_vec() {
             let data = &mut func.dfg.insts[inst];

@@ -9,18 +9,11 @@ use crate::settings::Target;
 impl Kernel {
     /// What a command line asks for of a .py file.
     pub(super) fn load_python(args: &KernelArgs, target: Target) -> Result<Kernel> {
-        use super::input::{Source, options, set_stages};
+        use super::input::{Source, options};
         use super::say;
         use crate::front::{Constant, Module, Specialization, parse_signature};
         use crate::text::parse::Pos;
 
-        if args.num_ctas > 1 {
-            let message = format!(
-                "--num-ctas {}: clusters are not there yet; use 1",
-                args.num_ctas
-            );
-            return Err(Failure::Usage(message));
-        }
         let signature = args.signature.as_deref().unwrap_or("");
         let signature = parse_signature(signature).map_err(|e| Failure::Usage(e.to_string()))?;
         let mut spec = Specialization::new(signature, target);
@@ -37,7 +30,10 @@ impl Kernel {
             spec.constants.push(constant);
         }
         spec.num_warps = args.num_warps.unwrap_or(4);
+        spec.num_stages = args.num_stages;
+        spec.num_ctas = args.num_ctas;
         spec.debug = args.debug;
+        spec.sanitize_overflow = !args.no_sanitize_overflow;
 
         let (name, bytes) = Source::read_bytes(&args.file)?;
         let failed = |d: crate::front::Diagnostics| Failure::Input(d.to_string());
@@ -46,14 +42,10 @@ impl Kernel {
         if !lowered.notes.list.is_empty() {
             say(&lowered.notes.to_string());
         }
-        let mut func = lowered.func;
-        if let Some(stages) = args.num_stages {
-            set_stages(&mut func, stages);
-        }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Kernel {
             source: Source { name, text },
-            func,
+            func: lowered.func,
             place: Pos {
                 line: lowered.line,
                 column: lowered.column,

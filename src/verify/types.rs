@@ -6,14 +6,15 @@ use super::{Errors, Rule, type_list};
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::Inst;
 use crate::ir::function::Function;
-use crate::ir::level::Level;
-use crate::ir::ops::rules;
-use crate::ir::types::{Elem, ValueType};
+use crate::ir::level::{Level, Tile};
+use crate::ir::ops::{Opcode, TypeRule, rules};
+use crate::ir::types::{Elem, Extent, ValueType};
 
 pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
     for block in func.all_blocks() {
+        let is_region = L::KEYWORD == Tile::KEYWORD && block != func.entry;
         for &value in &func.dfg.blocks[block].params {
-            if func.dfg.ty(value).elem() == Elem::Token {
+            if func.dfg.ty(value).elem() == Elem::Token && !is_region {
                 errors.report(Rule::Token, value, "no value is a token");
             }
         }
@@ -21,6 +22,34 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
             check_inst(func, inst, errors);
         }
     }
+}
+
+/// A ring that an instruction accesses holds blocks of what is accessed, and has room for them.
+fn check_buffer<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> {
+    let data = &func.dfg.insts[inst];
+    let (block, elem) = match data.op.info().rule {
+        TypeRule::AsyncCopy => data.args.first().map(|&v| func.dfg.ty(v)),
+        TypeRule::SharedLoad => data.results.first().map(|&v| func.dfg.ty(v)),
+        _ => return Ok(()),
+    }
+    .map_or((None, None), |ty| {
+        let elem = ty.elem().pointee().or(ty.elem().scalar());
+        (Some(ty.extent()), elem)
+    });
+    let Some((slot, buffer)) = data.slot().and_then(|&s| Some((s, func.buffers[s]?))) else {
+        return Err("the slot holds no blocks".to_owned());
+    };
+    let fits = elem == Some(buffer.elem)
+        && matches!(block, Some(Extent::Block(shape, _)) if shape == buffer.shape);
+    if !fits {
+        let (elem, shape) = (buffer.elem, buffer.shape);
+        return Err(format!("{slot} holds blocks of type {elem}[{shape}]"));
+    }
+    let needed = u64::from(buffer.stages) * u64::from(buffer.stage_bytes());
+    if buffer.stages == 0 || u64::from(func.slots[slot].bytes) < needed {
+        return Err(format!("{slot} is too small for what it holds"));
+    }
+    Ok(())
 }
 
 fn check_inst<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) {
@@ -45,8 +74,12 @@ fn check_inst<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) {
         }
         Err(problem) => errors.report(Rule::Operands, inst, format!("{}: {problem}", data.op)),
     }
+    if let Err(message) = check_buffer(func, inst) {
+        errors.report(Rule::Operands, inst, format!("{}: {message}", data.op));
+    }
     for &value in &data.results {
-        if dfg.ty(value).elem() == Elem::Token {
+        let is_made = L::KEYWORD == Tile::KEYWORD && dfg.ty(value).is_single();
+        if dfg.ty(value).elem() == Elem::Token && !is_made {
             errors.report(Rule::Token, value, "no value is a token");
         }
     }

@@ -11,6 +11,8 @@ use super::executor::CaseLaunch;
 use super::executor::{Case, HostArg};
 use super::kernels::{self, Config, Config2, Gelu};
 
+pub(crate) use super::tile_cases::tiles;
+
 /// Formats of the kernels that compute in f32.
 const FLOATS: [Scalar; 3] = [Scalar::F32, Scalar::F16, Scalar::Bf16];
 

@@ -66,6 +66,7 @@ pub(crate) fn encode(scalar: Scalar, numbers: &[f64]) -> Vec<u8> {
             Scalar::F32 => (*x as f32).to_le_bytes().into(),
             Scalar::F64 => x.to_le_bytes().into(),
             Scalar::I32 => (*x as i32).to_le_bytes().into(),
+            Scalar::I8 => (*x as i8).to_le_bytes().into(),
             _ => panic!("no data of type {scalar}"),
         }
     };

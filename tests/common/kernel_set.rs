@@ -19,6 +19,7 @@ pub(crate) fn kernels() -> Vec<(String, TileFunction)> {
         cases::sums,
         cases::sorts,
         cases::scans,
+        cases::tiles,
     ];
     let mut by_text = BTreeMap::new();
     for case in families.into_iter().flat_map(|family| family()) {

@@ -6,12 +6,14 @@ pub(crate) mod cases;
 pub(crate) mod data;
 pub(crate) mod executor;
 pub(crate) mod kernels;
+mod tile_cases;
 
 /// One test per family of kernels, on the executor that the expression makes.
 macro_rules! kernel_suite {
     ($executor:expr) => {
         common::kernel_suite! { $executor;
-            vector_add, softmax, softmax_widths, layer_norm, layer_norm_backward, gelu, transpose, sums, sorts, scans
+            vector_add, softmax, softmax_widths, layer_norm, layer_norm_backward, gelu, transpose, sums, sorts, scans,
+            tiles
         }
     };
     ($executor:expr; $($family:ident),*) => {

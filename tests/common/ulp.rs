@@ -72,11 +72,30 @@ impl Function {
 
     /// The kernel that applies it to [`BATCH`] arguments.
     pub(crate) fn kernel(&self, scalar: Scalar) -> TileFunction {
-        let mut b = TileBuilder::new("k", 4);
-        let shape = Shape::new(&[BATCH as u64]).expect("a power of two");
+        self.build("k", scalar, BATCH, 4)
+    }
+
+    /// A kernel of which each program applies it to `block` arguments.
+    pub(crate) fn build(
+        &self,
+        name: &str,
+        scalar: Scalar,
+        block: usize,
+        warps: u32,
+    ) -> TileFunction {
+        let mut b = TileBuilder::new(name, warps);
+        let shape = Shape::new(&[block as u64]).expect("a power of two");
         let mut pointers = Vec::new();
-        for name in ["x", "y", "out"].iter().skip(2 - self.operands()) {
-            let base = b.param(name, TileType::scalar(Elem::global(scalar)));
+        let bases: Vec<Value> = ["x", "y", "out"]
+            .iter()
+            .skip(2 - self.operands())
+            .map(|name| b.param(name, TileType::scalar(Elem::global(scalar))))
+            .collect();
+        let program = b.program_id(0);
+        let size = b.i32(block as i32, Shape::SCALAR);
+        let start = b.imul(program, size);
+        for base in bases {
+            let base = b.addptr(base, start);
             let base = b.to_shape(base, shape);
             let range = b.arange(0, TileType::block(Elem::I32, shape));
             pointers.push(b.addptr(base, range));
@@ -271,7 +290,7 @@ impl Random {
 }
 
 /// Zeros, ends of ranges, infinities, NaN, and numbers where functions change.
-fn edges(scalar: Scalar) -> Vec<u64> {
+pub(crate) fn edges(scalar: Scalar) -> Vec<u64> {
     let is_double = scalar == Scalar::F64;
     let (least, normal, most) = if is_double {
         (5e-324, f64::MIN_POSITIVE, f64::MAX)
@@ -656,6 +675,58 @@ pub(crate) fn functions() -> Vec<Function> {
             |x, y| x % y,
             |_, _| None,
         ),
+    ]
+}
+
+/// The ops that are the machine's or exact, beside [`functions`]: what a GPU computes of them is measured, too.
+pub(crate) fn machine_functions() -> Vec<Function> {
+    let exact = |_: &Big, _: &Big| None;
+    let one = |name, op, bounds, range, host| Function {
+        name,
+        build: Build::One(op),
+        bounds,
+        range,
+        host,
+        exact,
+    };
+    let two = |name, op, bounds, range, host| Function {
+        name,
+        build: Build::Two(op),
+        bounds,
+        range,
+        host,
+        exact,
+    };
+    type B = TileBuilder;
+    let single = |bound| [Some(bound), None];
+    let both = |bound| [Some(bound), Some(bound)];
+    let near = [-10.0, 10.0];
+    vec![
+        one("exp", B::exp, single(2.0), near, |x, _| x.exp()),
+        one("exp2", B::exp2, single(2.0), near, |x, _| x.exp2()),
+        // 2^-22.9 and 2^-23 of a number just above a power of two are 1.07 and 1 units.
+        one("rsqrt", B::rsqrt, single(1.08), near, |x, _| 1.0 / x.sqrt()),
+        one("sqrt", B::sqrt, single(1.0), near, |x, _| x.sqrt()),
+        one("rcp", B::rcp, single(1.0), near, |x, _| 1.0 / x),
+        one("rcp_ftz", B::rcp_ftz, single(1.0), near, |x, _| 1.0 / x),
+        // In units of the bound's 2^-22.
+        one("log2_approx", B::log2_approx, single(1.0), near, |x, _| {
+            x.log2()
+        }),
+        // In units of 2^-23, of which 2^-20.5 are 5.66.
+        one("sin_approx", B::sin_approx, single(5.66), near, |x, _| {
+            x.sin()
+        }),
+        one("cos_approx", B::cos_approx, single(5.66), near, |x, _| {
+            x.cos()
+        }),
+        one("sqrt_rn", B::sqrt_rn, both(0.5), near, |x, _| x.sqrt()),
+        one("floor", B::floor, both(0.0), near, |x, _| x.floor()),
+        one("ceil", B::ceil, both(0.0), near, |x, _| x.ceil()),
+        one("rint", B::rint, both(0.0), near, |x, _| x.round_ties_even()),
+        one("trunc", B::trunc, both(0.0), near, |x, _| x.trunc()),
+        two("fdiv", B::fdiv, single(2.0), near, |x, y| x / y),
+        two("fdiv_rn", B::fdiv_rn, both(0.5), near, |x, y| x / y),
     ]
 }
 

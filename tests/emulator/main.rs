@@ -1,6 +1,8 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod coverage;
 mod errors;
+mod hardware;
 mod instructions;
 mod programs;
 mod rows;

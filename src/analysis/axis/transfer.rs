@@ -40,6 +40,7 @@ pub(super) fn transfer(
         TileOp::Join => join(arg(0), arg(1), &ty),
         TileOp::Split => split(arg(0), &ty),
         TileOp::Gather => gather(arg(0), arg(1), data, &ty),
+        TileOp::Histogram => AxisInfo::unknown(&ty),
         TileOp::ConvertLayout => arg(0).clone(),
         TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
             hint(arg(0), data, &ty)
@@ -79,9 +80,14 @@ pub(super) fn transfer(
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
         TileOp::Load => equal_runs(func, infos, data, &ty),
         // Programs and threads take turns, so even equal elements may have met different numbers.
-        TileOp::AtomicRmw | TileOp::AtomicCas | TileOp::InlinePtx | TileOp::Dot => {
-            AxisInfo::unknown(&ty)
-        }
+        TileOp::AtomicRmw
+        | TileOp::AtomicCas
+        | TileOp::InlinePtx
+        | TileOp::Dot
+        | TileOp::SharedLoad
+        | TileOp::AsyncCopy
+        | TileOp::AsyncCommit
+        | TileOp::AsyncWait => AxisInfo::unknown(&ty),
         TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => {
             AxisInfo::unknown(&ty)
         }

@@ -106,7 +106,7 @@ impl<'a> Decoder<'_, 'a> {
         .unwrap_or(1)
     }
 
-    fn address(&mut self, index: usize, space: Space) -> Result<Address> {
+    pub(super) fn address(&mut self, index: usize, space: Space) -> Result<Address> {
         let Operand::Address { base, offset } = self.operand(index)? else {
             return self.bad("an address in brackets is wanted");
         };

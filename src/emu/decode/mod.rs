@@ -6,6 +6,7 @@
 //! type's width for loads, stores and conversions.
 
 mod arith;
+mod matrix;
 mod memory;
 pub(super) mod since;
 mod typed;
@@ -128,6 +129,8 @@ impl<'a> Decoder<'_, 'a> {
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
             | "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep"
             | "griddepcontrol" | "pmevent" => self.control(),
+            "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(),
+            "cp" => self.copy(),
             _ => self.arithmetic(),
         }
     }

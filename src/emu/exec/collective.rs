@@ -27,6 +27,10 @@ impl Machine<'_> {
             } => {
                 return self.barrier(cta, warp, group, inst, *kind, *aligned, *id, *count);
             }
+            Op::LoadMatrices { .. }
+            | Op::StoreMatrices { .. }
+            | Op::TurnMatrix { .. }
+            | Op::Multiply { .. } => return self.matrix(cta, warp, group, inst),
             Op::Shuffle { mask, .. }
             | Op::Vote { mask, .. }
             | Op::Match { mask, .. }

@@ -8,6 +8,7 @@ mod access;
 mod atomic;
 mod collective;
 mod cost;
+mod matrix;
 mod span;
 
 use super::error::Fault;
@@ -110,7 +111,11 @@ impl Machine<'_> {
             | Op::Match { .. }
             | Op::Redux { .. }
             | Op::Elect { .. }
-            | Op::WarpBarrier { .. } => {
+            | Op::WarpBarrier { .. }
+            | Op::LoadMatrices { .. }
+            | Op::StoreMatrices { .. }
+            | Op::TurnMatrix { .. }
+            | Op::Multiply { .. } => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
@@ -466,6 +471,13 @@ impl Machine<'_> {
             }
             Op::Atomic { .. } => self.atomic(cta, warp, active, inst)?,
             Op::Nop => {}
+            Op::Copy { .. } => self.start_copies(cta, warp, active, inst)?,
+            Op::CopyCommit => {
+                for lane in lanes(active) {
+                    warp.commits[lane as usize] += 1;
+                }
+            }
+            Op::CopyWait { pending } => self.finish_copies(cta, warp, active, *pending)?,
             Op::Branch { .. }
             | Op::Exit
             | Op::Trap
@@ -476,7 +488,11 @@ impl Machine<'_> {
             | Op::Match { .. }
             | Op::Redux { .. }
             | Op::Elect { .. }
-            | Op::WarpBarrier { .. } => unreachable!("handled by `step`"),
+            | Op::WarpBarrier { .. }
+            | Op::LoadMatrices { .. }
+            | Op::StoreMatrices { .. }
+            | Op::TurnMatrix { .. }
+            | Op::Multiply { .. } => unreachable!("handled by `step`"),
         }
         Ok(())
     }

@@ -37,9 +37,9 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "clamp"("x min max; propagate_nan") clamp;
     "cdiv"("x div") cdiv;
     "umulhi"("x y") umulhi;
-    "add"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Add, &args.req("x"), &args.req("y"));
-    "sub"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Sub, &args.req("x"), &args.req("y"));
-    "mul"("x y; sanitize_overflow") |cx, args| cx.binary(Operator::Mult, &args.req("x"), &args.req("y"));
+    "add"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Add);
+    "sub"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Sub);
+    "mul"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Mult);
     "expect_zero"("x mask") expect_zero;
     "map_elementwise"("scalar_fn *args; pack") map_elementwise;
 };
@@ -48,6 +48,15 @@ pub(super) const METHODS: &[Builtin] = rows! { Method;
     "logical_and"("x y") |cx, args| logical(cx, args, Operator::BitAnd);
     "logical_or"("x y") |cx, args| logical(cx, args, Operator::BitOr);
 };
+
+/// An operator, with its check for overflow unless that is switched off.
+fn arithmetic<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: Operator) -> Res<Value<'m>> {
+    let outer = cx.sanitize_overflow;
+    cx.sanitize_overflow = outer && cx.bool_arg(args, "sanitize_overflow", true)?;
+    let result = cx.binary(op, &args.req("x"), &args.req("y"));
+    cx.sanitize_overflow = outer;
+    result
+}
 
 /// A float of the IR to a float.
 pub(super) type Unary = fn(&mut TileBuilder, entities::Value) -> entities::Value;

@@ -18,6 +18,7 @@ mod host;
 mod libdevice;
 mod math;
 mod memory;
+mod order;
 pub(crate) mod prelude;
 mod python;
 mod reduce;
@@ -105,6 +106,7 @@ const TABLES: &[&[Builtin]] = &[
     math::METHODS,
     math::ROWS,
     memory::ROWS,
+    order::ROWS,
     python::PYTHON,
     reduce::ROWS,
     rounding::ROWS,

@@ -69,7 +69,16 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Join
         | TypeRule::Split
         | TypeRule::Gather
+        | TypeRule::Histogram
         | TypeRule::Dot
+        | TypeRule::AsyncCopy
+        | TypeRule::AsyncCommit
+        | TypeRule::AsyncWait
+        | TypeRule::SharedLoad
+        | TypeRule::LdMatrix
+        | TypeRule::Mma
+        | TypeRule::CpAsync
+        | TypeRule::Words
         | TypeRule::Scan
         | TypeRule::For
         | TypeRule::While
@@ -402,7 +411,7 @@ impl Generator {
         self.b.or(positive, one)
     }
 
-    /// A block from blocks of other shapes: expanded, repeated or spread, turned, joined and split, or gathered.
+    /// A block from blocks of other shapes: expanded, repeated or spread, turned, joined and split, gathered, or counted.
     pub(super) fn reshape(&mut self) {
         let ty = TileType::block(self.elem(), self.shape());
         if ty.is_scalar() {
@@ -414,7 +423,7 @@ impl Generator {
             return;
         }
         let x = self.value(ty);
-        let turned = match self.random.below(3) {
+        let turned = match self.random.below(4) {
             0 => {
                 // Cut anywhere, turned, and put together again.
                 let log2 = ty.shape.log2_elements() as usize;
@@ -433,6 +442,15 @@ impl Generator {
                 let pairs = Shape::from_log2(&pairs).expect("blocks are small");
                 let pairs = self.b.reshape(both, ty.with_shape(pairs));
                 self.b.split(pairs, self.random.below(2) as u8)
+            }
+            2 => {
+                let scalar = self
+                    .random
+                    .pick(&[Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64]);
+                let numbers = self.value(ty.with_elem(Elem::Num(scalar)));
+                let bins = Shape::from_log2(&[self.random.below(10) as u8]);
+                let bins = bins.expect("few bins");
+                self.b.histogram(numbers, TileType::block(Elem::I32, bins))
             }
             _ => {
                 let scalar = self

@@ -172,7 +172,23 @@ impl<'a> Machine<'a> {
                     .collect()
             }
             TileOp::Gather => self.gather(data)?,
+            TileOp::Histogram => {
+                let mut counts: Elems = self.fill(data, 0)?;
+                for &x in self.arg(data, 0)? {
+                    if let Some(count) = usize::try_from(x).ok().and_then(|x| counts.get_mut(x)) {
+                        *count += 1;
+                    }
+                }
+                counts
+            }
             TileOp::Dot => self.dot(data)?,
+            TileOp::AsyncCopy => self.async_copy(data)?,
+            TileOp::AsyncCommit => smallvec![self.rings.commit()],
+            TileOp::AsyncWait => {
+                self.async_wait(data)?;
+                return Ok(None);
+            }
+            TileOp::SharedLoad => self.shared_load(data)?,
             TileOp::ConvertLayout => self.same(data)?,
             TileOp::AssumeMultiple => self.assume(data, Promise::Multiple)?,
             TileOp::AssumeContiguous => self.assume(data, Promise::Contiguous)?,

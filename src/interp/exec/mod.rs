@@ -13,6 +13,7 @@ mod apply;
 mod dot;
 mod inst;
 mod region;
+mod rings;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -26,7 +27,8 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::ir::types::Scalar;
+use crate::ir::types::{Elem, Scalar};
+use rings::Rings;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
 type Elems = SmallVec<[u64; 2]>;
@@ -64,6 +66,7 @@ pub(super) fn run(
         current: None,
         steps: 0,
         stats: Stats::default(),
+        rings: Rings::default(),
         sites: (0..)
             .zip(crate::log::sites(func))
             .map(|(number, (inst, _))| (inst, number))
@@ -107,6 +110,7 @@ struct Machine<'a> {
     /// What the limit is on.
     steps: u64,
     stats: Stats,
+    rings: Rings,
     /// Numbers of the places that print.
     sites: FxHashMap<Inst, u32>,
 }
@@ -136,6 +140,7 @@ impl<'a> Machine<'a> {
         self.memory.enter_program(self.stats.programs as u32);
         self.stats.programs += 1;
         self.values.clear();
+        self.rings = Rings::default();
         let args = args.iter().map(|&bits| smallvec![bits]).collect();
         match self.block(self.func.entry, args)? {
             Flow::Return => Ok(()),
@@ -207,8 +212,11 @@ impl<'a> Machine<'a> {
             )));
         }
         let bits = ty.elem.bits();
-        for elem in &mut elems {
-            *elem = int::low_bits(bits, *elem);
+        // The number of a token has no bits.
+        if ty.elem != Elem::Token {
+            for elem in &mut elems {
+                *elem = int::low_bits(bits, *elem);
+            }
         }
         self.values[value] = elems;
         Ok(())

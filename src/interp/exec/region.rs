@@ -94,26 +94,28 @@ impl Machine<'_> {
         let Some((&digit, above)) = tree.split_first() else {
             return Ok(line);
         };
-        let (extent, prefixes) = self.scan_digit(region, digit, above, &mut line)?;
-        for (block, prefix) in line.chunks_mut(extent).zip(&prefixes) {
-            for x in block {
+        let extent = self.scan_blocks(region, digit, &mut line)?;
+        let mut totals: Vec<Elems> = last_of_each(&line, extent);
+        let prefixes = self.prefixes(region, above, &mut totals)?;
+        // What the digit above gave for whole blocks is the result of their last elements.
+        let kept = if digit < 32 && !above.is_empty() {
+            extent - 1
+        } else {
+            extent
+        };
+        for ((block, prefix), total) in line.chunks_mut(extent).zip(&prefixes).zip(totals) {
+            for x in &mut block[..kept] {
                 if let Some(prefix) = prefix {
                     *x = self.combine(region, prefix, x)?;
                 }
             }
+            block[kept..].fill(total);
         }
         Ok(line)
     }
 
-    /// Scans each block of a sequence by its lowest digit; gives the number of places in a block, and for each block
-    /// the combination of all before it.
-    fn scan_digit(
-        &mut self,
-        region: Block,
-        digit: u32,
-        above: &[u32],
-        line: &mut [Elems],
-    ) -> Outcome<(usize, Vec<Option<Elems>>)> {
+    /// Scans each block of a sequence by its lowest digit; gives the number of places in a block.
+    fn scan_blocks(&mut self, region: Block, digit: u32, line: &mut [Elems]) -> Outcome<usize> {
         let (bits, doubles) = (digit % 32, digit >= 32);
         let extent = 1usize << bits;
         for block in line.chunks_mut(extent) {
@@ -130,30 +132,34 @@ impl Machine<'_> {
                 }
             }
         }
-        let totals = line.chunks(extent).map(|block| block[extent - 1].clone());
-        let prefixes = self.prefixes(region, above, totals.collect())?;
-        Ok((extent, prefixes))
+        Ok(extent)
     }
 
-    /// For each element of a sequence, the combination of all before it.
+    /// For each element of a sequence, the combination of all before it; the element itself is combined with that.
     fn prefixes(
         &mut self,
         region: Block,
         tree: &[u32],
-        mut line: Vec<Elems>,
+        line: &mut [Elems],
     ) -> Outcome<Vec<Option<Elems>>> {
         let Some((&digit, above)) = tree.split_first() else {
             return Ok(vec![None; line.len()]);
         };
-        let (extent, handed) = self.scan_digit(region, digit, above, &mut line)?;
+        let extent = self.scan_blocks(region, digit, line)?;
+        let handed = self.prefixes(region, above, &mut last_of_each(line, extent))?;
         let mut prefixes = Vec::with_capacity(line.len());
-        for (block, handed) in line.chunks(extent).zip(handed) {
+        for (block, handed) in line.chunks_mut(extent).zip(handed) {
             prefixes.push(handed.clone());
             for before in &block[..extent - 1] {
                 prefixes.push(Some(match &handed {
                     Some(handed) => self.combine(region, handed, before)?,
                     None => before.clone(),
                 }));
+            }
+            for x in block {
+                if let Some(handed) = &handed {
+                    *x = self.combine(region, handed, x)?;
+                }
             }
         }
         Ok(prefixes)
@@ -201,4 +207,10 @@ impl Machine<'_> {
             }
         }
     }
+}
+
+/// The last element of each block of `extent` places.
+fn last_of_each(line: &[Elems], extent: usize) -> Vec<Elems> {
+    let blocks = line.chunks(extent);
+    blocks.map(|block| block[extent - 1].clone()).collect()
 }

@@ -10,6 +10,7 @@ mod machine;
 mod memory;
 mod reduce;
 mod reports;
+mod rings;
 mod shapes;
 
 use std::collections::BTreeSet;
@@ -258,6 +259,7 @@ fn every_op_is_tested() {
         convert::OPS,
         shapes::OPS,
         dot::OPS,
+        rings::OPS,
         memory::OPS,
         atomics::OPS,
         machine::OPS,

@@ -23,6 +23,7 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Join,
     TileOp::Split,
     TileOp::Gather,
+    TileOp::Histogram,
     TileOp::ConvertLayout,
     TileOp::AssumeMultiple,
     TileOp::AssumeContiguous,

@@ -51,7 +51,12 @@ pub enum TypeRule {
     Join,
     Split,
     Gather,
+    Histogram,
     Dot,
+    AsyncCopy,
+    AsyncCommit,
+    AsyncWait,
+    SharedLoad,
     ConvertLayout,
     Hint,
     Load,
@@ -72,6 +77,10 @@ pub enum TypeRule {
     AtomCas,
     Shuffle,
     Redux,
+    LdMatrix,
+    Mma,
+    CpAsync,
+    Words,
 }
 
 /// What an op does beside computing its results.

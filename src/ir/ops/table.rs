@@ -257,6 +257,9 @@ macro_rules! for_each_op {
                 /// dimensions, the place of the index. An index is unsigned; beyond the axis the element is an
                 /// unspecified one of `x`.
                 Gather "gather" gather(x: Value, index: Value) {axis: u8} {} [] Gather, Pure;
+                /// How many elements of `x` are 0, 1, .. up to the extent of the result, i32 of one dimension. Elements are
+                /// unsigned; larger ones are not counted.
+                Histogram "histogram" histogram(x: Value) {} {} [ty] Histogram, Pure;
                 /// The same elements in another layout.
                 ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Pure;
                 /// The program's author promises that every element along dimension `i` starts runs divisible by `values[i]`.
@@ -297,6 +300,16 @@ macro_rules! for_each_op {
                 /// of the sums and their intermediate rounding are unspecified; see [`crate::ir`].
                 Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Pure;
 
+                /// Starts to copy elements from memory to entry `index` of a ring of buffers, and zeros where `mask` is false. The
+                /// entry must not be accessed before a wait for the commitment of the token.
+                AsyncCopy "async_copy" async_copy(ptr: Value, index: Value, mask: Option<Value>) {slot: Slot} {cache: Cache, evict: Evict} [] AsyncCopy, Write;
+                /// Makes copies a group, which its token stands for.
+                AsyncCommit "async_commit" async_commit(copies: &[Value]) {} {} [] AsyncCommit, Sync;
+                /// Waits until the groups of the tokens, and those committed before, have arrived.
+                AsyncWait "async_wait" async_wait(groups: &[Value]) {} {} [] AsyncWait, Sync;
+                /// The block in entry `index` of a ring of buffers.
+                SharedLoad "shared_load" shared_load(index: Value) {slot: Slot} {} [ty] SharedLoad, Read;
+
                 /// Waits for all threads of the program and orders their accesses to memory.
                 Barrier "barrier" barrier() {} {} [] NoResult, Sync;
 
@@ -326,7 +339,7 @@ macro_rules! for_each_op {
                 St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot} [] St, Write;
                 /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
                 /// true, each in a step of its own; gives what they were, elsewhere 0.
-                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32} [] Atom, Write;
+                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32, slot: Slot} [] Atom, Write;
                 /// The element at `ptr` + `offset` bytes becomes `value` where `pred` is true and its bits are those of `expected`;
                 /// gives what it was, elsewhere 0.
                 AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Write;
@@ -344,6 +357,22 @@ macro_rules! for_each_op {
                 ShflDown "shfl_down" shfl_down(x: Value) {delta: u32} {} [] Shuffle, Sync;
                 /// Each lane gets the combination of the 32-bit integers of all lanes of its warp.
                 Redux "redux" redux(x: Value) {redop: RedOp} {} [] Redux, Sync;
+                /// As many 8x8 matrices of 16-bit elements as the result has 32-bit registers: row `i` of matrix `j` is the 16 bytes
+                /// at `ptr` + `offset` of lane `8j + i`. Lane `4g + q` gets elements `2q` and `2q + 1` of row `g` of each; with
+                /// `trans` those of column `g`.
+                LdMatrix "ldmatrix" ldmatrix(ptr: Value) {} {offset: i32, trans: Flag, slot: Slot} [ty] LdMatrix, Sync;
+                /// Products of the tiles of `a` with those of `b`, added to those of `c`, tile (i, j) standing at place
+                /// i * (tiles of b) + j. How lanes and registers hold a tile is PTX's layout of fragments.
+                Mma "mma" mma(a: Value, b: Value, c: Value) {unit: MmaUnit} {} [] Mma, Sync;
+                /// Starts to copy `bytes` (4, 8 or 16) from device memory at `from` + `from_offset` to shared memory at `to` +
+                /// `offset`, zeros where `pred` is false. Both addresses are multiples of `bytes`.
+                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>) {bytes: u32} {offset: i32, from_offset: i32, slot: Slot} [] CpAsync, Write;
+                /// Makes the thread's copies since the last commitment a group.
+                CpAsyncCommit "cp_async_commit" cp_async_commit() {} {} [] NoResult, Sync;
+                /// Waits until at most `pending` groups of the thread are under way.
+                CpAsyncWait "cp_async_wait" cp_async_wait() {pending: u32} {} [] NoResult, Sync;
+                /// The same bits in 32-bit integers.
+                Words "words" words(x: Value) {} {} [ty] Words, Pure;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
                 Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
                 /// Goes to the block.

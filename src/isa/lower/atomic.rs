@@ -1,4 +1,4 @@
-//! Atomic accesses to device memory.
+//! Atomic accesses.
 //!
 //! One whose result nobody asks for is a `red`, which saves the way back, unless it acquires: that form has only
 //! `atom`. A predicated one leaves its destination as it was, so the destination gets zeros first.
@@ -56,7 +56,11 @@ impl Lower<'_> {
             let mut args: Vec<Arg> = dest.map(Arg::Regs).into_iter().collect();
             args.push(Arg::Place(place));
             args.extend(values);
+            let Elem::Ptr(_, space) = func.dfg.ty(data.args[0]).elem else {
+                return Err(self.not_selected(data.op));
+            };
             let modifier = Modifier::Atomic(Atomic {
+                space,
                 rmw,
                 is_half: ty.elem.bits() == 16,
                 sem,

@@ -30,6 +30,7 @@ mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
 mod inline;
+mod matrix;
 pub(crate) mod memory;
 mod rules;
 mod values;
@@ -393,6 +394,12 @@ impl<'a> Lower<'a> {
             ThreadOp::SlotAddr => self.select_slot(inst),
             ThreadOp::Ld => return self.select_load(inst).map(Some),
             ThreadOp::St => return self.select_store(inst).map(|()| None),
+            ThreadOp::LdMatrix => return self.select_ldmatrix(inst).map(Some),
+            ThreadOp::Mma => return self.select_mma(inst).map(|()| None),
+            ThreadOp::CpAsync => return self.select_copy(inst).map(|()| None),
+            ThreadOp::CpAsyncCommit => return self.select_bare(Ptx::CpAsyncCommit),
+            ThreadOp::CpAsyncWait => return self.select_copy_wait(inst).map(|()| None),
+            ThreadOp::Words => return self.select_words(inst),
             ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
             ThreadOp::GdcWait => return self.select_bare(Ptx::GdcWait),
             ThreadOp::GdcLaunchDependents => return self.select_bare(Ptx::GdcLaunch),

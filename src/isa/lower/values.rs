@@ -67,6 +67,10 @@ impl Lower<'_> {
                 }
             }
             ThreadOp::Bitcast | ThreadOp::PtrCast => self.values[data.args[0]],
+            // Pairs lie in words already, and so do words.
+            ThreadOp::Words if func.dfg.ty(data.args[0]).elem.bits() != 8 => {
+                self.values[data.args[0]]
+            }
             ThreadOp::Rearrange => self.renamed_elements(inst, ty),
             _ => None,
         }

@@ -6,8 +6,9 @@
 //! barrier about a hundred. Only ratios matter; `tests` beside this file pin the decisions that follow.
 
 use super::pbqp::Cost;
+use crate::ir::attrs::MmaUnit;
 use crate::ir::ops::TileOp;
-use crate::layout::gather;
+use crate::layout::{gather, matrix};
 use crate::linear::gf2::Span;
 use crate::linear::layout::{HwDim, LinearLayout};
 
@@ -161,9 +162,30 @@ pub(super) fn gather(
         }
 }
 
+/// Counting the elements of a block in shared memory; what the result's layout costs is its reading.
+pub(super) fn histogram(source: &LinearLayout) -> Cost {
+    let copies = source.free_mask(HwDim::Register).count_ones();
+    2 * BARRIER + (registers(source) >> copies) * ACCESS
+}
+
 /// Summing `terms` products for each element.
 pub(super) fn dot(layout: &LinearLayout, terms: u64) -> Cost {
     registers(layout) * terms
+}
+
+/// Feeding a unit with the tiles of the factors along `terms` elements; the products themselves cost the same everywhere.
+pub(super) fn product(layout: &LinearLayout, unit: MmaUnit, terms: u64) -> Cost {
+    let rank = layout.shape().rank();
+    let tiles = |dim: usize, size: u32| -> Cost {
+        let mask = layout.shape().bit_mask(dim);
+        let columns = layout.columns(HwDim::Register).iter();
+        let held = columns.filter(|&&c| c & mask != 0).count() as u32;
+        1 << held.saturating_sub(size)
+    };
+    // Of its tile a thread holds two rows and two columns.
+    let (rows, columns) = (tiles(rank - 2, 1), tiles(rank - 1, 1));
+    let steps = terms / Cost::from(matrix::tile_inner(unit));
+    steps * (4 * rows + 2 * columns) * WAVEFRONT
 }
 
 /// Computing a block element by element; copies held by many threads are computed by each.
@@ -183,6 +205,7 @@ pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
         | TileOp::Rsqrt
         | TileOp::Rcp
         | TileOp::RcpFtz => 8,
+        TileOp::Histogram => WAVEFRONT,
         TileOp::Sqrt | TileOp::Fdiv => 16,
         TileOp::SqrtRn
         | TileOp::FdivRn

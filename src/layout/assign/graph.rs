@@ -11,12 +11,14 @@ use cranelift_entity::{PrimaryMap, SecondaryMap, entity_impl, packed_option::Pac
 use smallvec::SmallVec;
 
 use crate::analysis::program::{ProgramOrder, Step};
-use crate::ir::attrs::Attrs;
+use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{TileOp, tile_functions};
+use crate::layout::matrix;
 use crate::linear::pool::LayoutId;
 use crate::linear::shape::{MAX_RANK, Shape};
+use crate::settings::Target;
 
 /// Operations per element that a value computed anew for another layout may take.
 const CHEAP_LIMIT: u16 = 32;
@@ -45,6 +47,8 @@ pub(super) struct NodeData {
     pub reduced: Option<u8>,
     /// Axis of a scan, which wants it in digits.
     pub scanned: Option<u8>,
+    /// Unit that multiplies matrices.
+    pub unit: Option<MmaUnit>,
     /// What it chooses from.
     pub candidates: Candidates,
     /// Edges from and to the node.
@@ -71,8 +75,12 @@ pub(super) enum Need {
     /// The one that gives each thread all it needs to compute `L`: of the left factor of the shape if the flag is set, else
     /// of the right one.
     BeforeDot(Shape, bool),
+    /// The same for the unit.
+    BeforeUnit(Shape, bool, MmaUnit),
     /// Any: what a gather along the axis costs depends on it.
     Gathered(u8),
+    /// Any: each thread counts what it holds.
+    Counted,
 }
 
 /// The dimensions of a permutation.
@@ -116,9 +124,19 @@ pub(super) struct Edge {
     pub depth: u32,
 }
 
+/// The unit of the target for an instruction that multiplies matrices.
+fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
+    let data = &func.dfg.insts[inst];
+    if data.op != TileOp::Dot {
+        return None;
+    }
+    matrix::unit(&matrix::product_of(func, inst), target)
+}
+
 /// The graph.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Graph {
+    target: Target,
     /// Nodes in program order.
     pub nodes: PrimaryMap<Node, NodeData>,
     /// Edges in program order of the uses.
@@ -218,7 +236,12 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::Barrier
         | TileOp::Store
         | TileOp::Gather
+        | TileOp::Histogram
         | TileOp::Dot
+        | TileOp::AsyncCopy
+        | TileOp::AsyncCommit
+        | TileOp::AsyncWait
+        | TileOp::SharedLoad
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For
@@ -247,7 +270,8 @@ impl Graph {
     }
 
     /// What an instruction's layout asks of its operand number `index`.
-    pub(super) fn need(func: &TileFunction, inst: Inst, index: usize) -> Need {
+    pub(super) fn need(&self, func: &TileFunction, inst: Inst, index: usize) -> Need {
+        let unit = self.of_inst(inst).and_then(|node| self.nodes[node].unit);
         let data = &func.dfg.insts[inst];
         match data.op {
             TileOp::ExpandDims => Need::BeforeExpand(data.axis().copied().unwrap_or(0)),
@@ -257,16 +281,28 @@ impl Graph {
             TileOp::Join => Need::BeforeJoin,
             TileOp::Split => Need::BeforeSplit,
             TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
+            TileOp::Histogram => Need::Counted,
             TileOp::Dot if index < 2 => {
-                Need::BeforeDot(func.dfg.ty(data.args[index]).shape, index == 0)
+                let shape = func.dfg.ty(data.args[index]).shape;
+                match unit {
+                    Some(unit) => Need::BeforeUnit(shape, index == 0, unit),
+                    None => Need::BeforeDot(shape, index == 0),
+                }
             }
             _ => Need::Same,
         }
     }
 
     /// Builds the graph, without candidates.
-    pub(super) fn build(func: &TileFunction, order: &ProgramOrder) -> Graph {
-        let mut graph = Graph::default();
+    pub(super) fn build(func: &TileFunction, order: &ProgramOrder, target: Target) -> Graph {
+        let mut graph = Graph {
+            target,
+            nodes: PrimaryMap::new(),
+            edges: Vec::new(),
+            of_value: SecondaryMap::new(),
+            of_inst: SecondaryMap::new(),
+            cheap: SecondaryMap::new(),
+        };
         let mut depth = 0;
         for &step in order.steps() {
             match step {
@@ -289,6 +325,7 @@ impl Graph {
             depth,
             reduced: None,
             scanned: None,
+            unit: None,
             candidates: Candidates::new(),
             edges: SmallVec::new(),
         });
@@ -364,7 +401,9 @@ impl Graph {
                     self.operands(func, inst, node, depth);
                 }
             }
-            TileOp::Store | TileOp::DevicePrint | TileOp::DeviceAssert if !data.args.is_empty() => {
+            TileOp::Store | TileOp::AsyncCopy | TileOp::DevicePrint | TileOp::DeviceAssert
+                if !data.args.is_empty() =>
+            {
                 let shape = func.dfg.ty(data.args[0]).shape;
                 if !shape.is_scalar() {
                     let node = self.add_node(shape, Some(inst), depth);
@@ -389,6 +428,7 @@ impl Graph {
                     return;
                 }
                 let node = self.add_node(shape, Some(inst), depth);
+                self.nodes[node].unit = unit_of(func, inst, self.target);
                 self.of_value[result] = Some(node).into();
                 self.operands(func, inst, node, depth);
             }
@@ -413,7 +453,7 @@ impl Graph {
 
     fn operands(&mut self, func: &TileFunction, inst: Inst, node: Node, depth: u32) {
         for (i, &arg) in func.dfg.insts[inst].args.iter().enumerate() {
-            let need = Graph::need(func, inst, i);
+            let need = self.need(func, inst, i);
             self.add_edge(func, arg, node, need, depth);
         }
     }

@@ -27,6 +27,8 @@ use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::matrix;
+use crate::linear::layout::HwDim;
 use crate::linear::named;
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
@@ -60,7 +62,7 @@ pub struct LayoutStats {
 /// Gives every block of the function a layout. `axis` was computed for the function as it is.
 pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> LayoutStats {
     let order = ProgramOrder::compute(func);
-    let graph = Graph::build(func, &order);
+    let graph = Graph::build(func, &order, target);
     let mut assignment = Assignment {
         pool: std::mem::take(&mut func.layouts),
         graph,
@@ -97,6 +99,9 @@ impl Assignment {
         if let Some(axis) = data.scanned
             && self.pool[layout].digits(usize::from(axis)).is_none()
         {
+            return;
+        }
+        if data.unit.is_some() && !matrix::is_accumulator(&self.pool[layout]) {
             return;
         }
         if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
@@ -137,26 +142,48 @@ impl Assignment {
                             }
                             continue;
                         }
+                        Need::Counted => continue,
                         Need::Gathered(_) => {
                             if self.graph.nodes[to].shape == self.pool[output].shape() {
                                 self.offer(to, output);
                             }
                             continue;
                         }
-                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) => continue,
+                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) | Need::BeforeUnit(..) => {
+                            continue;
+                        }
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
+                    if need == Need::BeforeJoin {
+                        self.offer_spread(to, output);
+                    }
                 }
                 let fits = match need {
                     Need::Gathered(_) => {
                         self.graph.nodes[from].shape == self.graph.nodes[node].shape
                     }
+                    Need::Counted => false,
                     _ => true,
                 };
                 if to == node && self.graph.nodes[from].reduced.is_none() && fits {
                     let wanted = self.views.view(&mut self.pool, layout, View::Need(need));
                     self.offer(from, wanted);
+                }
+            }
+        }
+    }
+
+    /// Offers a join the layouts that tell its operands apart by threads which hold copies of them: what a reduction left behind
+    /// goes back to where it came from. The lowest lane comes last, to be looked at first.
+    fn offer_spread(&mut self, join: Node, operand: LayoutId) {
+        for dim in [HwDim::Warp, HwDim::Lane] {
+            let free = self.pool[operand].free_mask(dim);
+            for bit in (0..self.pool[operand].bits(dim)).rev() {
+                if free >> bit & 1 == 1 {
+                    let view = View::JoinCopies(dim, bit);
+                    let spread = self.views.view(&mut self.pool, operand, view);
+                    self.offer(join, spread);
                 }
             }
         }
@@ -209,7 +236,10 @@ impl Assignment {
         };
         let op = func.dfg.insts[inst].op;
         let cost = match (self.accesses.get(&node), data.reduced) {
-            (None, None) if op == TileOp::Dot => cost::dot(layout, terms(func, inst)),
+            (None, None) if op == TileOp::Dot => match data.unit {
+                Some(unit) => cost::product(layout, unit, terms(func, inst)),
+                None => cost::dot(layout, terms(func, inst)),
+            },
             (Some(access), _) => cost::access(layout, access),
             (None, Some(axis)) => {
                 cost::reduction(layout, usize::from(axis), operand_bits(func, inst))
@@ -255,6 +285,13 @@ impl Assignment {
                     let (source, index) = (&pool[outputs[i]], &pool[to.candidates[j]]);
                     let cost = cost::gather(source, index, usize::from(axis), edge.elem_bits);
                     cost.saturating_mul(weight)
+                });
+                continue;
+            }
+            if edge.need == Need::Counted {
+                let pool = &self.pool;
+                problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, _| {
+                    cost::histogram(&pool[outputs[i]]).saturating_mul(weight)
                 });
                 continue;
             }

@@ -173,8 +173,8 @@ impl<'a> Rewriter<'a> {
         };
         for i in 0..self.func.dfg.insts[inst].args.len() {
             let arg = self.func.dfg.insts[inst].args[i];
-            let layout = match Graph::need(self.func, inst, i) {
-                Need::Gathered(_) => self.source_layout(arg, node),
+            let layout = match self.graph.need(self.func, inst, i) {
+                Need::Gathered(_) | Need::Counted => self.source_layout(arg, node),
                 need => {
                     let layout = self.chosen[node];
                     let need = View::Need(need);
@@ -186,8 +186,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// The layout in which a gather gets its source: the one that it has; for a cheap value the gather's own, if the
-    /// shape allows it.
+    /// The layout in which a gather or histogram gets its source: the one that it has; for a cheap value the user's
+    /// own, if the shape allows it.
     fn source_layout(&mut self, source: Value, node: Node) -> LayoutId {
         if self.graph.of_value(source).is_some()
             && let Some(layout) = self.func.dfg.ty(source).layout.expand()
@@ -252,7 +252,7 @@ impl<'a> Rewriter<'a> {
 
     /// The cheap instruction, or a copy if it stands for another layout already, with a result in the layout.
     fn compute(&mut self, inst: Inst, layout: LayoutId) -> Inst {
-        let need = View::Need(Graph::need(self.func, inst, 0));
+        let need = View::Need(self.graph.need(self.func, inst, 0));
         let wanted = self.views.view(&mut self.func.layouts, layout, need);
         // Operands are at most `CHEAP_LIMIT` deep.
         let original = self.func.dfg.insts[inst].args.clone();

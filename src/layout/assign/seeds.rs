@@ -7,7 +7,8 @@
 //! used with one of f32 gets 8 elements a thread: 16 bytes of f16, and two accesses of f32.
 //!
 //! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
-//! reduction or scan stays in one warp.
+//! reduction or scan stays in one warp. Where another dimension is scanned, a second form gives each thread a run of
+//! neighbours along it, so that what lanes and warps exchange are totals of runs.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -21,6 +22,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::matrix;
 use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear::named;
 use crate::linear::shape::Shape;
@@ -46,6 +48,7 @@ impl Assignment {
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
+        let mut scans = Vec::new();
         let mut dots = Vec::new();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
@@ -53,10 +56,13 @@ impl Assignment {
             {
                 row_reductions.push((data.shape, usize::from(reduced)));
             }
+            if let Some(scanned) = data.scanned {
+                scans.push((data.shape, usize::from(scanned)));
+            }
             if let Some(inst) = data.inst
                 && func.dfg.insts[inst].op == TileOp::Dot
             {
-                dots.push((node, data.shape));
+                dots.push((node, data.shape, data.unit));
             }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
@@ -67,12 +73,19 @@ impl Assignment {
                 None => MAX_ACCESS_BYTES,
             };
             let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
-            let is_store = op != Some(TileOp::Load);
+            let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
         }
-        for (node, shape) in dots {
-            self.offer_squares(node, shape);
+        for (node, shape, unit) in dots {
+            if unit.is_none() {
+                self.offer_squares(node, shape);
+                continue;
+            }
+            for layout in matrix::accumulators(shape, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
         }
         let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
         for memory in &all {
@@ -86,6 +99,11 @@ impl Assignment {
                 self.offer_coalesced(memory, per_thread, false);
                 if reduces_rows {
                     self.offer_coalesced(memory, per_thread, true);
+                }
+            }
+            for &(shape, axis) in &scans {
+                if shape == memory.shape && axis != memory.order[0] {
+                    self.offer_runs(memory, widest, axis);
                 }
             }
         }
@@ -142,6 +160,21 @@ impl Assignment {
         (memory, access)
     }
 
+    /// Lanes along the direction of addresses, and what each thread holds beside one access along `axis`.
+    fn offer_runs(&mut self, memory: &Memory, per_thread: u32, axis: usize) {
+        let shape = memory.shape;
+        let threads = 32 * u64::from(self.num_warps);
+        let share = shape.elements() as u64 / threads / u64::from(per_thread);
+        let run = share.clamp(1, shape.extent(axis));
+        let mut size = vec![1; shape.rank()];
+        size[memory.order[0]] = per_thread;
+        size[axis] = run as u32;
+        if let Ok(layout) = tiled(shape, &memory.order, &memory.order, &size, self.num_warps) {
+            let layout = self.pool.intern(layout);
+            self.offer(memory.node, layout);
+        }
+    }
+
     fn offer_coalesced(&mut self, memory: &Memory, per_thread: u32, warps_on_rows: bool) {
         let made = if warps_on_rows {
             warps_on_other_dims(memory.shape, &memory.order, per_thread, self.num_warps)
@@ -184,6 +217,7 @@ fn pointers(func: &TileFunction, inst: Inst) -> Option<(Value, Option<Value>)> {
     let data = &func.dfg.insts[inst];
     match data.op {
         TileOp::Load => Some((data.args[0], data.args.get(1).copied())),
+        TileOp::AsyncCopy => Some((data.args[0], data.args.get(2).copied())),
         TileOp::Store | TileOp::AtomicRmw => Some((data.args[0], data.args.get(2).copied())),
         TileOp::AtomicCas => Some((data.args[0], None)),
         _ => None,
@@ -213,10 +247,25 @@ fn warps_on_other_dims(
 ) -> Result<LinearLayout, LayoutError> {
     let mut size = vec![1; shape.rank()];
     size[order[0]] = per_thread;
+    let warp_order: DimOrder = order[1..].iter().chain(&order[..1]).copied().collect();
+    tiled(shape, order, &warp_order, &size, num_warps)
+}
+
+/// `size` elements for each thread, lanes along the dimensions of `order` and warps along those of `warp_order`, as far as they
+/// reach.
+fn tiled(
+    shape: Shape,
+    order: &[usize],
+    warp_order: &[usize],
+    size: &[u32],
+    num_warps: u32,
+) -> Result<LinearLayout, LayoutError> {
     let mut lanes = vec![1; shape.rank()];
     let mut warps = vec![1; shape.rank()];
-    let mut left: Vec<u32> = shape.log2().iter().map(|&e| u32::from(e)).collect();
-    left[order[0]] = left[order[0]].saturating_sub(per_thread.trailing_zeros());
+    let extents = shape.log2().iter().zip(size);
+    let mut left: Vec<u32> = extents
+        .map(|(&e, n)| u32::from(e).saturating_sub(n.trailing_zeros()))
+        .collect();
     let mut lane_bits = LOG2_LANES;
     for &dim in order {
         let bits = left[dim].min(lane_bits);
@@ -225,7 +274,7 @@ fn warps_on_other_dims(
         lane_bits -= bits;
     }
     let mut warp_bits = num_warps.trailing_zeros();
-    for &dim in order[1..].iter().chain(&order[..1]) {
+    for &dim in warp_order {
         let bits = left[dim].min(warp_bits);
         warps[dim] = 1 << bits;
         warp_bits -= bits;
@@ -233,5 +282,5 @@ fn warps_on_other_dims(
     // Lanes and warps beyond the block hold copies.
     lanes[order[0]] <<= lane_bits;
     warps[order[0]] <<= warp_bits;
-    named::blocked_tile(shape, &size, &lanes, &warps, order)
+    named::blocked_tile(shape, size, &lanes, &warps, order)
 }

@@ -6,7 +6,8 @@ use rustc_hash::FxHashMap;
 use super::cost;
 use super::graph::{Dims, Need};
 use super::pbqp::Cost;
-use crate::linear::layout::LinearLayout;
+use crate::layout::matrix;
+use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
 
@@ -25,6 +26,8 @@ pub(super) enum View {
     Permute(Dims),
     /// Result of a join of two blocks that have it.
     Join,
+    /// Another result of such a join, which spreads pairs over lanes or warps that held copies.
+    JoinCopies(HwDim, u32),
     /// Some result of a broadcast to the shape.
     Broadcast(Shape),
     /// Some operand of the shape whose reduction along the axis has the layout.
@@ -55,8 +58,13 @@ impl Views {
                 View::Need(Need::BeforeJoin) => old.before_join(),
                 View::Need(Need::BeforeSplit) | View::Join => old.join(),
                 View::Need(Need::BeforeDot(shape, is_left)) => old.before_dot(shape, is_left),
+                View::Need(Need::BeforeUnit(shape, is_left, unit)) => {
+                    matrix::factor(old, unit, shape, is_left)
+                        .unwrap_or_else(|| old.before_dot(shape, is_left))
+                }
                 // Where nothing is asked for, the own layout if the shape is the same is as good as any.
-                View::Need(Need::Gathered(_)) => old.clone(),
+                View::Need(Need::Gathered(_) | Need::Counted) => old.clone(),
+                View::JoinCopies(dim, bit) => old.join_copies(dim, bit),
                 View::Permute(dims) => old.permute(&dims.list()),
                 View::Reduce(axis) => old.reduce(usize::from(axis)),
                 View::Expand(axis) => old.expand_dims(usize::from(axis)),

@@ -13,7 +13,7 @@ use crate::ir::attrs::IntPred;
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{ThreadType, TileType};
+use crate::ir::types::{Elem, ThreadType, TileType};
 
 use super::regs::{Expanded, Parts};
 use super::{Expander, Result, bug};
@@ -76,7 +76,8 @@ impl Expander<'_> {
 
     /// What a form assumes of the value that enters.
     fn first_form(&self, ty: TileType, init: &Expanded) -> Result<Form> {
-        let indexes = ty.elem.is_ptr() || ty.elem.is_int() && ty.elem.bits() > 1;
+        let is_token = ty.elem == Elem::Token;
+        let indexes = ty.elem.is_ptr() || ty.elem.is_int() && ty.elem.bits() > 1 || is_token;
         Ok(match init {
             Expanded::Uniform(value) if ty.is_scalar() || indexes => Form::Uniform {
                 zeros: self.bits.trailing_zeros(*value),
@@ -407,7 +408,9 @@ impl Expander<'_> {
     /// Forms that any value fits: scalars as they are, blocks as packs.
     fn plain_forms(&self, types: &[TileType]) -> Result<Vec<Form>> {
         let form = |ty: &TileType| {
-            Ok(if ty.is_scalar() {
+            Ok(if ty.elem == Elem::Token {
+                self.first_form(*ty, &Expanded::nothing())?
+            } else if ty.is_scalar() {
                 Form::Uniform { zeros: 0 }
             } else {
                 Form::Pack {

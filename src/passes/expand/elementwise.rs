@@ -192,13 +192,10 @@ impl Expander<'_> {
             },
             (ThreadOp::Sext | ThreadOp::Zext, &[(a, x)]) => {
                 let bits = self.ty(a).elem.bits();
-                if self.bits.is_disjoint(a, x, bits) {
-                    Combination {
-                        operands: [(a, 0)].into_iter().collect(),
-                        offset: x,
-                    }
-                } else {
-                    stay(operands)
+                let (kept, offset) = self.bits.without_carry(a, x, bits);
+                Combination {
+                    operands: [(a, kept)].into_iter().collect(),
+                    offset,
                 }
             }
             // Truth values cannot be added to.
@@ -210,15 +207,13 @@ impl Expander<'_> {
                 let size = i64::from(elem.pointee().map_or(1, |s| s.bytes()));
                 let index_bits = self.ty(i).elem.bits();
                 // A narrow index is sign-extended, which a constant passes only if it cannot carry.
-                let passes = index_bits == 64 || self.bits.is_disjoint(i, y, index_bits);
-                let (kept, bytes) = if passes {
-                    (0, y.wrapping_mul(size))
-                } else {
-                    (y, 0)
+                let (kept, passes) = match index_bits {
+                    64 => (0, y),
+                    _ => self.bits.without_carry(i, y, index_bits),
                 };
                 Combination {
                     operands: [(p, 0), (i, kept)].into_iter().collect(),
-                    offset: x.wrapping_add(bytes),
+                    offset: x.wrapping_add(passes.wrapping_mul(size)),
                 }
             }
             (ThreadOp::Icmp, &[left, right]) => {

@@ -42,7 +42,7 @@ impl Expander<'_> {
     }
 
     /// Integers as 32-bit ones; of the wider ones the low bits, which are all that extents need.
-    fn as_word(&mut self, index: Value) -> Result<Value> {
+    pub(super) fn as_word(&mut self, index: Value) -> Result<Value> {
         let ty = self.ty(index);
         let op = match ty.elem.bits() {
             32 => return Ok(index),
@@ -219,7 +219,7 @@ impl Expander<'_> {
     }
 
     /// Address of the element `thread part ^ own` of a buffer, as a pointer and a number of elements further.
-    fn element_address(
+    pub(super) fn element_address(
         &mut self,
         start: Value,
         columns: &[u32],

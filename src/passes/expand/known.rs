@@ -69,9 +69,16 @@ impl PossibleBits {
         self.get(value).trailing_zeros()
     }
 
-    /// Whether adding `offset` to `value`, `bits` wide, only sets bits that are zero, the sign apart.
-    pub(super) fn is_disjoint(&self, value: Value, offset: i64, bits: u32) -> bool {
-        offset >= 0 && offset < (1 << (bits - 1).min(62)) && self.get(value) & offset as u64 == 0
+    /// `offset` in two summands. Adding the second to the sum of `value`, `bits` wide, and the first only sets bits that are
+    /// zero, the sign apart. All of it where it can, else what lies below the lowest bit that the value can have.
+    pub(super) fn without_carry(&self, value: Value, offset: i64, bits: u32) -> (i64, i64) {
+        let possible = self.get(value);
+        if offset >= 0 && offset < (1 << (bits - 1).min(62)) && possible & offset as u64 == 0 {
+            return (0, offset);
+        }
+        let free = possible.trailing_zeros().min(bits - 1).min(62);
+        let low = offset & ((1 << free) - 1);
+        (offset.wrapping_sub(low), low)
     }
 
     /// Derives the mask of a value that an instruction just made.
@@ -154,6 +161,8 @@ pub(super) fn sign_extend(raw: u64, bits: u32) -> i64 {
 
 #[cfg(test)]
 mod tests {
+    use cranelift_entity::EntityRef;
+
     use super::*;
 
     #[test]
@@ -166,6 +175,31 @@ mod tests {
                 assert_eq!((a * b) & !product(a, b), 0, "{a} * {b}");
             }
         }
+    }
+
+    #[test]
+    fn offsets_come_apart_where_nothing_carries() {
+        let mut bits = PossibleBits::default();
+        let value = Value::new(0);
+        bits.set(value, u64::MAX << 4);
+        for (offset, expected) in [
+            (3, (0, 3)),
+            (16, (16, 0)),
+            (65_539, (65_536, 3)),
+            (-1, (-16, 15)),
+            (i64::from(i32::MAX), (i64::from(i32::MAX) - 15, 15)),
+        ] {
+            let (kept, free) = bits.without_carry(value, offset, 32);
+            assert_eq!((kept, free), expected, "{offset}");
+            // Whatever the value is, the sum wraps before the second part comes in.
+            for x in [0i32, 16, -16, i32::MAX - 15, i32::MIN] {
+                let whole = x.wrapping_add(offset as i32);
+                let first = x.wrapping_add(kept as i32);
+                assert_eq!(i64::from(whole), i64::from(first) + free, "{x} + {offset}");
+            }
+        }
+        bits.set(value, 0b1100);
+        assert_eq!(bits.without_carry(value, 0b10011, 32), (0, 0b10011));
     }
 
     #[test]

@@ -227,7 +227,7 @@ impl Expander<'_> {
         width: usize,
     ) -> Result<Value> {
         match value {
-            Expanded::Uniform(_) => self.pack_of(value, width),
+            Expanded::Uniform(_) | Expanded::Shared(_) => self.pack_of(value, width),
             Expanded::Parts(parts) => {
                 let map: Vec<u16> = (reg..reg + width).map(|r| r as u16).collect();
                 let part = Expanded::Parts(parts.select(&map));

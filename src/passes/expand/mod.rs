@@ -20,6 +20,7 @@ mod convert;
 mod dot;
 mod elementwise;
 mod gather;
+mod histogram;
 mod index;
 mod inline;
 mod known;
@@ -29,15 +30,19 @@ mod regs;
 mod report;
 mod scan;
 mod shape;
+mod shared;
+
+use std::rc::Rc;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
 
+use crate::analysis::async_groups::AsyncGroups;
 use crate::compile::CompileError;
 use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{Function, ThreadFunction, TileFunction};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TileOp};
@@ -91,6 +96,12 @@ struct Expander<'a> {
     weakened: FxHashMap<Inst, Vec<control::Form>>,
     /// Values that anything uses.
     used: EntitySet<Value>,
+    /// Groups of copies that may be under way at waits.
+    groups: AsyncGroups,
+    /// Blocks in shared memory that only units of matrices read, tile by tile.
+    lazy: EntitySet<Value>,
+    /// Where the elements of blocks stand in rings.
+    rings: FxHashMap<Slot, Rc<LinearLayout>>,
     /// Numbers of the places that write to the log.
     sites: FxHashMap<Inst, u32>,
     state: State,
@@ -106,6 +117,8 @@ struct State {
     thread_parts: FxHashMap<Vec<u32>, Value>,
     specials: FxHashMap<crate::ir::attrs::SpecialReg, Value>,
     leaders: FxHashMap<u32, Value>,
+    /// Addresses in slots: of the thread's part given by its columns, with some bits switched.
+    shared_bases: FxHashMap<(Slot, Vec<u32>, u32), Value>,
 }
 
 impl std::ops::Deref for Expander<'_> {
@@ -126,6 +139,7 @@ impl<'a> Expander<'a> {
     fn new(tile: &'a TileFunction, target: Target) -> Expander<'a> {
         let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
         func.partitions = tile.partitions.clone();
+        func.slots = tile.slots.clone();
         let mut b = ThreadBuilder::on(func);
         let prologue = b.block();
         let (body, _) = b.new_block(&[]);
@@ -138,6 +152,9 @@ impl<'a> Expander<'a> {
             body,
             weakened: FxHashMap::default(),
             used: used_values(tile),
+            groups: AsyncGroups::compute(tile),
+            lazy: shared::lazy_values(tile, target),
+            rings: shared::ring_layouts(tile),
             sites: (0..)
                 .zip(crate::log::sites(tile))
                 .map(|(number, (inst, _))| (inst, number))
@@ -150,6 +167,7 @@ impl<'a> Expander<'a> {
                 thread_parts: FxHashMap::default(),
                 specials: FxHashMap::default(),
                 leaders: FxHashMap::default(),
+                shared_bases: FxHashMap::default(),
             },
         }
     }
@@ -242,7 +260,19 @@ impl<'a> Expander<'a> {
             TileOp::Join => self.expand_join(inst)?,
             TileOp::Split => self.expand_split(inst)?,
             TileOp::Gather => self.expand_gather(inst)?,
+            TileOp::Histogram => self.expand_histogram(inst)?,
             TileOp::Dot => self.expand_dot(inst)?,
+            TileOp::AsyncCopy => self.expand_async_copy(inst)?,
+            TileOp::AsyncCommit => {
+                self.commit();
+                Expanded::nothing()
+            }
+            TileOp::AsyncWait => {
+                let pending = self.groups.pending(inst);
+                self.wait(pending);
+                return Ok(());
+            }
+            TileOp::SharedLoad => self.expand_shared_load(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
             TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
@@ -427,6 +457,7 @@ impl<'a> Expander<'a> {
     fn pack_of(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
         match expanded {
             Expanded::Pack(value) => Ok(*value),
+            Expanded::Shared(_) => bug("a block in shared memory where registers are wanted"),
             Expanded::Uniform(value) if count == 1 => Ok(*value),
             Expanded::Uniform(value) => {
                 let ty = ThreadType::pack(self.ty(*value).elem, count as u16);
@@ -465,6 +496,9 @@ impl<'a> Expander<'a> {
         let mut builder = PartsBuilder::default();
         match expanded {
             Expanded::Parts(parts) => return Ok(parts.clone()),
+            Expanded::Shared(_) => {
+                return bug("a block in shared memory where registers are wanted");
+            }
             Expanded::Uniform(value) => (0..count).for_each(|_| builder.push(*value, 0)),
             Expanded::Pack(value) if count == 1 => builder.push(*value, 0),
             Expanded::Pack(value) => {
@@ -481,6 +515,7 @@ impl<'a> Expander<'a> {
     fn held(&self, expanded: &Expanded) -> usize {
         match expanded {
             Expanded::Uniform(_) => 1,
+            Expanded::Shared(_) => 0,
             Expanded::Parts(parts) => parts.regs.len(),
             Expanded::Pack(value) => usize::from(self.ty(*value).count),
         }
@@ -494,6 +529,9 @@ impl<'a> Expander<'a> {
         }
         Ok(match expanded {
             Expanded::Uniform(value) => Expanded::Uniform(*value),
+            Expanded::Shared(_) => {
+                return bug("a block in shared memory where registers are wanted");
+            }
             Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
             Expanded::Pack(value) => {
                 let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
@@ -506,7 +544,7 @@ impl<'a> Expander<'a> {
     fn uniform_constant(&self, expanded: &Expanded) -> Option<i64> {
         match expanded {
             Expanded::Uniform(value) => self.known(*value),
-            Expanded::Parts(_) | Expanded::Pack(_) => None,
+            Expanded::Parts(_) | Expanded::Pack(_) | Expanded::Shared(_) => None,
         }
     }
 

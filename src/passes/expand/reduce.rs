@@ -165,10 +165,14 @@ impl Expander<'_> {
     }
 
     fn fold_lane_bit(&mut self, region: Block, mask: u32, values: &mut Vec<Value>) -> Result<()> {
-        let others: Vec<Value> = values
-            .iter()
-            .map(|&v| self.shuffled(v, mask))
-            .collect::<Result<_>>()?;
+        let mut others: Vec<Value> = Vec::with_capacity(values.len());
+        for (i, &value) in values.iter().enumerate() {
+            // One trip serves all operands that are one value.
+            others.push(match values[..i].iter().position(|&v| v == value) {
+                Some(same) => others[same],
+                None => self.shuffled(value, mask)?,
+            });
+        }
         *values = self.combine_region(region, values, &others)?;
         Ok(())
     }
@@ -256,9 +260,15 @@ impl Expander<'_> {
         let write_at = self.thread_part(&writer)?;
         let read_at = self.thread_part(&reader)?;
 
+        let operands = values.clone();
+        let same = |i: usize| operands[..i].iter().position(|&v| v == operands[i]);
         let types: Vec<ThreadType> = values.iter().map(|&v| self.ty(v)).collect();
         let mut slots: Vec<(Slot, Value)> = Vec::new();
-        for value in values.iter_mut() {
+        for (i, value) in values.iter_mut().enumerate() {
+            if let Some(same) = same(i) {
+                slots.push(slots[same]);
+                continue;
+            }
             *value = self.carrier_of(*value)?;
             let ty = self.ty(*value);
             let size = ty.elem.bytes();
@@ -280,7 +290,12 @@ impl Expander<'_> {
             }
             slots.push((slot, address));
         }
-        for (i, value) in values.iter_mut().enumerate() {
+        for i in 0..values.len() {
+            if let Some(same) = same(i) {
+                values[i] = values[same];
+                continue;
+            }
+            let value = &mut values[i];
             let ty = self.ty(*value);
             let (slot, address) = slots[i];
             let place = self.moved_pointer(address, read_at)?;

@@ -1,9 +1,12 @@
 //! What stands for a block inside a thread while it is expanded.
 
+use std::rc::Rc;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::ir::entities::Value;
+use crate::ir::entities::{Slot, Value};
+use crate::linear::layout::LinearLayout;
 
 /// The registers of one thread that hold a tile value.
 #[derive(Clone, Debug)]
@@ -14,6 +17,38 @@ pub(super) enum Expanded {
     Parts(Parts),
     /// A pack with one element per register.
     Pack(Value),
+    /// A block in shared memory, which units of matrices fetch tile by tile.
+    Shared(SharedBlock),
+}
+
+impl Expanded {
+    /// What stands for a token.
+    pub(super) fn nothing() -> Expanded {
+        Expanded::Parts(Parts {
+            bases: SmallVec::new(),
+            regs: Vec::new(),
+        })
+    }
+}
+
+/// A block in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct SharedBlock {
+    /// The ring it stands in.
+    pub(super) slot: Slot,
+    /// Bytes from the start of the ring.
+    pub(super) start: Start,
+    /// Which element stands at each offset.
+    pub(super) layout: Rc<LinearLayout>,
+}
+
+/// Bytes from the start of a ring.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Start {
+    /// As many.
+    Known(u32),
+    /// An i32.
+    Value(Value),
 }
 
 /// One register of [`Parts`]: a base plus a constant (elements for integers, bytes for pointers).

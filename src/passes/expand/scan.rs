@@ -11,7 +11,8 @@
 //! the combination of all blocks before it (`Prefix`); the first block has none, which is known for some registers
 //! when compiling and for the rest by a truth value of the thread. A prefix is combined with what follows, and the
 //! combination selected where there is one: of a single op and the selection the assembler makes one predicated
-//! instruction, which is why no neutral element is looked for.
+//! instruction, which is why no neutral element is looked for. The last element of each run that a thread combines needs no
+//! prefix: the scan of the digit above is its result.
 
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::InstData;
@@ -57,6 +58,14 @@ enum Valid {
 struct Prefix {
     values: Vec<Value>,
     valid: Vec<Valid>,
+}
+
+/// What the digits above make of totals.
+struct Above {
+    /// What comes before each.
+    before: Prefix,
+    /// Each with what comes before it, if asked for.
+    inclusive: Vec<Value>,
 }
 
 impl Expander<'_> {
@@ -116,16 +125,21 @@ impl Expander<'_> {
             return Ok(values);
         }
         let (local, groups, totals) = self.scan_digit(scan, 0, held, &values)?;
-        let above = self.scan_exclusive(scan, 1, &groups, &totals)?;
+        let by_doubling = matches!(local, Local::Lanes(..));
+        let above = self.scan_above(scan, 1, &groups, &totals, !by_doubling)?;
         let after = |this: &mut Self, x: Vec<Value>| match &above {
-            Some(prefix) => this.take_in(scan, prefix, &x),
+            Some(above) => this.take_in(scan, &above.before, &x),
             None => Ok(x),
         };
         match local {
             Local::Registers(places) => {
                 let mut done = Vec::new();
-                for x in places {
-                    done.push(after(self, x)?);
+                let last = places.len() - 1;
+                for (i, x) in places.into_iter().enumerate() {
+                    done.push(match &above {
+                        Some(above) if i == last => above.inclusive.clone(),
+                        _ => after(self, x)?,
+                    });
                 }
                 self.interleave(scan, 0, held, &groups, &done)
             }
@@ -138,26 +152,48 @@ impl Expander<'_> {
                     valid,
                 };
                 let scanned = self.take_in(scan, &prefix, &values)?;
-                after(self, scanned)
+                let mut whole = after(self, scanned)?;
+                if let Some(above) = &above {
+                    let last = (1 << scan.digits[0].bits.len()) - 1;
+                    let is_last = self.at_least(place, last)?;
+                    for (x, &inclusive) in whole.iter_mut().zip(&above.inclusive) {
+                        *x = self.select_all(is_last, inclusive, *x)?;
+                    }
+                }
+                Ok(whole)
             }
         }
     }
 
     /// For each element of `totals`, over the registers `held`, the combination of all before it.
-    fn scan_exclusive(
+    fn scan_above(
         &mut self,
         scan: &Scan<'_>,
         level: usize,
         held: &[u32],
         totals: &[Value],
-    ) -> Result<Option<Prefix>> {
+        wants_inclusive: bool,
+    ) -> Result<Option<Above>> {
         if level == scan.digits.len() {
             return Ok(None);
         }
         let (local, groups, above) = self.scan_digit(scan, level, held, totals)?;
-        let above = self.scan_exclusive(scan, level + 1, &groups, &above)?;
+        let above = self.scan_above(scan, level + 1, &groups, &above, false)?;
+        let above = above.map(|above| above.before);
+        let mut inclusive = Vec::new();
+        // What comes before within the digit; and, if it is there already, together with what the digits above hand down.
+        let mut whole = None;
         let (before, place) = match local {
             Local::Registers(places) => {
+                if wants_inclusive {
+                    let mut lists = places.clone();
+                    if let Some(above) = &above {
+                        for x in &mut lists {
+                            *x = self.take_in(scan, above, x)?;
+                        }
+                    }
+                    inclusive = self.interleave(scan, level, held, &groups, &lists)?;
+                }
                 let never = Prefix {
                     values: places[0].clone(),
                     valid: vec![Valid::Never; groups.len()],
@@ -179,22 +215,50 @@ impl Expander<'_> {
                     }
                 });
                 let valid = valid.collect();
-                return Ok(Some(Prefix { values, valid }));
+                let before = Prefix { values, valid };
+                return Ok(Some(Above { before, inclusive }));
             }
             Local::Lanes(scanned, place) => {
                 let by = 1 << scan.digits[level].bits[0];
-                (self.lanes_before(scan, &scanned, by)?, place)
+                match &above {
+                    Some(above) if wants_inclusive => {
+                        inclusive = self.take_in(scan, above, &scanned)?;
+                        whole = Some(self.lanes_before(scan, &inclusive, by)?);
+                        (Vec::new(), place)
+                    }
+                    _ => {
+                        inclusive = scanned;
+                        (self.lanes_before(scan, &inclusive, by)?, place)
+                    }
+                }
             }
-            Local::Warps(before, place) => (before, place),
+            Local::Warps(before, place) => {
+                if wants_inclusive {
+                    let is_later = self.at_least(place, 1)?;
+                    let prefix = Prefix {
+                        values: before.clone(),
+                        valid: vec![Valid::When(is_later); held.len()],
+                    };
+                    inclusive = self.take_in(scan, &prefix, totals)?;
+                    if let Some(above) = &above {
+                        inclusive = self.take_in(scan, above, &inclusive)?;
+                    }
+                }
+                (before, place)
+            }
         };
         let is_later = self.at_least(place, 1)?;
         let Some(above) = above else {
-            return Ok(Some(Prefix {
+            let before = Prefix {
                 values: before,
                 valid: vec![Valid::When(is_later); held.len()],
-            }));
+            };
+            return Ok(Some(Above { before, inclusive }));
         };
-        let whole = self.take_in(scan, &above, &before)?;
+        let whole = match whole {
+            Some(whole) => whole,
+            None => self.take_in(scan, &above, &before)?,
+        };
         let mut values = Vec::new();
         for (&later, &first) in whole.iter().zip(&above.values) {
             values.push(self.select_all(is_later, later, first)?);
@@ -207,7 +271,8 @@ impl Expander<'_> {
                 Valid::When(cond) => Valid::When(self.binary(ThreadOp::Or, is_later, cond)?),
             });
         }
-        Ok(Some(Prefix { values, valid }))
+        let before = Prefix { values, valid };
+        Ok(Some(Above { before, inclusive }))
     }
 
     /// Scans one digit; gives the registers that tell apart what is left, and its totals.

@@ -1,6 +1,8 @@
 //! Expansion of changes of shape: none moves an element to another thread, so each renames registers. Only a join whose
 //! pairs lie in different threads has something to do: each thread selects the operand it shows.
 
+use std::rc::Rc;
+
 use crate::ir::attrs::{Attrs, IntPred, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
@@ -9,7 +11,7 @@ use crate::ir::types::{Elem, TileType};
 use crate::linear::layout::{HwDim, LinearLayout};
 
 use super::index::source_registers;
-use super::regs::{Expanded, PartsBuilder};
+use super::regs::{Expanded, PartsBuilder, SharedBlock};
 use super::{Expander, Result, bug};
 
 impl Expander<'_> {
@@ -36,6 +38,12 @@ impl Expander<'_> {
         let dims: Vec<usize> = dims.map_or_else(Vec::new, |list| {
             list.iter().map(|&dim| dim as usize).collect()
         });
+        if let Expanded::Shared(block) = source {
+            return Ok(Expanded::Shared(SharedBlock {
+                layout: Rc::new(block.layout.permute(&dims)),
+                ..block
+            }));
+        }
         let back = self.layout(to)?.before_permute(&dims);
         self.renamed(&source, &back, from)
     }

@@ -181,7 +181,12 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::GdcLaunchDependents
         | TileOp::Barrier
         | TileOp::Gather
+        | TileOp::Histogram
         | TileOp::Dot
+        | TileOp::AsyncCopy
+        | TileOp::AsyncCommit
+        | TileOp::AsyncWait
+        | TileOp::SharedLoad
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For

@@ -5,6 +5,7 @@ mod matrix;
 mod norm;
 mod order;
 mod rows;
+mod tiles;
 
 use tilelift::ir::types::Scalar;
 
@@ -12,6 +13,7 @@ pub(crate) use matrix::{sum, transpose};
 pub(crate) use norm::{layer_norm, layer_norm_backward, layer_norm_looped};
 pub(crate) use order::{scan, sort};
 pub(crate) use rows::{Gelu, gelu, softmax, vector_add};
+pub(crate) use tiles::{Sizes, TILES, tile_kernel};
 
 /// What a kernel is specialised for.
 #[derive(Clone, Copy, Debug)]

@@ -493,13 +493,11 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: make a new block with tl.where
 #
-# error[F07]: kernels cannot use `raise`
+# error[F18]: the kernel raises ValueError: no
 #    --> errors.py:111:5
 #     |
 # 111 |     raise ValueError("no")
 #     |     ^^^^^^^^^^^^^^^^^^^^^^
-#     |
-# help: use tl.static_assert at compile time, tl.device_assert at run time
 #
 # error[F12]: `**` needs constants on both sides
 #    --> errors.py:112:18
@@ -517,13 +515,13 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: use tl.dot(a, b)
 # == error dot "*fp32"
-# error[F08]: `triton.language.dot_scaled` is not supported yet
+# error[F09]: `dot_scaled` lacks its argument `lhs_format`
 #    --> errors.py:119:5
 #     |
 # 119 |     tl.dot_scaled(v, v)
-#     |     ^^^^^^^^^^^^^
+#     |     ^^^^^^^^^^^^^^^^^^^
 #     |
-# help: it is part of the language but not of this version
+# help: it is `dot_scaled(lhs, lhs_scale, lhs_format, rhs, rhs_scale, rhs_format, acc=..., fast_math=..., lhs_k_pack=..., rhs_k_pack=..., out_dtype=...)`
 # == error wrong_call "*fp32"
 # error[F09]: `load` lacks its argument `pointer`
 #    --> errors.py:124:5

@@ -6,7 +6,7 @@ use super::{
     Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, cas_takes, given_one,
     rmw_takes, shared,
 };
-use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
+use crate::ir::attrs::{AttrKind, Attrs, MmaUnit, RmwOp};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
@@ -73,11 +73,13 @@ pub(crate) fn result_types(
         }
         // One pointer, what is written, and a truth value; 1 to 16 bytes.
         TypeRule::St => access(operands, 2, args[1]).map(|()| smallvec![]),
-        // One pointer to device memory, elements that `rmw` takes (several only for sums of floats up to 32 bits), a truth
+        // One pointer, elements that `rmw` takes (several only for sums of floats up to 32 bits in device memory), a truth
         // value; what the elements were results.
         TypeRule::Atom => {
             access(operands, 2, args[1])?;
-            in_device_memory(operands)?;
+            if args[1].count > 1 {
+                in_device_memory(operands)?;
+            }
             let rmw = operands.rmw().copied().unwrap_or(RmwOp::Add);
             rmw_takes(rmw, args[1].elem).map_err(|e| bad_operand(operands, 1, e))?;
             if args[1].count > 1 && (rmw != RmwOp::Fadd || args[1].elem.bits() > 32) {
@@ -116,6 +118,43 @@ pub(crate) fn result_types(
                 _ => Ok(smallvec![args[0]]),
             }
         }
+        // A pointer to shared memory; 1, 2 or 4 registers of 32 bits are stated.
+        TypeRule::LdMatrix => {
+            let ty = given_one(operands)?;
+            in_shared_memory(operands, 0)?;
+            let is_words = ty.is_paired() || ty.elem.bits() == 32 && ty.elem.scalar().is_some();
+            if !is_words || !matches!(ty.registers(), 1 | 2 | 4) {
+                return Err(bad_result(operands, "1, 2 or 4 registers of 32 bits"));
+            }
+            Ok(smallvec![ty])
+        }
+        TypeRule::Mma => mma(operands),
+        // A pointer to shared memory, one to device memory, and a truth value.
+        TypeRule::CpAsync => {
+            in_shared_memory(operands, 0)?;
+            if !matches!(args[1].elem, Elem::Ptr(_, AddressSpace::Global)) || args[1].count != 1 {
+                return Err(bad_operand(operands, 1, "a pointer to device memory"));
+            }
+            if !matches!(operands.bytes(), Some(4 | 8 | 16)) {
+                return Err(bad_attribute(AttrKind::Bytes, "must be 4, 8 or 16"));
+            }
+            match args.get(2) {
+                Some(&pred) if pred != ThreadType::scalar(Elem::I1) => {
+                    Err(bad_operand(operands, 2, "i1"))
+                }
+                _ => Ok(smallvec![]),
+            }
+        }
+        // Numbers that fill 32-bit integers, which are stated.
+        TypeRule::Words => {
+            let (from, to) = (args[0], given_one(operands)?);
+            let bits = |t: ThreadType| t.elem.bits() * u32::from(t.count);
+            let fits = from.elem.scalar().is_some() && matches!(from.elem.bits(), 8 | 16 | 32);
+            if !fits || to.elem != Elem::I32 || bits(from) != bits(to) {
+                return Err(bad_result(operands, "i32 with as many bits as the operand"));
+            }
+            Ok(smallvec![to])
+        }
         TypeRule::Redux => {
             if args[0].elem == Elem::I32 {
                 Ok(smallvec![args[0]])
@@ -125,6 +164,35 @@ pub(crate) fn result_types(
         }
         _ => Err(bad_result(operands, "of an op of this level")),
     }
+}
+
+/// The operand at `index` is one pointer to shared memory.
+fn in_shared_memory(operands: &Operands<'_, Thread>, index: usize) -> Result<(), TypeError> {
+    match operands.args[index].elem {
+        Elem::Ptr(_, AddressSpace::Shared) if operands.args[index].count == 1 => Ok(()),
+        _ => Err(bad_operand(operands, index, "a pointer to shared memory")),
+    }
+}
+
+/// Fragments of whole tiles.
+fn mma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
+    let &[a, b, c] = operands.args else {
+        return Err(bad_operand(operands, 0, "three operands"));
+    };
+    let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
+    let (operand, sum) = unit.elems();
+    let (rows, columns) = (a.registers() / 4, b.registers() / 2);
+    for (i, ty, each) in [(0, a, 4), (1, b, 2)] {
+        if ty.elem != operand || !ty.registers().is_multiple_of(each) || ty.count < 2 {
+            let expected = format!("{operand} in whole tiles of {each} registers");
+            return Err(bad_operand(operands, i, expected));
+        }
+    }
+    if c != ThreadType::pack(sum, 4 * rows * columns) {
+        let expected = format!("{sum} x {}", 4 * rows * columns);
+        return Err(bad_operand(operands, 2, expected));
+    }
+    Ok(smallvec![c])
 }
 
 /// Operand 1 points to device memory.

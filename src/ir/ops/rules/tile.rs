@@ -130,7 +130,43 @@ pub(crate) fn result_types(
             }
             Ok(smallvec![index.with_elem(from.elem)])
         }
+        // A block of integers of 8 bits or more; i32 of rank 1 is stated.
+        TypeRule::Histogram => {
+            let (from, to) = (args[0], given_one(operands)?);
+            if from.is_scalar() || !from.elem.is_int() || from.elem == Elem::I1 {
+                return Err(bad_operand(
+                    operands,
+                    0,
+                    "a block of integers of 8 bits or more",
+                ));
+            }
+            if to.shape.rank() != 1 || to.elem != Elem::I32 {
+                return Err(bad_result(operands, "i32 of one dimension"));
+            }
+            Ok(smallvec![to])
+        }
         TypeRule::Dot => dot(operands),
+        // Pointers, an index, and truth values of the pointers' extent.
+        TypeRule::AsyncCopy => {
+            pointed_to(operands)?;
+            index_fits(operands, 1)?;
+            mask_fits(operands, 2)?;
+            Ok(smallvec![TileType::scalar(Elem::Token)])
+        }
+        // Tokens.
+        TypeRule::AsyncCommit => {
+            all_tokens(operands).map(|()| smallvec![TileType::scalar(Elem::Token)])
+        }
+        TypeRule::AsyncWait => all_tokens(operands).map(|()| smallvec![]),
+        // An index; a block of numbers is stated.
+        TypeRule::SharedLoad => {
+            index_fits(operands, 0)?;
+            let ty = given_one(operands)?;
+            if ty.is_scalar() || ty.elem.scalar().is_none() {
+                return Err(bad_result(operands, "a block of numbers"));
+            }
+            Ok(smallvec![ty])
+        }
         // The type with another layout.
         TypeRule::ConvertLayout => {
             let (from, to) = (args[0], given_one(operands)?);
@@ -269,6 +305,22 @@ fn permute(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
         .collect();
     let shape = Shape::from_log2(&extents).map_err(|e| bad_operand(operands, 0, e.to_string()))?;
     Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+}
+
+/// The operand at `index` is an i32.
+fn index_fits(operands: &Operands<'_, Tile>, index: usize) -> Result<(), TypeError> {
+    if operands.args[index] == TileType::scalar(Elem::I32) {
+        Ok(())
+    } else {
+        Err(bad_operand(operands, index, "i32"))
+    }
+}
+
+fn all_tokens(operands: &Operands<'_, Tile>) -> Result<(), TypeError> {
+    match operands.args.iter().position(|t| t.elem != Elem::Token) {
+        Some(i) => Err(bad_operand(operands, i, "token")),
+        None => Ok(()),
+    }
 }
 
 /// Matrices that can be multiplied, and what their product is added to, whose type results.

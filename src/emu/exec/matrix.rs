@@ -1,0 +1,465 @@
+//! Matrices held by a warp, and copies to shared memory that arrive later.
+//!
+//! # Products
+//! An element of the result is the sum of the accumulator and of K products. Products are exact, the sum is taken in f64 in
+//! the order of the index and rounded once to the accumulator's type; f64 is summed by fused multiply-add, integers wrap. The
+//! hardware leaves order and intermediate rounding open and truncates on the way, so it may differ by a few units in the last
+//! place of the largest term. Operands of tf32 are cut to 11 significant bits. NaN results are canonical.
+//!
+//! # Copies
+//! `cp.async` arrives as late as it may: at the wait that asks for it. Until then the bytes it will write count as unwritten.
+//! It reads memory when it arrives. Issue and arrival both count as writes of the thread for the race detector.
+
+use super::super::error::{Fault, Space};
+use super::super::inst::{Address, Inst, Op, Product, Src};
+use super::super::race::{Access, lanes};
+use super::super::sched::{CtaState, Machine, Step, Trouble};
+use super::super::types::{Kind, Type};
+use super::super::warp::{Copy, Warp};
+use super::access::Place;
+use crate::num::{self, Format, Overflow, Rounding};
+
+/// Bytes of a row of an 8x8 matrix.
+const ROW_BYTES: u32 = 16;
+/// Bits of an f32 that tf32 looks at.
+const TF32_BITS: u64 = 0xffff_e000;
+
+impl Machine<'_> {
+    /// Executes an instruction that a whole warp takes part in.
+    pub(super) fn matrix(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        group: usize,
+        inst: &Inst,
+    ) -> Result<Step, Trouble> {
+        let Some(whole) = warp.gather(group, warp.exists) else {
+            return Ok(Step::Stop);
+        };
+        let active = warp.groups[whole].mask;
+        if active != u32::MAX {
+            let missing = format!("lanes {:#010x} are not there", !active);
+            let opcode = inst.opcode.to_string();
+            return Err((
+                active.trailing_zeros(),
+                Fault::PartialWarp { opcode, missing },
+            ));
+        }
+        match &inst.op {
+            Op::LoadMatrices {
+                address,
+                dsts,
+                trans,
+            } => {
+                let rows = self.matrix_rows(cta, warp, *address, dsts.len(), inst.line, false)?;
+                for (j, &dst) in dsts.iter().enumerate() {
+                    for lane in 0..32 {
+                        let (group, quad) = (lane / 4, lane % 4);
+                        let element = |row: usize, column: usize| {
+                            cta.shared.load(rows[8 * j + row] + 2 * column, 2)
+                        };
+                        let halves = [0, 1].map(|i| match trans {
+                            false => element(group, 2 * quad + i),
+                            true => element(2 * quad + i, group),
+                        });
+                        warp.set(dst, lane as u32, halves[0] | halves[1] << 16);
+                    }
+                    warp.define(dst, active, u32::MAX);
+                }
+            }
+            Op::StoreMatrices {
+                address,
+                src,
+                trans,
+            } => {
+                let rows = self.matrix_rows(cta, warp, *address, src.len(), inst.line, true)?;
+                for (j, &source) in src.iter().enumerate() {
+                    let defined = self.fetch(cta, warp, source, active, 0)?;
+                    for lane in 0..32 {
+                        let (group, quad) = (lane / 4, lane % 4);
+                        for i in 0..2 {
+                            let half = self.operands[0][lane] >> (16 * i) & 0xffff;
+                            let (row, column) = match trans {
+                                false => (group, 2 * quad + i),
+                                true => (2 * quad + i, group),
+                            };
+                            let at = rows[8 * j + row] + 2 * column;
+                            cta.shared.store(at, 2, half);
+                            cta.shared.mark(at, 2, defined >> lane & 1 == 1);
+                        }
+                    }
+                }
+            }
+            Op::TurnMatrix { dst, src } => {
+                let defined = self.fetch(cta, warp, *src, active, 0)?;
+                let word = self.operands[0];
+                let element =
+                    |row: usize, column: usize| word[4 * row + column / 2] >> (16 * (column % 2));
+                for lane in 0..32 {
+                    let (group, quad) = (lane / 4, lane % 4);
+                    let halves = [0, 1].map(|i| element(2 * quad + i, group) & 0xffff);
+                    warp.set(*dst, lane as u32, halves[0] | halves[1] << 16);
+                }
+                warp.define(*dst, active, if defined == u32::MAX { u32::MAX } else { 0 });
+            }
+            _ => self.multiply(cta, warp, inst)?,
+        }
+        let moved = whole != group;
+        warp.groups[whole].pc += 1;
+        Ok(if moved { Step::Stop } else { Step::Continue })
+    }
+
+    /// Offsets in shared memory of the rows of matrices, whose addresses lanes give.
+    fn matrix_rows(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &Warp,
+        address: Address,
+        count: usize,
+        line: u32,
+        write: bool,
+    ) -> Result<Vec<usize>, Trouble> {
+        let used = u32::MAX >> (32 - 8 * count as u32);
+        self.addresses(cta, warp, used, address)?;
+        self.count_access(used, Space::Shared, ROW_BYTES);
+        let mut rows = Vec::with_capacity(8 * count);
+        for lane in lanes(used) {
+            let at = self.operands[3][lane as usize];
+            let place = self.locate(cta, warp, lane, Space::Shared, at, ROW_BYTES)?;
+            if !write && self.options.check_uninit {
+                self.require_written(cta, lane, place, ROW_BYTES)?;
+            }
+            self.note_access(cta, warp, lane, line, place, ROW_BYTES, write)?;
+            rows.push(place.offset);
+        }
+        Ok(rows)
+    }
+
+    fn require_written(
+        &self,
+        cta: &CtaState,
+        lane: u32,
+        place: Place,
+        bytes: u32,
+    ) -> Result<(), Trouble> {
+        if cta.shared.is_written(place.offset, bytes as usize) {
+            return Ok(());
+        }
+        let fault = Fault::Uninitialised {
+            space: place.space,
+            address: place.address,
+            bytes,
+        };
+        Err((lane, fault))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one access")]
+    fn note_access(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &Warp,
+        lane: u32,
+        line: u32,
+        place: Place,
+        bytes: u32,
+        write: bool,
+    ) -> Result<(), Trouble> {
+        if !self.options.check_races {
+            return Ok(());
+        }
+        let access = Access {
+            lane,
+            line,
+            read: !write,
+            write,
+            strong: false,
+            same_value: false,
+        };
+        self.check_race(cta, warp, place, bytes, access)
+    }
+
+    /// Reads the registers of an operand: `[register][lane]`, and whether all are defined.
+    fn registers(
+        &mut self,
+        cta: &CtaState,
+        warp: &Warp,
+        sources: &[Src],
+    ) -> Result<(Vec<[u64; 32]>, bool), Trouble> {
+        let mut all = Vec::with_capacity(sources.len());
+        let mut is_defined = true;
+        for &source in sources {
+            is_defined &= self.fetch(cta, warp, source, u32::MAX, 0)? == u32::MAX;
+            all.push(self.operands[0]);
+        }
+        Ok((all, is_defined))
+    }
+
+    fn multiply(&mut self, cta: &CtaState, warp: &mut Warp, inst: &Inst) -> Result<(), Trouble> {
+        let Op::Multiply {
+            product,
+            dsts,
+            a,
+            b,
+            c,
+        } = &inst.op
+        else {
+            unreachable!("called for products only")
+        };
+        let (a, a_defined) = self.registers(cta, warp, a)?;
+        let (b, b_defined) = self.registers(cta, warp, b)?;
+        let (c, c_defined) = self.registers(cta, warp, c)?;
+        let Product {
+            shape: [m, n, k],
+            sum,
+            ..
+        } = *product;
+        let left = Factor::new(product.a, m);
+        let right = Factor::new(product.b, 8);
+        let mut rows = vec![[0; 16]; 16];
+        let mut columns = vec![[0; 16]; 16];
+        let k_len = k as usize;
+        let mut a_elements = vec![0; m as usize * k_len];
+        let mut b_elements = vec![0; n as usize * k_len];
+        for (lane, register, i, row, inner) in left.places(a.len()) {
+            a_elements[row * k_len + inner] = left.element(a[register][lane], i);
+        }
+        for (lane, register, i, column, inner) in right.places(b.len()) {
+            b_elements[column * k_len + inner] = right.element(b[register][lane], i);
+        }
+        let per_register = if sum.bits == 16 { 2 } else { 1 };
+        let place = |lane: usize, i: usize| {
+            let (group, quad) = (lane / 4, lane % 4);
+            (group + 8 * (i >> 1), 2 * quad + (i & 1))
+        };
+        for lane in 0..32 {
+            for i in 0..c.len() * per_register {
+                let (row, column) = place(lane, i);
+                let word = c[i / per_register][lane];
+                rows[row][column] = match per_register {
+                    2 => word >> (16 * (i % 2)) & 0xffff,
+                    _ => word,
+                };
+            }
+        }
+        for row in 0..m as usize {
+            for column in 0..n as usize {
+                let terms = (0..k_len).map(|inner| {
+                    (
+                        a_elements[row * k_len + inner],
+                        b_elements[column * k_len + inner],
+                    )
+                });
+                columns[row][column] = add_products(product, rows[row][column], terms);
+            }
+        }
+        let is_defined = a_defined && b_defined && c_defined;
+        for (register, &dst) in dsts.iter().enumerate() {
+            for lane in 0..32 {
+                let bits = |i: usize| {
+                    let (row, column) = place(lane, i);
+                    columns[row][column]
+                };
+                let word = match per_register {
+                    2 => bits(2 * register) | bits(2 * register + 1) << 16,
+                    _ => bits(register),
+                };
+                warp.set(dst, lane as u32, word);
+            }
+            warp.define(dst, u32::MAX, if is_defined { u32::MAX } else { 0 });
+        }
+        Ok(())
+    }
+
+    /// Starts copies; their destination holds nothing from now on.
+    pub(super) fn start_copies(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        active: u32,
+        inst: &Inst,
+    ) -> Result<(), Trouble> {
+        let Op::Copy {
+            to,
+            from,
+            bytes,
+            size,
+        } = &inst.op
+        else {
+            unreachable!("called for copies only")
+        };
+        let sizes = match size {
+            None => [u64::from(*bytes); 32],
+            Some(size) => {
+                let defined = self.fetch(cta, warp, *size, active, 0)?;
+                self.require(*size, active, defined)?;
+                self.operands[0]
+            }
+        };
+        self.addresses(cta, warp, active, *from)?;
+        let sources = self.operands[3];
+        let reading = lanes(active)
+            .filter(|&lane| sizes[lane as usize] > 0)
+            .fold(0, |mask, lane| mask | 1 << lane);
+        if reading != 0 {
+            self.count_access(reading, Space::Global, *bytes);
+        }
+        self.addresses(cta, warp, active, *to)?;
+        self.count_access(active, Space::Shared, *bytes);
+        for lane in lanes(active) {
+            let at = self.operands[3][lane as usize];
+            let place = self.locate(cta, warp, lane, Space::Shared, at, *bytes)?;
+            self.note_access(cta, warp, lane, inst.line, place, *bytes, true)?;
+            cta.shared.mark(place.offset, *bytes as usize, false);
+            let read = (sizes[lane as usize] as u32).min(*bytes);
+            let from = sources[lane as usize];
+            if read > 0 {
+                // The whole is checked where the copy is written, so that faults name this line.
+                self.locate(cta, warp, lane, Space::Global, from, *bytes)?;
+            }
+            let group = warp.commits[lane as usize];
+            warp.copies.push(Copy {
+                lane,
+                group,
+                line: inst.line,
+                from,
+                read,
+                to: at,
+                bytes: *bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// Lets copies of the active lanes arrive until at most so many of their groups are under way; none: all copies.
+    pub(super) fn finish_copies(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        active: u32,
+        pending: Option<u32>,
+    ) -> Result<(), Trouble> {
+        let copies = std::mem::take(&mut warp.copies);
+        let (due, late): (Vec<Copy>, Vec<Copy>) = copies.into_iter().partition(|copy| {
+            let commits = warp.commits[copy.lane as usize];
+            active >> copy.lane & 1 == 1
+                && pending.is_none_or(|pending| copy.group + pending < commits)
+        });
+        warp.copies = late;
+        for copy in due {
+            self.arrive(cta, warp, copy)?;
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, cta: &mut CtaState, warp: &Warp, copy: Copy) -> Result<(), Trouble> {
+        let to = self.locate(cta, warp, copy.lane, Space::Shared, copy.to, copy.bytes)?;
+        let mut words = [0_u8; 16];
+        if copy.read > 0 {
+            let from = self.locate(cta, warp, copy.lane, Space::Global, copy.from, copy.bytes)?;
+            let read = copy.read as usize;
+            let region = self.memory.region(from.region);
+            if self.options.check_uninit && !region.is_written(from.offset, read) {
+                let fault = Fault::Uninitialised {
+                    space: from.space,
+                    address: from.address,
+                    bytes: copy.read,
+                };
+                return Err((copy.lane, fault));
+            }
+            words[..read].copy_from_slice(&region.data[from.offset..from.offset + read]);
+            self.note_access(cta, warp, copy.lane, copy.line, from, copy.read, false)?;
+        }
+        self.note_access(cta, warp, copy.lane, copy.line, to, copy.bytes, true)?;
+        let bytes = copy.bytes as usize;
+        cta.shared.data[to.offset..to.offset + bytes].copy_from_slice(&words[..bytes]);
+        cta.shared.mark(to.offset, bytes, true);
+        Ok(())
+    }
+}
+
+/// How the lanes of a warp hold a factor: the outer index (row or column) and the summed one of each element.
+struct Factor {
+    ty: Type,
+    /// Elements of a register.
+    width: usize,
+    /// Outer extent: 16, or 8.
+    outer: u32,
+}
+
+impl Factor {
+    fn new(ty: Type, outer: u32) -> Factor {
+        Factor {
+            ty,
+            width: (32 / ty.bits).max(1) as usize,
+            outer,
+        }
+    }
+
+    /// Lane, register, element of the register, outer and summed index of each element.
+    fn places(
+        &self,
+        registers: usize,
+    ) -> impl Iterator<Item = (usize, usize, usize, usize, usize)> {
+        let (width, is_tall) = (self.width, self.outer == 16);
+        (0..32).flat_map(move |lane| {
+            let (group, quad) = (lane / 4, lane % 4);
+            (0..registers).flat_map(move |register| {
+                let (high, half) = match is_tall {
+                    true => (register & 1, register >> 1),
+                    false => (0, register),
+                };
+                (0..width).map(move |i| {
+                    let inner = width * quad + i + 4 * width * half;
+                    (lane, register, i, group + 8 * high, inner)
+                })
+            })
+        })
+    }
+
+    fn element(&self, word: u64, i: usize) -> u64 {
+        let bits = self.ty.bits;
+        if bits == 64 {
+            return word;
+        }
+        word >> (bits * i as u32) & ((1 << bits) - 1)
+    }
+}
+
+/// The number that the bits of a float are.
+fn number(ty: Type, bits: u64) -> f64 {
+    let format = match (ty.kind, ty.bits) {
+        (Kind::Bfloat, _) => Format::BF16,
+        (Kind::E4m3, _) => Format::E4M3,
+        (Kind::E5m2, _) => Format::E5M2,
+        (Kind::Tf32, _) => return Format::F32.to_f64(bits & TF32_BITS),
+        (_, 16) => Format::F16,
+        (_, 32) => Format::F32,
+        _ => Format::F64,
+    };
+    format.to_f64(bits)
+}
+
+/// The accumulator and the products, as bits of its type.
+fn add_products(product: &Product, acc: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
+    let signed = |ty: Type, bits: u64| match ty.kind {
+        Kind::Signed => i64::from(bits as u8 as i8),
+        _ => bits as i64,
+    };
+    match product.sum.kind {
+        Kind::Signed => terms.fold(acc, |sum, (x, y)| {
+            sum.wrapping_add((signed(product.a, x) * signed(product.b, y)) as u64)
+        }),
+        _ => {
+            let start = number(product.sum, acc);
+            let total = terms.fold(start, |sum, (x, y)| {
+                number(product.a, x).mul_add(number(product.b, y), sum)
+            });
+            let total = num::canonical64(total);
+            match product.sum.bits {
+                64 => total.to_bits(),
+                32 => u64::from(num::canonical(total as f32).to_bits()),
+                _ => Format::F16.from_f64(total, Rounding::NearestEven, Overflow::Ieee),
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Python at compile time: functions that are no kernels' run on constants.
+//!
+//! What kernels lack is there for them: `break` and `continue`, `raise`, chained comparisons, dictionaries, lists of
+//! several `for`. None of it makes code, so that nothing of it may stand under a condition that is only known at run time.
+
+use indexmap::IndexMap;
+use ruff_python_ast::{CmpOp, Comprehension, Expr, ExprCompare, ExprDict, StmtRaise};
+use ruff_text_size::Ranged;
+
+use super::constant;
+use super::diagnostic::{Code, Diagnostic, Severity};
+use super::lower::{Lower, Res, Stop};
+use super::value::{Const, Value};
+
+impl<'m> Lower<'m> {
+    /// Whether the statement is in a loop that runs at compile time, with nothing of run time between.
+    pub(crate) fn may_break(&mut self) -> bool {
+        let regions = self.regions;
+        let frame = self.frame();
+        frame.host && frame.host_loop == Some(regions)
+    }
+
+    /// Runs the body of a loop at compile time.
+    pub(crate) fn in_host_loop<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+        let regions = self.regions;
+        let outer = self.frame().host_loop.replace(regions);
+        let result = run(self);
+        self.frame().host_loop = outer;
+        result
+    }
+
+    /// `raise`, where it is certain to be reached: an error with its message.
+    pub(crate) fn raise(&mut self, s: &'m StmtRaise) -> Stop {
+        if self.regions > 0 {
+            let d = self.error(Code::Unsupported, "kernels cannot use `raise` at run time");
+            return d
+                .help("use tl.static_assert at compile time, tl.device_assert at run time")
+                .into();
+        }
+        let message = match s.exc.as_deref() {
+            Some(Expr::Call(call)) => {
+                let what = super::module::last_name(&call.func).unwrap_or("an exception");
+                let first = call.arguments.args.first().map(|arg| self.eval(arg));
+                match first {
+                    Some(Ok(value)) => format!("{what}: {}", self.display(&value)),
+                    _ => what.to_owned(),
+                }
+            }
+            Some(other) => super::module::last_name(other)
+                .unwrap_or("an exception")
+                .to_owned(),
+            None => "an exception".to_owned(),
+        };
+        self.error(Code::Assertion, format!("the kernel raises {message}"))
+            .into()
+    }
+
+    /// `a < b < c` of constants.
+    pub(crate) fn chained(&mut self, e: &'m ExprCompare) -> Res<Value<'m>> {
+        let mut left = self.eval(&e.left)?;
+        for (op, right) in e.ops.iter().zip(&e.comparators) {
+            let right = self.eval(right)?;
+            let holds = self.compare_values(*op, &left, &right)?;
+            match holds.as_const() {
+                Some(c) if constant::truth(&c) => left = right,
+                Some(_) => return Ok(Value::bool(false)),
+                None => return Err(self.no_chain()),
+            }
+        }
+        Ok(Value::bool(true))
+    }
+
+    /// The error for a chain of comparisons at run time.
+    pub(crate) fn no_chain(&self) -> Stop {
+        let d = self.error(Code::Unsupported, "comparisons cannot be chained");
+        d.help("write `(a < b) & (b < c)`").into()
+    }
+
+    /// A dictionary whose keys are texts.
+    pub(crate) fn dictionary(&mut self, e: &'m ExprDict) -> Res<Value<'m>> {
+        let mut dict: IndexMap<String, Value<'m>> = IndexMap::new();
+        for item in &e.items {
+            let value = self.eval(&item.value)?;
+            let Some(key) = &item.key else {
+                let Value::Dict(other) = value else {
+                    let message = format!("`**` needs a dictionary, found {}", value.describe());
+                    return Err(self.error(Code::Type, message).into());
+                };
+                dict.extend(other.iter().map(|(k, v)| (k.clone(), v.clone())));
+                continue;
+            };
+            let key = self.eval(key)?;
+            let Value::Const(Const::Str(key)) = &key else {
+                let message = format!(
+                    "the keys of a dictionary are texts, found {}",
+                    key.describe()
+                );
+                return Err(self.error(Code::Unsupported, message).into());
+            };
+            dict.insert(key.to_string(), value);
+        }
+        Ok(Value::Dict(dict.into()))
+    }
+
+    /// The lists that `[element for .. for ..]` makes, outermost `for` first.
+    pub(crate) fn generate(
+        &mut self,
+        generators: &'m [Comprehension],
+        element: &'m Expr,
+        results: &mut Vec<Value<'m>>,
+    ) -> Res<()> {
+        let Some((generator, inner)) = generators.split_first() else {
+            let value = self.eval(element)?;
+            results.push(value);
+            return Ok(());
+        };
+        let items = match self.eval(&generator.iter)? {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            Value::Range(range) => self.constant_range(&range)?,
+            other => {
+                let message = format!("a list is made from a tuple, found {}", other.describe());
+                return Err(self.error(Code::Type, message).into());
+            }
+        };
+        for item in items {
+            self.step()?;
+            self.assign(&generator.target, item, false)?;
+            let mut kept = true;
+            for test in &generator.ifs {
+                let value = self.eval(test)?;
+                match self.condition(&value)? {
+                    Ok(truth) => kept &= truth,
+                    Err(_) => {
+                        let message = "what filters a list must be known at compile time";
+                        return Err(self.error(Code::Constant, message).into());
+                    }
+                }
+                if !self.frame().host {
+                    self.warn_of_filter(test);
+                }
+            }
+            if kept {
+                self.generate(inner, element, results)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Triton passes over the `if` of a list.
+    fn warn_of_filter(&mut self, test: &Expr) {
+        let message = "this filters the list, which Triton does not do";
+        let d = Diagnostic::error(Code::Suspicious, test.range(), message);
+        self.add(d.with_severity(Severity::Warning));
+    }
+
+    /// One comparison of anything.
+    pub(crate) fn compare_values(
+        &mut self,
+        op: CmpOp,
+        a: &Value<'m>,
+        b: &Value<'m>,
+    ) -> Res<Value<'m>> {
+        use super::expr::{constant_equal, identical, is_number};
+        match op {
+            CmpOp::Is => Ok(Value::bool(identical(a, b))),
+            CmpOp::IsNot => Ok(Value::bool(!identical(a, b))),
+            CmpOp::In | CmpOp::NotIn => {
+                let found = match (a, b) {
+                    (_, Value::Tuple(tuple)) => {
+                        tuple.items.iter().any(|item| constant_equal(a, item))
+                    }
+                    (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) => b.contains(&**a),
+                    (Value::Const(Const::Str(a)), Value::Dict(dict)) => dict.contains_key(&**a),
+                    _ => {
+                        let message = format!("`in` looks into a tuple, found {}", b.describe());
+                        return Err(self.error(Code::Type, message).into());
+                    }
+                };
+                Ok(Value::bool(found == (op == CmpOp::In)))
+            }
+            CmpOp::Eq | CmpOp::NotEq if !is_number(a) || !is_number(b) => {
+                Ok(Value::bool(constant_equal(a, b) == (op == CmpOp::Eq)))
+            }
+            op => self.compare(op, a, b),
+        }
+    }
+}

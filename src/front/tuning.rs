@@ -1,0 +1,309 @@
+//! What decorators say about how a kernel is to be launched: `autotune` and `heuristics` as data.
+//!
+//! The lists of configurations are evaluated at compile time, so that those that a comprehension or a function of the
+//! same file makes are found too. A heuristic is a function of the arguments; [`Module::heuristics`] calls it.
+
+use indexmap::IndexMap;
+use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
+use ruff_text_size::{Ranged, TextRange};
+
+use super::call::Given;
+use super::constant;
+use super::diagnostic::{Code, Diagnostics};
+use super::kernel::{Module, Specialization};
+use super::lower::{Frame, Local, Locals, Lower, Res, Stop};
+use super::module::{Index, decoration, last_name};
+use super::signature::{Arg, Constant};
+use super::types::Ty;
+use super::value::{Const, Path, Tuple, Value};
+use crate::settings::Target;
+
+/// One configuration of `autotune`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TuneConfig {
+    /// Constants of parameters.
+    pub constants: Vec<(String, Constant)>,
+    /// Warps of a CTA, if it says so.
+    pub num_warps: Option<u32>,
+    /// Stages of loops, if it says so.
+    pub num_stages: Option<u32>,
+    /// CTAs of a cluster, if it says so.
+    pub num_ctas: Option<u32>,
+    /// Most registers of a thread, if it says so.
+    pub maxnreg: Option<u32>,
+}
+
+/// What the decorators of a kernel say about tuning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tuning {
+    /// Configurations to choose from.
+    pub configs: Vec<TuneConfig>,
+    /// Arguments whose values decide anew which configuration is the best.
+    pub key: Vec<String>,
+    /// Arguments that are zeroed before each trial.
+    pub reset_to_zero: Vec<String>,
+    /// Arguments that are restored after each trial.
+    pub restore_value: Vec<String>,
+    /// Constants that functions of the arguments give, with these functions as they are written.
+    pub heuristics: Vec<(String, String)>,
+}
+
+/// The names of the parts of a configuration, in order.
+const PARTS: [&str; 5] = ["kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg"];
+
+impl Module {
+    /// What the decorators of a kernel say about tuning.
+    pub fn tuning(&self, kernel: Option<&str>) -> Result<Tuning, Diagnostics> {
+        self.on_host(kernel, |lower, f| {
+            let mut tuning = Tuning::default();
+            for call in decoration(f).tuning {
+                if last_name(&call.func) == Some("heuristics") {
+                    for (name, function) in lower.heuristic_entries(call)? {
+                        let source = &self.text()[super::diagnostic::bytes(function.range())];
+                        tuning.heuristics.push((name, source.to_owned()));
+                    }
+                } else {
+                    lower.read_autotune(call, &mut tuning)?;
+                }
+            }
+            Ok(tuning)
+        })
+    }
+
+    /// The constants that the kernel's heuristics give for these arguments. A pointer or a number that is not known is
+    /// given by its type: to these a heuristic can only say whether they are `None`.
+    pub fn heuristics(
+        &self,
+        kernel: Option<&str>,
+        args: &[(String, Arg)],
+    ) -> Result<Vec<(String, Constant)>, Diagnostics> {
+        self.on_host(kernel, |lower, f| {
+            let mut known: IndexMap<String, Value<'_>> = args
+                .iter()
+                .map(|(name, arg)| (name.clone(), argument(arg)))
+                .collect();
+            let mut found = Vec::new();
+            // The innermost decorator runs last, on what those around it have given.
+            for call in decoration(f).tuning {
+                if last_name(&call.func) != Some("heuristics") {
+                    continue;
+                }
+                for (name, function) in lower.heuristic_entries(call)? {
+                    let at = lower.enter(function.range());
+                    let value = lower.apply(function, Value::Dict(known.clone().into()))?;
+                    let constant = lower.constant_of(&value)?;
+                    lower.enter(at);
+                    known.insert(name.clone(), value);
+                    found.push((name, constant));
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// Evaluates something about a kernel as the host would.
+    fn on_host<T>(
+        &self,
+        kernel: Option<&str>,
+        run: impl for<'m> FnOnce(&mut Lower<'m>, &'m StmtFunctionDef) -> Res<T>,
+    ) -> Result<T, Diagnostics> {
+        let spec = Specialization::new(Vec::new(), Target::SM_80);
+        self.with_lower(kernel, &spec, |lower, f| {
+            lower.enter(f.name.range());
+            lower.frames.push(host_frame(lower.index, f.name.range()));
+            let result = run(lower, f);
+            lower.frames.truncate(1);
+            result
+        })
+    }
+}
+
+fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
+    Frame {
+        index,
+        function: None,
+        call,
+        locals: Locals::default(),
+        host: true,
+        loops: 0,
+        host_loop: None,
+        broken: false,
+    }
+}
+
+/// An argument as a heuristic sees it.
+fn argument<'m>(arg: &Arg) -> Value<'m> {
+    match arg {
+        Arg::Constant(Constant::Type(dtype)) => Value::ty(Ty::Num(*dtype)),
+        Arg::Constant(c) => c.to_const().map_or(Value::NONE, Value::Const),
+        Arg::Typed { .. } | Arg::Descriptor(_) => Value::Path(Path("an argument".into())),
+    }
+}
+
+impl<'m> Lower<'m> {
+    /// The entries of `heuristics({"NAME": function})`.
+    fn heuristic_entries(&mut self, call: &'m ExprCall) -> Res<Vec<(String, &'m Expr)>> {
+        let given = call.arguments.find_argument_value("values", 0);
+        let dict = match given {
+            Some(Expr::Dict(dict)) => dict,
+            Some(Expr::Name(name)) => match self.index.names.get(name.id.as_str()) {
+                Some(super::module::Definition::Value(Expr::Dict(dict), None)) => dict,
+                _ => return Err(self.no_table(call)),
+            },
+            _ => return Err(self.no_table(call)),
+        };
+        let mut entries = Vec::new();
+        for item in &dict.items {
+            match &item.key {
+                Some(Expr::StringLiteral(name)) => {
+                    entries.push((name.value.to_str().to_owned(), &item.value));
+                }
+                _ => return Err(self.no_table(call)),
+            }
+        }
+        Ok(entries)
+    }
+
+    fn no_table(&mut self, call: &ExprCall) -> Stop {
+        let outer = self.enter(call.range());
+        let d = self.error(
+            Code::Unsupported,
+            "heuristics are a table of functions by name",
+        );
+        self.enter(outer);
+        d.help("write `@triton.heuristics({\"NAME\": lambda args: ...})`")
+            .into()
+    }
+
+    /// Calls a lambda or a function with one argument.
+    fn apply(&mut self, function: &'m Expr, argument: Value<'m>) -> Res<Value<'m>> {
+        if let Expr::Lambda(lambda) = function {
+            let name = lambda.parameters.as_ref().and_then(|p| p.args.first());
+            let mut frame = host_frame(self.index, function.range());
+            if let Some(param) = name {
+                let local = Local::Bound {
+                    value: argument,
+                    fixed: false,
+                };
+                frame.locals.insert(param.parameter.name.as_str(), local);
+            }
+            self.frames.push(frame);
+            let value = self.eval(&lambda.body);
+            self.frames.pop();
+            return value;
+        }
+        let callee = self.eval(function)?;
+        let given = vec![self.argument(argument)];
+        self.call_value(&callee, given, function.range())
+    }
+
+    fn constant_of(&mut self, value: &Value<'m>) -> Res<Constant> {
+        match (value, value.as_const()) {
+            (_, Some(c)) => Ok(match c {
+                Const::None => Constant::None,
+                Const::Bool(b) => Constant::Bool(b),
+                Const::Int(n) => Constant::Int(n),
+                Const::Float(x) => Constant::Float(x),
+                Const::Str(s) => Constant::Str(s.to_string()),
+            }),
+            (Value::Type(t), None) if t.shape.is_none() && t.ty.dtype().is_some() => {
+                Ok(t.ty.dtype().map_or(Constant::None, Constant::Type))
+            }
+            (other, None) => {
+                let message = format!("expected a constant, found {}", other.describe());
+                Err(self.error(Code::Constant, message).into())
+            }
+        }
+    }
+
+    fn read_autotune(&mut self, call: &'m ExprCall, tuning: &mut Tuning) -> Res<()> {
+        let names = |value: Value<'m>| -> Vec<String> {
+            let Value::Tuple(tuple) = value else {
+                return Vec::new();
+            };
+            let texts = tuple.items.iter().filter_map(|item| match item {
+                Value::Const(Const::Str(s)) => Some(s.to_string()),
+                _ => None,
+            });
+            texts.collect()
+        };
+        for (position, name) in ["configs", "key"].into_iter().enumerate() {
+            let Some(expr) = call.arguments.find_argument_value(name, position) else {
+                continue;
+            };
+            let outer = self.enter(expr.range());
+            let value = self.eval(expr)?;
+            if name == "key" {
+                tuning.key = names(value);
+            } else {
+                self.read_configs(&value, tuning)?;
+            }
+            self.enter(outer);
+        }
+        for keyword in &call.arguments.keywords {
+            let list = match keyword.arg.as_ref().map(|name| name.as_str()) {
+                Some("reset_to_zero") => &mut tuning.reset_to_zero,
+                Some("restore_value") => &mut tuning.restore_value,
+                _ => continue,
+            };
+            *list = names(self.eval(&keyword.value)?);
+        }
+        Ok(())
+    }
+
+    fn read_configs(&mut self, value: &Value<'m>, tuning: &mut Tuning) -> Res<()> {
+        let Value::Tuple(list) = value else {
+            let message = format!(
+                "expected a list of configurations, found {}",
+                value.describe()
+            );
+            return Err(self.error(Code::Type, message).into());
+        };
+        for item in &list.items {
+            let Value::Tuple(config) = item else {
+                let message = format!("expected triton.Config, found {}", item.describe());
+                return Err(self.error(Code::Type, message).into());
+            };
+            let part = |name: &str| {
+                let at = config.names.iter().position(|n| *n == name);
+                at.and_then(|i| config.items.get(i))
+            };
+            let number = |name: &str| {
+                let c = part(name).and_then(Value::as_const);
+                c.and_then(|c| constant::as_int(&c))
+                    .and_then(|n| u32::try_from(n).ok())
+            };
+            let mut constants = Vec::new();
+            if let Some(Value::Dict(dict)) = part(PARTS[0]) {
+                for (name, value) in dict.iter() {
+                    constants.push((name.clone(), self.constant_of(value)?));
+                }
+            }
+            tuning.configs.push(TuneConfig {
+                constants,
+                num_warps: number("num_warps"),
+                num_stages: number("num_stages"),
+                num_ctas: number("num_ctas"),
+                maxnreg: number("maxnreg"),
+            });
+        }
+        Ok(())
+    }
+
+    /// `triton.Config(kwargs, num_warps=.., ..)`: a tuple with names.
+    pub(crate) fn make_config(&mut self, given: Given<'m>) -> Res<Value<'m>> {
+        let mut items = vec![Value::NONE; PARTS.len()];
+        for (position, argument) in given.into_iter().enumerate() {
+            let at = match argument.name {
+                None => Some(position),
+                Some(name) => PARTS.iter().position(|part| *part == name),
+            };
+            // What else there is concerns other back ends.
+            if let Some(slot) = at.and_then(|at| items.get_mut(at)) {
+                *slot = argument.value;
+            }
+        }
+        let tuple = Tuple::new(items, None, PARTS.to_vec());
+        Ok(Value::Tuple(tuple.into()))
+    }
+}

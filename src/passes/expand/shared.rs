@@ -1,0 +1,373 @@
+//! Expansion of rings of blocks in shared memory: copies into them, and loads from them.
+//!
+//! Where an element stands is linear in its index, and which element a thread accesses is linear in the number of the
+//! thread, so an address is the exclusive or of a part for each bit of the thread's number. That part, and what the
+//! constant of an access switches in it, is computed once, before all loops; where the constant touches no bit of it, it goes
+//! into the immediate of the instruction. The entry of the ring is added.
+
+use std::rc::Rc;
+
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+use crate::ir::attrs::{Attrs, make};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Inst, Slot, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
+use crate::layout::{matrix, ring};
+use crate::linear::layout::{HwDim, LinearLayout};
+use crate::settings::Target;
+
+use super::memory::slot_attrs;
+use super::regs::{Expanded, SharedBlock, Start};
+use super::{Expander, Result, bug};
+
+/// Widest access in bytes.
+const MAX_ACCESS_BYTES: u32 = 16;
+
+/// Blocks in shared memory that only units of matrices read.
+pub(super) fn lazy_values(tile: &TileFunction, target: Target) -> EntitySet<Value> {
+    let mut lazy = EntitySet::new();
+    for inst in tile.dfg.insts.values() {
+        if inst.op == TileOp::SharedLoad {
+            lazy.extend(inst.results.iter().copied());
+        }
+    }
+    if lazy.is_empty() {
+        return lazy;
+    }
+    // What anything but a unit uses is not; changes of shape pass that on, so those behind are looked at first.
+    for block in tile.all_blocks().into_iter().rev() {
+        for &inst in tile.order.insts(block).iter().rev() {
+            let data = &tile.dfg.insts[inst];
+            if data.op == TileOp::Permute && lazy.contains(data.args[0]) {
+                lazy.extend(data.results.iter().copied());
+            }
+        }
+    }
+    let mut others: EntitySet<Value> = EntitySet::new();
+    for block in tile.all_blocks().into_iter().rev() {
+        for &inst in tile.order.insts(block).iter().rev() {
+            let data = &tile.dfg.insts[inst];
+            let by_unit = data.op == TileOp::Dot
+                && matrix::unit(&matrix::product_of(tile, inst), target).is_some();
+            let passes = data.op == TileOp::Permute && !others.contains(data.results[0]);
+            for (i, value) in tile.dfg.uses(inst).enumerate() {
+                if !(by_unit && i < 2 || passes) {
+                    others.insert(value);
+                }
+            }
+        }
+    }
+    let mut kept = EntitySet::new();
+    kept.extend(
+        lazy.keys()
+            .filter(|&v| lazy.contains(v) && !others.contains(v)),
+    );
+    kept
+}
+
+/// The layout of each ring, which follows from the layout of what is copied to it.
+pub(super) fn ring_layouts(tile: &TileFunction) -> FxHashMap<Slot, Rc<LinearLayout>> {
+    let mut layouts = FxHashMap::default();
+    for inst in tile.dfg.insts.values() {
+        if inst.op != TileOp::AsyncCopy {
+            continue;
+        }
+        let Some((&slot, buffer)) = inst.slot().and_then(|s| Some((s, tile.buffers[*s]?))) else {
+            continue;
+        };
+        let writer = tile.dfg.ty(inst.args[0]).layout.expand();
+        if let Some(writer) = writer.and_then(|id| tile.layouts.get(id)) {
+            let inner = ring::inner_dim(writer);
+            let bytes = buffer.elem.bytes();
+            layouts
+                .entry(slot)
+                .or_insert_with(|| Rc::new(ring::layout(buffer.shape, inner, bytes)));
+        }
+    }
+    layouts
+}
+
+/// Bytes from the start of a block of elements, by their index.
+pub(super) struct Offsets {
+    columns: Vec<u32>,
+}
+
+impl Offsets {
+    pub(super) fn new(layout: &LinearLayout, elem_bytes: u32) -> Result<Offsets> {
+        match layout.invert() {
+            Some(inverse) => Ok(Offsets {
+                columns: inverse
+                    .columns()
+                    .iter()
+                    .map(|c| c.offset * elem_bytes)
+                    .collect(),
+            }),
+            None => bug("a ring without place for an element"),
+        }
+    }
+
+    /// The offset of the element with a flat index.
+    pub(super) fn of(&self, flat: u32) -> u32 {
+        let bits = self.columns.iter().enumerate();
+        bits.filter(|&(bit, _)| flat >> bit & 1 == 1)
+            .fold(0, |sum, (_, &column)| sum ^ column)
+    }
+}
+
+/// Where one access goes: the thread's part and a constant.
+pub(super) struct Access<'a> {
+    pub(super) slot: Slot,
+    pub(super) start: Start,
+    /// Bytes that each bit of the thread's number switches.
+    pub(super) columns: &'a [u32],
+}
+
+impl Expander<'_> {
+    /// Closes a group of copies.
+    pub(super) fn commit(&mut self) {
+        if self.copies_are_async() {
+            self.b.cp_async_commit();
+        }
+    }
+
+    /// Waits until at most so many groups are under way.
+    pub(super) fn wait(&mut self, pending: u32) {
+        if self.copies_are_async() {
+            self.b.cp_async_wait(pending);
+        }
+    }
+
+    fn copies_are_async(&self) -> bool {
+        self.target.sm >= 80
+    }
+
+    fn ring(&self, slot: Slot) -> Result<Rc<LinearLayout>> {
+        match self.rings.get(&slot) {
+            Some(layout) => Ok(layout.clone()),
+            None => bug(format!("nothing is copied to {slot}")),
+        }
+    }
+
+    /// The entry that operand `index` names.
+    fn entry(&mut self, inst: Inst, index: usize) -> Result<(Slot, Start)> {
+        let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
+            return bug("an access to no slot");
+        };
+        let Some(buffer) = self.tile.buffers[slot] else {
+            return bug("an access to a slot that holds no blocks");
+        };
+        let number = self.arg(inst, index)?;
+        let number = self.pack_of(&number, 1)?;
+        let bytes = buffer.stage_bytes();
+        let start = match self.known(number) {
+            Some(number) => Start::Known(number as u32 * bytes),
+            None => {
+                let bits = self.int(Elem::I32, i64::from(bytes.trailing_zeros()));
+                Start::Value(self.binary(ThreadOp::Shl, number, bits)?)
+            }
+        };
+        Ok((slot, start))
+    }
+
+    /// The address of the element whose offset differs from the thread's part by `offset`: a pointer and a distance.
+    pub(super) fn shared_place(
+        &mut self,
+        target: &Access<'_>,
+        offset: u32,
+    ) -> Result<(Value, u32)> {
+        let varying = target.columns.iter().fold(0, |all, c| all | c);
+        let (xor, add) = (offset & varying, offset & !varying);
+        let key = (target.slot, target.columns.to_vec(), xor);
+        let base = match self.shared_bases.get(&key) {
+            Some(&base) => base,
+            None => {
+                let base = self.in_prologue(|this| {
+                    let part = this.thread_part(target.columns)?;
+                    let part = if xor == 0 {
+                        part
+                    } else {
+                        let xor = this.int(Elem::I32, i64::from(xor));
+                        this.binary(ThreadOp::Xor, part, xor)?
+                    };
+                    let start = this.slot_address(target.slot, Elem::Num(Scalar::I8))?;
+                    this.moved_pointer(start, part)
+                })?;
+                self.shared_bases.insert(key, base);
+                base
+            }
+        };
+        Ok(match target.start {
+            Start::Known(start) => (base, add + start),
+            Start::Value(start) => (self.binary(ThreadOp::Addptr, base, start)?, add),
+        })
+    }
+
+    /// A pointer to bytes as one to elements.
+    fn typed(&mut self, pointer: Value, scalar: Scalar) -> Result<Value> {
+        if scalar == Scalar::I8 {
+            return Ok(pointer);
+        }
+        let ty = ThreadType::scalar(Elem::Ptr(scalar, AddressSpace::Shared));
+        self.op(InstData::new(ThreadOp::PtrCast, &[pointer]), &[ty])
+    }
+
+    /// Bytes that each bit of the thread's number switches, for a block of registers with a layout.
+    pub(super) fn offset_columns(layout: &LinearLayout, offsets: &Offsets) -> Vec<u32> {
+        let columns = Self::thread_columns(layout).into_iter();
+        columns.map(|column| offsets.of(column)).collect()
+    }
+
+    pub(super) fn expand_async_copy(&mut self, inst: Inst) -> Result<Expanded> {
+        let ty = self.arg_type(inst, 0)?;
+        let Some(scalar) = ty.elem.pointee() else {
+            return bug("a copy from no pointer");
+        };
+        let layout = self.layout(ty)?;
+        let count = layout.num_registers() as usize;
+        let pointers = self.arg(inst, 0)?;
+        let pointers = self.parts_of(&pointers, count)?;
+        let (slot, start) = self.entry(inst, 1)?;
+        let mask = self.mask(inst, 2, count)?;
+        let size = scalar.bytes();
+        let offsets = Offsets::new(&*self.ring(slot)?, size)?;
+        let columns = Self::offset_columns(layout, &offsets);
+        let target = Access {
+            slot,
+            start,
+            columns: &columns,
+        };
+        let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
+        let (register_copies, thread_copies) = self.copies_of(layout);
+        let leader = self.leader(thread_copies)?;
+        let mut reg = 0;
+        while reg < count {
+            if reg & register_copies != 0 {
+                reg += 1;
+                continue;
+            }
+            let mut width =
+                self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
+            let follows = |width: usize| {
+                let bytes = width as u32 * size;
+                place(reg).is_multiple_of(bytes)
+                    && (0..width).all(|i| place(reg + i) == place(reg) + i as u32 * size)
+                    && (reg..reg + width).all(|r| r & register_copies == 0)
+            };
+            while !follows(width) {
+                width /= 2;
+            }
+            let (from, from_offset, pred) = self.place(&pointers, mask.as_ref(), reg);
+            let (to, offset) = self.shared_place(&target, place(reg))?;
+            let bytes = width as u32 * size;
+            let (from, from_offset) = self.address(from, from_offset)?;
+            if self.copies_are_async() && bytes >= 4 && leader.is_none() {
+                let mut data = InstData::new(ThreadOp::CpAsync, &[to, from]);
+                data.args.extend(pred);
+                data.attrs.push(make::bytes(bytes));
+                if from_offset != 0 {
+                    data.attrs.push(make::from_offset(from_offset));
+                }
+                data.attrs.extend(slot_attrs(slot, offset));
+                self.b.inst(data, &[]);
+            } else {
+                let ty = ThreadType::pack(Elem::Num(scalar), width as u16);
+                let place = (from, i64::from(from_offset), pred);
+                let loaded = self.load_one(place, None, ty, &[])?;
+                let to = self.typed(to, scalar)?;
+                let mut data = InstData::new(ThreadOp::St, &[to, loaded]);
+                data.args.extend(leader);
+                data.attrs.extend(slot_attrs(slot, offset));
+                self.b.inst(data, &[]);
+            }
+            reg += width;
+        }
+        Ok(Expanded::nothing())
+    }
+
+    /// Register and thread bits that make copies.
+    fn copies_of(&self, layout: &LinearLayout) -> (usize, u32) {
+        let threads = layout.free_mask(HwDim::Lane)
+            | layout.free_mask(HwDim::Warp) << layout.bits(HwDim::Lane);
+        (layout.free_mask(HwDim::Register) as usize, threads)
+    }
+
+    pub(super) fn expand_shared_load(&mut self, inst: Inst) -> Result<Expanded> {
+        let ty = self.result_type(inst)?;
+        let (slot, start) = self.entry(inst, 0)?;
+        let block = SharedBlock {
+            slot,
+            start,
+            layout: self.ring(slot)?,
+        };
+        let result = self.tile.dfg.insts[inst].results[0];
+        if self.lazy.contains(result) {
+            return Ok(Expanded::Shared(block));
+        }
+        let layout = self.layout(ty)?;
+        let elements: Vec<u32> = (0..layout.num_registers())
+            .map(|r| layout.apply(r, 0, 0, 0))
+            .collect();
+        let pack = self.load_elements(&block, layout, ty.elem, &elements)?;
+        Ok(Expanded::Pack(pack))
+    }
+
+    /// The elements that stand at flat indices `elements` in thread 0 and where `layout` says in the others, as a pack.
+    pub(super) fn load_elements(
+        &mut self,
+        block: &SharedBlock,
+        layout: &LinearLayout,
+        elem: Elem,
+        elements: &[u32],
+    ) -> Result<Value> {
+        let Some(scalar) = elem.scalar() else {
+            return bug("blocks in shared memory hold numbers");
+        };
+        let size = scalar.bytes();
+        let offsets = Offsets::new(&block.layout, size)?;
+        let columns = Self::offset_columns(layout, &offsets);
+        let varying = columns.iter().fold(0, |all, c| all | c);
+        let target = Access {
+            slot: block.slot,
+            start: block.start,
+            columns: &columns,
+        };
+        let mut sources = Vec::new();
+        let mut map = Vec::with_capacity(elements.len());
+        let mut loaded: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut next = 0;
+        for (i, &element) in elements.iter().enumerate() {
+            if let Some(&place) = loaded.get(&element) {
+                map.push(place);
+                continue;
+            }
+            let first = offsets.of(element);
+            // As many as follow each other, and start at a multiple of their size in every thread.
+            let mut width = 1;
+            while width * 2 * size <= MAX_ACCESS_BYTES
+                && i + 2 * width as usize <= elements.len()
+                && (first | varying).is_multiple_of(width * 2 * size)
+                && (0..2 * width).all(|j| {
+                    let other = elements[i + j as usize];
+                    offsets.of(other) == first + j * size && !loaded.contains_key(&other)
+                })
+            {
+                width *= 2;
+            }
+            let (to, offset) = self.shared_place(&target, first)?;
+            let to = self.typed(to, scalar)?;
+            let mut data = InstData::new(ThreadOp::Ld, &[to]);
+            data.attrs.extend(slot_attrs(block.slot, offset));
+            sources.push(self.op(data, &[ThreadType::pack(elem, width as u16)])?);
+            for j in 0..width {
+                loaded.insert(elements[i + j as usize], next + j);
+            }
+            map.push(next);
+            next += width;
+        }
+        self.rearrange(&sources, &map)
+    }
+}

@@ -1,0 +1,492 @@
+//! Software pipelines: loads that feed products of matrices become copies to shared memory, some iterations ahead.
+//!
+//! ```text
+//! for i in 0..n {                     copy(0); commit -> t1; copy(1); commit -> t2      (where there are such iterations)
+//!     x = load p(i)                   for i in 0..n carrying t1, t2 {
+//!     acc = dot x, .., acc     =>         wait t1; copy(i + 2) to the entry read last; commit -> t
+//! }                                       x = shared_load(i mod 3); acc = dot x, .., acc
+//!                                         yield t2, t
+//!                                     }
+//!                                     wait t1, t2
+//! ```
+//!
+//! A pipeline of S stages has a ring of S entries for each load, S - 1 iterations in flight, and no code of its own for the
+//! first and the last iterations: copies of iterations that do not exist are masked off, and zeros arrive instead. What the
+//! addresses and masks of the loads are computed from (their *slice*) runs ahead: before the loop for the first iterations, and
+//! inside of it on carried values of its own. Which group a wait means follows from the distance of its token.
+//!
+//! A loop is pipelined if it is innermost, its step is known, and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing).
+//! A load takes part if a product of matrices uses it through ops on elements and changes of shape, if its slice has no
+//! effects and no loads, if it gives zero where it is masked off, and if copies can move it 4 bytes or more at a time. There
+//! are fewer stages where shared memory is short.
+
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+use crate::analysis::axis::Axis;
+use crate::ir::attrs::{Attr, AttrKind, Attrs, IntPred, make};
+use crate::ir::dfg::{InstData, SourceLoc, ValueDef, ValueList};
+use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::function::{BufferData, TileFunction};
+use crate::ir::level::Tile;
+use crate::ir::ops::{Effect, TileOp};
+use crate::ir::types::{Elem, TileType, ValueType};
+use crate::settings::Target;
+
+/// Stages of loops that say nothing.
+pub const DEFAULT_STAGES: u8 = 3;
+
+/// Most stages.
+const MAX_STAGES: u32 = 8;
+
+/// Fewest bytes that a copy moves at once.
+const MIN_BYTES: u32 = 4;
+
+/// Part of shared memory in quarters that pipelines may take.
+const SHARE: u32 = 4;
+
+/// Pipelines loops; gives how many. `axis` was computed for the function as it is.
+pub fn pipeline_loops(func: &mut TileFunction, axis: &Axis, target: Target) -> usize {
+    if target.sm < 80 {
+        return 0;
+    }
+    let loops: Vec<(Block, Inst)> = func
+        .all_blocks()
+        .into_iter()
+        .flat_map(|block| {
+            let insts = func.order.insts(block).iter();
+            insts.map(move |&inst| (block, inst))
+        })
+        .filter(|&(_, inst)| func.dfg.insts[inst].op == TileOp::For)
+        .collect();
+    let mut room = target.shared_limit() / 4 * SHARE;
+    let mut count = 0;
+    for (block, inst) in loops {
+        if let Some(plan) = plan(func, axis, inst, room) {
+            let rings = plan.loads.iter().map(|l| l.bytes * plan.stages);
+            room -= rings.sum::<u32>();
+            Pipeliner::new(func, plan).run(block, inst);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// A load that becomes a copy.
+struct Load {
+    inst: Inst,
+    ty: TileType,
+    /// Bytes of a block.
+    bytes: u32,
+}
+
+/// What becomes of a loop.
+struct Plan {
+    body: Block,
+    loads: Vec<Load>,
+    stages: u32,
+    step: i64,
+    /// Instructions of the body that run ahead, in order.
+    ahead: Vec<Inst>,
+    /// Positions of the carried values that run ahead.
+    carried: Vec<usize>,
+}
+
+/// The loop's pipeline, if there is to be one within so many bytes of shared memory.
+fn plan(func: &TileFunction, axis: &Axis, inst: Inst, room: u32) -> Option<Plan> {
+    let data = &func.dfg.insts[inst];
+    let body = data.blocks.first()?.block;
+    let stages = u32::from(data.stages().copied().unwrap_or(DEFAULT_STAGES)).min(MAX_STAGES);
+    if stages < 2 {
+        return None;
+    }
+    let insts = func.order.insts(body);
+    if !insts.iter().all(|&i| may_stand(func, i)) {
+        return None;
+    }
+    let step = constant(func, data.args[2]).filter(|&s| s > 0)?;
+    let feeding = feeding(func, body);
+    let mut loads = Vec::new();
+    let mut slice = Slice::new(func, body);
+    let mut bytes_of_stage = 0;
+    for &inst in insts {
+        let load = &func.dfg.insts[inst];
+        if load.op != TileOp::Load || !feeding.contains(load.results[0]) {
+            continue;
+        }
+        let Some(found) = copied(func, axis, inst) else {
+            continue;
+        };
+        let mut with = slice.clone();
+        if load.args.iter().take(2).all(|&arg| with.add(arg)) {
+            slice = with;
+            bytes_of_stage += found.bytes;
+            loads.push(found);
+        }
+    }
+    let stages = stages.min(room.checked_div(bytes_of_stage)?);
+    let fits = (stages as i64).checked_mul(step)? <= i64::from(i32::MAX);
+    if stages < 2 || !fits {
+        return None;
+    }
+    let ahead = insts.iter().copied().filter(|&i| slice.insts.contains(i));
+    Some(Plan {
+        body,
+        loads,
+        stages,
+        step,
+        ahead: ahead.collect(),
+        carried: slice.carried,
+    })
+}
+
+/// Whether a loop with the instruction in it can be pipelined: it is no loop, and nothing in it orders accesses to memory.
+fn may_stand(func: &TileFunction, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    let is_ordered = match data.op {
+        TileOp::For | TileOp::While | TileOp::AtomicRmw | TileOp::AtomicCas => true,
+        _ => data.effect() == Effect::Sync,
+    };
+    let inner = func.regions(inst).flat_map(|block| func.order.insts(block));
+    !is_ordered && inner.into_iter().all(|&inst| may_stand(func, inst))
+}
+
+/// The number a scalar is.
+fn constant(func: &TileFunction, value: Value) -> Option<i64> {
+    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    let bits = func.dfg.ty(value).elem.bits();
+    let raw = *data.value().filter(|_| data.op == TileOp::Const)?;
+    Some((raw << (64 - bits)) as i64 >> (64 - bits))
+}
+
+/// Values of the body that products of matrices are made of, through ops on elements and changes of shape.
+fn feeding(func: &TileFunction, body: Block) -> EntitySet<Value> {
+    let mut found = EntitySet::new();
+    for &inst in func.order.insts(body).iter().rev() {
+        let data = &func.dfg.insts[inst];
+        if data.op == TileOp::Dot {
+            found.extend(data.args[..2].iter().copied());
+        } else if data.results.iter().any(|&v| found.contains(v)) && data.effect() == Effect::Pure {
+            found.extend(data.args.iter().copied());
+        }
+    }
+    found
+}
+
+/// The load as a copy, if it can be one.
+fn copied(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
+    let data = &func.dfg.insts[inst];
+    let ty = func.dfg.ty(data.results[0]);
+    let other = data.args.get(2);
+    let is_zero = |&v: &Value| uniform_bits(func, v) == Some(0);
+    if ty.is_scalar()
+        || data.volatile().is_some()
+        || ty.elem.bits() < 8
+        || !other.is_none_or(is_zero)
+    {
+        return None;
+    }
+    let (ptr, mask) = (data.args[0], data.args.get(1).copied());
+    let width = |dim: usize| axis.vector_width(func, ptr, mask, dim, 16) as u32;
+    let widest = (0..ty.shape.rank()).map(width).max()?;
+    (MIN_BYTES <= widest * ty.elem.bytes()).then(|| Load {
+        inst,
+        ty,
+        bytes: ty.elem.bytes() << ty.shape.log2_elements(),
+    })
+}
+
+/// The bits in every element of a block.
+fn uniform_bits(func: &TileFunction, value: Value) -> Option<u64> {
+    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    match data.op {
+        TileOp::Const => data.value().copied(),
+        TileOp::Splat | TileOp::Broadcast => uniform_bits(func, data.args[0]),
+        _ => None,
+    }
+}
+
+/// What values of a loop's body are computed from.
+#[derive(Clone)]
+struct Slice<'a> {
+    func: &'a TileFunction,
+    body: Block,
+    insts: EntitySet<Inst>,
+    carried: Vec<usize>,
+}
+
+impl<'a> Slice<'a> {
+    fn new(func: &'a TileFunction, body: Block) -> Slice<'a> {
+        Slice {
+            func,
+            body,
+            insts: EntitySet::new(),
+            carried: Vec::new(),
+        }
+    }
+
+    /// Adds what a value is computed from; false if that cannot run ahead.
+    fn add(&mut self, value: Value) -> bool {
+        let mut stack = vec![value];
+        while let Some(value) = stack.pop() {
+            match self.func.dfg.values[value].def {
+                ValueDef::Param(block, 0) if block == self.body => {}
+                ValueDef::Param(block, number) if block == self.body => {
+                    let position = usize::from(number) - 1;
+                    if !self.carried.contains(&position) {
+                        self.carried.push(position);
+                        let last = self.func.order.last(self.body);
+                        let yielded = last.map(|y| &self.func.dfg.insts[y].args);
+                        match yielded.and_then(|args| args.get(position)) {
+                            Some(&next) => stack.push(next),
+                            None => return false,
+                        }
+                    }
+                }
+                ValueDef::Param(..) => {}
+                ValueDef::Result(inst, _) => {
+                    if self.func.order.block_of(inst) != Some(self.body) {
+                        continue;
+                    }
+                    let data = &self.func.dfg.insts[inst];
+                    if data.effect() != Effect::Pure {
+                        return false;
+                    }
+                    if self.insts.insert(inst) {
+                        stack.extend(&data.args);
+                    }
+                }
+            }
+        }
+        true
+    }
+}
+
+/// Rewrites one loop.
+struct Pipeliner<'a> {
+    func: &'a mut TileFunction,
+    plan: Plan,
+    slots: Vec<Slot>,
+    loc: SourceLoc,
+    /// Instructions made, to be put somewhere.
+    made: Vec<Inst>,
+}
+
+impl<'a> Pipeliner<'a> {
+    fn new(func: &'a mut TileFunction, plan: Plan) -> Pipeliner<'a> {
+        Pipeliner {
+            func,
+            plan,
+            slots: Vec::new(),
+            loc: SourceLoc::default(),
+            made: Vec::new(),
+        }
+    }
+
+    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], types: &[TileType]) -> Inst {
+        let mut data: InstData<Tile> = InstData::new(op, args);
+        data.attrs.extend(attrs.iter().cloned());
+        data.loc = self.loc;
+        let inst = self.func.dfg.make_inst(data, types);
+        self.made.push(inst);
+        inst
+    }
+
+    fn value(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
+        let inst = self.emit(op, args, attrs, &[ty]);
+        self.func.dfg.insts[inst].results[0]
+    }
+
+    fn number(&mut self, number: i64, ty: TileType) -> Value {
+        self.value(TileOp::Const, &[], &[make::value(number as u64)], ty)
+    }
+
+    fn compare(&mut self, pred: IntPred, a: Value, b: Value) -> Value {
+        let attrs = [make::ipred(pred)];
+        self.value(TileOp::Icmp, &[a, b], &attrs, TileType::scalar(Elem::I1))
+    }
+
+    fn run(mut self, block: Block, inst: Inst) {
+        let data = self.func.dfg.insts[inst].clone();
+        self.loc = data.loc;
+        let (body, stages) = (self.plan.body, self.plan.stages);
+        for i in 0..self.plan.loads.len() {
+            let ty = self.plan.loads[i].ty;
+            let elem = ty.elem.scalar().expect("what is loaded is numbers");
+            let buffer = BufferData {
+                elem,
+                shape: ty.shape,
+                stages,
+            };
+            let slot = self.func.add_buffer(buffer);
+            self.slots.push(slot);
+        }
+        let i32 = TileType::scalar(Elem::I32);
+        let token = TileType::scalar(Elem::Token);
+
+        // Before the loop: the first iterations.
+        let (lo, hi) = (data.args[0], data.args[1]);
+        let counter = self.func.dfg.ty(lo);
+        let enters = self.compare(IntPred::Slt, lo, hi);
+        let length = self.value(TileOp::Isub, &[hi, lo], &[], counter);
+        let positions = self.plan.carried.clone();
+        let mut ahead: Vec<Value> = positions.iter().map(|&p| data.args[3 + p]).collect();
+        let mut tokens = Vec::new();
+        for k in 0..stages - 1 {
+            let distance = self.number(i64::from(k) * self.plan.step, counter);
+            let iv = self.value(TileOp::Iadd, &[lo, distance], &[], counter);
+            let is_left = self.compare(IntPred::Ult, distance, length);
+            let pred = match k {
+                0 => enters,
+                _ => {
+                    let ty = TileType::scalar(Elem::I1);
+                    self.value(TileOp::And, &[enters, is_left], &[], ty)
+                }
+            };
+            let entry = self.number(i64::from(k), i32);
+            let group = self.iteration(iv, &mut ahead, pred, entry);
+            tokens.push(group);
+        }
+        let first = self.number(0, i32);
+        let free = self.number(i64::from(stages) - 1, i32);
+        let before = std::mem::take(&mut self.made);
+
+        // The loop: what runs ahead comes first.
+        let iv = self.func.dfg.blocks[body].params[0];
+        let mut param = |ty| self.func.dfg.append_param(body, ty);
+        let tokens_in: Vec<Value> = tokens.iter().map(|_| param(token)).collect();
+        let (read, write) = (param(i32), param(i32));
+        let ahead_in: Vec<Value> = positions
+            .iter()
+            .map(|&p| {
+                let ty = self.func.dfg.ty(data.args[3 + p]);
+                self.func.dfg.append_param(body, ty)
+            })
+            .collect();
+        self.emit(TileOp::AsyncWait, &tokens_in[..1], &[], &[]);
+        let distance = self.number(i64::from(stages - 1) * self.plan.step, counter);
+        let later = self.value(TileOp::Iadd, &[iv, distance], &[], counter);
+        let left = self.value(TileOp::Isub, &[hi, iv], &[], counter);
+        let pred = self.compare(IntPred::Ult, distance, left);
+        let mut ahead_out = ahead_in.clone();
+        let group = self.iteration(later, &mut ahead_out, pred, write);
+        let one = self.number(1, i32);
+        let next = self.value(TileOp::Iadd, &[read, one], &[], i32);
+        let end = self.number(i64::from(stages), i32);
+        let wraps = self.compare(IntPred::Eq, next, end);
+        let zero = self.number(0, i32);
+        let next = self.value(TileOp::Select, &[wraps, zero, next], &[], i32);
+        let mut inside = std::mem::take(&mut self.made);
+        inside.extend_from_slice(self.func.order.insts(body));
+        self.func.order.replace(body, inside);
+        for i in 0..self.plan.loads.len() {
+            let load = &mut self.func.dfg.insts[self.plan.loads[i].inst];
+            load.op = TileOp::SharedLoad;
+            load.args = ValueList::from_slice(&[read]);
+            load.attrs.clear();
+            load.attrs.push(make::slot(self.slots[i]));
+        }
+        if let Some(last) = self.func.order.last(body) {
+            let args = &mut self.func.dfg.insts[last].args;
+            args.extend(tokens_in[1..].iter().copied());
+            args.extend([group, next, read]);
+            args.extend(ahead_out);
+        }
+
+        // The loop itself has more results now.
+        let mut args = data.args.clone();
+        args.extend(tokens.iter().copied());
+        args.extend([first, free]);
+        args.extend(ahead);
+        let types: Vec<TileType> = args[3..].iter().map(|&v| self.func.dfg.ty(v)).collect();
+        let mut data_new: InstData<Tile> = InstData::new(TileOp::For, &args);
+        data_new.attrs.extend(data.attrs.iter().cloned());
+        data_new
+            .attrs
+            .retain(|attr: &mut Attr| attr.kind() != AttrKind::Stages);
+        data_new.attrs.push(make::stages(1));
+        data_new.blocks.extend(data.blocks.iter().cloned());
+        data_new.loc = data.loc;
+        let new = self.func.dfg.make_inst(data_new, &types);
+        let results: Vec<Value> = self.func.dfg.insts[new].results.to_vec();
+        let first_token = data.results.len();
+        let groups = &results[first_token..first_token + tokens.len()];
+        self.emit(TileOp::AsyncWait, groups, &[], &[]);
+        let after = std::mem::take(&mut self.made);
+
+        let mut list = Vec::new();
+        for &old in self.func.order.insts(block) {
+            if old == inst {
+                list.extend_from_slice(&before);
+                list.push(new);
+                list.extend_from_slice(&after);
+            } else {
+                list.push(old);
+            }
+        }
+        self.func.order.replace(block, list);
+        let renamed: FxHashMap<Value, Value> = data.results.iter().copied().zip(results).collect();
+        for block in self.func.all_blocks() {
+            for &inst in self.func.order.insts(block).to_vec().iter() {
+                self.func
+                    .dfg
+                    .map_uses(inst, |v| renamed.get(&v).copied().unwrap_or(v));
+            }
+        }
+    }
+
+    /// The copies of one iteration, made where `pred` is true, as a group. `ahead` holds the carried values that run ahead, and
+    /// afterwards those of the next iteration.
+    fn iteration(&mut self, iv: Value, ahead: &mut [Value], pred: Value, entry: Value) -> Value {
+        let body = self.plan.body;
+        let params = self.func.dfg.blocks[body].params.clone();
+        let mut map: FxHashMap<Value, Value> = FxHashMap::default();
+        map.insert(params[0], iv);
+        for (&position, &value) in self.plan.carried.iter().zip(ahead.iter()) {
+            map.insert(params[1 + position], value);
+        }
+        for inst in self.plan.ahead.clone() {
+            let mut data = self.func.dfg.insts[inst].clone();
+            let old = std::mem::take(&mut data.results);
+            for arg in &mut data.args {
+                *arg = map.get(arg).copied().unwrap_or(*arg);
+            }
+            let types: Vec<TileType> = old.iter().map(|&v| self.func.dfg.ty(v)).collect();
+            let copy = self.func.dfg.make_inst(data, &types);
+            self.made.push(copy);
+            let new = &self.func.dfg.insts[copy].results;
+            map.extend(old.iter().copied().zip(new.iter().copied()));
+        }
+        let token = TileType::scalar(Elem::Token);
+        let mut copies = Vec::new();
+        for i in 0..self.plan.loads.len() {
+            let inst = self.plan.loads[i].inst;
+            let data = self.func.dfg.insts[inst].clone();
+            let moved = |v: Value| map.get(&v).copied().unwrap_or(v);
+            let ptr = moved(data.args[0]);
+            let ty = self.func.dfg.ty(ptr).with_elem(Elem::I1);
+            let mut mask = self.value(TileOp::Splat, &[pred], &[], ty);
+            if let Some(&own) = data.args.get(1) {
+                mask = self.value(TileOp::And, &[moved(own), mask], &[], ty);
+            }
+            let mut attrs = vec![make::slot(self.slots[i])];
+            let kept = [AttrKind::Cache, AttrKind::Evict];
+            attrs.extend(
+                data.attrs
+                    .iter()
+                    .filter(|a| kept.contains(&a.kind()))
+                    .cloned(),
+            );
+            copies.push(self.value(TileOp::AsyncCopy, &[ptr, entry, mask], &attrs, token));
+        }
+        let group = self.value(TileOp::AsyncCommit, &copies, &[], token);
+        let last = self.func.order.last(body);
+        let yielded = last.map(|y| self.func.dfg.insts[y].args.clone());
+        for (&position, value) in self.plan.carried.iter().zip(ahead) {
+            if let Some(&next) = yielded.as_ref().and_then(|args| args.get(position)) {
+                *value = map.get(&next).copied().unwrap_or(next);
+            }
+        }
+        group
+    }
+}

@@ -1,0 +1,188 @@
+//! What the front end tells of a file beside the kernels' code: parameters, decorators, options.
+#![cfg(feature = "triton")]
+
+use tilelift::front::diagnostic::Code;
+use tilelift::front::{Arg, Constant, Module, Specialization, TuneConfig, parse_signature};
+use tilelift::settings::Target;
+
+const TEXT: &str = r#"import torch
+import triton
+import triton.language as tl
+
+SIZES = [32, 64]
+
+
+def configs():
+    return [
+        triton.Config({"BLOCK": size, "FAST": True}, num_warps=warps, num_stages=3)
+        for size in SIZES
+        for warps in (4, 8)
+        if size * warps <= 256
+    ]
+
+
+def is_aligned(args):
+    return args["n"] % args["BLOCK"] == 0
+
+
+@triton.autotune(configs=configs(), key=["n", "stride"], reset_to_zero=["out"])
+@triton.heuristics({
+    "BLOCK": lambda args: triton.next_power_of_2(args["n"]),
+    "EVEN": is_aligned,
+    "HAS_BIAS": lambda args: args["bias"] is not None,
+})
+@triton.jit(do_not_specialize=["n", 3], do_not_specialize_on_alignment=["stride"])
+def kernel(out, n, stride, m, bias, BLOCK: tl.constexpr, EVEN: tl.constexpr, HAS_BIAS: tl.constexpr, FAST: tl.constexpr = False):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for i in range(m):
+        tl.store(out + at * stride, i + n)
+
+
+@triton.autotune([triton.Config({"N": 16}), triton.Config(kwargs={"N": 32}, num_ctas=2, maxnreg=64)], [])
+@triton.jit
+def plain(x, N: tl.constexpr):
+    tl.store(x + tl.arange(0, N), 1)
+
+
+@triton.autotune(configs=torch.load("configs"), key=[])
+@triton.jit
+def unknown(x):
+    pass
+"#;
+
+fn module() -> Module {
+    Module::parse("api.py", TEXT).expect("it parses")
+}
+
+#[test]
+fn parameters_say_how_to_specialise_them() {
+    let kernels = module().kernels();
+    let kernel = kernels.iter().find(|k| k.name == "kernel").expect("there");
+    let flags: Vec<(&str, bool, bool, bool)> = kernel
+        .params
+        .iter()
+        .map(|p| {
+            (
+                p.name.as_str(),
+                p.constexpr,
+                p.specialize,
+                p.specialize_alignment,
+            )
+        })
+        .collect();
+    assert_eq!(
+        flags,
+        [
+            ("out", false, true, true),
+            ("n", false, false, false),
+            ("stride", false, true, false),
+            ("m", false, false, false),
+            ("bias", false, true, true),
+            ("BLOCK", true, false, false),
+            ("EVEN", true, false, false),
+            ("HAS_BIAS", true, false, false),
+            ("FAST", true, false, false),
+        ]
+    );
+}
+
+#[test]
+fn configurations_are_data() {
+    let tuning = module().tuning(Some("kernel")).expect("it evaluates");
+    let config = |block, warps| TuneConfig {
+        constants: vec![
+            ("BLOCK".into(), Constant::Int(block)),
+            ("FAST".into(), Constant::Bool(true)),
+        ],
+        num_warps: Some(warps),
+        num_stages: Some(3),
+        ..TuneConfig::default()
+    };
+    assert_eq!(
+        tuning.configs,
+        [config(32, 4), config(32, 8), config(64, 4)]
+    );
+    assert_eq!(tuning.key, ["n", "stride"]);
+    assert_eq!(tuning.reset_to_zero, ["out"]);
+    let names: Vec<&str> = tuning.heuristics.iter().map(|(n, _)| n.as_str()).collect();
+    assert_eq!(names, ["BLOCK", "EVEN", "HAS_BIAS"]);
+    assert_eq!(tuning.heuristics[1].1, "is_aligned");
+
+    let tuning = module().tuning(Some("plain")).expect("it evaluates");
+    assert_eq!(tuning.configs.len(), 2);
+    assert_eq!(tuning.configs[1].num_ctas, Some(2));
+    assert_eq!(tuning.configs[1].maxnreg, Some(64));
+    assert_eq!(
+        tuning.configs[1].constants,
+        [("N".to_owned(), Constant::Int(32))]
+    );
+}
+
+#[test]
+fn what_only_the_host_knows_is_located() {
+    let messages = module().tuning(Some("unknown")).expect_err("no file here");
+    assert_eq!(messages.list.len(), 1, "{messages}");
+    assert!(messages.to_string().contains("api.py:40:26"), "{messages}");
+}
+
+#[test]
+fn heuristics_are_called() {
+    let module = module();
+    let pointer = parse_signature("*fp32").expect("a type").remove(0);
+    let int = |n| Arg::Constant(Constant::Int(n));
+    let args = [
+        ("out".to_owned(), pointer.clone()),
+        ("n".to_owned(), int(100)),
+        ("bias".to_owned(), pointer),
+    ];
+    let found = module
+        .heuristics(Some("kernel"), &args)
+        .expect("they have values");
+    let expected = [
+        ("BLOCK", Constant::Int(128)),
+        ("EVEN", Constant::Bool(false)),
+        ("HAS_BIAS", Constant::Bool(true)),
+    ]
+    .map(|(name, c)| (name.to_owned(), c));
+    assert_eq!(found, expected);
+
+    let args = [
+        ("n".to_owned(), int(64)),
+        ("bias".to_owned(), Arg::Constant(Constant::None)),
+    ];
+    let found = module
+        .heuristics(Some("kernel"), &args)
+        .expect("they have values");
+    assert_eq!(found[1].1, Constant::Bool(true));
+    assert_eq!(found[2].1, Constant::Bool(false));
+
+    let messages = module.heuristics(Some("kernel"), &[]).expect_err("no n");
+    assert_eq!(messages.list[0].code, Code::Name, "{messages}");
+}
+
+#[test]
+fn options_reach_the_kernel() {
+    let module = module();
+    let args = parse_signature("*i32:16, i32, i32, i32, None, 16, False, False").expect("types");
+    let mut spec = Specialization::new(args, Target::SM_80);
+    spec.num_stages = Some(5);
+    spec.num_warps = 8;
+    let text = |spec: &Specialization| {
+        let lowered = module.lower(Some("kernel"), spec);
+        lowered.expect("it compiles").func.to_string()
+    };
+    let plain = text(&spec);
+    assert!(plain.contains("warps(8)"), "{plain}");
+    assert!(plain.contains("stages = 5"), "{plain}");
+    assert!(!plain.contains("assert"), "{plain}");
+
+    spec.debug = true;
+    let checked = text(&spec);
+    assert!(checked.contains("int32 overflow in addition"), "{checked}");
+    spec.sanitize_overflow = false;
+    assert_eq!(text(&spec), plain);
+
+    spec.num_ctas = 2;
+    let messages = module.lower(Some("kernel"), &spec).expect_err("clusters");
+    assert_eq!(messages.list[0].code, Code::NotYet, "{messages}");
+}

@@ -1,0 +1,15 @@
+//! The Triton language by example: source files are compiled as their authors wrote them and run on the interpreter and
+//! the emulator against values that others computed.
+//!
+//! - `seeds`: the files that this project starts from, byte for byte;
+//! - `traps`: where the language is not what it looks like, against Triton's own interpreter;
+//! - `kernels`: kernels in the style of real ones, against NumPy.
+#![cfg(feature = "triton")]
+
+mod cases;
+mod kernels;
+#[path = "../common/ptxas.rs"]
+mod ptxas;
+mod run;
+mod seeds;
+mod traps;

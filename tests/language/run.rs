@@ -1,0 +1,193 @@
+//! One launch of a kernel of the language, on the interpreter and on the emulator.
+
+use tilelift::compile::{CompiledKernel, compile};
+use tilelift::front::{Constant, Lowered, Module, Specialization, parse_signature};
+use tilelift::ir::function::TileFunction;
+use tilelift::settings::{Options, Target};
+use tilelift::{emu, interp};
+
+use crate::ptxas;
+
+/// An argument.
+#[derive(Clone, Debug)]
+pub(crate) enum Given {
+    /// Memory that holds these bytes.
+    Bytes(Vec<u8>),
+    /// Memory of this many bytes that nobody has written.
+    Poison(usize),
+    /// A null pointer.
+    Null,
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+}
+
+/// What is launched.
+pub(crate) struct Launch<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) kernel: &'a str,
+    pub(crate) signature: &'a str,
+    pub(crate) constants: &'a [(String, Constant)],
+    pub(crate) num_warps: u32,
+    pub(crate) grid: [u32; 3],
+    /// One for each parameter that the kernel has after its constants are folded.
+    pub(crate) args: &'a [Given],
+}
+
+/// Targets for which every kernel is assembled; the first is the one that the emulator runs.
+const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
+
+/// The kernel of the IR for a target.
+pub(crate) fn lower(launch: &Launch<'_>, target: Target) -> Result<Lowered, String> {
+    let args = parse_signature(launch.signature).map_err(|e| e.to_string())?;
+    let mut spec = Specialization::new(args, target);
+    spec.constants = launch.constants.to_vec();
+    spec.num_warps = launch.num_warps;
+    let module = Module::parse(launch.file, launch.text).map_err(|e| e.to_string())?;
+    module
+        .lower(Some(launch.kernel), &spec)
+        .map_err(|e| e.to_string())
+}
+
+/// The buffers after a launch on each executor, `None` where an argument is no buffer.
+pub(crate) fn everywhere(
+    launch: &Launch<'_>,
+) -> Result<Vec<(&'static str, Vec<Option<Vec<u8>>>)>, String> {
+    let options = Options {
+        verify_passes: true,
+        ..Options::DEFAULT
+    };
+    let mut results = Vec::new();
+    for target in TARGETS {
+        let lowered = lower(launch, target)?;
+        let compiled = compile(&lowered.func, target, &options).map_err(|e| e.to_string())?;
+        ptxas::assemble(&compiled.ptx, &target.to_string());
+        if target == TARGETS[0] {
+            let on_interp = on_interp(&lowered.func, &compiled, launch);
+            results.push((
+                "interpreter",
+                on_interp.map_err(|e| format!("interpreter: {e}"))?,
+            ));
+            let on_emu = on_emu(&compiled, launch);
+            results.push(("emulator", on_emu.map_err(|e| format!("emulator: {e}"))?));
+        }
+    }
+    Ok(results)
+}
+
+fn check_count(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<(), String> {
+    let (params, args) = (compiled.meta.params.len(), launch.args.len());
+    if params == args {
+        Ok(())
+    } else {
+        let names: Vec<&str> = compiled
+            .meta
+            .params
+            .iter()
+            .map(|p| p.name.as_str())
+            .collect();
+        Err(format!("{args} arguments for {}", names.join(", ")))
+    }
+}
+
+fn on_interp(
+    func: &TileFunction,
+    compiled: &CompiledKernel,
+    launch: &Launch<'_>,
+) -> Result<Vec<Option<Vec<u8>>>, String> {
+    check_count(compiled, launch)?;
+    let mut memory = interp::Memory::new();
+    let mut args = Vec::new();
+    let mut buffers = Vec::new();
+    for (given, param) in launch.args.iter().zip(&compiled.meta.params) {
+        let (arg, buffer) = match given {
+            Given::Bytes(bytes) => {
+                let address = memory.alloc_bytes(bytes);
+                (
+                    interp::Arg::Ptr(address),
+                    Some((address, bytes.len() as u64)),
+                )
+            }
+            Given::Poison(bytes) => {
+                let address = memory.alloc(*bytes);
+                (interp::Arg::Ptr(address), Some((address, *bytes as u64)))
+            }
+            Given::Null => (interp::Arg::Ptr(0), None),
+            Given::Int(n) => (interp::Arg::Int(*n), None),
+            Given::Float(x) if param.bytes == 8 => (interp::Arg::F64(*x), None),
+            Given::Float(x) => (interp::Arg::F32(*x as f32), None),
+        };
+        args.push(arg);
+        buffers.push(buffer);
+    }
+    let call = interp::Launch {
+        grid: launch.grid,
+        args: &args,
+    };
+    interp::run(func, &call, &mut memory, &interp::Options::default())
+        .map_err(|e| e.to_string())?;
+    read(&buffers, |address, bytes| {
+        memory
+            .read(address, bytes)
+            .map(|b| b.to_vec())
+            .map_err(|e| e.to_string())
+    })
+}
+
+fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Vec<Option<Vec<u8>>>, String> {
+    check_count(compiled, launch)?;
+    let module = emu::Module::parse(&compiled.ptx).map_err(|e| e.to_string())?;
+    let mut memory = emu::Memory::new();
+    let mut args = Vec::new();
+    let mut buffers = Vec::new();
+    for (given, param) in launch.args.iter().zip(&compiled.meta.params) {
+        let (arg, buffer) = match given {
+            Given::Bytes(bytes) => {
+                let address = memory.alloc_bytes(bytes);
+                (
+                    emu::Arg::pointer(address),
+                    Some((address, bytes.len() as u64)),
+                )
+            }
+            Given::Poison(bytes) => {
+                let address = memory.alloc(*bytes);
+                (emu::Arg::pointer(address), Some((address, *bytes as u64)))
+            }
+            Given::Null => (emu::Arg::pointer(0), None),
+            Given::Int(n) => {
+                let bytes = n.to_le_bytes();
+                (emu::Arg::bytes(&bytes[..param.bytes as usize]), None)
+            }
+            Given::Float(x) if param.bytes == 8 => (emu::Arg::from(*x), None),
+            Given::Float(x) => (emu::Arg::from(*x as f32), None),
+        };
+        args.push(arg);
+        buffers.push(buffer);
+    }
+    let call = emu::Launch {
+        grid: launch.grid,
+        block: [32 * compiled.meta.num_warps, 1, 1],
+        shared_bytes: compiled.meta.shared,
+        args: &args,
+        options: emu::Options::default(),
+    };
+    emu::run(&module, &compiled.meta.name, &call, &mut memory).map_err(|e| e.to_string())?;
+    read(&buffers, |address, bytes| {
+        memory.read(address, bytes).map_err(|e| e.to_string())
+    })
+}
+
+fn read(
+    buffers: &[Option<(u64, u64)>],
+    get: impl Fn(u64, usize) -> Result<Vec<u8>, String>,
+) -> Result<Vec<Option<Vec<u8>>>, String> {
+    buffers
+        .iter()
+        .map(|buffer| match buffer {
+            None => Ok(None),
+            Some((address, bytes)) => get(*address, *bytes as usize).map(Some),
+        })
+        .collect()
+}

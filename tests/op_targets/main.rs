@@ -1,0 +1,497 @@
+//! Every op on every type for every target: what the compiler makes of it, whether the assembler takes it, and that
+//! interpreter and emulator agree on edge cases.
+
+#[expect(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "this file has kernels of its own"
+)]
+#[path = "../common/mod.rs"]
+mod common;
+mod kernels;
+#[path = "../common/on_emu.rs"]
+mod on_emu;
+#[path = "../common/on_interp.rs"]
+mod on_interp;
+#[expect(dead_code, reason = "the report is not needed")]
+#[path = "../common/ptxas.rs"]
+mod ptxas;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use common::data::Random;
+use common::executor::HostArg;
+use kernels::{COUNT, Domain, Judge, Kernel};
+use tilelift::compile::{CompileError, CompiledKernel, Snapshot, compile_with};
+use tilelift::ir::function::ThreadFunction;
+use tilelift::ir::ops::{ThreadOp, TileOp};
+use tilelift::ir::types::{Scalar, ValueType};
+use tilelift::settings::{Options, PtxVersion, Target};
+
+/// What a target makes of an op.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Support {
+    /// The op reaches instruction selection, which has a form for it.
+    Yes,
+    /// Passes write it with other ops.
+    Software,
+    /// It is refused.
+    No,
+}
+
+impl Support {
+    fn word(self) -> &'static str {
+        match self {
+            Support::Yes => "yes",
+            Support::Software => "software",
+            Support::No => "no",
+        }
+    }
+}
+
+/// A kernel compiled, and what became of its op.
+fn build(kernel: &Kernel, target: Target) -> (Support, Result<CompiledKernel, CompileError>) {
+    let mut thread = None;
+    let result = compile_with(
+        &kernel.func,
+        target,
+        &Options::DEFAULT,
+        &mut |_, snapshot| {
+            if let Snapshot::Thread(func) = snapshot {
+                thread = Some(func.clone());
+            }
+        },
+    );
+    let support = match (&result, thread) {
+        (Ok(_), Some(thread)) if is_lowered(kernel, &thread) => Support::Software,
+        (Ok(_), _) => Support::Yes,
+        (Err(_), _) => Support::No,
+    };
+    (support, result)
+}
+
+/// Whether the op is gone from what one thread does.
+fn is_lowered(kernel: &Kernel, thread: &ThreadFunction) -> bool {
+    let has = |op: ThreadOp, types: Option<[Scalar; 2]>| {
+        thread.dfg.insts.values().any(|inst| {
+            let scalar = |value| thread.dfg.ty(value).elem().scalar();
+            let is_alike = types.is_none_or(|[from, to]| {
+                inst.args.last().and_then(|&v| scalar(v)) == Some(from)
+                    && inst.results.first().and_then(|&v| scalar(v)) == Some(to)
+            });
+            let has_attr = |attr| inst.attrs.contains(attr);
+            inst.op == op && is_alike && kernel.attrs.iter().all(has_attr)
+        })
+    };
+    match kernel.op {
+        TileOp::AtomicRmw => !has(ThreadOp::Atom, None),
+        TileOp::AtomicCas => !has(ThreadOp::AtomCas, None),
+        op if kernel.is_arithmetic => {
+            let from = kernel.inputs[kernel.inputs.len() - 1];
+            let types = [from, kernel.outputs[0]];
+            op.on_threads().is_none_or(|op| !has(op, Some(types)))
+        }
+        _ => false,
+    }
+}
+
+/// Edge cases of a type, then numbers of ordinary size and any bits.
+fn operand(scalar: Scalar, place: usize, index: usize, random: &mut Random) -> u64 {
+    let edges: &[u64] = match scalar {
+        Scalar::F16 => &[
+            0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 1, 0x83ff, 0x0400, 0x7bff, 0x3800,
+            0x4100, 0x7801, 0x5bff, 0xf7ff,
+        ],
+        Scalar::Bf16 => &[
+            0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc1, 1, 0x807f, 0x0080, 0x7f7f, 0x3f00,
+            0x4020, 0x4f00, 0xcf01, 0xc2f7,
+        ],
+        Scalar::F32 => &[
+            0,
+            0x8000_0000,
+            0x3f80_0000,
+            0xbf80_0000,
+            0x7f80_0000,
+            0xff80_0000,
+            0x7fc0_0001,
+            1,
+            0x807f_ffff,
+            0x0080_0000,
+            0x7f7f_ffff,
+            0x3f00_0000,
+            0x4020_0000,
+            0x4f00_0000,
+            0xcf00_0001,
+            0x4120_0001,
+        ],
+        Scalar::F64 => &[
+            0,
+            1 << 63,
+            0x3ff0_0000_0000_0000,
+            0xbff0_0000_0000_0000,
+            0x7ff0_0000_0000_0000,
+            0xfff0_0000_0000_0000,
+            0x7ff8_0000_0000_0001,
+            1,
+            0x800f_ffff_ffff_ffff,
+            0x0010_0000_0000_0000,
+            0x7fef_ffff_ffff_ffff,
+            0x3fe0_0000_0000_0000,
+            0x4004_0000_0000_0000,
+            0x41e0_0000_0000_0000,
+            0xc3e0_0000_0000_0001,
+            0x47ef_ffff_f000_0000,
+        ],
+        Scalar::F8E4M3 | Scalar::F8E5M2 => &[
+            0, 0x80, 0x38, 0xbc, 0x7c, 0xfb, 0x7f, 1, 0x83, 0x04, 0x7e, 0x30, 0x41, 0x78, 0x5b,
+            0xf7,
+        ],
+        _ => &[
+            0,
+            1,
+            u64::MAX,
+            2,
+            0x7f,
+            0x80,
+            0x7fff,
+            0x8000,
+            0x7fff_ffff,
+            0x8000_0000,
+            0xffff_ffff,
+            i64::MAX as u64,
+            1 << 63,
+            0x0123_4567_89ab_cdef,
+            31,
+            0xffff_fffe,
+        ],
+    };
+    let at = match place {
+        0 => index % 16,
+        1 => index / 16 % 16,
+        _ => (index / 16 + index) % 16,
+    };
+    // A fifth of the sets is random.
+    let bits = if index % 5 == 4 {
+        random.bits()
+    } else {
+        edges[at]
+    };
+    bits & u64::MAX >> (64 - scalar.bits())
+}
+
+/// Operand columns that the op defines a result for.
+fn columns(kernel: &Kernel) -> Vec<Vec<u64>> {
+    let mut random = Random(5);
+    let mut columns = vec![Vec::new(); kernel.inputs.len()];
+    for index in 0..COUNT {
+        for (place, &scalar) in kernel.inputs.iter().enumerate() {
+            let mask = u64::MAX >> (64 - scalar.bits());
+            let bits = operand(scalar, place, index, &mut random);
+            let small = (index as f64 - 100.0) / 8.0;
+            let bits = match (kernel.domain, place) {
+                (Domain::Divisor, 1) if bits == 0 || bits == mask => 3,
+                (Domain::Moderate, _) => {
+                    let number = if place == 0 { small * small } else { small };
+                    match scalar {
+                        Scalar::F32 => u64::from((number as f32).to_bits()),
+                        _ => number.to_bits(),
+                    }
+                }
+                (Domain::Index, 1) => bits % COUNT as u64,
+                _ => bits,
+            };
+            columns[place].push(bits);
+        }
+    }
+    columns
+}
+
+fn bytes_of(scalar: Scalar, column: &[u64]) -> Vec<u8> {
+    let size = scalar.bytes() as usize;
+    let bytes = column
+        .iter()
+        .flat_map(|x| x.to_le_bytes().into_iter().take(size));
+    bytes.collect()
+}
+
+/// Whether two results are the same as the op's kind asks.
+fn agree(scalar: Scalar, judge: Judge, a: u64, b: u64) -> bool {
+    if a == b || judge == Judge::Free {
+        return true;
+    }
+    let Some(format) = scalar.format() else {
+        return false;
+    };
+    let (x, y) = (format.to_f64(a), format.to_f64(b));
+    if x.is_nan() || y.is_nan() {
+        return x.is_nan() && y.is_nan();
+    }
+    // Some functions take subnormal numbers for 0.
+    let is_tiny = |v: f64| scalar == Scalar::F32 && v.abs() < f64::from(f32::MIN_POSITIVE);
+    judge == Judge::Near && (a.abs_diff(b) <= 4 || is_tiny(x) && is_tiny(y))
+}
+
+/// The buffers of a launch: inputs, then outputs.
+fn arguments(kernel: &Kernel, columns: &[Vec<u64>]) -> Vec<HostArg> {
+    let inputs = kernel.inputs.iter().zip(columns);
+    let inputs = inputs.map(|(&s, column)| HostArg::Buffer(bytes_of(s, column)));
+    let output = |s: &Scalar| HostArg::Output(COUNT * s.bytes() as usize);
+    inputs.chain(kernel.outputs.iter().map(output)).collect()
+}
+
+/// Runs a kernel on interpreter and emulator; what they differ in.
+fn differences(kernel: &Kernel, compiled: &CompiledKernel) -> Result<(), String> {
+    let columns = columns(kernel);
+    let args = arguments(kernel, &columns);
+    let ours = match kernel.judge {
+        Judge::Copy => vec![args[0].clone(); 2],
+        _ => on_interp::run(&kernel.func, [1, 1, 1], &args)?,
+    };
+    let theirs = on_emu::run(compiled, [1, 1, 1], &args)?;
+    let bytes =
+        |args: &[HostArg]| -> Vec<u8> { args.iter().flat_map(|a| a.bytes().to_vec()).collect() };
+    compare(kernel, &columns, &bytes(&ours), &bytes(&theirs))
+}
+
+/// Compares what two executors left in all buffers.
+fn compare(
+    kernel: &Kernel,
+    columns: &[Vec<u64>],
+    ours: &[u8],
+    theirs: &[u8],
+) -> Result<(), String> {
+    let word = |chunk: &[u8]| {
+        let bytes = chunk.iter().rev();
+        bytes.fold(0, |n, &byte| n << 8 | u64::from(byte))
+    };
+    let mut start = 0;
+    for (place, &scalar) in kernel.inputs.iter().chain(&kernel.outputs).enumerate() {
+        let size = scalar.bytes() as usize;
+        for index in 0..COUNT {
+            let at = start + index * size..start + (index + 1) * size;
+            let (our, their) = (word(&ours[at.clone()]), word(&theirs[at]));
+            if !agree(scalar, kernel.judge, our, their) {
+                let operands: Vec<u64> = columns.iter().map(|column| column[index]).collect();
+                return Err(format!(
+                    "buffer {place}, element {index} of {operands:x?}: {our:#x} and {their:#x}"
+                ));
+            }
+        }
+        start += size * COUNT;
+    }
+    Ok(())
+}
+
+/// Kernels of one target, to be assembled together.
+#[derive(Default)]
+struct Batch {
+    version: Option<PtxVersion>,
+    globals: Vec<String>,
+    text: String,
+}
+
+impl Batch {
+    fn add(&mut self, kernel: &CompiledKernel) {
+        self.version = self.version.max(Some(kernel.meta.ptx_version));
+        for line in kernel.ptx.lines() {
+            let is_global = line.starts_with(".extern") || line.starts_with(".visible .global");
+            if is_global && !self.globals.iter().any(|known| known == line) {
+                self.globals.push(line.to_owned());
+            }
+        }
+        let start = kernel.ptx.find(".visible .entry");
+        self.text += &kernel.ptx[start.expect("every kernel has an entry")..];
+    }
+
+    fn module(&self, target: Target) -> Option<String> {
+        let globals = self.globals.join("\n");
+        let text = &self.text;
+        self.version.map(|version| {
+            format!(".version {version}\n.target {target}\n.address_size 64\n{globals}\n{text}")
+        })
+    }
+
+    fn assemble(&self, target: Target) {
+        if let Some(text) = self.module(target) {
+            // Only whether it is accepted matters, so nothing is optimised.
+            ptxas::assemble_with(&text, &target.to_string(), &["-O0"]);
+        }
+    }
+}
+
+/// The generations of targets on which the kernels run; those between differ in nothing that the emulator knows.
+const RUN_ON: [Target; 4] = [Target::SM_75, Target::SM_80, Target::SM_89, Target::SM_90A];
+
+/// `TARGETS.md` says for each op, type and target what the compiler does; `BLESS=1` rewrites it.
+#[test]
+fn every_op_type_and_target() {
+    let kernels = kernels::kernels();
+    let mut rows: Vec<(String, String, Vec<Support>)> = Vec::new();
+    let mut refusals: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut batches: Vec<Batch> = Target::ALL.iter().map(|_| Batch::default()).collect();
+    let mut failures = String::new();
+    for kernel in &kernels {
+        let mut name = format!("`{}`", kernel.op);
+        if !kernel.variant.is_empty() {
+            name += &format!(" {}", kernel.variant);
+        }
+        let mut supports = Vec::new();
+        for (target, batch) in Target::ALL.into_iter().zip(&mut batches) {
+            let (support, result) = build(kernel, target);
+            supports.push(support);
+            match result {
+                Ok(compiled) => {
+                    batch.add(&compiled);
+                    if RUN_ON.contains(&target)
+                        && let Err(problem) = differences(kernel, &compiled)
+                    {
+                        let types = &kernel.types;
+                        let _ = writeln!(failures, "{name} of {types} on {target}: {problem}");
+                    }
+                }
+                Err(error) => {
+                    assert!(
+                        !matches!(error, CompileError::Internal { .. }),
+                        "{name} of {} on {target}: {error}",
+                        kernel.types
+                    );
+                    let place = format!("{name} of {} on {target}", kernel.types);
+                    refusals.entry(error.to_string()).or_default().push(place);
+                }
+            }
+        }
+        rows.push((name, kernel.types.clone(), supports));
+    }
+    assert!(failures.is_empty(), "\n{failures}");
+    std::thread::scope(|scope| {
+        for (target, batch) in Target::ALL.into_iter().zip(&batches) {
+            scope.spawn(move || batch.assemble(target));
+        }
+    });
+    let table = table(&rows, &refusals);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/TARGETS.md");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(&path, &table).expect("writable");
+    }
+    let listed = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(listed == table, "BLESS=1 rewrites TARGETS.md:\n{table}");
+}
+
+/// FNV-1a.
+fn digest(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// With `TILELIFT_HARDWARE=DIR` writes there what `gpu.py` beside this file runs on a GPU: `kernels.ptx`, `kernels.bin`
+/// with the buffers, and `kernels.plan`: for each kernel its name, threads, shared bytes, where its buffers stand, their
+/// sizes, and the digest of what the emulator leaves in them. Once `gpu.py` wrote `device.txt` there, compares instead.
+#[test]
+fn a_gpu_agrees_with_the_emulator() {
+    let Some(folder) = std::env::var_os("TILELIFT_HARDWARE") else {
+        eprintln!("skipped: TILELIFT_HARDWARE names no folder");
+        return;
+    };
+    let folder = Path::new(&folder);
+    let (mut batch, mut plan, mut data) = (Batch::default(), String::new(), Vec::new());
+    let (mut failures, mut closer) = (String::new(), 0);
+    let is_done = folder.join("device.txt").exists();
+    for kernel in &kernels::kernels() {
+        let (_, result) = build(kernel, Target::SM_90);
+        let compiled = result.expect("the table lists what is refused");
+        let columns = columns(kernel);
+        let args = arguments(kernel, &columns);
+        let after = on_emu::run(&compiled, [1, 1, 1], &args).expect("the other test runs it");
+        let emulated: Vec<u8> = after.iter().flat_map(|arg| arg.bytes().to_vec()).collect();
+        let name = &compiled.meta.name;
+        if is_done {
+            if let Ok(bytes) = std::fs::read(folder.join(format!("{name}.bin"))) {
+                closer += 1;
+                if let Err(problem) = compare(kernel, &columns, &emulated, &bytes) {
+                    let Kernel {
+                        op, variant, types, ..
+                    } = kernel;
+                    let _ = writeln!(failures, "{op} {variant} of {types}: {problem}");
+                }
+            }
+            continue;
+        }
+        let start = data.len();
+        let mut sizes = String::new();
+        for arg in &args {
+            let before = data.len();
+            match arg {
+                HostArg::Buffer(bytes) => data.extend(bytes),
+                HostArg::Output(size) => data.resize(before + size, 0xa5),
+                HostArg::I32(_) | HostArg::F32(_) => {}
+            }
+            let _ = write!(sizes, " {}", data.len() - before);
+        }
+        let (threads, shared) = (32 * compiled.meta.num_warps, compiled.meta.shared);
+        let wanted = digest(&emulated);
+        let _ = writeln!(plan, "{name} {threads} {shared} {wanted} {start}{sizes}");
+        batch.add(&compiled);
+    }
+    if is_done {
+        eprintln!("{closer} kernels left other bits than on the emulator");
+        assert!(failures.is_empty(), "\n{failures}");
+        return;
+    }
+    let text = batch.module(Target::SM_90).unwrap_or_default();
+    let files = [
+        ("kernels.ptx", text.as_bytes()),
+        ("kernels.plan", plan.as_bytes()),
+        ("kernels.bin", &data),
+    ];
+    for (name, bytes) in files {
+        std::fs::write(folder.join(name), bytes).expect("the folder can be written");
+    }
+}
+
+fn table(
+    rows: &[(String, String, Vec<Support>)],
+    refusals: &BTreeMap<String, Vec<String>>,
+) -> String {
+    let mut out = String::from(
+        "# Ops, types and targets\n\n\
+         Written by `tests/op_targets`, which compiles a kernel for each row and target, assembles it with `ptxas`, and compares\n\
+         interpreter and emulator on edge cases; `BLESS=1` rewrites it. *yes*: the op reaches instruction selection, which\n\
+         has a form for it. *software*: passes write it with other ops (`legalize`, `lower_math`; for atomics a loop of\n\
+         `atomic_cas`). *no*: it is refused, with the error that stands below the table.\n\n",
+    );
+    let targets: Vec<String> = Target::ALL.iter().map(Target::to_string).collect();
+    let _ = writeln!(out, "| op | types | {} |", targets.join(" | "));
+    let _ = writeln!(out, "|---|---|{}", "---|".repeat(targets.len()));
+    let mut done: Vec<(&str, &[Support])> = Vec::new();
+    for (name, _, supports) in rows {
+        if done.contains(&(name, supports)) {
+            continue;
+        }
+        done.push((name, supports));
+        let mut types: Vec<&str> = Vec::new();
+        for (n, of, s) in rows {
+            if n == name && s == supports && !types.contains(&of.as_str()) {
+                types.push(of);
+            }
+        }
+        let words: Vec<&str> = supports.iter().map(|s| s.word()).collect();
+        let _ = writeln!(
+            out,
+            "| {name} | {} | {} |",
+            types.join(", "),
+            words.join(" | ")
+        );
+    }
+    if !refusals.is_empty() {
+        out += "\nRefused:\n\n";
+        for (error, places) in refusals {
+            let _ = writeln!(out, "- {error}: {}", places.join(", "));
+        }
+    }
+    out
+}
