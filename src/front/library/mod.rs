@@ -10,6 +10,7 @@ mod atomic;
 pub(crate) mod block;
 mod combine;
 mod create;
+pub(crate) mod descriptor;
 mod device;
 mod dot;
 mod dtypes;
@@ -91,9 +92,10 @@ pub(crate) use rows;
 const TABLES: &[&[Builtin]] = &[
     atomic::ROWS,
     block::ROWS,
-    block::METHODS,
     combine::ROWS,
     create::ROWS,
+    descriptor::METHODS,
+    descriptor::ROWS,
     device::ROWS,
     dot::ROWS,
     dtypes::LANGUAGE,

@@ -146,6 +146,7 @@ fn with_indices<'m>(
     left: bool,
 ) -> Res<Vec<Tensor>> {
     let t = match t.ty {
+        Ty::Num(DType::Float8e4b15) => return Err(cx.wrong_type("a wider float", t)),
         Ty::Num(DType::Bfloat16) => cx.cast(t, Ty::Num(DType::Float32), Rounding::Nearest)?,
         _ => widen(cx, t, DType::Int32)?,
     };

@@ -130,7 +130,7 @@ def loops(out, n, s, N: tl.constexpr):
         c += i * i
     tl.store(out + 2, c)
     d = 0
-    for i in tl.range(0, n, 2, num_stages=3, flatten=True, warp_specialize=False):
+    for i in tl.range(0, n, 2, num_stages=3, flatten=True, warp_specialize=True):
         d += i
     tl.store(out + 3, d)
     e = 0
@@ -224,20 +224,13 @@ def context(out, n):
     tl.store(out + 1, (n / 2.0) * 2)
 
 
-def multiplier(factor):
-
-    @triton.jit
-    def multiply(x):
-        return x * factor
-
-    return multiply
-
-
-times_seven = multiplier(tl.constexpr(7))
-
-
 # case captured | out=i32[1] n=i32:5
 # covers syn:closure capture
-@triton.jit
-def captured(out, n):
-    tl.store(out, times_seven(n))
+def capturing():
+    FACTOR: tl.constexpr = tl.constexpr(7)
+
+    @triton.jit
+    def captured(out, n):
+        tl.store(out, n * FACTOR)
+
+    return captured
