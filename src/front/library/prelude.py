@@ -37,25 +37,32 @@ def _philox_rounds(c0, c1, c2, c3, k0, k1, ROUNDS: constexpr, A, B, KEY_A, KEY_B
 
 
 @jit
-def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
-    seed = to(to_tensor(seed), uint64)
-    c0 = to_tensor(c0)
-    c1 = to_tensor(c1)
-    c2 = to_tensor(c2)
-    c3 = to_tensor(c3)
+def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: constexpr = 10):
     if c0.dtype.primitive_bitwidth == 32:
         return _philox_rounds(
-            to(c0, uint32, bitcast=True), to(c1, uint32, bitcast=True), to(c2, uint32, bitcast=True),
-            to(c3, uint32, bitcast=True), to(seed, uint32), to(seed >> 32, uint32), n_rounds,
+            c0, c1, c2, c3, k0, k1, n_rounds,
             full((), 0xD2511F53, uint32), full((), 0xCD9E8D57, uint32),
             full((), 0x9E3779B9, uint32), full((), 0xBB67AE85, uint32))
     else:
         static_assert(c0.dtype.primitive_bitwidth == 64, "philox counts with 32 or 64 bits")
         return _philox_rounds(
-            to(c0, uint64, bitcast=True), to(c1, uint64, bitcast=True), to(c2, uint64, bitcast=True),
-            to(c3, uint64, bitcast=True), seed, full((), 0, uint64), n_rounds,
+            c0, c1, c2, c3, k0, k1, n_rounds,
             full((), 0xD2E7470EE14C6C93, uint64), full((), 0xCA5A826395121157, uint64),
             full((), 0x9E3779B97F4A7C15, uint64), full((), 0xBB67AE8584CAA73B, uint64))
+
+
+@jit
+def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
+    seed = to(to_tensor(seed), uint64)
+    c0, c1, c2, c3 = to_tensor(c0), to_tensor(c1), to_tensor(c2), to_tensor(c3)
+    if c0.dtype.primitive_bitwidth == 32:
+        return philox_impl(
+            to(c0, uint32, bitcast=True), to(c1, uint32, bitcast=True), to(c2, uint32, bitcast=True),
+            to(c3, uint32, bitcast=True), to(seed, uint32), to(seed >> 32, uint32), n_rounds)
+    else:
+        return philox_impl(
+            to(c0, uint64, bitcast=True), to(c1, uint64, bitcast=True), to(c2, uint64, bitcast=True),
+            to(c3, uint64, bitcast=True), seed, full((), 0, uint64), n_rounds)
 
 
 @jit
