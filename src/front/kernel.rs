@@ -482,7 +482,7 @@ fn parameter<'m>(lower: &mut Lower<'m>, param: &Param<'m>, arg: &Arg) -> Res<Val
             let message = format!("`{}` is a constexpr and cannot be a descriptor", param.name);
             Err(lower.error(Code::Argument, message).into())
         }
-        Arg::Descriptor(desc) => super::library::block::from_host(lower, param.name, desc),
+        Arg::Descriptor(desc) => super::library::descriptor::from_host(lower, param.name, desc),
         // For a constant the name of a type is the type itself.
         Arg::Typed {
             ty: Ty::Num(dtype),

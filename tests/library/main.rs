@@ -25,6 +25,7 @@ mod ptxas;
 mod case;
 mod coverage;
 mod data;
+mod every_type;
 mod run;
 mod standard;
 

@@ -37,25 +37,32 @@ def _philox_rounds(c0, c1, c2, c3, k0, k1, ROUNDS: constexpr, A, B, KEY_A, KEY_B
 
 
 @jit
-def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
-    seed = to(to_tensor(seed), uint64)
-    c0 = to_tensor(c0)
-    c1 = to_tensor(c1)
-    c2 = to_tensor(c2)
-    c3 = to_tensor(c3)
+def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: constexpr = 10):
     if c0.dtype.primitive_bitwidth == 32:
         return _philox_rounds(
-            to(c0, uint32, bitcast=True), to(c1, uint32, bitcast=True), to(c2, uint32, bitcast=True),
-            to(c3, uint32, bitcast=True), to(seed, uint32), to(seed >> 32, uint32), n_rounds,
+            c0, c1, c2, c3, k0, k1, n_rounds,
             full((), 0xD2511F53, uint32), full((), 0xCD9E8D57, uint32),
             full((), 0x9E3779B9, uint32), full((), 0xBB67AE85, uint32))
     else:
         static_assert(c0.dtype.primitive_bitwidth == 64, "philox counts with 32 or 64 bits")
         return _philox_rounds(
-            to(c0, uint64, bitcast=True), to(c1, uint64, bitcast=True), to(c2, uint64, bitcast=True),
-            to(c3, uint64, bitcast=True), seed, full((), 0, uint64), n_rounds,
+            c0, c1, c2, c3, k0, k1, n_rounds,
             full((), 0xD2E7470EE14C6C93, uint64), full((), 0xCA5A826395121157, uint64),
             full((), 0x9E3779B97F4A7C15, uint64), full((), 0xBB67AE8584CAA73B, uint64))
+
+
+@jit
+def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
+    seed = to(to_tensor(seed), uint64)
+    c0, c1, c2, c3 = to_tensor(c0), to_tensor(c1), to_tensor(c2), to_tensor(c3)
+    if c0.dtype.primitive_bitwidth == 32:
+        return philox_impl(
+            to(c0, uint32, bitcast=True), to(c1, uint32, bitcast=True), to(c2, uint32, bitcast=True),
+            to(c3, uint32, bitcast=True), to(seed, uint32), to(seed >> 32, uint32), n_rounds)
+    else:
+        return philox_impl(
+            to(c0, uint64, bitcast=True), to(c1, uint64, bitcast=True), to(c2, uint64, bitcast=True),
+            to(c3, uint64, bitcast=True), seed, full((), 0, uint64), n_rounds)
 
 
 @jit
@@ -129,92 +136,6 @@ def interleave(a, b):
         return both
     else:
         return reshape(both, both.shape[:-2] + (2 * both.shape[-2],))
-
-
-@jit
-def histogram(input, num_bins, mask=None):
-    # Each number is compared with each bin.
-    hits = expand_dims(input, 1) == expand_dims(arange(0, num_bins), 0)
-    if mask is not None:
-        hits = hits & expand_dims(mask, 1)
-    return sum(to(hits, int32), 0)
-
-
-@jit
-def _mirrored(x, before: constexpr, after: constexpr):
-    # Of [before, 2, after]: each pair changes places. The exclusive or of a pair, applied to both, does that.
-    cube = reshape(x, (before, 2, after))
-    bits = to(cube, get_int_dtype(x.dtype.primitive_bitwidth, True), bitcast=True)
-    return cube, to(bits ^ xor_sum(bits, 1, keep_dims=True), x.dtype, bitcast=True)
-
-
-@jit
-def flip(x, dim=None):
-    axis: constexpr = len(x.shape) - 1 if dim is None else (dim + len(x.shape) if dim < 0 else dim)
-    static_assert(0 <= axis and axis < len(x.shape), "there is no such dimension to flip")
-    before = 1
-    for d in static_range(axis):
-        before = before * x.shape[d]
-    y = x
-    for bit in static_range(_log2(x.shape[axis])):
-        before_bit: constexpr = before * 2**bit
-        cube, y = _mirrored(y, before_bit, x.numel // (2 * before_bit))
-    return reshape(y, x.shape)
-
-
-@jit
-def _merge(x, bits: constexpr, falling: constexpr):
-    # Sorts runs of 2^bits elements, of which each rises and then falls. With `falling` None every other run falls.
-    y = x
-    for i in static_range(bits):
-        after: constexpr = 2 ** (bits - 1 - i)
-        before: constexpr = x.numel // (2 * after)
-        cube, other = _mirrored(y, before, after)
-        is_second = reshape(arange(0, 2), (1, 2, 1)) == 1
-        if falling is None:
-            falls = reshape((arange(0, before) >> i) & 1, (before, 1, 1)) == 1
-            swaps = (cube > other) ^ (falls ^ is_second)
-        else:
-            swaps = (cube > other) ^ (falling ^ is_second)
-        y = where(swaps, other, cube)
-    return reshape(y, x.shape)
-
-
-@jit
-def _last_dim(x, dim: constexpr):
-    static_assert(dim is None or dim == -1 or dim == len(x.shape) - 1, "only the last dimension can be sorted")
-
-
-@jit
-def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
-    _last_dim(x, dim)
-    down: constexpr = True if descending else False
-    log_n: constexpr = _log2(x.shape[-1])
-    log_k: constexpr = _log2(k)
-    static_assert(log_k <= log_n and 2**log_k == k, "k is a power of two up to the extent")
-    y = reshape(x, (x.numel,))
-    for bits in static_range(1, log_k + 1):
-        y = _merge(y, bits, None if bits < log_n else down)
-    # Of two runs, one rising and one falling, the better elements of each pair are the best of both.
-    for halved in static_range(log_k, log_n):
-        pairs = reshape(y, (y.numel // (2 * k), 2, k))
-        if down:
-            y = max(pairs, 1)
-        else:
-            y = min(pairs, 1)
-        y = _merge(y, log_k, None if halved < log_n - 1 else down)
-    return reshape(y, x.shape[:-1] + (k,))
-
-
-@jit
-def sort(x, dim: constexpr = None, descending: constexpr = False):
-    return topk(x, x.shape[-1], dim, descending)
-
-
-@jit
-def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False):
-    _last_dim(x, dim)
-    return _merge(x, _log2(x.shape[-1]), True if descending else False)
 
 
 @jit

@@ -10,6 +10,11 @@ use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Mark, Value};
 use crate::ir::attrs::{NanRule, Rounding};
 
+/// Names of Python that the language has too.
+pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
+    "tuple"("; x") tuple;
+};
+
 pub(super) const PYTHON: &[Builtin] = rows! { Python;
     "range"("arg1; arg2 step") hints::range;
     "len"("x") len;

@@ -441,31 +441,21 @@ def host_block(f, d):
 #    |
 # help: constraints name registers as in "=r,r,r", results first; `$0` is the first
 # == error orders "*fp32"
-# error[F18]: static assertion failed: only the last dimension can be sorted
-#   --> library.py:97:5
+# error[F20]: only the last dimension can be sorted
+#   --> library.py:97:16
 #    |
 # 97 |     tl.sort(v, 0)
-#    |     ^^^^^^^^^^^^^
+#    |                ^
+#    |
+# help: turn the block with tl.trans
 #
-# error[F18]: static assertion failed: k is a power of two up to the extent
+# error[F20]: 8 elements of 4 cannot be kept: the number must be a power of two up to the extent
 #   --> library.py:98:5
 #    |
 # 98 |     tl.topk(v, 8)
 #    |     ^^^^^^^^^^^^^
 #
-# error[F11]: a block of 32 elements (fp32[32]) cannot have the shape [8,8], which has 64
-#   --> library.py:98:5
-#    |
-# 98 |     tl.topk(v, 8)
-#    |     ^^^^^^^^^^^^^
-#
-# error[F18]: static assertion failed: there is no such dimension to flip
-#   --> library.py:99:5
-#    |
-# 99 |     tl.flip(v, 2)
-#    |     ^^^^^^^^^^^^^
-#
-# error[F20]: index 2 of a tuple of 2
+# error[F11]: a block of 2 dimensions has no dimension 2
 #   --> library.py:99:5
 #    |
 # 99 |     tl.flip(v, 2)

@@ -46,6 +46,7 @@ def nan_padded(out, x):
 def described(out, x, m, n):
     source = tl.make_tensor_descriptor(x, shape=[m, n], strides=[n, 1], block_shape=[4, 4])
     target = tl.make_tensor_descriptor(out, [m, n], [n, 1], [4, 4])
+    tl.static_assert(source.shape[0].dtype == tl.int32 and source.strides[0].dtype == tl.int64)
     for i in range(0, 6, source.block_shape[0]):
         v = source.load([i, 4])
         target.store([i, 0], v + v.to(source.dtype))

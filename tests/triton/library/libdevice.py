@@ -164,7 +164,7 @@ def four(out, x):
     tl.store(out + at, libdevice.FUNCTION(v, 2 * v, v, v * 0.5))
 
 
-# case names | out=fp32[32] x=fp32[8]:[-2.5,-1.5,-0.5,0.5,1.5,2.5,0.25,-7] | ulp 2
+# case names | out=fp32[48] x=fp32[8]:[-2.5,-1.5,-0.5,0.5,1.5,2.5,0.25,-7] | ulp 2
 @triton.jit
 def names(out, x):
     at = tl.arange(0, 8)
@@ -173,6 +173,8 @@ def names(out, x):
     tl.store(out + 8 + at, tl.extra.libdevice.trunc(v))
     tl.store(out + 16 + at, tl.extra.cuda.libdevice.round(v))
     tl.store(out + 24 + at, tanh(imported_rint(v)))
+    tl.store(out + 32 + at, tl.libdevice.tanh(v))
+    tl.store(out + 40 + at, tl.math.max(tl.math.tanh(v), v))
 
 
 # case not_contracted | out=fp32[32] x=fp32[32]:rand(1,-1,1) y=fp32[32]:rand(2,-1,1) z=fp32[32]:rand(3,-1,1)
