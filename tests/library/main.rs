@@ -25,6 +25,7 @@ mod ptxas;
 mod case;
 mod coverage;
 mod data;
+mod every_type;
 mod run;
 mod standard;
 
@@ -85,4 +86,4 @@ macro_rules! suites {
         }
     };
 }
-suites! { atomics, descriptors, device, libdevice, math, memory, order, random, reductions, rounding, shapes, syntax, traps, types }
+suites! { atomics, descriptors, device, libdevice, math, memory, order, products, random, reductions, rounding, shapes, syntax, traps, types }

@@ -89,7 +89,10 @@ pub(super) fn along<'m>(
         })
         .collect();
     let (left, right) = sides.split_at(values.len());
+    // What is combined is no operator of the text: nothing asserts that it does not overflow.
+    let sanitized = std::mem::replace(&mut cx.sanitize_overflow, false);
     let result = combine(cx, left, right);
+    cx.sanitize_overflow = sanitized;
     let result = match result {
         Ok(result) => result,
         Err(stop) => {

@@ -75,6 +75,9 @@ fn fold<'m>(
 
 /// `tl.max` and `tl.min`; of two values, as older kernels have it, the larger or smaller one.
 fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {
+    if let Some(other @ Value::Tensor(_)) = args.get("axis") {
+        return cx.min_max(max, &args.req("input"), other, NanRule::Ignore);
+    }
     let (t, axis) = operand(cx, args)?;
     let keep_dims = cx.bool_arg(args, "keep_dims", false)?;
     if cx.bool_arg(args, "return_indices", false)? {
@@ -143,6 +146,7 @@ fn with_indices<'m>(
     left: bool,
 ) -> Res<Vec<Tensor>> {
     let t = match t.ty {
+        Ty::Num(DType::Float8e4b15) => return Err(cx.wrong_type("a wider float", t)),
         Ty::Num(DType::Bfloat16) => cx.cast(t, Ty::Num(DType::Float32), Rounding::Nearest)?,
         _ => widen(cx, t, DType::Int32)?,
     };
