@@ -364,7 +364,7 @@ fn counts_what_the_mask_shows() {
                 let limit = (u64::MAX >> (64 - scalar.bits())).min(2 * bins - 1);
                 let x: Vec<u64> = (0..count).map(|_| random.bits() & limit).collect();
                 let shown: Vec<u64> = (0..count).map(|_| random.bits() & 1).collect();
-                let masked = (i + bins as usize) % 2 == 0;
+                let masked = (i + bins as usize).is_multiple_of(2);
                 let inputs: [(_, &[u64]); 2] = [(scalar, &x), (Scalar::I1, &shown)];
                 let found = run(&inputs, extents, warps, |b, xs| {
                     let mask = masked.then_some(xs[1]);
