@@ -1,4 +1,4 @@
-//! Time from tile IR to PTX text: a fresh context each time, nothing remembered between compilations.
+//! Time from tile IR and from source text to PTX text: a fresh context each time, nothing remembered between compilations.
 //!
 //! `cargo bench` prints the medians; `benches/README.md` keeps them beside Triton's.
 
@@ -46,5 +46,44 @@ fn compile_time(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, compile_time);
+/// The kernels of `compile_peers.py`, from the text of their file: all of it is parsed each time.
+#[cfg(feature = "triton")]
+fn source_time(c: &mut Criterion) {
+    use tilelift::front::{Module, Specialization, parse_signature};
+
+    const TEXT: &str = include_str!("gpu/peers.py");
+    let norm = "*fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, fp32, 1024";
+    let cases = [
+        ("add", "*fp32:16, *fp32:16, *fp32:16, i32, 1024"),
+        ("softmax", "*fp32:16, i32, *fp32:16, i32, i32, 1024"),
+        ("layer_norm", norm),
+    ];
+    let lower = |name: &str, signature: &str| {
+        let module = Module::parse("peers.py", TEXT).expect("it is Python");
+        let args = parse_signature(signature).expect("a signature");
+        let spec = Specialization::new(args, Target::SM_80);
+        module.lower(Some(name), &spec).expect("it lowers").func
+    };
+    let mut group = c.benchmark_group("source_to_tile");
+    for (name, signature) in cases {
+        group.bench_function(name, |b| b.iter(|| lower(black_box(name), signature)));
+    }
+    group.finish();
+    let mut group = c.benchmark_group("source_to_ptx");
+    for (name, signature) in cases {
+        group.bench_function(name, |b| {
+            b.iter(|| {
+                let func = lower(black_box(name), signature);
+                compile(&func, Target::SM_80, &OPTIONS).expect("the kernel compiles")
+            });
+        });
+    }
+    group.finish();
+}
+
+/// Without the language there is no source text.
+#[cfg(not(feature = "triton"))]
+fn source_time(_: &mut Criterion) {}
+
+criterion_group!(benches, compile_time, source_time);
 criterion_main!(benches);

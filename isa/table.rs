@@ -159,6 +159,8 @@ macro_rules! for_each_ptx {
             CvtRz "cvt.rz.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
             /// Float to integer, rounded to zero, saturating.
             CvtRzi "cvt.rzi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// The same to 8 or 16 bits, extended to a whole register.
+            CvtRziWide "cvt.rzi.{t}.{u}" (def W, use U) sm 0 ptx 6 0, Convert;
             /// Integral number not above.
             CvtRmi "cvt.rmi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
             /// Integral number not below.

@@ -174,3 +174,67 @@ fn mistakes_are_shown_with_their_place() {
         &["/no/such/file.py"],
     );
 }
+
+/// Each option of the compiler reaches the PTX or its description.
+#[test]
+fn options_reach_the_ptx() {
+    const TEXT: &str = r#"import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(out, x, n, a, b, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for i in range(n):
+        v = tl.load(x + at + i)
+        tl.device_assert(v == v, "not a number")
+        tl.store(out + at, v * a + b)
+"#;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let meta = folder.path().join("k.json");
+    let base = [
+        "compile",
+        "-",
+        "--lang",
+        "py",
+        "-s",
+        "*fp32:16, *fp32, i32, fp32, fp32, 64",
+        "-t",
+        "sm_80",
+        "--meta",
+        meta.to_str().expect("a name"),
+    ];
+    let ptx = |more: &[&str]| stdout(&tilelift(&[&base[..], more].concat(), TEXT));
+    let plain = ptx(&[]);
+    assert!(
+        plain.contains("fma.rn.f32") && !plain.contains(".loc"),
+        "{plain}"
+    );
+    assert!(
+        !plain.contains(".maxnreg") && !plain.contains("trap"),
+        "{plain}"
+    );
+    let apart = ptx(&["--no-fp-fusion"]);
+    assert!(
+        apart.contains("mul") && !apart.contains("fma.rn.f32"),
+        "{apart}"
+    );
+    assert!(ptx(&["--maxnreg", "64"]).contains(".maxnreg 64"));
+    assert!(ptx(&["--line-info"]).contains(".loc"));
+    assert_eq!(ptx(&["--no-sanitize-overflow"]), plain);
+    let checked = ptx(&["--debug"]);
+    let unchecked = ptx(&["--debug", "--no-sanitize-overflow"]);
+    // Assertions take room, and those of sums more of it.
+    assert!(
+        plain.len() < unchecked.len() && unchecked.len() < checked.len(),
+        "{} {} {}",
+        plain.len(),
+        unchecked.len(),
+        checked.len()
+    );
+    ptx(&["-w", "8", "--num-stages", "5"]);
+    let meta = std::fs::read_to_string(&meta).expect("written");
+    let meta: serde_json::Value = serde_json::from_str(&meta).expect("JSON");
+    assert_eq!(meta["num_warps"], 8);
+    assert_eq!(meta["num_stages"], 5);
+}

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! What is stated stands in comments at the end of the file, one section for each line, headed by its words:
-//! `# == tile NAME ..`. `BLESS=1` rewrites them.
+//! `# == tile NAME ..`. `BLESS=1` rewrites them. The files of `wrong` are programs that do not compile, some of them no
+//! Python at all.
 #![cfg(all(feature = "triton", feature = "tool"))]
 
 use std::collections::BTreeSet;
@@ -35,7 +36,10 @@ fn folder() -> PathBuf {
 }
 
 fn files() -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder()).expect("the folder is there");
+    let folders = [folder(), folder().join("wrong")];
+    let entries = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("the folder is there"));
     let paths = entries.map(|entry| entry.expect("readable").path());
     let mut files: Vec<PathBuf> = paths
         .filter(|path| path.extension().is_some_and(|e| e == "py"))
@@ -85,20 +89,28 @@ fn directives(text: &str) -> Vec<Directive> {
     found
 }
 
-fn lower(name: &str, text: &str, directive: &Directive) -> Result<Lowered, Diagnostics> {
-    Module::parse(name, text)?.lower(Some(&directive.kernel), &directive.spec)
+/// The stack that Rust gives to threads: no program may need more.
+const STACK: usize = 2 << 20;
+
+fn lower(name: &str, bytes: &[u8], directive: &Directive) -> Result<Lowered, Diagnostics> {
+    let run = || Module::parse_bytes(name, bytes)?.lower(Some(&directive.kernel), &directive.spec);
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, run).expect("a thread");
+        thread.join().expect("no panic")
+    })
 }
 
 /// The text that a directive states, or none for one that runs; failures are collected.
 fn perform(
     name: &str,
-    text: &str,
+    bytes: &[u8],
     directive: &Directive,
     failures: &mut Vec<String>,
     skipped: &mut BTreeSet<String>,
 ) -> Option<String> {
     let at = format!("{name}:{}", directive.line);
-    let lowered = lower(name, text, directive);
+    let lowered = lower(name, bytes, directive);
     match (directive.kind.as_str(), lowered) {
         ("error", Ok(_)) => failures.push(format!("{at}: it compiles")),
         ("error", Err(messages)) => return Some(messages.to_string()),
@@ -142,10 +154,11 @@ fn files_become_what_they_state() {
             .expect("a name")
             .to_string_lossy()
             .into_owned();
-        let text = std::fs::read_to_string(&path).expect("readable");
-        let code = &text[..text.find("# == ").unwrap_or(text.len())];
+        let bytes = std::fs::read(&path).expect("readable");
+        let end = bytes.windows(5).position(|w| w == b"# == ");
+        let code = &bytes[..end.unwrap_or(bytes.len())];
         let mut stated = String::new();
-        let directives = directives(code);
+        let directives = directives(&String::from_utf8_lossy(code));
         assert!(!directives.is_empty(), "{name} asks for nothing");
         for directive in &directives {
             let shown = perform(&name, code, directive, &mut failures, &mut skipped);
@@ -157,11 +170,13 @@ fn files_become_what_they_state() {
                 }
             }
         }
-        let expected = format!("{code}{stated}");
-        if expected != text {
+        let expected = [code, stated.as_bytes()].concat();
+        if expected != bytes {
             if bless {
                 std::fs::write(&path, &expected).expect("writable");
             } else {
+                let [text, expected] =
+                    [&bytes, &expected].map(|b| String::from_utf8_lossy(b).into_owned());
                 let difference = pretty_assertions::StrComparison::new(&text, &expected);
                 failures.push(format!("{name} (BLESS=1 rewrites it):\n{difference}"));
             }
@@ -178,12 +193,13 @@ fn files_become_what_they_state() {
 fn every_code_is_stated() {
     let texts: String = files()
         .iter()
-        .map(|path| std::fs::read_to_string(path).expect("readable"))
+        .map(|path| std::fs::read(path).expect("readable"))
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .collect();
     for code in Code::ALL {
         let shown = format!("[{}]: ", code.name());
         // A text that cannot be read has no place for comments: `front_limits.rs` has those.
-        let elsewhere = [Code::Internal, Code::Limit, Code::Syntax];
+        let elsewhere = [Code::Internal, Code::Limit];
         assert!(
             texts.contains(&shown) || elsewhere.contains(code),
             "no file states {shown}"

@@ -83,8 +83,10 @@ fn name(path: &Path) -> String {
         .to_string()
 }
 
+/// The text of a file; tests have some that are no UTF-8.
 fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).expect("the file can be read")
+    let bytes = std::fs::read(path).expect("the file can be read");
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The lines of a file that are neither comment nor test code, with their numbers. Tests of a file stand at

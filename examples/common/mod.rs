@@ -85,6 +85,15 @@ fn gpu_target() -> Option<Target> {
     Target::for_device(device.capability.major, device.capability.minor)
 }
 
+/// What is compiled for: the GPU if there is one, else sm_80.
+pub(crate) fn target() -> Target {
+    #[cfg(feature = "cuda")]
+    if let Some(target) = gpu_target() {
+        return target;
+    }
+    Target::SM_80
+}
+
 /// Compiles for the GPU and runs there if there is one, else on the emulator.
 pub(crate) fn compile_and_run(
     func: &TileFunction,
@@ -93,13 +102,11 @@ pub(crate) fn compile_and_run(
     out_len: usize,
     n: i32,
 ) -> Result<Vec<f32>, Box<dyn Error>> {
+    let kernel = compile(func, target(), &Options::DEFAULT)?;
+    println!("{}", kernel.ptx);
     #[cfg(feature = "cuda")]
-    if let Some(target) = gpu_target() {
-        let kernel = compile(func, target, &Options::DEFAULT)?;
-        println!("{}", kernel.ptx);
+    if gpu_target().is_some() {
         return run_on_gpu(&kernel, programs, inputs, out_len, n);
     }
-    let kernel = compile(func, Target::SM_80, &Options::DEFAULT)?;
-    println!("{}", kernel.ptx);
     run_on_cpu(&kernel, programs, inputs, out_len, n)
 }

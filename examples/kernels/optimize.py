@@ -29,7 +29,7 @@ def sum_atomic(out, x, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def sum_last(out, partial, count, x, n, BLOCK: tl.constexpr, PROGRAMS: tl.constexpr):
-    # Each program leaves its sum; whoever comes last adds them up, always in the same order.
+    # Each program leaves its sum; whoever comes last adds them up, always in the same order, and resets the count.
     program = tl.program_id(0)
     at = program * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + at, mask=at < n, other=0.0)
@@ -40,6 +40,7 @@ def sum_last(out, partial, count, x, n, BLOCK: tl.constexpr, PROGRAMS: tl.conste
         i = tl.arange(0, PROGRAMS)
         sums = tl.load(partial + i, mask=i < tl.num_programs(0), other=0.0, volatile=True)
         tl.store(out, tl.sum(sums, axis=0))
+        tl.atomic_xchg(count, 0)
 
 
 @triton.jit

@@ -462,6 +462,9 @@ impl<'m> Lower<'m> {
             // Of one bit, each number is its own opposite.
             UnaryOp::USub if dtype == DType::Int1 => return Ok(Value::Tensor(t)),
             UnaryOp::UAdd => return Ok(Value::Tensor(t)),
+            UnaryOp::USub if dtype == DType::Float8e4b15 => {
+                return Err(self.wrong_type("a wider float", t));
+            }
             UnaryOp::USub if dtype.is_float() => self.b.fneg(t.value),
             UnaryOp::USub => {
                 let zero = self.zero(t.ty, t.shape)?;
@@ -511,6 +514,10 @@ impl<'m> Lower<'m> {
         }
         let p = self.pair(a, b, rules)?;
         let value = match p.ty {
+            Ty::Num(DType::Float8e4b15) => {
+                let d = self.error(Code::Type, "numbers of type fp8e4b15 are not compared");
+                return Err(d.help("cast to float16 first").into());
+            }
             Ty::Num(dtype) if dtype.is_float() => {
                 let pred = match op {
                     CmpOp::Eq => FloatPred::Oeq,

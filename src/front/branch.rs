@@ -88,7 +88,7 @@ impl<'m> Lower<'m> {
         };
         self.open_region()?;
         let at = self.b.block();
-        let before = self.frame().locals.clone();
+        let before = self.scope()?;
         // A branch that ends the function in both its ways needs to know that nothing follows.
         let last = tail && rest.is_empty();
 
@@ -180,7 +180,7 @@ impl<'m> Lower<'m> {
     ) -> Res<Flow<'m>> {
         self.open_region()?;
         let at = self.b.block();
-        let before = self.frame().locals.clone();
+        let before = self.scope()?;
         let then = self.new_region();
         let then = self.close(then, Flow::Returned(value), before.clone());
         let other = self.new_region();
@@ -201,6 +201,13 @@ impl<'m> Lower<'m> {
         }
         self.regions += 1;
         Ok(())
+    }
+
+    /// A copy of the scope; what it costs counts.
+    pub(crate) fn scope(&mut self) -> Res<Locals<'m>> {
+        let locals = self.frame().locals.clone();
+        self.charge(locals.len())?;
+        Ok(locals)
     }
 
     /// A new region, in which instructions are appended from now on.
@@ -478,7 +485,7 @@ impl<'m> Lower<'m> {
     ) -> Res<Value<'m>> {
         self.open_region()?;
         let at = self.b.block();
-        let before = self.frame().locals.clone();
+        let before = self.scope()?;
         let side = |lower: &mut Self, expr: &'m Expr| {
             let block = lower.new_region();
             let value = lower.eval(expr).and_then(|value| lower.settle(value));

@@ -5,6 +5,7 @@ use ruff_python_ast::{Expr, ExprCall, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
+use super::expr::{blame, is_number};
 use super::library::{Args, Builtin, prelude};
 use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
 use super::module::{Index, decoration, params};
@@ -103,11 +104,13 @@ impl<'m> Lower<'m> {
                     )
                 } else if name.contains("triton") {
                     let message = format!("the library has no `{name}`");
-                    (
-                        Code::Attribute,
-                        message,
-                        "names of the library are those of Triton 3.6",
-                    )
+                    let help = match super::names::closest_of_library(name) {
+                        Some(other) => format!("there is `{other}`"),
+                        None => "names of the library are those of Triton 3.6".to_owned(),
+                    };
+                    let d = self.error(Code::Attribute, message).help(help);
+                    self.enter(outer);
+                    return Err(d.into());
                 } else {
                     let message = format!("`{name}` is not in this file");
                     (
@@ -182,6 +185,20 @@ impl<'m> Lower<'m> {
         }
     }
 
+    /// No two parameters share a name, which the parser does not look at.
+    pub(crate) fn check_names(&mut self, f: &StmtFunctionDef) -> Res<()> {
+        let all: Vec<_> = params(f).collect();
+        let twice = all.iter().enumerate();
+        let mut twice = twice.filter(|(i, p)| all[..*i].iter().any(|other| other.name == p.name));
+        match twice.next() {
+            None => Ok(()),
+            Some((_, param)) => {
+                let message = format!("two parameters are called `{}`", param.name);
+                Err(super::diagnostic::Diagnostic::error(Code::Syntax, param.range, message).into())
+            }
+        }
+    }
+
     fn bind_arguments(
         &mut self,
         f: &'m StmtFunctionDef,
@@ -195,6 +212,7 @@ impl<'m> Lower<'m> {
             Stop::from(d.help(format!("it is `{}({})`", f.name, names.join(", "))))
         };
         let all: Vec<_> = params(f).collect();
+        self.check_names(f)?;
         let mut values: Vec<Option<Value<'m>>> = vec![None; all.len()];
         let mut extra = Vec::new();
         let mut dict = IndexMap::new();
@@ -204,7 +222,8 @@ impl<'m> Lower<'m> {
                 None if i < positional => values[i] = Some(value),
                 None if f.parameters.vararg.is_some() => extra.push(value),
                 None => {
-                    let message = format!("`{}` takes {positional} arguments by position", f.name);
+                    let most = super::kernel::count(positional, "argument");
+                    let message = format!("`{}` takes {most} by position", f.name);
                     return Err(wrong(self, message));
                 }
                 Some(name) => match all.iter().position(|p| p.name == name) {
@@ -297,7 +316,15 @@ impl<'m> Lower<'m> {
         builtin: &'static Builtin,
         given: Given<'m>,
     ) -> Res<Value<'m>> {
+        let odd: Vec<(Value<'m>, TextRange)> = given
+            .iter()
+            .filter(|argument| !is_number(&argument.value))
+            .map(|argument| (argument.value.clone(), argument.range))
+            .collect();
         let args = Args::bind(self, builtin, given)?;
-        (builtin.run)(self, &args)
+        (builtin.run)(self, &args).map_err(|stop| {
+            let odd: Vec<_> = odd.iter().map(|(value, range)| (value, *range)).collect();
+            blame(stop, &odd)
+        })
     }
 }

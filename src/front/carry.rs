@@ -91,7 +91,7 @@ impl<'m> Lower<'m> {
         walk: impl Fn(&mut Lower<'m>, &Carry<'m>) -> Res<Made<'a, 'm>>,
     ) -> Res<()> {
         self.open_region()?;
-        let before = self.frame().locals.clone();
+        let before = self.scope()?;
         let messages = self.messages.len();
         let mut learned = Learned::default();
         let result = loop {
@@ -112,7 +112,7 @@ impl<'m> Lower<'m> {
                 break self.after_loop(&carry, made, &before, &after, range);
             }
             self.messages.truncate(messages);
-            if let Err(stop) = self.step() {
+            if let Err(stop) = self.charge(1 + before.len()) {
                 break Err(stop);
             }
         };

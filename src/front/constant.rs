@@ -274,6 +274,8 @@ pub(crate) fn convert(number: Number, dtype: DType) -> Option<Known> {
     let number = match (number, dtype) {
         (Number::Int(n), DType::Int1) => Number::Int(i128::from(n != 0)),
         (Number::Float(x), DType::Int1) => Number::Int(i128::from(x != 0.0)),
+        // There is no such format among those of constants.
+        (_, DType::Float8e4b15) if number != Number::Int(0) => return None,
         (Number::Int(n), d) if d.is_int() => Number::Int(d.wrap(n)),
         (Number::Int(n), d) => Number::Float(round(d, n as f64)),
         (Number::Float(x), d) if d.is_float() => Number::Float(round(d, x)),

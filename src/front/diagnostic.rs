@@ -192,12 +192,18 @@ impl Diagnostics {
             .id(diagnostic.code.name());
         let mut groups: Vec<Group<'_>> =
             vec![title.element(main.snippet(&self.name).annotation(mark))];
-        let calls: Vec<(String, Window<'_>)> = diagnostic
-            .calls
+        // Calls of a function by itself are shown once.
+        let chains: Vec<&[CallSite]> = diagnostic.calls.chunk_by(|a, b| a == b).collect();
+        let calls: Vec<(String, Window<'_>)> = chains
             .iter()
             .take(MAX_CALLS)
-            .map(|call| {
-                let title = format!("in `{}`, called here", call.function);
+            .map(|chain| {
+                let call = &chain[0];
+                let times = match chain.len() {
+                    1 => String::new(),
+                    n => format!(" ({n} times)"),
+                };
+                let title = format!("in `{}`, called here{times}", call.function);
                 (title, Window::new(&self.text, &call.span))
             })
             .collect();
@@ -206,8 +212,9 @@ impl Diagnostics {
             let snippet = window.snippet(&self.name).annotation(mark);
             groups.push(Level::NOTE.secondary_title(title.as_str()).element(snippet));
         }
-        if diagnostic.calls.len() > MAX_CALLS {
-            let more = format!("and {} calls more", diagnostic.calls.len() - MAX_CALLS);
+        if chains.len() > MAX_CALLS {
+            let more: usize = chains[MAX_CALLS..].iter().map(|chain| chain.len()).sum();
+            let more = format!("and {more} calls more");
             groups.push(Group::with_title(Level::NOTE.secondary_title(more)));
         }
         if let Some(help) = &diagnostic.help {

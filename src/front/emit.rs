@@ -9,6 +9,9 @@ use crate::ir::attrs::{FloatPred, IntPred, Rounding};
 use crate::ir::types::TileType;
 use crate::linear::shape::Shape;
 
+/// How the message begins that something is no number.
+pub(crate) const NO_NUMBER: &str = "expected a number or a block, found";
+
 impl<'m> Lower<'m> {
     /// The IR's type; an error for formats that the IR lacks.
     pub(crate) fn tile_type(&self, ty: Ty, shape: Shape) -> Res<TileType> {
@@ -107,7 +110,7 @@ impl<'m> Lower<'m> {
             }
             Value::Poison => Err(Stop::Reported),
             other => {
-                let message = format!("expected a number or a block, found {}", other.describe());
+                let message = format!("{NO_NUMBER} {}", other.describe());
                 Err(self.error(Code::Type, message).into())
             }
         }
@@ -123,7 +126,7 @@ impl<'m> Lower<'m> {
             }
             Value::Poison => Err(Stop::Reported),
             other => {
-                let message = format!("expected a number or a block, found {}", other.describe());
+                let message = format!("{NO_NUMBER} {}", other.describe());
                 Err(self.error(Code::Type, message).into())
             }
         }
@@ -226,8 +229,9 @@ impl<'m> Lower<'m> {
             ty,
             shape: t.shape,
         };
-        // Types of one format differ in sign or constness alone.
-        if self.b.ty(t.value) == tile {
+        // Types of one format differ in sign or constness alone, but for the one that the IR holds as bytes.
+        let as_bytes = [t.ty, ty].contains(&Ty::Num(DType::Float8e4b15));
+        if self.b.ty(t.value) == tile && !as_bytes {
             return Ok(with(t.value));
         }
         match (t.ty, ty) {
@@ -259,6 +263,12 @@ impl<'m> Lower<'m> {
         to: DType,
         rounding: Rounding,
     ) -> Res<Tensor> {
+        if from == DType::Float8e4b15 {
+            return self.from_e4b15(t, to);
+        }
+        if to == DType::Float8e4b15 {
+            return self.to_e4b15(t);
+        }
         let ty = Ty::Num(to);
         let tile = self.tile_type(ty, t.shape)?;
         let with = |value| Tensor {

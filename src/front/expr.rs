@@ -6,11 +6,12 @@ use ruff_python_ast::{
     BoolOp, CmpOp, Expr, ExprCompare, ExprFString, ExprListComp, ExprSubscript, FStringPart,
     InterpolatedStringElement, Number as AstNumber, UnaryOp,
 };
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
 use super::branch::same;
 use super::constant;
 use super::diagnostic::Code;
+use super::emit::NO_NUMBER;
 use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::types::{DType, Ty};
 use super::value::{Const, Known, Tensor, Value};
@@ -52,7 +53,9 @@ impl<'m> Lower<'m> {
             Expr::BinOp(e) => {
                 let a = self.eval(&e.left)?;
                 let b = self.eval(&e.right)?;
+                let parts = [(&a, e.left.range()), (&b, e.right.range())];
                 self.binary(e.op, &a, &b)
+                    .map_err(|stop| blame(stop, &parts))
             }
             Expr::UnaryOp(e) if e.op == UnaryOp::Not => {
                 let value = self.eval(&e.operand)?;
@@ -472,6 +475,20 @@ impl<'m> Lower<'m> {
             }
         }
         self.shape(&extents)
+    }
+}
+
+/// Lets an error about something that is no number point at it, if it is one of these.
+pub(crate) fn blame<'m>(stop: Stop, parts: &[(&Value<'m>, TextRange)]) -> Stop {
+    match stop {
+        Stop::Error(mut d) if d.code == Code::Type && d.message.starts_with(NO_NUMBER) => {
+            let mut parts = parts.iter().filter(|(value, _)| !is_number(value));
+            if let Some((_, range)) = parts.find(|(v, _)| d.message.ends_with(&v.describe())) {
+                d.span = super::diagnostic::bytes(*range);
+            }
+            Stop::Error(d)
+        }
+        other => other,
     }
 }
 

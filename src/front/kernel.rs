@@ -379,6 +379,11 @@ fn lower_kernel<'m>(
     Ok(())
 }
 
+/// A number of things.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Gives the kernel's parameters their values: parameters of the IR, or constants.
 fn bind_parameters<'m>(
     lower: &mut Lower<'m>,
@@ -387,18 +392,17 @@ fn bind_parameters<'m>(
     folded: &mut Vec<(String, String)>,
 ) -> Res<()> {
     let all: Vec<Param<'m>> = params(f).collect();
-    if spec.args.len() > all.len() {
-        let (given, wanted) = (spec.args.len(), all.len());
-        let message = format!(
-            "{given} arguments for the {wanted} parameters of `{}`",
-            f.name
-        );
-        return Err(lower.error(Code::Argument, message).into());
-    }
+    lower.check_names(f)?;
     if let Some(vararg) = &f.parameters.vararg {
         lower.enter(vararg.range);
         let d = lower.error(Code::Unsupported, "a kernel has no `*args`");
         return Err(d.help("name each parameter").into());
+    }
+    if spec.args.len() > all.len() {
+        let (given, wanted) = (spec.args.len(), all.len());
+        let (given, wanted) = (count(given, "argument"), count(wanted, "parameter"));
+        let message = format!("{given} for {wanted} of `{}`", f.name);
+        return Err(lower.error(Code::Argument, message).into());
     }
     let named = |name: &str| {
         spec.constants
@@ -478,7 +482,7 @@ fn parameter<'m>(lower: &mut Lower<'m>, param: &Param<'m>, arg: &Arg) -> Res<Val
             let message = format!("`{}` is a constexpr and cannot be a descriptor", param.name);
             Err(lower.error(Code::Argument, message).into())
         }
-        Arg::Descriptor(desc) => super::library::block::from_host(lower, param.name, desc),
+        Arg::Descriptor(desc) => super::library::descriptor::from_host(lower, param.name, desc),
         // For a constant the name of a type is the type itself.
         Arg::Typed {
             ty: Ty::Num(dtype),

@@ -16,6 +16,8 @@
 //!   `while` become regions (`branch`, `loops`); a return moves what follows into the other branch.
 //! - **Calls** of functions of the text are inlined, each with its own arguments; calls of the library are looked up in its
 //!   tables (`library`).
+//! - **Objects** of the text's classes are tuples with names (`object`); functions that are no kernels' run at compile time
+//!   with Python's rules (`host`); what decorators say about launches is data (`tuning`).
 //! - **Names** of the module are evaluated when used: constants, expressions of them, aliases, re-exports of the library
 //!   under any module's name. Constants of the caller come first.
 //!
@@ -27,6 +29,8 @@
 //! `lower` for the budgets of evaluation.
 
 pub mod diagnostic;
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 pub mod signature;
 pub mod types;
 
@@ -44,6 +48,7 @@ mod loops;
 mod lower;
 mod module;
 mod names;
+mod narrow;
 mod object;
 mod source;
 mod stmt;

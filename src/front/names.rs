@@ -262,7 +262,17 @@ impl<'m> Lower<'m> {
                 attr.range(),
                 format!("{} has no attribute `{name}`", value.describe()),
             );
-            d.into()
+            let methods = || library::names(Scope::Language).chain(library::names(Scope::Method));
+            let meant = match value {
+                Value::Tensor(_) | Value::Known(_) => closest(name, methods()),
+                Value::Type(_) => closest(name, library::names(Scope::Type)),
+                Value::Tuple(tuple) => closest(name, tuple.names.iter().copied()),
+                _ => None,
+            };
+            match meant {
+                Some(other) => d.help(format!("there is `{other}`")).into(),
+                None => d.into(),
+            }
         })
     }
 
@@ -380,6 +390,18 @@ pub(crate) fn type_predicate(t: TypeValue, name: &str) -> Option<bool> {
     }
 }
 
+/// The function of the library that a path may have meant, as kernels write it.
+pub(crate) fn closest_of_library(path: &str) -> Option<String> {
+    let (module, name) = path.rsplit_once('.')?;
+    let scope = scope(module)?;
+    let found = closest(name, library::names(scope))?;
+    Some(match scope {
+        Scope::Libdevice => format!("libdevice.{found}"),
+        Scope::Triton => format!("triton.{found}"),
+        _ => format!("tl.{found}"),
+    })
+}
+
 /// The name that differs least, if it is close.
 pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Long names are not worth a quadratic comparison.
@@ -389,7 +411,8 @@ pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> O
     names
         .filter(|other| other.len() <= 64)
         .map(|other| (distance(name, other), other))
-        .filter(|&(d, other)| d <= 1 + other.len().min(name.len()) / 4)
+        // A name of one letter resembles every other.
+        .filter(|&(d, other)| d < name.len() && d <= 1 + other.len().min(name.len()) / 5)
         .min_by_key(|&(d, _)| d)
         .map(|(_, other)| other)
 }

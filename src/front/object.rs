@@ -59,6 +59,12 @@ impl<'m> Lower<'m> {
         chain
     }
 
+    /// Whether a class is another or inherits from it.
+    pub(crate) fn inherits(&self, class: &'m StmtClassDef, other: &StmtClassDef) -> bool {
+        let chain = self.chain(class);
+        chain.iter().any(|class| std::ptr::eq(*class, other))
+    }
+
     fn kind(chain: &Chain<'m>) -> Kind {
         let named = |class: &&StmtClassDef| {
             let bases = class.arguments.iter().flat_map(|a| &a.args);

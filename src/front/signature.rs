@@ -199,7 +199,8 @@ fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
 
 /// What stands behind `tensordesc<`.
 fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
-    const EXPECTED: &str = "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it";
+    const EXPECTED: &str =
+        "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it";
     let (inner, after) = text.rsplit_once('>').ok_or(EXPECTED)?;
     let nan = match after.trim() {
         "" | ":zero" => false,
@@ -208,7 +209,8 @@ fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
     };
     let (name, extents) = inner.split_once('[').ok_or(EXPECTED)?;
     let extents = extents.trim().strip_suffix(']').ok_or(EXPECTED)?;
-    let dtype = DType::from_short_name(name.trim()).ok_or("the descriptor is of an unknown type")?;
+    let dtype =
+        DType::from_short_name(name.trim()).ok_or("the descriptor is of an unknown type")?;
     let block = extents.split(',').map(|e| e.trim().parse::<u64>());
     let block: Vec<u64> = block.collect::<Result<_, _>>().map_err(|_| EXPECTED)?;
     if block.is_empty() || block.len() > 5 {

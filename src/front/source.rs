@@ -27,14 +27,33 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     if parsed.errors().is_empty() {
         return Ok(into_module(parsed.into_syntax()));
     }
-    let messages = parsed.errors().iter().take(MAX_MESSAGES);
-    Err(messages
-        .map(|e| {
-            let message = lower_first(&e.error.to_string());
-            Diagnostic::error(Code::Syntax, e.location, message)
-                .help("the text must be what Python 3 accepts")
-        })
-        .collect())
+    let mut messages: Vec<Diagnostic> = Vec::new();
+    let mut last_line = None;
+    for e in parsed.errors() {
+        // What follows on the same line, or from the end of the text after another mistake, says nothing new.
+        let at = usize::from(e.location.start());
+        let line = text[..at.min(text.len())].matches('\n').count();
+        let at_end = !messages.is_empty() && text[at.min(text.len())..].trim().is_empty();
+        if messages.len() < MAX_MESSAGES && last_line != Some(line) && !at_end {
+            last_line = Some(line);
+            messages.push(syntax_error(text, e.location, &e.error.to_string()));
+        }
+    }
+    Err(messages)
+}
+
+/// A mistake that the parser found.
+fn syntax_error(text: &str, at: TextRange, message: &str) -> Diagnostic {
+    let start = text[..usize::from(at.start()).min(text.len())]
+        .rfind('\n')
+        .map_or(0, |i| i + 1);
+    let marks = ["<<<<<<<", "=======", ">>>>>>>"];
+    let help = if marks.iter().any(|mark| text[start..].starts_with(mark)) {
+        "this is left of two versions that were merged; choose one"
+    } else {
+        "the text must be what Python 3 accepts"
+    };
+    Diagnostic::error(Code::Syntax, at, lower_first(message)).help(help)
 }
 
 fn into_module(tree: ruff_python_ast::Mod) -> ModModule {

@@ -3,7 +3,7 @@
 //! A list of statements ends in one of three ways ([`Flow`]): it goes on, it has returned, or whether it has returned is
 //! known at run time. The tile IR has no early return; [`super::branch`] moves what follows into the other branch.
 
-use ruff_python_ast::{Expr, Stmt, StmtAssert};
+use ruff_python_ast::{Alias, Expr, Stmt, StmtAssert};
 use ruff_text_size::Ranged;
 
 use super::constant;
@@ -12,6 +12,11 @@ use super::lower::{Local, Lower, Res, Stop};
 use super::module::is_constexpr;
 use super::value::{Const, Value};
 use crate::ir::entities;
+
+/// The name that an import gives.
+fn imported(alias: &Alias) -> &str {
+    alias.asname.as_ref().unwrap_or(&alias.name).as_str()
+}
 
 /// How a list of statements ends.
 #[derive(Clone, Debug)]
@@ -65,6 +70,13 @@ impl<'m> Lower<'m> {
     fn poison_targets(&mut self, stmt: &'m Stmt) {
         let mut names = Vec::new();
         super::loops::assigned_names(std::slice::from_ref(stmt), &mut names);
+        match stmt {
+            Stmt::FunctionDef(f) => names.push(f.name.as_str()),
+            Stmt::ClassDef(c) => names.push(c.name.as_str()),
+            Stmt::Import(s) => names.extend(s.names.iter().map(|alias| imported(alias))),
+            Stmt::ImportFrom(s) => names.extend(s.names.iter().map(|alias| imported(alias))),
+            _ => {}
+        }
         for name in names {
             self.bind(name, Value::Poison, false);
         }
@@ -268,10 +280,14 @@ impl<'m> Lower<'m> {
                 return Err(self.error(Code::Type, message).into());
             }
         };
+        if let Some(starred) = targets.iter().find(|t| t.is_starred_expr()) {
+            return Err(self.bad_target(starred));
+        }
         if tuple.items.len() != targets.len() {
             let outer = self.enter(target.range());
             let (n, found) = (targets.len(), tuple.items.len());
-            let d = self.error(Code::Type, format!("{n} names for a tuple of {found}"));
+            let names = super::kernel::count(n, "name");
+            let d = self.error(Code::Type, format!("{names} for a tuple of {found}"));
             self.enter(outer);
             return Err(d.into());
         }

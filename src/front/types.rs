@@ -95,8 +95,8 @@ dtypes! {
     Float8e5 "float8e5" "fp8e5" 8 Float true Some(Scalar::F8E5M2);
     /// E4M3 without infinities.
     Float8e4nv "float8e4nv" "fp8e4nv" 8 Float true Some(Scalar::F8E4M3);
-    /// E4M3 with bias 15.
-    Float8e4b15 "float8e4b15" "fp8e4b15" 8 Float true None;
+    /// E4M3 with bias 15; the IR holds its bits.
+    Float8e4b15 "float8e4b15" "fp8e4b15" 8 Float true Some(Scalar::I8);
     /// AMD's E4M3.
     Float8e4b8 "float8e4b8" "fp8e4b8" 8 Float true None;
     /// AMD's E5M2.

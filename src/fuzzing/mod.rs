@@ -9,6 +9,7 @@
 //! | [`tile_ir`] | valid kernels with their arguments | verifier, interpreter before and after the passes, emulator, text |
 //! | [`ir_text`] | broken and strange texts of kernels | no panic; what verifies compiles |
 //! | [`ptx_text`] | broken and strange PTX | no panic; the step limit holds |
+//! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
 //! | [`layouts`] | conversions between random layouts | simulation of the plan |
 //!
 //! Not part of the crate's promises.
@@ -20,6 +21,8 @@ pub mod mutate;
 pub mod ptx_text;
 pub mod random;
 pub mod shrink;
+#[cfg(feature = "triton")]
+pub mod source_text;
 pub mod tile_ir;
 
 use std::collections::BTreeMap;

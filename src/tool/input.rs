@@ -15,6 +15,9 @@ use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::verify::verify;
 
+/// Most bytes that are read of a file.
+const MAX_BYTES: u64 = 64 << 20;
+
 /// A text and where it comes from.
 pub(super) struct Source {
     /// The file's name for messages.
@@ -41,15 +44,22 @@ impl Source {
         }
     }
 
-    /// The name and the bytes of a file, or of standard input for `-`.
+    /// The name and the bytes of a file, or of standard input for `-`; no more is read than any language takes.
     pub(super) fn read_bytes(path: &Path) -> Result<(String, Vec<u8>)> {
-        let (name, bytes) = if path == Path::new("-") {
-            let mut bytes = Vec::new();
-            let read = std::io::stdin().read_to_end(&mut bytes);
-            ("<stdin>".to_owned(), read.map(|_| bytes))
+        let mut bytes = Vec::new();
+        let mut fill = |from: &mut dyn Read| from.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        let (name, read) = if path == Path::new("-") {
+            ("<stdin>".to_owned(), fill(&mut std::io::stdin()))
         } else {
-            (path.display().to_string(), std::fs::read(path))
+            let file = std::fs::File::open(path);
+            let read = file.and_then(|mut file| fill(&mut file));
+            (path.display().to_string(), read)
         };
+        if bytes.len() as u64 > MAX_BYTES {
+            let message = format!("{name}: error: the text has more than {MAX_BYTES} bytes");
+            return Err(Failure::Input(message));
+        }
+        let bytes = read.map(|_| bytes);
         match bytes {
             Ok(bytes) => Ok((name, bytes)),
             Err(error) => Err(Failure::Io {

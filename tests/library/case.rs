@@ -84,7 +84,7 @@ impl File {
                 case.prints.push(text.to_owned());
             } else if let Some(list) = line.strip_prefix("# covers ") {
                 // A feature is executed by every case since the last kernel.
-                let features = list.split(',').map(|f| f.trim().to_owned());
+                let features = list.split(", ").map(|f| f.trim().to_owned());
                 for case in &mut cases[covered..] {
                     case.covers.extend(features.clone());
                 }

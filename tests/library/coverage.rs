@@ -67,7 +67,9 @@ fn the_table_of_features_is_up_to_date() {
     let (programs, wrong) = programs(&known);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let executed = |list: &[(String, u32, u32)]| {
-        let found = list.iter().filter(|(name, _, _)| programs.contains_key(name));
+        let found = list
+            .iter()
+            .filter(|(name, _, _)| programs.contains_key(name));
         found.count()
     };
     let (most, all) = (executed(&features[..MOST]), executed(&features));
@@ -88,7 +90,11 @@ fn the_table_of_features_is_up_to_date() {
             Some(list) => list.join(", "),
         };
         let name = name.replace('|', "\\|");
-        let _ = writeln!(table, "| {} | `{name}` | {kernels} | {bases} | {by} |", i + 1);
+        let _ = writeln!(
+            table,
+            "| {} | `{name}` | {kernels} | {bases} | {by} |",
+            i + 1
+        );
     }
     if std::env::var_os("BLESS").is_some_and(|value| value == "1") {
         std::fs::write(path("FEATURES.md"), &table).expect("writable");

@@ -25,6 +25,7 @@ mod ptxas;
 mod case;
 mod coverage;
 mod data;
+mod every_type;
 mod run;
 mod standard;
 
@@ -61,7 +62,11 @@ fn check(name: &str) {
         }
     }
     let (failed, all) = (failures.len(), file.cases.len());
-    assert!(failures.is_empty(), "{failed} of {all}:\n{}", failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{failed} of {all}:\n{}",
+        failures.join("\n")
+    );
 }
 
 /// One test for each file, so that they run side by side.
@@ -81,4 +86,4 @@ macro_rules! suites {
         }
     };
 }
-suites! { atomics, descriptors, device, libdevice, math, memory, order, random, reductions, rounding, shapes, syntax, traps, types }
+suites! { atomics, descriptors, device, libdevice, math, memory, order, products, random, reductions, rounding, shapes, syntax, traps, types }

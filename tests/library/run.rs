@@ -1,6 +1,6 @@
 //! Runs a case on interpreter and emulator and compares.
 
-use tilelift::compile::compile;
+use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::types::DType;
 use tilelift::front::{Module, Specialization, parse_signature};
 use tilelift::settings::{Asserts, Options};
@@ -113,7 +113,9 @@ fn compare(
         .collect();
     if found.len() != expected.len() {
         let (n, m) = (found.len(), expected.len());
-        return Err(format!("{executor}: `{name}` has {n} elements, expected {m}"));
+        return Err(format!(
+            "{executor}: `{name}` has {n} elements, expected {m}"
+        ));
     }
     let mut wrong = Vec::new();
     for (i, (&f, &e)) in found.iter().zip(&expected).enumerate() {
@@ -136,7 +138,39 @@ fn compare(
     ))
 }
 
-/// Runs a case.
+/// The launch in words, for `gpu.py`, which needs no compiler.
+fn launch_text(
+    case: &Case,
+    compiled: &CompiledKernel,
+    values: &[Value],
+    results: &[(String, usize, DType)],
+    expected: &[(String, String)],
+) -> String {
+    let meta = &compiled.meta;
+    let [x, y, z] = case.grid;
+    let mut text = format!(
+        "case {}\nlaunch {} {} {} {x} {y} {z}\n",
+        case.stated, meta.name, meta.shared, meta.num_warps
+    );
+    for value in values {
+        text += &match value {
+            Value::Buffer(size, None) => format!("output {size}\n"),
+            Value::Buffer(_, Some(bytes)) => {
+                let digits: Vec<String> = bytes.iter().map(|b| format!("{b:02x}")).collect();
+                format!("buffer {}\n", digits.concat())
+            }
+            Value::Number(bits, width) => format!("number {bits} {width}\n"),
+        };
+    }
+    for (name, digits) in expected {
+        if let Some((_, at, dtype)) = results.iter().find(|(own, _, _)| own == name) {
+            text += &format!("expect {at} {name} {} {digits}\n", dtype.short_name());
+        }
+    }
+    text
+}
+
+/// Runs a case. Where `TILELIFT_KERNELS` names a folder, the kernel goes there with its launch.
 pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
     let (signature, values, results) = arguments(case);
     let args = parse_signature(&signature).map_err(|e| e.to_string())?;
@@ -150,10 +184,17 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
         .map_err(|e| format!("\n{e}"))?;
     let options = Options {
         verify_passes: true,
-        asserts: if case.debug { Asserts::Report } else { Asserts::Off },
+        asserts: if case.debug {
+            Asserts::Report
+        } else {
+            Asserts::Off
+        },
         ..Options::DEFAULT
     };
-    let Some((_, expected)) = file.expected.iter().find(|(stated, _)| *stated == case.stated)
+    let Some((_, expected)) = file
+        .expected
+        .iter()
+        .find(|(stated, _)| *stated == case.stated)
     else {
         return Err("it has no expected results: run tests/triton/library.py".into());
     };
@@ -210,6 +251,13 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
     }
     let compiled = compile(&lowered.func, case.target, &options).map_err(|e| e.to_string())?;
     ptxas::assemble(&compiled.ptx, &case.target.to_string());
+    if let Some(folder) = std::env::var_os("TILELIFT_KERNELS") {
+        let name = format!("{}_{}", file.name, case.line);
+        let text = launch_text(case, &compiled, &values, &results, expected);
+        let base = std::path::Path::new(&folder).join(name);
+        std::fs::write(base.with_extension("ptx"), &compiled.ptx).map_err(|e| e.to_string())?;
+        std::fs::write(base.with_extension("launch"), text).map_err(|e| e.to_string())?;
+    }
     let parsed = emu::Module::parse(&compiled.ptx).map_err(|e| format!("emulator: {e}"))?;
     let mut memory = emu::Memory::new();
     let mut addresses = Vec::new();

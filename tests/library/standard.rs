@@ -100,7 +100,8 @@ fn functions_of_the_file_are_like_ours() {
         eprintln!("skipped: no Triton found (set TILELIFT_PYTHON)");
         return;
     };
-    let ours = "from triton import jit\nimport triton.language as core\nimport triton.language as L\n";
+    let ours =
+        "from triton import jit\nimport triton.language as core\nimport triton.language as L\n";
     let mut wrong = Vec::new();
     for expression in EXPRESSIONS {
         let expected = run(ours, expression);

@@ -5,6 +5,9 @@ in references.py, made with NumPy and mpmath. Data is made from the words of the
 Triton 3.6.0, NumPy 2.4 and mpmath 1.3; needs no GPU:
 
     python tests/triton/library.py [FILE..]
+
+With --gpu the programs are compiled by Triton and run on a GPU (PyTorch is needed then), and what the files state is
+compared with what comes out; nothing is written.
 """
 
 import importlib.util
@@ -16,7 +19,9 @@ import struct
 import sys
 import tempfile
 
-os.environ["TRITON_INTERPRET"] = "1"
+GPU = "--gpu" in sys.argv
+if not GPU:
+    os.environ["TRITON_INTERPRET"] = "1"
 
 import numpy as np  # noqa: E402
 import triton  # noqa: E402
@@ -27,7 +32,12 @@ from triton.tools.tensor_descriptor import TensorDescriptor  # noqa: E402
 HERE = pathlib.Path(__file__).parent / "library"
 sys.path.insert(0, str(HERE.parent))
 
-import references  # noqa: E402
+sys.path.insert(0, str(HERE.parent.parent / "library"))
+
+import gpu  # noqa: E402
+
+if not GPU:
+    import references
 
 MASK = (1 << 64) - 1
 NUMPY = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8,
@@ -279,7 +289,72 @@ def run(path, stated):
             if not given or array.tobytes() != old.tobytes()]
 
 
+TORCH = {"i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16",
+         "u32": "uint32", "u64": "uint64", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
+         "fp8e5": "float8_e5m2", "fp8e4nv": "float8_e4m3fn"}
+
+
+def compiled(task):
+    """What compiled code gives differently from what is stated."""
+    path, stated, expected = task
+    import torch
+    fields = [field.strip() for field in stated.split(" | ")]
+    name, (kernel, _, word) = fields[0], fields[0].partition("/")
+    options = dict((field.split(" ", 1) + [""])[:2] for field in fields[2:])
+    args, tensors = {}, {}
+
+    def tensor(param, dtype, array):
+        data = torch.from_numpy(np.ascontiguousarray(array).view(np.uint8).reshape(-1)).cuda()
+        tensors[param] = (dtype, data)
+        return data.view(getattr(torch, TORCH[dtype]))
+
+    for param, what in (param.split("=", 1) for param in fields[1].split()):
+        value, dtype, array = argument(what)
+        if isinstance(value, TensorDescriptor):
+            base = tensor(param, dtype, array).view(array.shape)
+            value = TensorDescriptor(base, value.shape, value.strides, value.block_shape)
+        elif dtype is not None:
+            value = tensor(param, dtype, array)
+        elif isinstance(value, tuple):
+            value = float(value[1]) if value[0].startswith("fp") else int(value[1])
+        args[param] = value
+    try:
+        triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
+        grid = tuple(int(x) for x in options.get("grid", "1").split(","))
+        getattr(load(path, word), kernel)[grid](**args, num_warps=int(options.get("warps", "1")))
+        torch.cuda.synchronize()
+        wrong = []
+        for param, digits in expected:
+            dtype, data = tensors[param]
+            wrong += gpu.differences(param, dtype, gpu.tolerance_of(stated), data.cpu().numpy().tobytes(), digits)
+    except Exception as e:
+        wrong = [f"{type(e).__name__}: {str(e)[-160:]}".replace("\n", " ")]
+    return f"{path.stem}: {stated}: {'; '.join(wrong[:2])}" if wrong else None
+
+
+def compare():
+    import multiprocessing
+    tasks = []
+    for path in sorted(HERE.glob("*.py")):
+        for line in path.with_suffix(".txt").read_text().splitlines():
+            if line.startswith("== "):
+                tasks.append((path, line[3:], []))
+            elif line.startswith("  "):
+                param, digits = tasks[-1][2][-1]
+                tasks[-1][2][-1] = (param, digits + line[2:])
+            else:
+                tasks[-1][2].append(tuple(line.split(" ", 1)))
+    with multiprocessing.get_context("spawn").Pool(min(16, os.cpu_count())) as pool:
+        found = pool.map(compiled, tasks, chunksize=1)
+    wrong = [line for line in found if line]
+    print("\n".join(wrong))
+    print(f"library by Triton's compiler: {len(tasks) - len(wrong)} right, {len(wrong)} different or refused")
+
+
 def main():
+    if GPU:
+        compare()
+        return
     names = sys.argv[1:]
     for path in sorted(HERE.glob("*.py")):
         if names and path.stem not in names:

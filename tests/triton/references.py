@@ -17,6 +17,8 @@ def decode(dtype, array):
         return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     if dtype in ("fp16", "fp32", "fp64"):
         return array.astype(np.float64)
+    if dtype in ("fp8e5", "fp8e4nv"):
+        return eights(array, 2 if dtype == "fp8e5" else 3)
     return array
 
 
@@ -81,6 +83,11 @@ def rounded(x):
     if isinstance(x, mpmath.mpc):
         return math.nan
     return float(x)
+
+
+def inverse_erfc(x):
+    with mpmath.workprec(3000):
+        return mpmath.erfinv(1 - x)
 
 
 def elementwise(f):
@@ -197,6 +204,9 @@ for word, f in {
         "fast_powf": lambda x, y: x**y, "atan2": mpmath.atan2, "hypot": mpmath.hypot,
         "rhypot": lambda x, y: 1 / mpmath.hypot(x, y), "norm3d": lambda x, y, z: mpmath.sqrt(x * x + y * y + z * z),
         "rnorm3d": lambda x, y, z: 1 / mpmath.sqrt(x * x + y * y + z * z),
+        "lgamma": lambda x: mpmath.log(abs(mpmath.gamma(x))), "tgamma": mpmath.gamma,
+        "erfcx": lambda x: mpmath.exp(x * x) * mpmath.erfc(x), "erfinv": mpmath.erfinv,
+        "erfcinv": lambda x: inverse_erfc(x), "normcdfinv": lambda x: -mpmath.sqrt(2) * inverse_erfc(2 * x),
         "norm4d": lambda x: mpmath.sqrt(6.25 * x * x), "rnorm4d": lambda x: 1 / mpmath.sqrt(6.25 * x * x),
 }.items():
     REFERENCES[f"libdevice:/{word}"] = elementwise(f)
@@ -304,7 +314,8 @@ REFERENCES["libdevice:binary/nextafter fp64"] = nextafter(np.float64)
 
 @named("libdevice:names")
 def names(x):
-    return np.concatenate([np.rint(x), np.trunc(x), [away(v) for v in x], np.tanh(np.rint(x))])
+    return np.concatenate([np.rint(x), np.trunc(x), [away(v) for v in x], np.tanh(np.rint(x)), np.tanh(x),
+                           np.maximum(np.tanh(x), x)])
 
 
 @named("libdevice:not_contracted")
@@ -408,3 +419,87 @@ for mode, whole in {"rn": np.rint, "rz": np.trunc, "rd": np.floor, "ru": np.ceil
 REFERENCES["traps:unordered"] = lambda x: np.array([1, 0, 0, 1, 1, 1])
 for word in ("bfloat16", "float8e5", "float8e4nv"):
     REFERENCES[f"types:cast/{word}"] = lambda x, N: x
+
+
+def matrices(a, b, m, n, k):
+    return a.astype(np.float64).reshape(m, k) @ b.astype(np.float64).reshape(k, n)
+
+
+REFERENCES["products:product"] = lambda a, b, M, N, K: matrices(a, b, M, N, K)
+
+
+def cut(x):
+    return (x.astype(np.float32).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)
+
+
+REFERENCES["products:cut"] = lambda a, b: matrices(cut(a), cut(b), 16, 16, 16)
+REFERENCES["products:in_halves"] = lambda a, b: matrices(a * 0.25, b, 16, 16, 16)
+REFERENCES["products:batched"] = lambda a, b: a.reshape(2, 16, 16) @ b.reshape(2, 16, 16)
+REFERENCES["products:tiled"] = lambda a, b, K: matrices(a, b, 32, 32, 64)
+
+
+@named("products:accumulated")
+def accumulated_products(a, b, c):
+    a, b, c = (x.reshape(16, 16) for x in (a, b, c))
+    return c + 3 * (a @ b) + a @ b.T + a.T @ b
+
+
+def fours(array):
+    values = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6])
+    return values[array & 15], values[array >> 4]
+
+
+def eights(array, fraction_bits):
+    bias = 7 if fraction_bits == 3 else 15
+    exponent, fraction = (array & 127).astype(int) >> fraction_bits, array & ((1 << fraction_bits) - 1)
+    size = np.where(exponent == 0, fraction * 2.0**(1 - bias - fraction_bits),
+                    (1 + fraction / (1 << fraction_bits)) * 2.0**(exponent - bias))
+    return np.where(array > 127, -size, size)
+
+
+@named("products:scaled")
+def scaled(a, b, s, t, F, N):
+    if F == "e2m1":
+        low, high = fours(a.reshape(16, 16))
+        x = np.stack([low, high], 2).reshape(16, 32)
+        low, high = fours(b.reshape(16, 16))
+        y = np.stack([low, high], 1).reshape(32, 16)
+    else:
+        x, y = (eights(v, 3 if F == "e4m3" else 2).reshape(shape) for v, shape in ((a, (16, 32)), (b, (32, 16))))
+    x = x * 2.0**(s.astype(float) - 127)[:, None]
+    y = y * 2.0**(t.astype(float) - 127)[None, :]
+    return 2 * (x @ y)
+
+
+@named("products:scaled_left")
+def scaled_left(a, b, s):
+    low, high = fours(a.reshape(16, 16))
+    x = np.stack([low, high], 2).reshape(16, 32) * 2.0**(s.astype(float) - 127)[:, None]
+    return x @ b.reshape(32, 16)
+
+
+@named("types:small_float")
+def small_float(x, t):
+    # To a half towards zero, halved away from zero at seven bits, at most 1.75.
+    with np.errstate(all="ignore"):
+        half = x.astype(np.float16)
+        over = np.abs(half.astype(np.float64)) > np.abs(x)
+        bits = half.view(np.uint16).astype(np.int64) - over
+    size = np.where(np.isnan(x), 0x3F00, np.minimum(bits & 0x7FFF, 0x3F00))
+    packed = ((size * 2 + 0x80) >> 8) | ((bits >> 8) & 0x80)
+    widen = lambda v: (((v & 0x7F) << 7) | ((v & 0x80) << 8)).astype(np.uint16).view(np.float16).astype(np.float64)
+    return packed, widen(packed), widen(t.astype(np.int64))
+
+
+@named("descriptors:made_on_device")
+def made_on_device(x, space, y, m, n):
+    read = np.zeros((8, 8))
+    read[:4, :4] = x.reshape(6, 8)[2:, 4:]
+    written = y.reshape(6, 8).copy()
+    written[4:, :] = read[:2] + 1
+    return {"out": read, "y": written}
+
+REFERENCES["syntax:objects"] = lambda n: 10 + 3 * np.arange(8)
+REFERENCES["syntax:context"] = lambda n: np.array([2, 5])
+REFERENCES["syntax:captured"] = lambda n: np.array([35])
+REFERENCES["traps:flushed"] = elementwise(lambda x: 4 * mpmath.mpf(2)**x if x >= -126 else mpmath.mpf(0))

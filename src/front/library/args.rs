@@ -32,13 +32,17 @@ impl<'m> Args<'m> {
         };
         let mut values: Vec<(&'static str, Option<Argument<'m>>)> = Vec::new();
         let mut rest_at = None;
+        let mut rest_name = None;
         let count = required.split_whitespace().count();
         for name in required
             .split_whitespace()
             .chain(optional.split_whitespace())
         {
             match name.strip_prefix('*') {
-                Some(_) => rest_at = Some(values.len()),
+                Some(name) => {
+                    rest_at = Some(values.len());
+                    rest_name = Some(name);
+                }
                 None => values.push((name, None)),
             }
         }
@@ -61,6 +65,11 @@ impl<'m> Args<'m> {
                 }
                 continue;
             };
+            if rest_name == Some(name) && rest.is_empty() {
+                // `shape=(4, 4)`, as older kernels have it.
+                rest.push(argument.value);
+                continue;
+            }
             match values.iter_mut().find(|(param, _)| *param == name) {
                 Some((_, slot @ None)) => *slot = Some(argument),
                 Some(_) => return Err(wrong(format!("`{}` gets `{name}` twice", builtin.name))),
@@ -235,8 +244,15 @@ impl<'m> Lower<'m> {
         if matches!(found, Value::Poison) {
             return Stop::Reported;
         }
+        let is_data = matches!(found, Value::Tensor(_));
         let (function, found) = (args.builtin.name, found.describe());
         let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
-        self.arg_error(args, name, Code::Constant, message).into()
+        let d = self.arg_error(args, name, Code::Constant, message);
+        if is_data {
+            return d
+                .help("make the parameter it comes from a `tl.constexpr`")
+                .into();
+        }
+        d.into()
     }
 }

@@ -9,7 +9,7 @@ use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty};
 use crate::front::value::{Tensor, Value};
-use crate::ir::attrs::{IntPred, MemOrder, Rounding, RmwOp, Scope as Among};
+use crate::ir::attrs::{IntPred, MemOrder, RmwOp, Rounding, Scope as Among};
 use crate::ir::ops::rules::{cas_takes, rmw_takes};
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
@@ -60,7 +60,11 @@ fn ordering<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<(MemOrder, Among)> {
         ("release", MemOrder::Release),
         ("relaxed", MemOrder::Relaxed),
     ];
-    let scopes = [("gpu", Among::Gpu), ("cta", Among::Cta), ("sys", Among::Sys)];
+    let scopes = [
+        ("gpu", Among::Gpu),
+        ("cta", Among::Cta),
+        ("sys", Among::Sys),
+    ];
     Ok((
         choice(cx, args, "sem", &orders, MemOrder::AcqRel)?,
         choice(cx, args, "scope", &scopes, Among::Gpu)?,
@@ -90,12 +94,17 @@ fn refuse<'m>(cx: &Lower<'m>, args: &Args<'m>, ty: Ty, takes: &str) -> Stop {
 }
 
 fn rmw<'m>(cx: &mut Lower<'m>, args: &Args<'m>, p: Parts, op: RmwOp) -> Res<Tensor> {
-    rmw_takes(op, cx.b.ty(p.value.value).elem)
-        .map_err(|takes| refuse(cx, args, p.value.ty, takes.split(" for ").next().unwrap_or(takes)))?;
+    rmw_takes(op, cx.b.ty(p.value.value).elem).map_err(|takes| {
+        refuse(
+            cx,
+            args,
+            p.value.ty,
+            takes.split(" for ").next().unwrap_or(takes),
+        )
+    })?;
     let mask = p.mask.map(|t| t.value);
-    let value = cx
-        .b
-        .atomic_rmw(p.ptr.value, p.value.value, mask, op, p.sem, p.scope);
+    let value =
+        cx.b.atomic_rmw(p.ptr.value, p.value.value, mask, op, p.sem, p.scope);
     Ok(Tensor { value, ..p.value })
 }
 
@@ -114,7 +123,9 @@ fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>>
         (false, false) => RmwOp::Umin,
     };
     let word = match p.value.ty {
-        Ty::Num(d) if d.is_int() => return rmw(cx, args, p, pick(d.is_signed())).map(Value::Tensor),
+        Ty::Num(d) if d.is_int() => {
+            return rmw(cx, args, p, pick(d.is_signed())).map(Value::Tensor);
+        }
         Ty::Num(DType::Float32) => DType::Int32,
         Ty::Num(DType::Float64) => DType::Int64,
         ty => return Err(refuse(cx, args, ty, "32-bit and 64-bit numbers")),
@@ -159,8 +170,7 @@ fn cas<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let value = memory::fallback(cx, args, "val", pointee, ptr.shape)?;
     let (sem, scope) = ordering(cx, args)?;
     cas_takes(cx.b.ty(value.value).elem).map_err(|takes| refuse(cx, args, value.ty, takes))?;
-    let old = cx
-        .b
-        .atomic_cas(ptr.value, expected.value, value.value, sem, scope);
+    let old =
+        cx.b.atomic_cas(ptr.value, expected.value, value.value, sem, scope);
     Ok(cx.block(old, value.ty))
 }

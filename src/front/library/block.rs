@@ -2,57 +2,35 @@
 //!
 //! Both are tuples of numbers (base, extents, strides, offsets) with a mark that says what they are, so that they pass
 //! through loops, branches and calls as tuples do. An access becomes one of pointers with a mask, by
-//! [`crate::ir::tensor_ptr`]. A descriptor promises what bulk transfers need: a base at a multiple of 16 bytes, rows that
-//! many bytes apart.
+//! [`crate::ir::tensor_ptr`]. This is what both share, and the functions of block pointers; those of descriptors are in
+//! [`super::descriptor`].
 
-use std::rc::Rc;
-
-use ruff_python_ast::{CmpOp, Operator};
+use ruff_python_ast::Operator;
 
 use super::{Args, Builtin, rows};
 use crate::front::call::Argument;
 use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
-use crate::front::signature::HostDescriptor;
 use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Mark, Tensor, Tuple, Value};
-use crate::ir::attrs::Rounding;
 use crate::ir::entities;
 use crate::ir::tensor_ptr::BlockPtr;
-use crate::ir::types::{Elem, TileType};
 use crate::linear::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "make_block_ptr"("base shape strides offsets block_shape order") make_block_ptr;
     "advance"("base offsets") advance;
-    "make_tensor_descriptor"("base shape strides block_shape; padding_option") make_descriptor;
-    "load_tensor_descriptor"("desc offsets; cache_modifier eviction_policy") load_descriptor;
-    "store_tensor_descriptor"("desc offsets value") store_descriptor;
-};
-
-/// Methods of descriptors.
-pub(super) const METHODS: &[Builtin] = rows! { Descriptor;
-    "load"("desc offsets; cache_modifier eviction_policy") load_descriptor;
-    "store"("desc offsets value") store_descriptor;
-    "gather"("desc x_offsets y_offset; cache_modifier eviction_policy") gather_rows;
-    "scatter"("desc value x_offsets y_offset") scatter_rows;
-    "atomic_add"("desc offsets value") atomic;
-    "atomic_min"("desc offsets value") atomic;
-    "atomic_max"("desc offsets value") atomic;
-    "atomic_and"("desc offsets value") atomic;
-    "atomic_or"("desc offsets value") atomic;
-    "atomic_xor"("desc offsets value") atomic;
 };
 
 /// Places of the parts in the tuple.
-const BASE: usize = 0;
-const SHAPE: usize = 1;
-const STRIDES: usize = 2;
+pub(super) const BASE: usize = 0;
+pub(super) const SHAPE: usize = 1;
+pub(super) const STRIDES: usize = 2;
 /// Where the offsets are; what a loop changes.
 pub(crate) const OFFSETS: usize = 3;
 
-fn items<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<Vec<Value<'m>>> {
+pub(super) fn items<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<Vec<Value<'m>>> {
     match args.req(name) {
         Value::Tuple(tuple) => Ok(tuple.items.clone()),
         Value::Poison => Err(Stop::Reported),
@@ -64,7 +42,7 @@ fn items<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<Vec<Value<'m>>>
 }
 
 /// Integers of 64 bits; known ones stay known.
-fn wide<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Value<'m>> {
+pub(super) fn wide<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Value<'m>> {
     let mut numbers = Vec::new();
     for item in items(cx, args, name)? {
         let (ty, shape) = cx.type_of(&item)?;
@@ -88,7 +66,9 @@ fn wide<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) -> Res<Value<'m>> {
 fn make_block_ptr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let offsets = wide(cx, args, "offsets")?;
     let order = items(cx, args, "order")?;
-    let order = order.iter().map(|v| v.as_const().and_then(|c| constant::as_int(&c)));
+    let order = order
+        .iter()
+        .map(|v| v.as_const().and_then(|c| constant::as_int(&c)));
     let mut order: Vec<i128> = order.map(|n| n.unwrap_or(-1)).collect();
     order.sort_unstable();
     if !order.iter().copied().eq(0..order.len() as i128) {
@@ -99,33 +79,12 @@ fn make_block_ptr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     make(cx, args, Mark::BlockPointer, offsets)
 }
 
-fn make_descriptor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let nan = pads_nan(cx, args)?;
-    let mark = Mark::Descriptor { nan };
-    let made = make(cx, args, mark, Value::tuple(Vec::new()))?;
-    let Value::Tuple(tuple) = &made else {
-        return Ok(made);
-    };
-    if nan && !element(tuple).is_float() {
-        padding(cx, element(tuple), nan)?;
-    }
-    let last = part(tuple, STRIDES).last().and_then(Value::as_const);
-    if last.is_some_and(|last| last != Const::Int(1)) {
-        let message = "the last dimension of a described tensor has stride 1";
-        let d = cx.arg_error(args, "strides", Code::Value, message.to_owned());
-        return Err(d.into());
-    }
-    let mut tuple = (**tuple).clone();
-    if let Some(Value::Tensor(base)) = tuple.items.get(BASE).cloned() {
-        let strides = aligned(cx, base.ty, part(&tuple, STRIDES).to_vec())?;
-        tuple.items[STRIDES] = Value::tuple(strides);
-        let value = cx.b.assume_multiple(base.value, [16].into_iter().collect());
-        tuple.items[BASE] = cx.block(value, base.ty);
-    }
-    Ok(Value::Tuple(tuple.into()))
-}
-
-fn make<'m>(cx: &mut Lower<'m>, args: &Args<'m>, mark: Mark, offsets: Value<'m>) -> Res<Value<'m>> {
+pub(super) fn make<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    mark: Mark,
+    offsets: Value<'m>,
+) -> Res<Value<'m>> {
     let base = cx.tensor_arg(args, "base")?;
     if !base.ty.is_ptr() || !base.shape.is_scalar() {
         let message = format!(
@@ -187,7 +146,7 @@ fn advance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     Ok(Value::Tuple(moved.into()))
 }
 
-fn no_block<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str, expected: &str) -> Stop {
+pub(super) fn no_block<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str, expected: &str) -> Stop {
     match args.req(name) {
         Value::Poison => Stop::Reported,
         other => {
@@ -198,7 +157,11 @@ fn no_block<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str, expected: &str) -> 
 }
 
 /// The block at coordinates, in the IR's terms.
-fn at<'m>(cx: &mut Lower<'m>, tuple: &Tuple<'m>, offsets: &[Value<'m>]) -> Res<BlockPtr> {
+pub(super) fn at<'m>(
+    cx: &mut Lower<'m>,
+    tuple: &Tuple<'m>,
+    offsets: &[Value<'m>],
+) -> Res<BlockPtr> {
     let (Some((_, block)), Some(Value::Tensor(base))) = (tuple.mark, tuple.items.get(BASE)) else {
         return Err(Stop::Reported);
     };
@@ -216,7 +179,7 @@ fn at<'m>(cx: &mut Lower<'m>, tuple: &Tuple<'m>, offsets: &[Value<'m>]) -> Res<B
 }
 
 /// A part of the tuple that is a tuple.
-fn part<'a, 'm>(tuple: &'a Tuple<'m>, i: usize) -> &'a [Value<'m>] {
+pub(super) fn part<'a, 'm>(tuple: &'a Tuple<'m>, i: usize) -> &'a [Value<'m>] {
     match tuple.items.get(i) {
         Some(Value::Tuple(part)) => &part.items,
         _ => &[],
@@ -224,7 +187,7 @@ fn part<'a, 'm>(tuple: &'a Tuple<'m>, i: usize) -> &'a [Value<'m>] {
 }
 
 /// Pointers to the elements of a tile, and whether each is inside of the checked dimensions.
-fn tile<'m>(
+pub(super) fn tile<'m>(
     cx: &mut Lower<'m>,
     tuple: &Tuple<'m>,
     offsets: &[Value<'m>],
@@ -246,9 +209,9 @@ fn tile<'m>(
 }
 
 /// Pointers to the elements of a tile, and whether each is inside where that is asked for.
-struct Tile<'m> {
-    pointers: Value<'m>,
-    inside: Option<Value<'m>>,
+pub(super) struct Tile<'m> {
+    pub(super) pointers: Value<'m>,
+    pub(super) inside: Option<Value<'m>>,
 }
 
 /// The dimensions that `boundary_check` names.
@@ -277,7 +240,7 @@ fn checked_dims<'m>(cx: &Lower<'m>, args: &Args<'m>, rank: usize) -> Res<Vec<usi
 }
 
 /// What is read outside of the tensor.
-fn padding<'m>(cx: &mut Lower<'m>, dtype: DType, nan: bool) -> Res<Value<'m>> {
+pub(super) fn padding<'m>(cx: &mut Lower<'m>, dtype: DType, nan: bool) -> Res<Value<'m>> {
     if nan && !dtype.is_float() {
         let message = format!("{dtype} has no NaN to pad with");
         return Err(cx.error(Code::Type, message).into());
@@ -304,7 +267,7 @@ fn pointed<'m>(cx: &mut Lower<'m>, args: &Args<'m>, tuple: &Tuple<'m>) -> Res<Ti
     tile(cx, tuple, part(tuple, OFFSETS), &dims)
 }
 
-fn element<'m>(tuple: &Tuple<'m>) -> DType {
+pub(super) fn element<'m>(tuple: &Tuple<'m>) -> DType {
     match tuple.items.get(BASE) {
         Some(Value::Tensor(Tensor {
             ty: Ty::Ptr { to, .. },
@@ -315,7 +278,7 @@ fn element<'m>(tuple: &Tuple<'m>) -> DType {
 }
 
 /// Whether NaN pads.
-fn pads_nan<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<bool> {
+pub(super) fn pads_nan<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<bool> {
     match cx.str_arg(args, "padding_option")?.as_deref() {
         None | Some("" | "zero") => Ok(false),
         Some("nan") => Ok(true),
@@ -334,7 +297,7 @@ pub(super) fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>, tuple: &Tuple<'m>) -
     read(cx, args, tile, element(tuple), nan)
 }
 
-fn read<'m>(
+pub(super) fn read<'m>(
     cx: &mut Lower<'m>,
     args: &Args<'m>,
     tile: Tile<'m>,
@@ -347,12 +310,16 @@ fn read<'m>(
         let other = padding(cx, dtype, nan)?;
         given.push(cx.argument(other));
     }
-    given.extend(handed_on(cx, args, &["cache_modifier", "eviction_policy", "volatile"]));
+    given.extend(handed_on(
+        cx,
+        args,
+        &["cache_modifier", "eviction_policy", "volatile"],
+    ));
     super::call(cx, "load", given)
 }
 
 /// Options of an access that concern block pointers and plain ones alike.
-fn handed_on<'m>(
+pub(super) fn handed_on<'m>(
     cx: &Lower<'m>,
     args: &Args<'m>,
     names: &[&'static str],
@@ -372,7 +339,12 @@ pub(super) fn store<'m>(cx: &mut Lower<'m>, args: &Args<'m>, tuple: &Tuple<'m>) 
 }
 
 /// A store or an atomic operation on a tile.
-fn write<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: &str, tile: Tile<'m>) -> Res<Value<'m>> {
+pub(super) fn write<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    op: &str,
+    tile: Tile<'m>,
+) -> Res<Value<'m>> {
     let mut given = vec![cx.argument(tile.pointers), cx.argument(args.req("value"))];
     if let Some(inside) = tile.inside {
         given.push(cx.argument(inside));
@@ -385,149 +357,6 @@ fn write<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: &str, tile: Tile<'m>) -> R
         given.push(sem);
     }
     super::call(cx, op, given)
-}
-
-/// A descriptor among the arguments.
-fn descriptor<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<(Rc<Tuple<'m>>, bool, Shape)> {
-    if let Value::Tuple(tuple) = args.req("desc")
-        && let Some((Mark::Descriptor { nan }, block)) = tuple.mark
-    {
-        return Ok((tuple, nan, block));
-    }
-    Err(no_block(cx, args, "desc", "a tensor descriptor"))
-}
-
-/// The descriptor and the tile at the offsets.
-fn described<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(Tile<'m>, DType, bool)> {
-    let (tuple, nan, block) = descriptor(cx, args)?;
-    let offsets = match wide(cx, args, "offsets")? {
-        Value::Tuple(offsets) => offsets.items.clone(),
-        _ => return Err(Stop::Reported),
-    };
-    if offsets.len() != block.rank() {
-        let message = format!("{} offsets for {} dimensions", offsets.len(), block.rank());
-        return Err(cx.arg_error(args, "offsets", Code::Shape, message).into());
-    }
-    let all: Vec<usize> = (0..block.rank()).collect();
-    let tile = tile(cx, &tuple, &offsets, &all)?;
-    Ok((tile, element(&tuple), nan))
-}
-
-fn load_descriptor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (tile, dtype, nan) = described(cx, args)?;
-    read(cx, args, tile, dtype, nan)
-}
-
-fn store_descriptor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (tile, _, _) = described(cx, args)?;
-    write(cx, args, "store", tile)
-}
-
-/// `atomic_add` and its kin on a tile; nothing comes back.
-fn atomic<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (tile, _, _) = described(cx, args)?;
-    write(cx, args, args.builtin.name, tile)?;
-    Ok(Value::NONE)
-}
-
-/// Rows of a tensor of two dimensions, named by a block of numbers, from column `y_offset` on.
-fn rows_at<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<(Tile<'m>, DType, bool)> {
-    let (tuple, nan, block) = descriptor(cx, args)?;
-    if block.rank() != 2 || block.extent(0) != 1 {
-        let message = format!("a block of one row is gathered and scattered, here {block:?}");
-        return Err(cx.arg_error(args, "desc", Code::Shape, message).into());
-    }
-    let rows = cx.tensor_arg(args, "x_offsets")?;
-    if rows.shape.rank() != 1 || rows.ty.dtype().is_none_or(|d| !d.is_int()) {
-        return Err(cx.wrong_type("a block of integers of one dimension", rows));
-    }
-    let rows = cx.cast(rows, Ty::Num(DType::Int64), Rounding::Nearest)?;
-    let rows = cx.b.expand_dims(rows.value, 1);
-    let rows = cx.block(rows, Ty::Num(DType::Int64));
-    let line = cx.shape(&[i128::from(block.extent(1))])?;
-    let columns = cx.b.arange(0, TileType::block(Elem::I32, line));
-    let columns = cx.b.expand_dims(columns, 0);
-    let columns = cx.block(columns, Ty::Num(DType::Int32));
-    let columns = cx.binary(Operator::Add, &args.req("y_offset"), &columns)?;
-    let mut pointers = tuple.items.get(BASE).cloned().unwrap_or(Value::Poison);
-    let mut inside = Value::bool(true);
-    for (dim, at) in [rows, columns].iter().enumerate() {
-        let one = |i| part(&tuple, i).get(dim).cloned().unwrap_or(Value::Poison);
-        let distance = cx.binary(Operator::Mult, at, &one(STRIDES))?;
-        pointers = cx.binary(Operator::Add, &pointers, &distance)?;
-        let low = cx.compare(CmpOp::GtE, at, &Value::int(0))?;
-        let high = cx.compare(CmpOp::Lt, at, &one(SHAPE))?;
-        let both = cx.binary(Operator::BitAnd, &low, &high)?;
-        inside = cx.binary(Operator::BitAnd, &inside, &both)?;
-    }
-    let inside = Some(inside);
-    Ok((Tile { pointers, inside }, element(&tuple), nan))
-}
-
-fn gather_rows<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (tile, dtype, nan) = rows_at(cx, args)?;
-    read(cx, args, tile, dtype, nan)
-}
-
-fn scatter_rows<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (tile, _, _) = rows_at(cx, args)?;
-    write(cx, args, "store", tile)
-}
-
-/// A descriptor that the host gives: the kernel gets a pointer, extents and strides as parameters of their own.
-pub(crate) fn from_host<'m>(cx: &mut Lower<'m>, name: &str, desc: &HostDescriptor) -> Res<Value<'m>> {
-    let extents: Vec<i128> = desc.block.iter().map(|&e| i128::from(e)).collect();
-    let block = cx.shape(&extents)?;
-    let base = Ty::ptr(desc.dtype);
-    let elem = cx.tile_type(base, Shape::SCALAR)?;
-    let value = cx.b.param_divisible(name, elem, 16);
-    let base = Tensor {
-        value,
-        ty: base,
-        shape: Shape::SCALAR,
-    };
-    let word = |cx: &mut Lower<'m>, what: &str, dim: usize, dtype: DType| -> Res<Value<'m>> {
-        let ty = cx.tile_type(Ty::Num(dtype), Shape::SCALAR)?;
-        let value = cx.b.param(&format!("{name}_{what}{dim}"), ty);
-        let value = cx.block(value, Ty::Num(dtype));
-        let t = cx.tensor(&value)?;
-        let wide = cx.cast(t, Ty::Num(DType::Int64), Rounding::Nearest)?;
-        Ok(Value::Tensor(wide))
-    };
-    let rank = block.rank();
-    let mut shape = Vec::new();
-    for dim in 0..rank {
-        shape.push(word(cx, "size", dim, DType::Int32)?);
-    }
-    let mut strides = Vec::new();
-    for dim in 0..rank.saturating_sub(1) {
-        strides.push(word(cx, "stride", dim, DType::Int64)?);
-    }
-    strides.push(Value::int(1));
-    let strides = aligned(cx, base.ty, strides)?;
-    let parts = vec![
-        Value::Tensor(base),
-        Value::tuple(shape),
-        Value::tuple(strides),
-        Value::tuple(Vec::new()),
-    ];
-    let mut tuple = Tuple::new(parts, None, Vec::new());
-    tuple.mark = Some((Mark::Descriptor { nan: desc.nan }, block));
-    Ok(Value::Tuple(tuple.into()))
-}
-
-/// Rows of a described tensor lie 16 bytes apart, or a multiple of that.
-fn aligned<'m>(cx: &mut Lower<'m>, base: Ty, mut strides: Vec<Value<'m>>) -> Res<Vec<Value<'m>>> {
-    let bytes = base.pointee().map_or(1, |d| d.bits().div_ceil(8));
-    let rows = strides.len().saturating_sub(1);
-    for stride in strides.iter_mut().take(rows) {
-        if let Value::Tensor(t) = stride {
-            let values = [16 / bytes.min(16)].into_iter().collect();
-            let value = cx.b.assume_multiple(t.value, values);
-            *stride = cx.block(value, t.ty);
-        }
-    }
-    Ok(strides)
 }
 
 /// `.shape` and its like of block pointers and descriptors.

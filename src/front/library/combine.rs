@@ -89,7 +89,10 @@ pub(super) fn along<'m>(
         })
         .collect();
     let (left, right) = sides.split_at(values.len());
+    // What is combined is no operator of the text: nothing asserts that it does not overflow.
+    let sanitized = std::mem::replace(&mut cx.sanitize_overflow, false);
     let result = combine(cx, left, right);
+    cx.sanitize_overflow = sanitized;
     let result = match result {
         Ok(result) => result,
         Err(stop) => {
@@ -222,7 +225,9 @@ fn reduce_with_indices<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>
     let reduced = reduce_blocks(cx, both, Some(axis), keep_dims, &mut |cx, left, right| {
         call_combine(cx, &combine, left, right)
     })?;
-    Ok(Value::tuple(reduced.into_iter().map(Value::Tensor).collect()))
+    Ok(Value::tuple(
+        reduced.into_iter().map(Value::Tensor).collect(),
+    ))
 }
 
 fn scan<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

@@ -51,12 +51,7 @@ fn device_print<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     report(cx, &prefix, &args.rest, hex)
 }
 
-fn report<'m>(
-    cx: &mut Lower<'m>,
-    prefix: &str,
-    values: &[Value<'m>],
-    hex: bool,
-) -> Res<Value<'m>> {
+fn report<'m>(cx: &mut Lower<'m>, prefix: &str, values: &[Value<'m>], hex: bool) -> Res<Value<'m>> {
     let text = printable(prefix);
     if values.is_empty() {
         cx.b.device_print(None, text);
@@ -94,11 +89,7 @@ fn device_assert<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         // Where the mask is false nothing is asserted.
         let unmasked = cx.not(&mask)?;
         let cast = cx.cast_to_bool(cond)?;
-        let either = cx.binary(
-            Operator::BitOr,
-            &Value::Tensor(cast),
-            &unmasked,
-        )?;
+        let either = cx.binary(Operator::BitOr, &Value::Tensor(cast), &unmasked)?;
         cond = cx.tensor(&either)?;
     }
     let message = args.get("msg").map(|msg| cx.display(msg));
@@ -231,7 +222,9 @@ fn check_asm<'m>(
         Err(problem) => {
             let d = cx.arg_error(args, "asm", Code::Value, problem.to_string());
             Err(d
-                .help("constraints name registers as in \"=r,r,r\", results first; `$0` is the first")
+                .help(
+                    "constraints name registers as in \"=r,r,r\", results first; `$0` is the first",
+                )
                 .into())
         }
     }

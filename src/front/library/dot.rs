@@ -4,12 +4,12 @@
 //! type of the sum follows from the operands, and from `out_dtype` for those of 8 and 16 bits. What passes the rules is a
 //! [`Product`] and goes through [`emit`], the one place that knows how the IR multiplies.
 
-use super::{Args, Builtin, rows};
+use super::{Args, Builtin, Scope, prelude, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
 use crate::front::value::{Tensor, Value};
-use crate::ir::attrs::{List, Rounding};
+use crate::ir::attrs::{DotPrecision, List, Rounding};
 use crate::linear::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
@@ -17,32 +17,17 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "dot_scaled"("lhs lhs_scale lhs_format rhs rhs_scale rhs_format; acc fast_math lhs_k_pack rhs_k_pack out_dtype") dot_scaled;
 };
 
-/// How products of f32 are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Precision {
-    /// Operands are truncated to 10 bits of fraction.
-    Tf32,
-    /// Three products of 10-bit parts.
-    Tf32x3,
-    /// Three products of bfloat16 parts.
-    Bf16x3,
-    /// Six products of bfloat16 parts.
-    Bf16x6,
-    /// As the format says.
-    Ieee,
-}
-
-const PRECISIONS: [(&str, Precision); 5] = [
-    ("tf32", Precision::Tf32),
-    ("tf32x3", Precision::Tf32x3),
-    ("bf16x3", Precision::Bf16x3),
-    ("bf16x6", Precision::Bf16x6),
-    ("ieee", Precision::Ieee),
+/// How exact products of f32 are. Parts of bfloat16 are no less exact than what stands for them.
+const PRECISIONS: [(&str, DotPrecision); 5] = [
+    ("tf32", DotPrecision::Tf32),
+    ("tf32x3", DotPrecision::Tf32x3),
+    ("bf16x3", DotPrecision::Tf32x3),
+    ("bf16x6", DotPrecision::Ieee),
+    ("ieee", DotPrecision::Ieee),
 ];
 
 /// A product that keeps the rules.
 #[derive(Clone, Copy, Debug)]
-#[expect(dead_code, reason = "nothing reads it before the IR has products")]
 pub(crate) struct Product {
     /// Left operand, `[.., m, k]`.
     pub(crate) a: Tensor,
@@ -55,16 +40,19 @@ pub(crate) struct Product {
     /// Shape of the result.
     pub(crate) shape: Shape,
     /// For operands of f32.
-    pub(crate) precision: Precision,
-    /// Most products of 8-bit floats that are added in less than f32.
-    pub(crate) imprecise: Option<u32>,
+    pub(crate) precision: DotPrecision,
 }
 
 /// The product in the IR.
 fn emit<'m>(cx: &mut Lower<'m>, product: &Product) -> Res<Value<'m>> {
-    let shape = show(Ty::Num(product.dtype), product.shape);
-    let message = format!("matrix products are not supported yet (here one that gives {shape})");
-    Err(cx.error(Code::NotYet, message).into())
+    let ty = Ty::Num(product.dtype);
+    let acc = match product.acc {
+        Some(acc) => acc,
+        None => cx.zero(ty, product.shape)?,
+    };
+    let (a, b) = (product.a.value, product.b.value);
+    let value = cx.b.dot(a, b, acc.value, product.precision);
+    Ok(cx.block(value, ty))
 }
 
 fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
@@ -82,6 +70,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         Some(acc) => Some(accumulator(cx, args, acc, dtype, shape)?),
         None => None,
     };
+    check_imprecise(cx, args, a)?;
     let product = Product {
         a,
         b,
@@ -89,7 +78,6 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         dtype,
         shape,
         precision: precision(cx, args)?,
-        imprecise: imprecise(cx, args, a)?,
     };
     emit(cx, &product)
 }
@@ -103,6 +91,11 @@ fn operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str, turned: &str) ->
         let message = format!("a product is of blocks of 2 or 3 dimensions, found {found}");
         return Err(cx.arg_error(args, name, Code::Shape, message).into());
     }
+    // No matrix unit has this format.
+    let t = match t.ty {
+        Ty::Num(DType::Float8e4b15) => cx.cast(t, Ty::Num(DType::Float16), Rounding::Nearest)?,
+        _ => t,
+    };
     if !cx.bool_arg(args, turned, false)? {
         return Ok(t);
     }
@@ -206,7 +199,7 @@ fn accumulator<'m>(
     cx.cast(acc, Ty::Num(dtype), Rounding::Nearest)
 }
 
-fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<Precision> {
+fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<DotPrecision> {
     if let Some(name) = cx.str_arg(args, "input_precision")? {
         let found = PRECISIONS.iter().find(|(known, _)| *known == &*name);
         return found.map(|(_, p)| *p).ok_or_else(|| {
@@ -217,25 +210,24 @@ fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<Precision> {
         });
     }
     Ok(match cx.bool_arg(args, "allow_tf32", true)? {
-        true => Precision::Tf32,
-        false => Precision::Ieee,
+        true => DotPrecision::Tf32,
+        false => DotPrecision::Ieee,
     })
 }
 
-fn imprecise<'m>(cx: &Lower<'m>, args: &Args<'m>, a: Tensor) -> Res<Option<u32>> {
+/// Sums of products of 8-bit floats may be less exact than f32, of at most so many; here they never are.
+fn check_imprecise<'m>(cx: &Lower<'m>, args: &Args<'m>, a: Tensor) -> Res<()> {
     let Some(number) = cx.int_arg(args, "max_num_imprecise_acc")? else {
-        return Ok(None);
+        return Ok(());
     };
     let k = a.shape.extent(a.shape.rank() - 1);
     let narrow = a.ty.dtype().is_some_and(DType::is_fp8);
-    match u32::try_from(number) {
-        Ok(number) if !narrow || u64::from(number) <= k => Ok(Some(number)),
-        _ => {
-            let message = format!("`max_num_imprecise_acc` is at most {k} here, not {number}");
-            let d = cx.arg_error(args, "max_num_imprecise_acc", Code::Value, message);
-            Err(d.into())
-        }
+    if number < 0 || narrow && number > i128::from(k) {
+        let message = format!("`max_num_imprecise_acc` is at most {k} here, not {number}");
+        let d = cx.arg_error(args, "max_num_imprecise_acc", Code::Value, message);
+        return Err(d.into());
     }
+    Ok(())
 }
 
 /// A format of a scaled operand: how many elements a byte or number holds, and what it is held in.
@@ -304,21 +296,35 @@ fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
     let shape = cx.shape(&[i128::from(m), i128::from(n)])?;
     let dtype = cx.dtype_arg(args, "out_dtype")?.unwrap_or(DType::Float32);
-    let acc = match args.get("acc") {
-        Some(_) => {
-            let acc = cx.tensor_arg(args, "acc")?;
-            Some(accumulator(cx, args, acc, dtype, shape)?)
-        }
-        None => None,
+    if args.get("acc").is_some() {
+        let acc = cx.tensor_arg(args, "acc")?;
+        accumulator(cx, args, acc, dtype, shape)?;
+    }
+    // Without matrix units for scaled operands both become bfloat16, or half if either is.
+    let Some(decomposed) = prelude::own(Scope::Language, "_scaled_product") else {
+        return Err(cx
+            .error(Code::Internal, "the library lacks its own part")
+            .into());
     };
-    let product = Product {
-        a,
-        b,
-        acc,
-        dtype,
-        shape,
-        precision: Precision::Ieee,
-        imprecise: None,
+    let optional = |name: &str| args.get(name).cloned().unwrap_or(Value::NONE);
+    let flag = |name: &str| {
+        args.get(name)
+            .cloned()
+            .unwrap_or(Value::bool(name != "fast_math"))
     };
-    emit(cx, &product)
+    let given = [
+        args.req("lhs"),
+        optional("lhs_scale"),
+        args.req("lhs_format"),
+        flag("lhs_k_pack"),
+        args.req("rhs"),
+        optional("rhs_scale"),
+        args.req("rhs_format"),
+        flag("rhs_k_pack"),
+        optional("acc"),
+        flag("fast_math"),
+        Value::ty(Ty::Num(dtype)),
+    ];
+    let given = given.map(|value| cx.argument(value)).into();
+    cx.call_function(decomposed, given)
 }

@@ -15,6 +15,7 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
     "max_contiguous"("input values") |cx, args| hint(cx, args, crate::ir::builder::TileBuilder::assume_contiguous);
     "max_constancy"("input values") |cx, args| hint(cx, args, crate::ir::builder::TileBuilder::assume_constant);
     "assume"("cond") assume;
+    "condition"("arg1; disable_licm") |_, args| Ok(args.req("arg1"));
     "static_assert"("cond; msg") static_assert;
     "static_print"("*values; sep end file flush") static_print;
     "is_cuda"("") |_, _| Ok(Value::bool(true));

@@ -92,6 +92,7 @@ pub(super) fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
     let t = cx.tensor_arg(args, "x")?;
     let value = match t.ty {
+        Ty::Num(DType::Float8e4b15) => return Err(cx.wrong_type("a wider float", t)),
         Ty::Num(d) if d.is_float() => cx.b.fabs(t.value),
         Ty::Num(d) if d.is_signed() => cx.b.iabs(t.value),
         Ty::Num(_) => t.value,

@@ -10,6 +10,7 @@ mod atomic;
 pub(crate) mod block;
 mod combine;
 mod create;
+pub(crate) mod descriptor;
 mod device;
 mod dot;
 mod dtypes;
@@ -18,6 +19,7 @@ mod host;
 mod libdevice;
 mod math;
 mod memory;
+mod order;
 pub(crate) mod prelude;
 mod python;
 mod reduce;
@@ -34,6 +36,7 @@ use super::diagnostic::Code;
 use super::lower::{Lower, Res};
 use super::types::{DType, Ty};
 use super::value::{Const, Value};
+use crate::linear::shape::MAX_LOG2_ELEMENTS;
 
 /// Where a name is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,9 +93,10 @@ pub(crate) use rows;
 const TABLES: &[&[Builtin]] = &[
     atomic::ROWS,
     block::ROWS,
-    block::METHODS,
     combine::ROWS,
     create::ROWS,
+    descriptor::METHODS,
+    descriptor::ROWS,
     device::ROWS,
     dot::ROWS,
     dtypes::LANGUAGE,
@@ -105,6 +109,8 @@ const TABLES: &[&[Builtin]] = &[
     math::METHODS,
     math::ROWS,
     memory::ROWS,
+    order::ROWS,
+    python::LANGUAGE,
     python::PYTHON,
     reduce::ROWS,
     rounding::ROWS,
@@ -114,10 +120,24 @@ const TABLES: &[&[Builtin]] = &[
 /// Functions of the language that this version lacks.
 const MISSING: &[&str] = &["extern_elementwise", "current_target"];
 
+/// Those of libdevice.
+const MISSING_LIBDEVICE: &[&str] = &[
+    "cyl_bessel_i0",
+    "cyl_bessel_i1",
+    "j0",
+    "j1",
+    "jn",
+    "rcp64h",
+    "y0",
+    "y1",
+    "yn",
+];
+
 /// Whether a path ends in a function that the language has and this version lacks.
 pub(crate) fn is_known_missing(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
-    path.contains("triton.language") && (MISSING.contains(&name) || path.contains("libdevice"))
+    let missing = MISSING.contains(&name) || MISSING_LIBDEVICE.contains(&name);
+    path.contains("triton.language") && missing
 }
 
 static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =
@@ -125,6 +145,13 @@ static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =
         let rows = TABLES.iter().flat_map(|table| table.iter());
         rows.map(|row| ((row.scope, row.name), row)).collect()
     });
+
+/// The functions of a scope.
+pub(crate) fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
+    let rows = TABLES.iter().flat_map(|table| table.iter());
+    let rows = rows.filter(move |row| row.scope == scope).map(|row| row.name);
+    rows.chain(prelude::names(scope))
+}
 
 /// The row of exactly this scope.
 pub(crate) fn find_in(scope: Scope, name: &str) -> Option<&'static Builtin> {
@@ -147,8 +174,13 @@ pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
     if let Some(dtype) = dtype {
         return Some(Value::ty(Ty::Num(dtype)));
     }
-    if (scope, name) == (Scope::Language, "CONSTEXPR_0") {
-        return Some(Value::int(0));
+    let int = match (scope, name) {
+        (Scope::Language, "CONSTEXPR_0") => Some(0),
+        (Scope::Language, "TRITON_MAX_TENSOR_NUMEL") => Some(1 << MAX_LOG2_ELEMENTS),
+        _ => None,
+    };
+    if let Some(int) = int {
+        return Some(Value::int(int));
     }
     let number = match (scope, name) {
         (Scope::Math | Scope::Host, "pi") => Some(std::f64::consts::PI),
@@ -214,23 +246,4 @@ pub(crate) fn method<'m>(name: &str) -> Option<Value<'m>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_are_found_and_no_two_share_a_name() {
-        let count: usize = TABLES.iter().map(|table| table.len()).sum();
-        assert_eq!(BY_NAME.len(), count);
-        for row in TABLES.iter().flat_map(|table| table.iter()) {
-            let found = find_in(row.scope, row.name).map(|b| b.params);
-            assert_eq!(found, Some(row.params), "{}", row.name);
-        }
-    }
-
-    #[test]
-    fn what_is_missing_is_not_there() {
-        for name in MISSING {
-            assert!(find_in(Scope::Language, name).is_none(), "{name} is there");
-        }
-    }
-}
+mod tests;

@@ -37,25 +37,32 @@ def _philox_rounds(c0, c1, c2, c3, k0, k1, ROUNDS: constexpr, A, B, KEY_A, KEY_B
 
 
 @jit
-def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
-    seed = to(to_tensor(seed), uint64)
-    c0 = to_tensor(c0)
-    c1 = to_tensor(c1)
-    c2 = to_tensor(c2)
-    c3 = to_tensor(c3)
+def philox_impl(c0, c1, c2, c3, k0, k1, n_rounds: constexpr = 10):
     if c0.dtype.primitive_bitwidth == 32:
         return _philox_rounds(
-            to(c0, uint32, bitcast=True), to(c1, uint32, bitcast=True), to(c2, uint32, bitcast=True),
-            to(c3, uint32, bitcast=True), to(seed, uint32), to(seed >> 32, uint32), n_rounds,
+            c0, c1, c2, c3, k0, k1, n_rounds,
             full((), 0xD2511F53, uint32), full((), 0xCD9E8D57, uint32),
             full((), 0x9E3779B9, uint32), full((), 0xBB67AE85, uint32))
     else:
         static_assert(c0.dtype.primitive_bitwidth == 64, "philox counts with 32 or 64 bits")
         return _philox_rounds(
-            to(c0, uint64, bitcast=True), to(c1, uint64, bitcast=True), to(c2, uint64, bitcast=True),
-            to(c3, uint64, bitcast=True), seed, full((), 0, uint64), n_rounds,
+            c0, c1, c2, c3, k0, k1, n_rounds,
             full((), 0xD2E7470EE14C6C93, uint64), full((), 0xCA5A826395121157, uint64),
             full((), 0x9E3779B97F4A7C15, uint64), full((), 0xBB67AE8584CAA73B, uint64))
+
+
+@jit
+def philox(seed, c0, c1, c2, c3, n_rounds: constexpr = 10):
+    seed = to(to_tensor(seed), uint64)
+    c0, c1, c2, c3 = to_tensor(c0), to_tensor(c1), to_tensor(c2), to_tensor(c3)
+    if c0.dtype.primitive_bitwidth == 32:
+        return philox_impl(
+            to(c0, uint32, bitcast=True), to(c1, uint32, bitcast=True), to(c2, uint32, bitcast=True),
+            to(c3, uint32, bitcast=True), to(seed, uint32), to(seed >> 32, uint32), n_rounds)
+    else:
+        return philox_impl(
+            to(c0, uint64, bitcast=True), to(c1, uint64, bitcast=True), to(c2, uint64, bitcast=True),
+            to(c3, uint64, bitcast=True), seed, full((), 0, uint64), n_rounds)
 
 
 @jit
@@ -132,86 +139,125 @@ def interleave(a, b):
 
 
 @jit
-def histogram(input, num_bins, mask=None):
-    # Each number is compared with each bin.
-    hits = expand_dims(input, 1) == expand_dims(arange(0, num_bins), 0)
-    if mask is not None:
-        hits = hits & expand_dims(mask, 1)
-    return sum(to(hits, int32), 0)
+def _widened(x, format: constexpr, wide: constexpr):
+    # Numbers of the formats of scaled operands that have one element in each.
+    if format == "bf16":
+        return to(to(x, bfloat16, bitcast=True), wide)
+    elif format == "fp16":
+        return to(to(x, float16, bitcast=True), wide)
+    elif format == "e5m2":
+        # The upper half of a half.
+        bits = to(to(x, uint8, bitcast=True), uint16) << 8
+        return to(to(bits, float16, bitcast=True), wide)
+    else:
+        # As the top of an f32 the number is too small by a power of two, subnormal or not.
+        bits = to(to(x, uint8, bitcast=True), int32)
+        size = to((bits & 127) << 20, float32, bitcast=True) * 1.329227995784916e36
+        size = where((bits & 127) == 127, float("nan"), size)
+        return to(where(bits > 127, -size, size), wide)
 
 
 @jit
-def _mirrored(x, before: constexpr, after: constexpr):
-    # Of [before, 2, after]: each pair changes places. The exclusive or of a pair, applied to both, does that.
-    cube = reshape(x, (before, 2, after))
-    bits = to(cube, get_int_dtype(x.dtype.primitive_bitwidth, True), bitcast=True)
-    return cube, to(bits ^ xor_sum(bits, 1, keep_dims=True), x.dtype, bitcast=True)
+def _unpacked(x, dim: constexpr, wide: constexpr):
+    # Bytes of two e2m1 numbers, the first in the low bits, along a dimension.
+    both = join(x & 15, x >> 4)
+    if dim == 0:
+        n = reshape(permute(both, (0, 2, 1)), (2 * x.shape[0], x.shape[1]))
+    else:
+        n = reshape(both, (x.shape[0], 2 * x.shape[1]))
+    n = to(n, int32)
+    exponent = (n >> 1) & 3
+    fraction = n & 1
+    size = where(exponent == 0, fraction * 0x3F00, ((126 + exponent) << 7) | (fraction << 6))
+    bits = to(size | ((n >> 3) << 15), uint16)
+    return to(to(bits, bfloat16, bitcast=True), wide)
 
 
 @jit
-def flip(x, dim=None):
-    axis: constexpr = len(x.shape) - 1 if dim is None else (dim + len(x.shape) if dim < 0 else dim)
-    static_assert(0 <= axis and axis < len(x.shape), "there is no such dimension to flip")
-    before = 1
-    for d in static_range(axis):
-        before = before * x.shape[d]
-    y = x
-    for bit in static_range(_log2(x.shape[axis])):
-        before_bit: constexpr = before * 2**bit
-        cube, y = _mirrored(y, before_bit, x.numel // (2 * before_bit))
-    return reshape(y, x.shape)
+def _scale(scale, per: constexpr, fast_math: constexpr, wide: constexpr):
+    # One number for each element of a row: [rows, k].
+    if scale.dtype.is_fp8():
+        number = to(scale, wide)
+    else:
+        # A power of two is its biased exponent.
+        number = to(to(to(scale, uint16) << 7, bfloat16, bitcast=True), wide)
+        if not fast_math:
+            number = where(scale == 255, float("nan"), to(number, float32))
+            number = to(number, wide)
+    rows: constexpr = scale.shape[0]
+    groups: constexpr = scale.shape[1]
+    return reshape(broadcast_to(expand_dims(number, 2), (rows, groups, per)), (rows, groups * per))
 
 
 @jit
-def _merge(x, bits: constexpr, falling: constexpr):
-    # Sorts runs of 2^bits elements, of which each rises and then falls. With `falling` None every other run falls.
-    y = x
-    for i in static_range(bits):
-        after: constexpr = 2 ** (bits - 1 - i)
-        before: constexpr = x.numel // (2 * after)
-        cube, other = _mirrored(y, before, after)
-        is_second = reshape(arange(0, 2), (1, 2, 1)) == 1
-        if falling is None:
-            falls = reshape((arange(0, before) >> i) & 1, (before, 1, 1)) == 1
-            swaps = (cube > other) ^ (falls ^ is_second)
-        else:
-            swaps = (cube > other) ^ (falling ^ is_second)
-        y = where(swaps, other, cube)
-    return reshape(y, x.shape)
+def _scaled_operand(x, scale, format: constexpr, packed_dim: constexpr, k_dim: constexpr, fast_math: constexpr,
+                    wide: constexpr):
+    if format == "e2m1":
+        x = _unpacked(x, packed_dim, wide)
+    else:
+        x = _widened(x, format, wide)
+    if scale is None:
+        return x
+    else:
+        scale = _scale(scale, x.shape[k_dim] // scale.shape[1], fast_math, wide)
+        if k_dim == 0:
+            scale = trans(scale)
+        return x * scale
 
 
 @jit
-def _last_dim(x, dim: constexpr):
-    static_assert(dim is None or dim == -1 or dim == len(x.shape) - 1, "only the last dimension can be sorted")
+def _scaled_product(lhs, lhs_scale, lhs_format: constexpr, lhs_k_pack: constexpr, rhs, rhs_scale, rhs_format: constexpr,
+                    rhs_k_pack: constexpr, acc, fast_math: constexpr, out_dtype: constexpr):
+    wide: constexpr = float16 if lhs_format == "fp16" or rhs_format == "fp16" else bfloat16
+    a = _scaled_operand(lhs, lhs_scale, lhs_format, 1 if lhs_k_pack else 0, 1, fast_math, wide)
+    b = _scaled_operand(rhs, rhs_scale, rhs_format, 0 if rhs_k_pack else 1, 0, fast_math, wide)
+    if acc is None:
+        return to(dot(a, b), out_dtype)
+    else:
+        return to(dot(a, b, to(acc, float32)), out_dtype)
 
 
 @jit
-def topk(x, k: constexpr, dim: constexpr = None, descending: constexpr = True):
-    _last_dim(x, dim)
-    down: constexpr = True if descending else False
-    log_n: constexpr = _log2(x.shape[-1])
-    log_k: constexpr = _log2(k)
-    static_assert(log_k <= log_n and 2**log_k == k, "k is a power of two up to the extent")
-    y = reshape(x, (x.numel,))
-    for bits in static_range(1, log_k + 1):
-        y = _merge(y, bits, None if bits < log_n else down)
-    # Of two runs, one rising and one falling, the better elements of each pair are the best of both.
-    for halved in static_range(log_k, log_n):
-        pairs = reshape(y, (y.numel // (2 * k), 2, k))
-        if down:
-            y = max(pairs, 1)
-        else:
-            y = min(pairs, 1)
-        y = _merge(y, log_k, None if halved < log_n - 1 else down)
-    return reshape(y, x.shape[:-1] + (k,))
+def experimental_device_tensormap_create1d(desc_ptr, global_address, load_size, global_size, element_ty):
+    words = to(desc_ptr, pointer_type(int64))
+    store(words, to(global_address, int64))
+    store(words + 1, to(global_size[0], int64))
 
 
 @jit
-def sort(x, dim: constexpr = None, descending: constexpr = False):
-    return topk(x, x.shape[-1], dim, descending)
+def experimental_device_tensormap_create2d(desc_ptr, global_address, load_size, global_size, element_ty):
+    # What bulk transfers would have the machine encode are here the tensor's address and extents.
+    words = to(desc_ptr, pointer_type(int64))
+    store(words, to(global_address, int64))
+    store(words + 1, to(global_size[0], int64))
+    store(words + 2, to(global_size[1], int64))
 
 
 @jit
-def bitonic_merge(x, dim: constexpr = None, descending: constexpr = False):
-    _last_dim(x, dim)
-    return _merge(x, _log2(x.shape[-1]), True if descending else False)
+def experimental_tensormap_fenceproxy_acquire(desc_ptr):
+    debug_barrier()
+
+
+@jit
+def _experimental_tile(desc_ptr, offsets, shape: constexpr, dtype: constexpr):
+    words = to(desc_ptr, pointer_type(int64))
+    base = to(load(words), pointer_type(dtype))
+    i = offsets[0] + to(arange(0, shape[0]), int64)
+    if len(shape) == 1:
+        return base + i, (i >= 0) & (i < load(words + 1))
+    else:
+        rows, columns = load(words + 1), load(words + 2)
+        i, j = expand_dims(i, 1), expand_dims(offsets[1] + to(arange(0, shape[1]), int64), 0)
+        return base + (i * columns + j), (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+
+
+@jit
+def _experimental_descriptor_load(desc_pointer, offsets, shape, dtype):
+    pointers, inside = _experimental_tile(desc_pointer, offsets, shape, dtype)
+    return load(pointers, inside, 0)
+
+
+@jit
+def _experimental_descriptor_store(desc_pointer, value, offsets):
+    pointers, inside = _experimental_tile(desc_pointer, offsets, value.shape, value.dtype)
+    store(pointers, value, inside)

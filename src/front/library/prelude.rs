@@ -23,12 +23,16 @@ static INDICES: LazyLock<[(Scope, Index<'static>); 2]> = LazyLock::new(|| {
     ]
 });
 
-/// The function of this name.
+/// The function of this name. One that starts with `_` is the library's own affair, but for those of Triton.
 pub(super) fn find(scope: Scope, name: &str) -> Option<&'static StmtFunctionDef> {
+    own(scope, name).filter(|_| !name.starts_with('_') || name.starts_with("_experimental_d"))
+}
+
+/// The function of this name, be it the library's own affair.
+pub(super) fn own(scope: Scope, name: &str) -> Option<&'static StmtFunctionDef> {
     let (_, index) = INDICES.iter().find(|(own, _)| *own == scope)?;
     match index.names.get(name) {
-        // A name that starts with `_` is its own affair.
-        Some(Definition::Function(f)) if !name.starts_with('_') => Some(f),
+        Some(Definition::Function(f)) => Some(f),
         _ => None,
     }
 }
@@ -43,6 +47,13 @@ pub(crate) fn index_of(f: &StmtFunctionDef) -> Option<&'static Index<'static>> {
     found.map(|(_, index)| index)
 }
 
+/// The names of a scope's functions that are not its own affair.
+pub(super) fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
+    let indices = INDICES.iter().filter(move |(own, _)| *own == scope);
+    let names = indices.flat_map(|(_, index)| index.names.keys().copied());
+    names.filter(|name| !name.starts_with('_'))
+}
+
 /// Whether a function is one of the library.
 pub(crate) fn owns(f: &StmtFunctionDef) -> bool {
     index_of(f).is_some()
@@ -50,8 +61,12 @@ pub(crate) fn owns(f: &StmtFunctionDef) -> bool {
 
 /// Where the names of a text of the library are looked up that it does not define.
 pub(crate) fn scope_of(index: &Index<'_>) -> Option<Scope> {
-    let same = |own: &Index<'static>| std::ptr::from_ref(own).addr() == std::ptr::from_ref(index).addr();
-    INDICES.iter().find(|(_, own)| same(own)).map(|(scope, _)| *scope)
+    let same =
+        |own: &Index<'static>| std::ptr::from_ref(own).addr() == std::ptr::from_ref(index).addr();
+    INDICES
+        .iter()
+        .find(|(_, own)| same(own))
+        .map(|(scope, _)| *scope)
 }
 
 #[cfg(test)]

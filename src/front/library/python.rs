@@ -10,6 +10,11 @@ use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Mark, Value};
 use crate::ir::attrs::{NanRule, Rounding};
 
+/// Names of Python that the language has too.
+pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
+    "tuple"("; x") tuple;
+};
+
 pub(super) const PYTHON: &[Builtin] = rows! { Python;
     "range"("arg1; arg2 step") hints::range;
     "len"("x") len;
@@ -191,7 +196,7 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             Value::Builtin(b) => b.name.to_owned(),
             Value::Path(p) => p.0.rsplit('.').next().unwrap_or_default().to_owned(),
             Value::Class(c) => {
-                let same = matches!(&value, Value::Tuple(t) if t.class.is_some_and(|k| std::ptr::eq(k, *c)));
+                let same = matches!(&value, Value::Tuple(t) if t.class.is_some_and(|own| cx.inherits(own, c)));
                 if same {
                     return Ok(Value::bool(true));
                 }

@@ -75,6 +75,9 @@ fn fold<'m>(
 
 /// `tl.max` and `tl.min`; of two values, as older kernels have it, the larger or smaller one.
 fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {
+    if let Some(other @ Value::Tensor(_)) = args.get("axis") {
+        return cx.min_max(max, &args.req("input"), other, NanRule::Ignore);
+    }
     let (t, axis) = operand(cx, args)?;
     let keep_dims = cx.bool_arg(args, "keep_dims", false)?;
     if cx.bool_arg(args, "return_indices", false)? {
@@ -143,6 +146,7 @@ fn with_indices<'m>(
     left: bool,
 ) -> Res<Vec<Tensor>> {
     let t = match t.ty {
+        Ty::Num(DType::Float8e4b15) => return Err(cx.wrong_type("a wider float", t)),
         Ty::Num(DType::Bfloat16) => cx.cast(t, Ty::Num(DType::Float32), Rounding::Nearest)?,
         _ => widen(cx, t, DType::Int32)?,
     };
@@ -244,12 +248,7 @@ fn from_bfloat<'m>(cx: &mut Lower<'m>, t: Tensor) -> Res<Tensor> {
 }
 
 /// The combinations up to each element.
-fn running<'m>(
-    cx: &mut Lower<'m>,
-    args: &Args<'m>,
-    t: Tensor,
-    op: Operator,
-) -> Res<Value<'m>> {
+fn running<'m>(cx: &mut Lower<'m>, args: &Args<'m>, t: Tensor, op: Operator) -> Res<Value<'m>> {
     let axis = cx.int_arg(args, "axis")?.unwrap_or(0);
     let axis = cx.axis(axis, t.shape.rank())?;
     let reverse = cx.bool_arg(args, "reverse", false)?;

@@ -296,7 +296,10 @@ fn from_int<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         (true, false) => DType::Uint32,
         (true, true) => DType::Uint64,
     };
-    if x.ty.dtype().is_none_or(|d| !d.is_int() || d.bits() != from.bits()) {
+    if x.ty
+        .dtype()
+        .is_none_or(|d| !d.is_int() || d.bits() != from.bits())
+    {
         return Err(cx.wrong_type(from.name(), x));
     }
     let x = cx.cast(x, Ty::Num(from), Rounding::Nearest)?;
@@ -305,9 +308,15 @@ fn from_int<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         false => DType::Float32,
     };
     if mode(args) == Mode::Nearest {
-        return cx.cast(x, Ty::Num(to), Rounding::Nearest).map(Value::Tensor);
+        return cx
+            .cast(x, Ty::Num(to), Rounding::Nearest)
+            .map(Value::Tensor);
     }
-    let word = if unsigned { DType::Uint64 } else { DType::Int64 };
+    let word = if unsigned {
+        DType::Uint64
+    } else {
+        DType::Int64
+    };
     let wide = cx.cast(x, Ty::Num(word), Rounding::Nearest)?;
     let tile = cx.tile_type(wide.ty, wide.shape)?;
     let half = cx.b.const_bits(32, tile);

@@ -229,7 +229,11 @@ fn cat<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 fn gather<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let (t, index) = (cx.tensor_arg(args, "src")?, cx.tensor_arg(args, "index")?);
-    if index.ty.dtype().is_none_or(|d| !d.is_int() || d == DType::Int1) {
+    if index
+        .ty
+        .dtype()
+        .is_none_or(|d| !d.is_int() || d == DType::Int1)
+    {
         return Err(cx.wrong_type("an index of integers", index));
     }
     let rank = t.shape.rank();

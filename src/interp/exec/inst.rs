@@ -190,6 +190,10 @@ impl<'a> Machine<'a> {
                 self.async_wait(data)?;
                 return Ok(None);
             }
+            TileOp::SharedStore => {
+                self.shared_store(data)?;
+                return Ok(None);
+            }
             TileOp::SharedLoad => self.shared_load(data)?,
             TileOp::ConvertLayout => self.same(data)?,
             TileOp::AssumeMultiple => self.assume(data, Promise::Multiple)?,

@@ -39,7 +39,9 @@ macro_rules! for_each_op {
                 Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Pure;
                 /// Unsigned quotient. Division by zero gives an unspecified number.
                 Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Pure;
-                /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified.
+                /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified. So are quotient and remainder of a
+                /// sum, difference or product of non-negative numbers (indices of programs, ranges) that overflowed, and of what was
+                /// made of an index of a program by dividing it by a negative number.
                 Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Pure;
                 /// Unsigned remainder. By zero: unspecified.
                 Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Pure;
@@ -312,6 +314,8 @@ macro_rules! for_each_op {
                 AsyncCommit "async_commit" async_commit(copies: &[Value]) {} {} [] AsyncCommit, Sync;
                 /// Waits until the groups of the tokens, and those committed before, have arrived.
                 AsyncWait "async_wait" async_wait(groups: &[Value]) {} {} [] AsyncWait, Sync;
+                /// The block becomes entry `index` of a ring of buffers.
+                SharedStore "shared_store" shared_store(value: Value, index: Value) {slot: Slot} {} [] SharedStore, Write;
                 /// The block in entry `index` of a ring of buffers.
                 SharedLoad "shared_load" shared_load(index: Value) {slot: Slot} {} [ty] SharedLoad, Read;
 
@@ -341,7 +345,7 @@ macro_rules! for_each_op {
                 /// elsewhere `other`, or 0 without one. The address is a multiple of the access's size.
                 Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot} [ty] Ld, Read;
                 /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true.
-                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot} [] St, Write;
+                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag} [] St, Write;
                 /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
                 /// true, each in a step of its own; gives what they were, elsewhere 0.
                 Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32, slot: Slot} [] Atom, Write;
@@ -369,9 +373,9 @@ macro_rules! for_each_op {
                 /// Products of the tiles of `a` with those of `b`, added to those of `c`, tile (i, j) standing at place
                 /// i * (tiles of b) + j. How lanes and registers hold a tile is PTX's layout of fragments.
                 Mma "mma" mma(a: Value, b: Value, c: Value) {unit: MmaUnit} {} [] Mma, Sync;
-                /// Starts to copy `bytes` (4, 8 or 16) from device memory at `from` + `from_offset` to shared memory at `to` +
+                /// Starts to copy `bytes` (4, 8 or 16) from device memory at `from` + `read_offset` to shared memory at `to` +
                 /// `offset`, zeros where `pred` is false. Both addresses are multiples of `bytes`.
-                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>) {bytes: u32} {offset: i32, from_offset: i32, slot: Slot} [] CpAsync, Write;
+                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>) {bytes: u32} {offset: i32, read_offset: i32, slot: Slot} [] CpAsync, Write;
                 /// Makes the thread's copies since the last commitment a group.
                 CpAsyncCommit "cp_async_commit" cp_async_commit() {} {} [] NoResult, Sync;
                 /// Waits until at most `pending` groups of the thread are under way.

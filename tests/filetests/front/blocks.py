@@ -3,7 +3,7 @@
 # run: row_sums "*fp32, *fp32, i32, i32, 4, 4" : grid(2) out=f32[8] zeros x=f32[35] iota(0) m=7 n=5 ; expect out = [10,35,60,85,110,135,160,0]
 # tile: row_sums "*fp32:16, *fp32:16, i32, i32:16, 4, 4"
 # run: remade "*fp32, *fp32, i32" : grid(1) out=f32[4] zeros x=f32[16] iota(0) n=4 ; expect out = [24,28,32,36]
-# run: described "*fp32, *fp32, i32, i32" : grid(1) out=f32[16] zeros x=f32[6] iota(1) m=2 n=3 ; expect out = [5,6,0,0,0,0,0,0,0,0,0,0,0,0,0,0]
+# run: described "*fp32, *fp32, i32, i32" : grid(1) out=f32[16] zeros x=f32[8] iota(1) m=2 n=4 ; expect out = [6,7,8,0,0,0,0,0,0,0,0,0,0,0,0,0]
 # run: known_answers "*i32" : grid(1) out=i32[12] poison ; expect out = [1713891541,-513161843,-1135104948,-1694442536,1083123565,1103641358,-1576286266,1834242557,-781386231,-1795306261,1342301216,605187745]
 # run: known_wide_answers "*i64" : grid(1) out=i64[4] poison ; expect out = [1609277786247541068,-2656843828154265636,-2889214403062392981,9108730954146095675]
 # run: uniform "*fp32, i64, i32" : grid(1) out=f32[8] poison seed=42 base=10 ; expect out within exact
@@ -141,55 +141,66 @@ def misuse(x, n):
 #     v15 = const {value = 0} : i64 @32
 #     v16, v17 = for v12, v3, v13, v11, v15 : f32[4], i64 @32 {
 #     block1(v18: i32, v19: f32[4], v20: i64):
-#         v21 = arange {start = 0} : i32[4] @33
-#         v22 = expand_dims v21 {axis = 1} : i32[4,1] @33
-#         v23 = splat v7 : i64[4,1] @33
-#         v24 = sext v22 : i64[4,1] @33
-#         v25 = iadd v23, v24 : i64[4,1] @33
-#         v26 = splat v10 : i64[4,1] @33
-#         v27 = imul v25, v26 : i64[4,1] @33
-#         v28 = splat v1 : ptr<f32>[4,1] @33
-#         v29 = addptr v28, v27 : ptr<f32>[4,1] @33
-#         v30 = const {value = 0} : i64[4,1] @33
-#         v31 = icmp v25, v30 {ipred = sge} : i1[4,1] @33
-#         v32 = splat v8 : i64[4,1] @33
-#         v33 = icmp v25, v32 {ipred = slt} : i1[4,1] @33
-#         v34 = and v31, v33 : i1[4,1] @33
-#         v35 = arange {start = 0} : i32[4] @33
-#         v36 = expand_dims v35 {axis = 0} : i32[1,4] @33
-#         v37 = splat v20 : i64[1,4] @33
-#         v38 = sext v36 : i64[1,4] @33
-#         v39 = iadd v37, v38 : i64[1,4] @33
-#         v40 = const {value = 1} : i64[1,4] @33
-#         v41 = imul v39, v40 : i64[1,4] @33
-#         v42 = broadcast v29 : ptr<f32>[4,4] @33
-#         v43 = broadcast v41 : i64[4,4] @33
-#         v44 = addptr v42, v43 : ptr<f32>[4,4] @33
-#         v45 = const {value = 0} : i64[1,4] @33
-#         v46 = icmp v39, v45 {ipred = sge} : i1[1,4] @33
-#         v47 = splat v9 : i64[1,4] @33
-#         v48 = icmp v39, v47 {ipred = slt} : i1[1,4] @33
-#         v49 = and v46, v48 : i1[1,4] @33
-#         v50 = broadcast v34 : i1[4,4] @33
-#         v51 = broadcast v49 : i1[4,4] @33
-#         v52 = and v50, v51 : i1[4,4] @33
-#         v53 = const {value = 0.0} : f32[4,4] @33
-#         v54 = load v44, v52, v53 : f32[4,4] @33
-#         v55 = reduce v54 {axis = 1} : f32[4] @33 {
-#         block2(v56: f32, v57: f32):
-#             v58 = fadd v56, v57 : f32 @33
-#             yield v58 @33
+#         v21 = const {value = 1} : i64 @33
+#         v22 = arange {start = 0} : i32[4] @33
+#         v23 = sext v22 : i64[4] @33
+#         v24 = expand_dims v23 {axis = 1} : i64[4,1] @33
+#         v25 = splat v7 : i64[4,1] @33
+#         v26 = iadd v25, v24 : i64[4,1] @33
+#         v27 = const {value = 0} : i64[4,1] @33
+#         v28 = splat v8 : i64[4,1] @33
+#         v29 = icmp v26, v27 {ipred = sge} : i1[4,1] @33
+#         v30 = icmp v26, v28 {ipred = slt} : i1[4,1] @33
+#         v31 = and v29, v30 : i1[4,1] @33
+#         v32 = broadcast v31 : i1[4,4] @33
+#         v33 = arange {start = 0} : i32[4] @33
+#         v34 = sext v33 : i64[4] @33
+#         v35 = expand_dims v34 {axis = 0} : i64[1,4] @33
+#         v36 = splat v20 : i64[1,4] @33
+#         v37 = iadd v36, v35 : i64[1,4] @33
+#         v38 = const {value = 0} : i64[1,4] @33
+#         v39 = splat v9 : i64[1,4] @33
+#         v40 = icmp v37, v38 {ipred = sge} : i1[1,4] @33
+#         v41 = icmp v37, v39 {ipred = slt} : i1[1,4] @33
+#         v42 = and v40, v41 : i1[1,4] @33
+#         v43 = broadcast v42 : i1[4,4] @33
+#         v44 = and v32, v43 : i1[4,4] @33
+#         v45 = imul v7, v10 : i64 @33
+#         v46 = addptr v1, v45 : ptr<f32> @33
+#         v47 = imul v20, v21 : i64 @33
+#         v48 = addptr v46, v47 : ptr<f32> @33
+#         v49 = splat v48 : ptr<f32>[4,4] @33
+#         v50 = arange {start = 0} : i32[4] @33
+#         v51 = sext v50 : i64[4] @33
+#         v52 = expand_dims v51 {axis = 1} : i64[4,1] @33
+#         v53 = splat v10 : i64[4,1] @33
+#         v54 = imul v52, v53 : i64[4,1] @33
+#         v55 = broadcast v54 : i64[4,4] @33
+#         v56 = addptr v49, v55 : ptr<f32>[4,4] @33
+#         v57 = arange {start = 0} : i32[4] @33
+#         v58 = sext v57 : i64[4] @33
+#         v59 = expand_dims v58 {axis = 0} : i64[1,4] @33
+#         v60 = splat v21 : i64[1,4] @33
+#         v61 = imul v59, v60 : i64[1,4] @33
+#         v62 = broadcast v61 : i64[4,4] @33
+#         v63 = addptr v56, v62 : ptr<f32>[4,4] @33
+#         v64 = const {value = 0.0} : f32[4,4] @33
+#         v65 = load v63, v44, v64 : f32[4,4] @33
+#         v66 = reduce v65 {axis = 1} : f32[4] @33 {
+#         block2(v67: f32, v68: f32):
+#             v69 = fadd v67, v68 : f32 @33
+#             yield v69 @33
 #         }
-#         v59 = fadd v19, v55 : f32[4] @33
-#         v60 = const {value = 4} : i64 @34
-#         v61 = iadd v20, v60 : i64 @34
-#         yield v59, v61 @32
+#         v70 = fadd v19, v66 : f32[4] @33
+#         v71 = const {value = 4} : i64 @34
+#         v72 = iadd v20, v71 : i64 @34
+#         yield v70, v72 @32
 #     }
-#     v62 = addptr v0, v6 : ptr<f32> @35
-#     v63 = arange {start = 0} : i32[4] @35
-#     v64 = splat v62 : ptr<f32>[4] @35
-#     v65 = addptr v64, v63 : ptr<f32>[4] @35
-#     store v65, v16 @35
+#     v73 = addptr v0, v6 : ptr<f32> @35
+#     v74 = arange {start = 0} : i32[4] @35
+#     v75 = splat v73 : ptr<f32>[4] @35
+#     v76 = addptr v75, v74 : ptr<f32>[4] @35
+#     store v76, v16 @35
 #     return @28
 # }
 # == error in_prelude "*i32"
@@ -243,7 +254,7 @@ def misuse(x, n):
 #    --> blocks.py:125:5
 #     |
 # 125 |     block + 1
-#     |     ^^^^^^^^^
+#     |     ^^^^^
 #
 # error[F06]: a block pointer has no attribute `load`
 #    --> blocks.py:126:11

@@ -371,7 +371,7 @@ def warned(x, N: tl.constexpr):
 #    |
 # help: the signature gives 1 of 3 arguments; -c SIZE=VALUE gives a constant
 # == error too_few "*fp32, i32, 16, 16"
-# error[F04]: 4 arguments for the 3 parameters of `too_few`
+# error[F04]: 4 arguments for 3 parameters of `too_few`
 #   --> errors.py:56:5
 #    |
 # 56 | def too_few(x, n, SIZE: tl.constexpr):
@@ -563,7 +563,7 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: it is `add(x)`
 #
-# error[F09]: `add` takes 1 arguments by position
+# error[F09]: `add` takes 1 argument by position
 #    --> errors.py:133:5
 #     |
 # 133 |     add(x, 1)
@@ -642,10 +642,10 @@ def warned(x, N: tl.constexpr):
 # help: between pointers and numbers, only 64-bit integers are cast
 #
 # error[F10]: expected a number or a block, found the string "text"
-#    --> errors.py:151:17
+#    --> errors.py:151:33
 #     |
 # 151 |     tl.store(f, tl.where(a > 0, "text", 0))
-#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |                                 ^^^^^^
 #
 # error[F10]: a scalar fp32 cannot be called
 #    --> errors.py:152:5
@@ -736,6 +736,8 @@ def warned(x, N: tl.constexpr):
 #     |
 # 194 |     tl.store(x + tl.arange(0, n), 1.0)
 #     |                               ^
+#     |
+# help: make the parameter it comes from a `tl.constexpr`
 #
 # error[F12]: expected a compile-time constant, found a scalar i32
 #    --> errors.py:195:5
@@ -882,47 +884,16 @@ def warned(x, N: tl.constexpr):
 # 274 |     return forever(n + 1)
 #     |            ^^^^^^^^^^^^^^
 #     |
-# note: in `forever`, called here
+# note: in `forever`, called here (99 times)
 #    --> errors.py:274:12
 #     |
 # 274 |     return forever(n + 1)
 #     |            ^^^^^^^^^^^^^^
 # note: in `forever`, called here
-#    --> errors.py:274:12
+#    --> errors.py:279:17
 #     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: in `forever`, called here
-#    --> errors.py:274:12
-#     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: in `forever`, called here
-#    --> errors.py:274:12
-#     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: in `forever`, called here
-#    --> errors.py:274:12
-#     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: in `forever`, called here
-#    --> errors.py:274:12
-#     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: in `forever`, called here
-#    --> errors.py:274:12
-#     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: in `forever`, called here
-#    --> errors.py:274:12
-#     |
-# 274 |     return forever(n + 1)
-#     |            ^^^^^^^^^^^^^^
-# note: and 92 calls more
+# 279 |     tl.store(x, forever(0))
+#     |                 ^^^^^^^^^^
 # help: recursion must end at compile time, by constants
 # == error huge_unroll "*fp32"
 # error[F19]: a loop of 1000000000000 iterations cannot be unrolled

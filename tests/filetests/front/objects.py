@@ -107,6 +107,7 @@ class Square(Shape):
 @triton.jit
 def inherited(out):
     s = Square(7)
+    tl.static_assert(isinstance(s, Square) and isinstance(s, Shape) and not isinstance(s, Counter))
     tl.store(out, s.side)
     tl.store(out + 1, s[4])
     tl.store(out + 2, s.area)
@@ -475,13 +476,15 @@ def raising_at_run_time(out, n):
 # 327 |     c.start = 3
 #     |     ^^^^^^^
 #     |
-# help: use a local name
+# help: objects do not change; make a new one, or use a local name
 #
-# error[F06]: a tuple of 2 has no attribute `stop`
+# error[F06]: an object of `Counter` has no attribute `stop`
 #    --> objects.py:328:21
 #     |
 # 328 |     tl.store(out, c.stop)
 #     |                     ^^^^
+#     |
+# help: there is `step`
 #
 # error[F09]: `__init__` of `Incomplete` gives no value to `missing`
 #    --> objects.py:329:5
@@ -510,7 +513,7 @@ def raising_at_run_time(out, n):
 #     |
 # help: leave the division of work among warps to `tl.range(..., warp_specialize=True)`
 #
-# error[F10]: a tuple of 2 is no context for `with`
+# error[F10]: an object of `Counter` is no context for `with`
 #    --> objects.py:357:10
 #     |
 # 357 |     with Counter(1):

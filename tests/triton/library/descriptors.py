@@ -46,6 +46,7 @@ def nan_padded(out, x):
 def described(out, x, m, n):
     source = tl.make_tensor_descriptor(x, shape=[m, n], strides=[n, 1], block_shape=[4, 4])
     target = tl.make_tensor_descriptor(out, [m, n], [n, 1], [4, 4])
+    tl.static_assert(source.shape[0].dtype == tl.int32 and source.strides[0].dtype == tl.int64)
     for i in range(0, 6, source.block_shape[0]):
         v = source.load([i, 4])
         target.store([i, 0], v + v.to(source.dtype))
@@ -108,3 +109,18 @@ def picked_rows(out, d, rows):
 def put_rows(d, x, rows):
     v = tl.load(x + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :])
     d.scatter(v, tl.load(rows + tl.arange(0, 8)), 4)
+
+
+# case made_on_device | out=fp32[64] x=fp32[48]:iota(1,1) space=i64[16]:zeros y=fp32[48]:zeros m=i32:6 n=i32:8
+# covers op:tl.extra.cuda.experimental_device_tensormap_create2d, op:tl.extra.cuda.experimental_tensormap_fenceproxy_acquire
+@triton.jit
+def made_on_device(out, x, space, y, m, n):
+    tl.extra.cuda.experimental_device_tensormap_create2d(desc_ptr=space, global_address=x, load_size=[8, 8],
+                                                         global_size=[m, n], element_ty=x.dtype.element_ty)
+    tl.extra.cuda.experimental_tensormap_fenceproxy_acquire(space)
+    v = tl._experimental_descriptor_load(space, [2, 4], [8, 8], tl.float32)
+    tl.store(out + tl.arange(0, 8)[:, None] * 8 + tl.arange(0, 8)[None, :], v)
+    tl.extra.cuda.experimental_tensormap_fenceproxy_acquire(space)
+    tl.extra.cuda.experimental_device_tensormap_create2d(space, y, [8, 8], [m, n], tl.float32)
+    tl.extra.cuda.experimental_tensormap_fenceproxy_acquire(space)
+    tl._experimental_descriptor_store(space, v + 1, [4, 0])

@@ -84,6 +84,17 @@ from triton.language.extra.libdevice import tanh
 # case unary/fast_cosf | out=fp32[32] x=fp32[32]:rand(1,-3,3) N=32 | abs 1e-6
 # case unary/fast_tanf | out=fp32[32] x=fp32[32]:rand(1,-1,1) N=32 | abs 4e-6
 # case unary/fast_tanhf | out=fp32[32] x=fp32[32]:rand(1,-3,3) N=32 | rel 1e-3
+# case unary/lgamma | out=fp32[64] x=fp32[64]:rand(1,-9,30) N=64 | ulp 2
+# case unary/lgamma | out=fp64[64] x=fp64[64]:rand(1,3,30) N=64 | rel 1e-13
+# case unary/tgamma | out=fp32[64] x=fp32[64]:rand(1,-9,30) N=64 | ulp 2
+# case unary/tgamma | out=fp64[64] x=fp64[64]:rand(1,-9,150) N=64 | rel 1e-12
+# case unary/erfcx | out=fp32[64] x=fp32[64]:rand(1,-3,30) N=64 | ulp 2
+# case unary/erfcx | out=fp64[64] x=fp64[64]:rand(1,-3,30) N=64 | rel 1e-14
+# case unary/erfinv | out=fp32[64] x=fp32[64]:rand(1,-1,1) N=64 | ulp 1
+# case unary/erfinv | out=fp64[64] x=fp64[64]:rand(1,-1,1) N=64 | rel 1e-14
+# case unary/erfcinv | out=fp32[64] x=fp32[64]:rand(1,0,2) N=64 | ulp 2
+# case unary/erfcinv | out=fp64[8] x=fp64[8]:[1e-200,1e-30,1e-5,0.1,0.3,1.2,1.9,1e-300] N=8 | rel 1e-13
+# case unary/normcdfinv | out=fp32[64] x=fp32[64]:rand(1,0,1) N=64 | ulp 2
 # covers op:libdevice.exp, op:libdevice.exp2, op:libdevice.log, op:libdevice.log1p, op:libdevice.sqrt, op:libdevice.rsqrt
 # covers op:libdevice.tanh, op:libdevice.erf, op:libdevice.rint, op:libdevice.round, op:libdevice.llrint
 # covers op:libdevice.isnan, op:libdevice.isfinited, op:libdevice.finitef, op:libdevice.ffs, op:libdevice.asin
@@ -153,7 +164,7 @@ def four(out, x):
     tl.store(out + at, libdevice.FUNCTION(v, 2 * v, v, v * 0.5))
 
 
-# case names | out=fp32[32] x=fp32[8]:[-2.5,-1.5,-0.5,0.5,1.5,2.5,0.25,-7] | ulp 2
+# case names | out=fp32[48] x=fp32[8]:[-2.5,-1.5,-0.5,0.5,1.5,2.5,0.25,-7] | ulp 2
 @triton.jit
 def names(out, x):
     at = tl.arange(0, 8)
@@ -162,6 +173,8 @@ def names(out, x):
     tl.store(out + 8 + at, tl.extra.libdevice.trunc(v))
     tl.store(out + 16 + at, tl.extra.cuda.libdevice.round(v))
     tl.store(out + 24 + at, tanh(imported_rint(v)))
+    tl.store(out + 32 + at, tl.libdevice.tanh(v))
+    tl.store(out + 40 + at, tl.math.max(tl.math.tanh(v), v))
 
 
 # case not_contracted | out=fp32[32] x=fp32[32]:rand(1,-1,1) y=fp32[32]:rand(2,-1,1) z=fp32[32]:rand(3,-1,1)

@@ -3,6 +3,8 @@ from typing import NamedTuple
 
 import triton
 import triton.language as tl
+import triton.profiler as proton
+from triton.language.core import _aggregate as aggregate
 
 SCALE = 3
 SHIFT: tl.constexpr = tl.constexpr(2)
@@ -128,7 +130,7 @@ def loops(out, n, s, N: tl.constexpr):
         c += i * i
     tl.store(out + 2, c)
     d = 0
-    for i in tl.range(0, n, 2, num_stages=3, flatten=True, warp_specialize=False):
+    for i in tl.range(0, n, 2, num_stages=3, flatten=True, warp_specialize=True):
         d += i
     tl.store(out + 3, d)
     e = 0
@@ -188,3 +190,47 @@ def values(out, n):
     (e, f), g = both(a, b), 3
     tl.store(out + 6, e * f + g)
     tl.store(out + 7, d)
+
+
+@aggregate
+class Counter:
+    start: tl.tensor
+    step: tl.constexpr
+
+    @triton.constexpr_function
+    def __init__(self, start, step):
+        self.start = start
+        self.step = tl.constexpr(step)
+
+    @triton.jit
+    def block(self, SIZE: tl.constexpr):
+        return self.start + tl.arange(0, SIZE) * self.step
+
+
+# case objects | out=i32[8] n=i32:5
+# covers syn:aggregate/class
+@triton.jit
+def objects(out, n):
+    c = Counter(n, 3)
+    tl.store(out + tl.arange(0, 8), c.block(8) + c.start)
+
+
+# case context | out=i32[2] n=i32:5
+# covers syn:with, syn:binop /
+@triton.jit
+def context(out, n):
+    with proton.scope("part"):
+        tl.store(out, n / 2)
+    tl.store(out + 1, (n / 2.0) * 2)
+
+
+# case captured | out=i32[1] n=i32:5
+# covers syn:closure capture
+def capturing():
+    FACTOR: tl.constexpr = tl.constexpr(7)
+
+    @triton.jit
+    def captured(out, n):
+        tl.store(out, n * FACTOR)
+
+    return captured

@@ -124,3 +124,10 @@ def ties(out, x):
     v = tl.load(x + tl.arange(0, 8))
     tl.store(out, tl.argmax(v, 0))
     tl.store(out + 1, tl.argmin(v, 0))
+
+
+# case flushed | out=fp32[4] x=fp32[4]:[-130,-126,-125.5,-149] | ulp 2
+@triton.jit
+def flushed(out, x):
+    # Powers below the smallest normal number are zero.
+    tl.store(out + tl.arange(0, 4), tl.exp2(tl.load(x + tl.arange(0, 4))) * 4.0)

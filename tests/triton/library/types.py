@@ -93,3 +93,14 @@ def named_types(out):
     tl.store(out + 1, tl.float8e4b15.is_fp8e4b15() + 2 * tl.float8e4b15.primitive_bitwidth)
     tl.store(out + 2, tl.int32(2.75))
     tl.store(out + 3, tl.int32(tl.int8(300)))
+
+
+# case small_float | a=u8[16] b=fp32[16] c=fp16[256] x=fp32[16]:[0,1,-1.75,0.3,1.6,-0.0625,0.01,9,nan,-0.001,1.8125,0.0009765625,0.00293] t=u8[256]:iota(0,1)
+@triton.jit
+def small_float(a, b, c, x, t):
+    at = tl.arange(0, 16)
+    v = tl.load(x + at).to(tl.float8e4b15)
+    tl.store(a + at, v.to(tl.uint8, bitcast=True))
+    tl.store(b + at, v.to(tl.float32))
+    every = tl.arange(0, 256)
+    tl.store(c + every, tl.load(t + every).to(tl.float8e4b15, bitcast=True).to(tl.float16))

@@ -1,0 +1,249 @@
+# Names that mean nothing, or nothing that a kernel can use.
+# error: misspelt_module "*fp32"
+# error: misspelt_function "*fp32"
+# error: misspelt_method "*fp32"
+# error: after_the_loop "*fp32, i32"
+# error: counter_after_the_loop "*fp32, i32"
+# error: other_branch "*fp32, i32"
+# error: of_the_host "*fp32"
+# error: elsewhere "*fp32"
+# error: own_name "*fp32"
+# error: of_torch "*fp32"
+# error: meta "*fp32"
+# error: module_as_value "*fp32"
+# error: field "*fp32"
+# error: type_property "*fp32"
+# error: of_a_constant "*fp32"
+# error: before_its_value "*fp32"
+# error: not_yet "*fp32"
+import os
+
+import torch
+import triton
+import triton.language as tl
+from helpers import blend
+
+LIMIT = int(os.environ.get("LIMIT", "4"))
+
+
+@triton.jit
+def misspelt_module(x):
+    t1.store(x, 1.0)
+
+
+@triton.jit
+def misspelt_function(x):
+    tl.store(x, tl.sigmiod(1.0))
+
+
+@triton.jit
+def misspelt_method(x):
+    tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
+
+
+@triton.jit
+def after_the_loop(x, n):
+    for i in range(n):
+        last = tl.load(x + i)
+    tl.store(x, last)
+
+
+@triton.jit
+def counter_after_the_loop(x, n):
+    for i in range(n):
+        pass
+    tl.store(x, i)
+
+
+@triton.jit
+def other_branch(x, n):
+    if n > 0:
+        a = 1.0
+    else:
+        b = 2.0
+    tl.store(x, a)
+
+
+@triton.jit
+def of_the_host(x):
+    tl.store(x, LIMIT)
+
+
+@triton.jit
+def elsewhere(x):
+    tl.store(x, blend(tl.load(x), 0.5))
+
+
+@triton.jit
+def own_name(x):
+    y = y + 1
+
+
+@triton.jit
+def of_torch(x):
+    tl.store(x, torch.relu(tl.load(x)))
+
+
+@triton.jit
+def meta(x, **META):
+    tl.store(x, META["BLOCK"])
+
+
+@triton.jit
+def module_as_value(x):
+    tl.store(x, tl)
+
+
+@triton.jit
+def field(x):
+    t = (1.0, 2.0)
+    tl.store(x, t.first)
+
+
+@triton.jit
+def type_property(x):
+    tl.static_assert(x.dtype.is_integral())
+
+
+@triton.jit
+def of_a_constant(x):
+    tl.store(x, "text".upper)
+
+
+@triton.jit
+def before_its_value(x):
+    tl.store(x, later)
+    later = 1.0
+
+
+@triton.jit
+def not_yet(x):
+    tl.store(x, tl.extern_elementwise("lib", "path", [tl.load(x)], 0, is_pure=True))
+# == error misspelt_module "*fp32"
+# error[F05]: `t1` is not defined
+#   --> names.py:31:5
+#    |
+# 31 |     t1.store(x, 1.0)
+#    |     ^^
+#    |
+# help: there is `tl`
+# == error misspelt_function "*fp32"
+# error[F06]: the library has no `triton.language.sigmiod`
+#   --> names.py:36:17
+#    |
+# 36 |     tl.store(x, tl.sigmiod(1.0))
+#    |                 ^^^^^^^^^^
+#    |
+# help: there is `tl.sigmoid`
+# == error misspelt_method "*fp32"
+# error[F06]: a block fp32[4] has no attribute `summ`
+#   --> names.py:41:46
+#    |
+# 41 |     tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
+#    |                                              ^^^^
+#    |
+# help: there is `sum`
+# == error after_the_loop "*fp32, i32"
+# error[F05]: `last` has no value here
+#   --> names.py:48:17
+#    |
+# 48 |     tl.store(x, last)
+#    |                 ^^^^ it is defined inside of a loop only
+#    |
+# help: define it before the loop or condition
+# == error counter_after_the_loop "*fp32, i32"
+# error[F05]: `i` has no value here
+#   --> names.py:55:17
+#    |
+# 55 |     tl.store(x, i)
+#    |                 ^ it is the counter of a loop that has ended
+#    |
+# help: define it before the loop or condition
+# == error other_branch "*fp32, i32"
+# error[F05]: `a` has no value here
+#   --> names.py:64:17
+#    |
+# 64 |     tl.store(x, a)
+#    |                 ^ it is defined in one branch of an `if` only
+#    |
+# help: define it before the loop or condition
+# == error of_the_host "*fp32"
+# error[F12]: `LIMIT` of the module cannot be evaluated: `os.environ.get` is not in this file
+#   --> names.py:69:17
+#    |
+# 69 |     tl.store(x, LIMIT)
+#    |                 ^^^^^
+#    |
+# help: give its value with -c LIMIT=VALUE
+# == error elsewhere "*fp32"
+# error[F05]: `helpers.blend` is not in this file
+#   --> names.py:74:17
+#    |
+# 74 |     tl.store(x, blend(tl.load(x), 0.5))
+#    |                 ^^^^^
+#    |
+# help: functions that kernels call must stand in the same file
+# == error own_name "*fp32"
+# error[F05]: `y` is not defined
+#   --> names.py:79:9
+#    |
+# 79 |     y = y + 1
+#    |         ^
+#    |
+# help: define it, or give a constant with -c y=VALUE
+# == error of_torch "*fp32"
+# error[F05]: `torch.relu` is not in this file
+#   --> names.py:84:17
+#    |
+# 84 |     tl.store(x, torch.relu(tl.load(x)))
+#    |                 ^^^^^^^^^^
+#    |
+# help: functions that kernels call must stand in the same file
+# == error meta "*fp32"
+# error[F05]: there is no constant `BLOCK`
+#   --> names.py:89:17
+#    |
+# 89 |     tl.store(x, META["BLOCK"])
+#    |                 ^^^^^^^^^^^^^
+#    |
+# help: give it with -c BLOCK=VALUE
+# == error module_as_value "*fp32"
+# error[F10]: expected a number or a block, found `triton.language`
+#   --> names.py:94:17
+#    |
+# 94 |     tl.store(x, tl)
+#    |                 ^^
+# == error field "*fp32"
+# error[F06]: a tuple of 2 has no attribute `first`
+#    --> names.py:100:19
+#     |
+# 100 |     tl.store(x, t.first)
+#     |                   ^^^^^
+# == error type_property "*fp32"
+# error[F06]: the type *fp32 has no attribute `is_integral`
+#    --> names.py:105:30
+#     |
+# 105 |     tl.static_assert(x.dtype.is_integral())
+#     |                              ^^^^^^^^^^^
+# == error of_a_constant "*fp32"
+# error[F06]: the string "text" has no attribute `upper`
+#    --> names.py:110:24
+#     |
+# 110 |     tl.store(x, "text".upper)
+#     |                        ^^^^^
+# == error before_its_value "*fp32"
+# error[F05]: `later` is not defined
+#    --> names.py:115:17
+#     |
+# 115 |     tl.store(x, later)
+#     |                 ^^^^^
+#     |
+# help: define it, or give a constant with -c later=VALUE
+# == error not_yet "*fp32"
+# error[F08]: `triton.language.extern_elementwise` is not supported yet
+#    --> names.py:121:17
+#     |
+# 121 |     tl.store(x, tl.extern_elementwise("lib", "path", [tl.load(x)], 0, is_pure=True))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: it is part of the language but not of this version
