@@ -876,14 +876,10 @@ pub(crate) fn machine_functions() -> Vec<Function> {
 
 /// The inverse of the error function by Newton's iteration.
 fn erfinv(x: f64) -> f64 {
-    if !(x.abs() < 1.0) || x == 0.0 {
-        return if x.abs() <= 1.0 {
-            x / (1.0 - x.abs())
-        } else {
-            f64::NAN
-        };
-    }
     let a = x.abs();
+    if x.is_nan() || a >= 1.0 || a == 0.0 {
+        return if a <= 1.0 { x / (1.0 - a) } else { f64::NAN };
+    }
     let rate = 2.0 / std::f64::consts::PI.sqrt();
     let rest = 1.0 - a;
     let mut y = if a < 0.5 {

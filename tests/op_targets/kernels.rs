@@ -70,12 +70,13 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 8] = [
+pub(crate) const NO_KERNEL: [TileOp; 9] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
     TileOp::AsyncWait,
     TileOp::SharedLoad,
+    TileOp::SharedStore,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,
