@@ -264,10 +264,10 @@ impl<'m> Lower<'m> {
         rounding: Rounding,
     ) -> Res<Tensor> {
         if from == DType::Float8e4b15 {
-            return self.from_e4b15(t, to);
+            return self.widen_e4b15(t, to);
         }
         if to == DType::Float8e4b15 {
-            return self.to_e4b15(t);
+            return self.narrow_e4b15(t);
         }
         let ty = Ty::Num(to);
         let tile = self.tile_type(ty, t.shape)?;

@@ -17,7 +17,7 @@ impl<'m> Lower<'m> {
     }
 
     /// From `float8e4b15` to a float; exact.
-    pub(crate) fn from_e4b15(&mut self, t: Tensor, to: DType) -> Res<Tensor> {
+    pub(crate) fn widen_e4b15(&mut self, t: Tensor, to: DType) -> Res<Tensor> {
         let words = self.tile_type(Ty::Num(DType::Uint16), t.shape)?;
         let [low, sign] = [0x7f, 0x80].map(|n| self.word(n, t));
         let [seven, eight] = [7, 8].map(|n| self.word(n, t));
@@ -36,7 +36,7 @@ impl<'m> Lower<'m> {
 
     /// To `float8e4b15`, by way of a half that is rounded to zero; halves between two numbers go away from zero, what is
     /// above 1.75, and NaN, becomes 1.75.
-    pub(crate) fn to_e4b15(&mut self, t: Tensor) -> Res<Tensor> {
+    pub(crate) fn narrow_e4b15(&mut self, t: Tensor) -> Res<Tensor> {
         let half = self.cast(t, Ty::Num(DType::Float16), Rounding::Zero)?;
         let bits = self.bitcast(half, Ty::Num(DType::Uint16))?;
         let [low, top, sign] = [0x7fff, 0x3f00, 0x80].map(|n| self.word(n, t));

@@ -43,6 +43,16 @@ pub(super) fn range<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     } else {
         None
     };
+    // What else a loop can be asked for is checked, and left to passes that do not exist yet.
+    for name in [
+        "disallow_acc_multi_buffer",
+        "flatten",
+        "warp_specialize",
+        "disable_licm",
+    ] {
+        cx.bool_arg(args, name, false)?;
+    }
+    cx.int_arg(args, "loop_unroll_factor")?;
     let stages = match stages {
         None | Some(0) => None,
         Some(n @ 1..=32) => Some(n as u8),

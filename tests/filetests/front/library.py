@@ -9,6 +9,7 @@
 # error: combines "*fp32"
 # error: prints "*fp32"
 # error: roundings "*fp32, *i32"
+# error: ranges "*fp32, i32"
 # error: host_block "*fp32, tensordesc<fp32[3]>"
 import triton
 import triton.language as tl
@@ -136,409 +137,441 @@ def roundings(f, i):
 
 
 @triton.jit
+def ranges(f, n):
+    for i in tl.range(n, warp_specialize=n):
+        tl.store(f, i)
+    for i in tl.range(n, loop_unroll_factor=n):
+        tl.store(f, i)
+    for i in tl.range(n, num_stages=99):
+        tl.store(f, i)
+
+
+@triton.jit
 def host_block(f, d):
     tl.store(f, tl.sum(d.load([0])))
 # == error products "*fp32, *fp16, *i8"
 # error[F10]: the operands of a product are fp32 and fp16
-#   --> library.py:22:5
+#   --> library.py:23:5
 #    |
-# 22 |     tl.dot(a, b)
+# 23 |     tl.dot(a, b)
 #    |     ^^^^^^^^^^^^
 #    |
 # help: cast one to the type of the other
 #
 # error[F20]: unknown precision "exact"
-#   --> library.py:23:18
+#   --> library.py:24:18
 #    |
-# 23 |     tl.dot(a, a, input_precision="exact")
+# 24 |     tl.dot(a, a, input_precision="exact")
 #    |                  ^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: known are "tf32", "tf32x3", "bf16x3", "bf16x6", "ieee"
 #
 # error[F10]: a product is not summed in bfloat16
-#   --> library.py:24:18
+#   --> library.py:25:18
 #    |
-# 24 |     tl.dot(b, b, out_dtype=tl.bfloat16)
+# 25 |     tl.dot(b, b, out_dtype=tl.bfloat16)
 #    |                  ^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: use float32 and cast the result
 #
 # error[F10]: `acc` must be fp32[16, 16], found fp16[16, 16]
-#   --> library.py:25:18
+#   --> library.py:26:18
 #    |
-# 25 |     tl.dot(b, b, acc=a.to(tl.float16), out_dtype=tl.float32)
+# 26 |     tl.dot(b, b, acc=a.to(tl.float16), out_dtype=tl.float32)
 #    |                  ^^^^^^^^^^^^^^^^^^^^
 #
 # error[F11]: a product is of blocks of 2 or 3 dimensions, found fp32[16]
-#   --> library.py:26:15
+#   --> library.py:27:15
 #    |
-# 26 |     tl.dot(a, tl.load(f + tl.arange(0, 16)))
+# 27 |     tl.dot(a, tl.load(f + tl.arange(0, 16)))
 #    |               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F11]: a product of i8 adds 32 elements or more, here 16
-#   --> library.py:27:5
+#   --> library.py:28:5
 #    |
-# 27 |     tl.dot(c, c)
+# 28 |     tl.dot(c, c)
 #    |     ^^^^^^^^^^^^
 #
 # error[F10]: there is no product of u8
-#   --> library.py:28:12
+#   --> library.py:29:12
 #    |
-# 28 |     tl.dot(c.to(tl.uint8), c.to(tl.uint8))
+# 29 |     tl.dot(c.to(tl.uint8), c.to(tl.uint8))
 #    |            ^^^^^^^^^^^^^^
 #    |
 # help: operands are floats or int8
 #
 # error[F11]: [16,16] and [8,16] cannot be multiplied: [m, k] goes with [k, n]
-#   --> library.py:29:5
+#   --> library.py:30:5
 #    |
-# 29 |     tl.dot(a, tl.load(f + tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]))
+# 30 |     tl.dot(a, tl.load(f + tl.arange(0, 8)[:, None] * 16 + tl.arange(0, 16)[None, :]))
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error scaled "*u8, *fp16"
 # error[F20]: unknown format "e2m3"
-#   --> library.py:36:28
+#   --> library.py:37:28
 #    |
-# 36 |     tl.dot_scaled(a, None, "e2m3", b, None, "fp16")
+# 37 |     tl.dot_scaled(a, None, "e2m3", b, None, "fp16")
 #    |                            ^^^^^^
 #    |
 # help: known are "e2m1", "e4m3", "e5m2", "bf16" and "fp16"
 #
 # error[F10]: `rhs` is a block of 2 dimensions of uint8, found fp16[16, 16]
-#   --> library.py:37:36
+#   --> library.py:38:36
 #    |
-# 37 |     tl.dot_scaled(a, None, "e2m1", b, None, "e2m1")
+# 38 |     tl.dot_scaled(a, None, "e2m1", b, None, "e2m1")
 #    |                                    ^
 #
 # error[F11]: `lhs_scale` has the shape [16,1] here, found [16,16]
-#   --> library.py:38:22
+#   --> library.py:39:22
 #    |
-# 38 |     tl.dot_scaled(a, a, "e2m1", a, None, "e2m1")
+# 39 |     tl.dot_scaled(a, a, "e2m1", a, None, "e2m1")
 #    |                      ^
 # == error atomics "*fp32, *fp16, *i8, *ki32"
 # error[F10]: `atomic_xchg` of fp16 is not possible
-#   --> library.py:43:20
+#   --> library.py:44:20
 #    |
-# 43 |     tl.atomic_xchg(h, 1.0)
+# 44 |     tl.atomic_xchg(h, 1.0)
 #    |                    ^
 #    |
 # help: it takes i32, i64, f32 or f64
 #
 # error[F10]: `atomic_max` of fp16 is not possible
-#   --> library.py:44:19
+#   --> library.py:45:19
 #    |
-# 44 |     tl.atomic_max(h, 1.0)
+# 45 |     tl.atomic_max(h, 1.0)
 #    |                   ^
 #    |
 # help: it takes 32-bit and 64-bit numbers
 #
 # error[F10]: `atomic_add` of i8 is not possible
-#   --> library.py:45:19
+#   --> library.py:46:19
 #    |
-# 45 |     tl.atomic_add(i, 1)
+# 46 |     tl.atomic_add(i, 1)
 #    |                   ^
 #    |
 # help: it takes i32 or i64
 #
 # error[F10]: a store through a pointer to constant data
-#   --> library.py:46:5
+#   --> library.py:47:5
 #    |
-# 46 |     tl.atomic_add(k, 1)
+# 47 |     tl.atomic_add(k, 1)
 #    |     ^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: `atomic_and` of fp32 is not possible
-#   --> library.py:47:19
+#   --> library.py:48:19
 #    |
-# 47 |     tl.atomic_and(f, 1.0)
+# 48 |     tl.atomic_and(f, 1.0)
 #    |                   ^
 #    |
 # help: it takes i32 or i64
 #
 # error[F20]: `sem` cannot be "seq_cst"
-#   --> library.py:48:27
+#   --> library.py:49:27
 #    |
-# 48 |     tl.atomic_add(f, 1.0, sem="seq_cst")
+# 49 |     tl.atomic_add(f, 1.0, sem="seq_cst")
 #    |                           ^^^^^^^^^^^^^
 #    |
 # help: known are "acq_rel", "acquire", "release", "relaxed"
 #
 # error[F11]: `val` has shape [4], the pointers []
-#   --> library.py:49:22
+#   --> library.py:50:22
 #    |
-# 49 |     tl.atomic_add(f, tl.arange(0, 4))
+# 50 |     tl.atomic_add(f, tl.arange(0, 4))
 #    |                      ^^^^^^^^^^^^^^^
 #    |
 # help: the pointers are not broadcast; add offsets that give them the full shape
 #
 # error[F10]: `atomic_cas` of i8 is not possible
-#   --> library.py:50:19
+#   --> library.py:51:19
 #    |
-# 50 |     tl.atomic_cas(i, 0, 1)
+# 51 |     tl.atomic_cas(i, 0, 1)
 #    |                   ^
 #    |
 # help: it takes numbers of 16, 32 or 64 bits
 # == error shapes "*fp32, *i32"
 # error[F11]: a block of 8 elements (fp32[8]) cannot have the shape [4,4], which has 16
-#   --> library.py:56:5
+#   --> library.py:57:5
 #    |
-# 56 |     tl.reshape(v, (4, 4))
+# 57 |     tl.reshape(v, (4, 4))
 #    |     ^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: expected a block of 2 or more dimensions, found fp32[8]
-#   --> library.py:57:5
+#   --> library.py:58:5
 #    |
-# 57 |     tl.trans(v)
+# 58 |     tl.trans(v)
 #    |     ^^^^^^^^^^^
 #
 # error[F11]: a block of 1 dimensions has no dimension 1
-#   --> library.py:58:5
+#   --> library.py:59:5
 #    |
-# 58 |     tl.permute(v, (1, 0))
+# 59 |     tl.permute(v, (1, 0))
 #    |     ^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: expected a block whose last extent is 2, found fp32[8]
-#   --> library.py:59:5
+#   --> library.py:60:5
 #    |
-# 59 |     tl.split(v)
+# 60 |     tl.split(v)
 #    |     ^^^^^^^^^^^
 #
 # error[F10]: `join` puts blocks of one type together, found fp32 and i32
-#   --> library.py:60:5
+#   --> library.py:61:5
 #    |
-# 60 |     tl.join(v, tl.arange(0, 8))
+# 61 |     tl.join(v, tl.arange(0, 8))
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: cast one of them with `.to(...)`
 #
 # error[F11]: `cat` puts blocks of one shape together, found [8] and [8,1]
-#   --> library.py:61:5
+#   --> library.py:62:5
 #    |
-# 61 |     tl.cat(v, v[:, None])
+# 62 |     tl.cat(v, v[:, None])
 #    |     ^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: expected an index of integers, found fp32[8]
-#   --> library.py:62:5
+#   --> library.py:63:5
 #    |
-# 62 |     tl.gather(v, v, 0)
+# 63 |     tl.gather(v, v, 0)
 #    |     ^^^^^^^^^^^^^^^^^^
 #
 # error[F11]: an index of shape [2,1] into a block of shape [8] along dimension 0
-#   --> library.py:63:5
+#   --> library.py:64:5
 #    |
-# 63 |     tl.gather(v, tl.load(i + tl.arange(0, 2))[:, None], 0)
+# 64 |     tl.gather(v, tl.load(i + tl.arange(0, 2))[:, None], 0)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: they differ in that dimension alone
 #
 # error[F11]: dimension 0 has extent 8 and cannot go
-#   --> library.py:64:5
+#   --> library.py:65:5
 #    |
-# 64 |     tl.squeeze(v, 0)
+# 65 |     tl.squeeze(v, 0)
 #    |     ^^^^^^^^^^^^^^^^
 #
 # error[F11]: a block of 2 dimensions has no dimension 3
-#   --> library.py:65:5
+#   --> library.py:66:5
 #    |
-# 65 |     tl.expand_dims(v, 3)
+# 66 |     tl.expand_dims(v, 3)
 #    |     ^^^^^^^^^^^^^^^^^^^^
 # == error descriptors "*fp32, *i32, i32"
 # error[F20]: the last dimension of a described tensor has stride 1
-#   --> library.py:70:46
+#   --> library.py:71:46
 #    |
-# 70 |     d = tl.make_tensor_descriptor(f, [n, n], [n, 2], [4, 4])
+# 71 |     d = tl.make_tensor_descriptor(f, [n, n], [n, 2], [4, 4])
 #    |                                              ^^^^^^
 #
 # error[F20]: unknown padding "one"
-#   --> library.py:71:62
+#   --> library.py:72:62
 #    |
-# 71 |     d = tl.make_tensor_descriptor(f, [n, n], [n, 1], [4, 4], padding_option="one")
+# 72 |     d = tl.make_tensor_descriptor(f, [n, n], [n, 1], [4, 4], padding_option="one")
 #    |                                                              ^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: it is "zero" or "nan"
 #
 # error[F10]: i32 has no NaN to pad with
-#   --> library.py:72:9
+#   --> library.py:73:9
 #    |
-# 72 |     d = tl.make_tensor_descriptor(i, [n, n], [n, 1], [4, 4], padding_option="nan")
+# 73 |     d = tl.make_tensor_descriptor(i, [n, n], [n, 1], [4, 4], padding_option="nan")
 #    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F11]: shape, strides, offsets and block shape have one entry for each dimension
-#   --> library.py:73:9
+#   --> library.py:74:9
 #    |
-# 73 |     d = tl.make_tensor_descriptor(f, [n], [n, 1], [4, 4])
+# 74 |     d = tl.make_tensor_descriptor(f, [n], [n, 1], [4, 4])
 #    |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F11]: 1 offsets for 2 dimensions
-#   --> library.py:75:12
+#   --> library.py:76:12
 #    |
-# 75 |     d.load([0])
+# 76 |     d.load([0])
 #    |            ^^^
 #
 # error[F11]: a block of one row is gathered and scattered, here [4,4]
-#   --> library.py:76:5
+#   --> library.py:77:5
 #    |
-# 76 |     d.gather(tl.arange(0, 8), 0)
+# 77 |     d.gather(tl.arange(0, 8), 0)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F06]: a tensor descriptor has no attribute `nothing`
-#   --> library.py:77:7
+#   --> library.py:78:7
 #    |
-# 77 |     d.nothing
+# 78 |     d.nothing
 #    |       ^^^^^^^
 #
 # error[F20]: `order` names each dimension once, the one that runs fastest first
-#   --> library.py:78:62
+#   --> library.py:79:62
 #    |
-# 78 |     p = tl.make_block_ptr(f, (n, n), (n, 1), (0, 0), (4, 4), (1, 1))
+# 79 |     p = tl.make_block_ptr(f, (n, n), (n, 1), (0, 0), (4, 4), (1, 1))
 #    |                                                              ^^^^^^
 #
 # error[F09]: a block pointer takes no mask
-#   --> library.py:80:5
+#   --> library.py:81:5
 #    |
-# 80 |     tl.load(p, mask=n > 0)
+# 81 |     tl.load(p, mask=n > 0)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: name dimensions to be checked: `boundary_check=(0, 1)`
 #
 # error[F10]: expected a block pointer, found a pointer *fp32
-#   --> library.py:81:16
+#   --> library.py:82:16
 #    |
-# 81 |     tl.advance(f, (1, 1))
+# 82 |     tl.advance(f, (1, 1))
 #    |                ^
 #
 # error[F10]: expected a pointer, found a tensor descriptor
-#   --> library.py:82:13
+#   --> library.py:83:13
 #    |
-# 82 |     tl.load(d)
+# 83 |     tl.load(d)
 #    |             ^
 # == error assembly "*i32"
 # error[F20]: attribute `constraints` names 0 registers of operands, there are 1
-#   --> library.py:88:31
+#   --> library.py:89:31
 #    |
-# 88 |     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r", [v], dtype=tl.int32, is_pure=True, pack=1)
+# 89 |     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r", [v], dtype=tl.int32, is_pure=True, pack=1)
 #    |                               ^^^^^^^^^^^^^^^^^
 #    |
 # help: constraints name registers as in "=r,r,r", results first; `$0` is the first
 #
 # error[F20]: attribute `ptx` names $5 of 2 registers
-#   --> library.py:89:31
+#   --> library.py:90:31
 #    |
-# 89 |     tl.inline_asm_elementwise("mov.b32 $0, $5;", "=r,r", [v], dtype=tl.int32, is_pure=True, pack=1)
+# 90 |     tl.inline_asm_elementwise("mov.b32 $0, $5;", "=r,r", [v], dtype=tl.int32, is_pure=True, pack=1)
 #    |                               ^^^^^^^^^^^^^^^^^
 #    |
 # help: constraints name registers as in "=r,r,r", results first; `$0` is the first
 #
 # error[F20]: `pack` is a power of two up to 32, not 3
-#   --> library.py:90:93
+#   --> library.py:91:93
 #    |
-# 90 |     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [v], dtype=tl.int32, is_pure=True, pack=3)
+# 91 |     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=r,r", [v], dtype=tl.int32, is_pure=True, pack=3)
 #    |                                                                                             ^^^^^^
 #
 # error[F20]: attribute `constraints` has `=q`; known are h, r, f, l and d
-#   --> library.py:91:31
+#   --> library.py:92:31
 #    |
-# 91 |     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=q,r", [v], dtype=tl.int32, is_pure=True, pack=1)
+# 92 |     tl.inline_asm_elementwise("mov.b32 $0, $1;", "=q,r", [v], dtype=tl.int32, is_pure=True, pack=1)
 #    |                               ^^^^^^^^^^^^^^^^^
 #    |
 # help: constraints name registers as in "=r,r,r", results first; `$0` is the first
 # == error orders "*fp32"
 # error[F20]: only the last dimension can be sorted
-#   --> library.py:97:16
+#   --> library.py:98:16
 #    |
-# 97 |     tl.sort(v, 0)
+# 98 |     tl.sort(v, 0)
 #    |                ^
 #    |
 # help: turn the block with tl.trans
 #
 # error[F20]: 8 elements of 4 cannot be kept: the number must be a power of two up to the extent
-#   --> library.py:98:5
+#   --> library.py:99:5
 #    |
-# 98 |     tl.topk(v, 8)
+# 99 |     tl.topk(v, 8)
 #    |     ^^^^^^^^^^^^^
 #
 # error[F11]: a block of 2 dimensions has no dimension 2
-#   --> library.py:99:5
-#    |
-# 99 |     tl.flip(v, 2)
-#    |     ^^^^^^^^^^^^^
+#    --> library.py:100:5
+#     |
+# 100 |     tl.flip(v, 2)
+#     |     ^^^^^^^^^^^^^
 # == error combines "*fp32"
 # error[F10]: the function must give 1 values, it gives 2
-#    --> library.py:115:5
+#    --> library.py:116:5
 #     |
-# 115 |     tl.reduce(v, 0, wrong_count)
+# 116 |     tl.reduce(v, 0, wrong_count)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F10]: the function gives a scalar i1, the block has fp32
-#    --> library.py:116:5
+#    --> library.py:117:5
 #     |
-# 116 |     tl.associative_scan(v, 0, wrong_type)
+# 117 |     tl.associative_scan(v, 0, wrong_type)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: cast the result with `.to(...)`
 #
 # error[F11]: a block of 1 dimensions has no dimension 1
-#    --> library.py:117:5
+#    --> library.py:118:5
 #     |
-# 117 |     tl.cumsum(v, 1)
+# 118 |     tl.cumsum(v, 1)
 #     |     ^^^^^^^^^^^^^^^
 #
 # error[F10]: expected a block of integers, found fp32[8]
-#    --> library.py:118:5
+#    --> library.py:119:5
 #     |
-# 118 |     tl.xor_sum(v, 0)
+# 119 |     tl.xor_sum(v, 0)
 #     |     ^^^^^^^^^^^^^^^^
 #
 # error[F11]: a block of 2 dimensions has no dimension 2
-#    --> library.py:119:5
+#    --> library.py:120:5
 #     |
-# 119 |     tl.argmax(v[:, None], 2)
+# 120 |     tl.argmax(v[:, None], 2)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^
 # == error prints "*fp32"
 # error[F12]: `prefix` of `device_print` must be a string, found a pointer *fp32
-#    --> library.py:124:21
+#    --> library.py:125:21
 #     |
-# 124 |     tl.device_print(f)
+# 125 |     tl.device_print(f)
 #     |                     ^
 #     |
 # help: make the parameter it comes from a `tl.constexpr`
 # == error roundings "*fp32, *i32"
 # error[F08]: `fma_rz` is for float32
-#    --> library.py:131:22
+#    --> library.py:132:22
 #     |
-# 131 |     libdevice.fma_rz(n, x, x)
+# 132 |     libdevice.fma_rz(n, x, x)
 #     |                      ^
 #
 # error[F10]: `float2int_rn` is for float32 and float64, found i32
-#    --> library.py:132:5
+#    --> library.py:133:5
 #     |
-# 132 |     libdevice.float2int_rn(n)
+# 133 |     libdevice.float2int_rn(n)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: cast first: `x.to(tl.float32)`
 #
 # error[F10]: expected int64, found i32
-#    --> library.py:133:5
+#    --> library.py:134:5
 #     |
-# 133 |     libdevice.ll2float_rz(n)
+# 134 |     libdevice.ll2float_rz(n)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F08]: `triton.language.extra.libdevice.j0` is not supported yet
-#    --> library.py:134:5
+#    --> library.py:135:5
 #     |
-# 134 |     libdevice.j0(x)
+# 135 |     libdevice.j0(x)
 #     |     ^^^^^^^^^^^^
 #     |
 # help: it is part of the language but not of this version
 #
 # error[F20]: a rounding is for narrower floats, here fp32 becomes i32
-#    --> library.py:135:5
+#    --> library.py:136:5
 #     |
-# 135 |     x.to(tl.int32, fp_downcast_rounding="rtz")
+# 136 |     x.to(tl.int32, fp_downcast_rounding="rtz")
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+# == error ranges "*fp32, i32"
+# error[F12]: `warp_specialize` of `range` must be True or False, found a scalar i32
+#    --> library.py:141:26
+#     |
+# 141 |     for i in tl.range(n, warp_specialize=n):
+#     |                          ^^^^^^^^^^^^^^^^^
+#     |
+# help: make the parameter it comes from a `tl.constexpr`
+#
+# error[F12]: `loop_unroll_factor` of `range` must be a constant integer, found a scalar i32
+#    --> library.py:143:26
+#     |
+# 143 |     for i in tl.range(n, loop_unroll_factor=n):
+#     |                          ^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: make the parameter it comes from a `tl.constexpr`
+#
+# error[F20]: a loop has 1 to 32 stages, not 99
+#    --> library.py:145:14
+#     |
+# 145 |     for i in tl.range(n, num_stages=99):
+#     |              ^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error host_block "*fp32, tensordesc<fp32[3]>"
 # error[F11]: extent 3 is not a power of two
-#    --> library.py:139:19
+#    --> library.py:150:19
 #     |
-# 139 | def host_block(f, d):
+# 150 | def host_block(f, d):
 #     |                   ^
 #     |
 # help: extents are powers of two; mask what is too much
