@@ -379,38 +379,38 @@ def raising_at_run_time(out, n):
 # == tile contexts_elsewhere "*i32"
 # kernel @contexts_elsewhere(v0 "out": ptr<i32>) warps(4) {
 # block0:
-#     v1 = const {value = 1} : i32 @166
-#     store v0, v1 @166
-#     return @164
+#     v1 = const {value = 1} : i32 @167
+#     store v0, v1 @167
+#     return @165
 # }
 #
 # warning[F22]: `triton.profiler.scope` is not in this file; the body runs without it
-#    --> objects.py:165:10
+#    --> objects.py:166:10
 #     |
-# 165 |     with proton.scope("inner"):
+# 166 |     with proton.scope("inner"):
 #     |          ^^^^^^^^^^^^^^^^^^^^^
 # == tile texts "*i32, 'relu'"
 # kernel @texts(v0 "out": ptr<i32>) warps(4) {
 # block0:
-#     v1 = const {value = 1} : i32 @298
-#     store v0, v1 @298
-#     v2 = const {value = 1} : i32 @299
-#     v3 = addptr v0, v2 : ptr<i32> @299
-#     v4 = const {value = 9} : i32 @299
-#     store v3, v4 @299
-#     return @295
+#     v1 = const {value = 1} : i32 @299
+#     store v0, v1 @299
+#     v2 = const {value = 1} : i32 @300
+#     v3 = addptr v0, v2 : ptr<i32> @300
+#     v4 = const {value = 9} : i32 @300
+#     store v3, v4 @300
+#     return @296
 # }
 #
 # note[F23]: activation relu_3 of *i32
-#    --> objects.py:297:5
+#    --> objects.py:298:5
 #     |
-# 297 |     tl.static_print(f"activation {NAME!s} of {out.dtype}")
+# 298 |     tl.static_print(f"activation {NAME!s} of {out.dtype}")
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error wrong_objects "*i32, i32"
 # error[F09]: `__init__` lacks its argument `start`
-#    --> objects.py:318:5
+#    --> objects.py:319:5
 #     |
-# 318 |     Counter()
+# 319 |     Counter()
 #     |     ^^^^^^^^^
 #     |
 # help: it is `__init__(self, start, step)`
@@ -422,129 +422,129 @@ def raising_at_run_time(out, n):
 #     |                     ^^^^^^^^^^^^^^^^^^
 #     |
 # note: in `__init__`, called here
-#    --> objects.py:319:5
+#    --> objects.py:320:5
 #     |
-# 319 |     Counter(n, step=n)
+# 320 |     Counter(n, step=n)
 #     |     ^^^^^^^^^^^^^^^^^^
 # help: only what does not depend on data can be `tl.constexpr`
 #
 # error[F09]: `__init__` takes 3 arguments by position
-#    --> objects.py:320:5
+#    --> objects.py:321:5
 #     |
-# 320 |     Counter(n, 1, 2)
+# 321 |     Counter(n, 1, 2)
 #     |     ^^^^^^^^^^^^^^^^
 #     |
 # help: it is `__init__(self, start, step)`
 #
 # error[F09]: `__init__` has no parameter `strep`
-#    --> objects.py:321:5
+#    --> objects.py:322:5
 #     |
-# 321 |     Counter(n, strep=1)
+# 322 |     Counter(n, strep=1)
 #     |     ^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is `__init__(self, start, step)`
 #
 # error[F09]: `Pair` lacks its field `a`
-#    --> objects.py:322:5
+#    --> objects.py:323:5
 #     |
-# 322 |     Pair(b=1.0)
+# 323 |     Pair(b=1.0)
 #     |     ^^^^^^^^^^^
 #
 # error[F09]: `Pair` gets `a` twice
-#    --> objects.py:323:5
+#    --> objects.py:324:5
 #     |
-# 323 |     Pair(1.0, a=2.0)
+# 324 |     Pair(1.0, a=2.0)
 #     |     ^^^^^^^^^^^^^^^^
 #
 # error[F09]: `Pair` has no field `c`
-#    --> objects.py:324:5
+#    --> objects.py:325:5
 #     |
-# 324 |     Pair(1.0, c=2.0)
+# 325 |     Pair(1.0, c=2.0)
 #     |     ^^^^^^^^^^^^^^^^
 #
 # error[F07]: objects of the class `Shape` cannot be made
-#    --> objects.py:325:5
+#    --> objects.py:326:5
 #     |
-# 325 |     Shape()
+# 326 |     Shape()
 #     |     ^^^^^^^
 #     |
 # help: a class of kernels is a NamedTuple, or an aggregate of triton.language
 #
 # error[F07]: attributes cannot be assigned
-#    --> objects.py:327:5
+#    --> objects.py:328:5
 #     |
-# 327 |     c.start = 3
+# 328 |     c.start = 3
 #     |     ^^^^^^^
 #     |
 # help: objects do not change; make a new one, or use a local name
 #
 # error[F06]: an object of `Counter` has no attribute `stop`
-#    --> objects.py:328:21
+#    --> objects.py:329:21
 #     |
-# 328 |     tl.store(out, c.stop)
+# 329 |     tl.store(out, c.stop)
 #     |                     ^^^^
 #     |
 # help: there is `step`
 #
 # error[F09]: `__init__` of `Incomplete` gives no value to `missing`
-#    --> objects.py:329:5
+#    --> objects.py:330:5
 #     |
-# 329 |     Incomplete(n)
+# 330 |     Incomplete(n)
 #     |     ^^^^^^^^^^^^^
 #
 # error[F06]: `Undeclared` declares no field `more`
-#    --> objects.py:350:14
+#    --> objects.py:351:14
 #     |
-# 350 |         self.more = given
+# 351 |         self.more = given
 #     |              ^^^^
 #     |
 # note: in `__init__`, called here
-#    --> objects.py:330:5
+#    --> objects.py:331:5
 #     |
-# 330 |     Undeclared(n)
+# 331 |     Undeclared(n)
 #     |     ^^^^^^^^^^^^^
 # help: declare it in the class: `more: tl.tensor`
 # == error wrong_contexts "*i32"
 # error[F07]: `triton.language.async_tasks` is not supported
-#    --> objects.py:355:10
+#    --> objects.py:356:10
 #     |
-# 355 |     with tl.async_tasks():
+# 356 |     with tl.async_tasks():
 #     |          ^^^^^^^^^^^^^^^^
 #     |
 # help: leave the division of work among warps to `tl.range(..., warp_specialize=True)`
 #
 # error[F10]: an object of `Counter` is no context for `with`
-#    --> objects.py:357:10
+#    --> objects.py:358:10
 #     |
-# 357 |     with Counter(1):
+# 358 |     with Counter(1):
 #     |          ^^^^^^^^^^
 #     |
 # help: an aggregate with `__enter__` and `__exit__` is one
 #
 # error[F10]: a pointer *i32 is no context for `with`
-#    --> objects.py:359:10
+#    --> objects.py:360:10
 #     |
-# 359 |     with out:
+# 360 |     with out:
 #     |          ^^^
 #     |
 # help: an aggregate with `__enter__` and `__exit__` is one
 # == error raising "*i32, 3"
 # error[F18]: the kernel raises ValueError: 3 is odd
-#    --> objects.py:365:9
+#    --> objects.py:366:9
 #     |
-# 365 |         raise ValueError(f"{n} is odd")
+# 366 |         raise ValueError(f"{n} is odd")
 #     |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # note: in `checked`, called here
-#    --> objects.py:371:19
+#    --> objects.py:372:19
 #     |
-# 371 |     tl.store(out, checked(N))
+# 372 |     tl.store(out, checked(N))
 #     |                   ^^^^^^^^^^
 # == error raising_at_run_time "*i32, i32"
 # error[F07]: kernels cannot use `raise` at run time
-#    --> objects.py:377:9
+#    --> objects.py:378:9
 #     |
-# 377 |         raise RuntimeError("no")
+# 378 |         raise RuntimeError("no")
 #     |         ^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: use tl.static_assert at compile time, tl.device_assert at run time
