@@ -101,6 +101,14 @@ macro_rules! for_each_ptx {
             MulBf "mul.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
             /// Product and sum in bf16, rounded once.
             FmaBf "fma.rn.{t}" (def T, use T, use T, use T) sm 80 ptx 7 0, Float;
+            /// Two sums of f32, each rounded to nearest even.
+            AddTwo "add.rn.{t}" (def T, use T, use T) sm 100 ptx 8 6, Float;
+            /// Two differences of f32.
+            SubTwo "sub.rn.{t}" (def T, use T, use T) sm 100 ptx 8 6, Float;
+            /// Two products of f32.
+            MulTwo "mul.rn.{t}" (def T, use T, use T) sm 100 ptx 8 6, Float;
+            /// Two products and sums of f32, each rounded once.
+            FmaTwo "fma.rn.{t}" (def T, use T, use T, use T) sm 100 ptx 8 6, Float;
             /// Quotient within 2 ulp.
             DivFull "div.full.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
             /// Quotient rounded to nearest even.
@@ -151,6 +159,8 @@ macro_rules! for_each_ptx {
             CvtRz "cvt.rz.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
             /// Float to integer, rounded to zero, saturating.
             CvtRzi "cvt.rzi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
+            /// The same to 8 or 16 bits, extended to a whole register.
+            CvtRziWide "cvt.rzi.{t}.{u}" (def W, use U) sm 0 ptx 6 0, Convert;
             /// Integral number not above.
             CvtRmi "cvt.rmi.{t}.{u}" (def T, use U) sm 0 ptx 6 0, Convert;
             /// Integral number not below.
@@ -292,7 +302,7 @@ macro_rules! for_each_ptx_type {
             U16x2 "u16x2" W 32; S16x2 "s16x2" W 32;
             F16 "f16" H 16; F16x2 "f16x2" W 32; Bf16 "bf16" H 16; Bf16x2 "bf16x2" W 32;
             E4m3 "e4m3" H 8; E5m2 "e5m2" H 8; E4m3x2 "e4m3x2" H 16; E5m2x2 "e5m2x2" H 16;
-            F32 "f32" W 32; F64 "f64" D 64;
+            F32 "f32" W 32; F32x2 "f32x2" D 64; F64 "f64" D 64;
         }
     };
 }

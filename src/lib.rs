@@ -26,6 +26,8 @@
 //!                                v
 //!                             PTX text --driver--> GPU                 driver  (feature `cuda`)
 //!                                      \--emu----> CPU                 emu
+//!
+//!   text, arguments --runtime--> launch                                runtime specialisation, caches, both devices
 //! ```
 //!
 //! [`compile::compile`] is this way as one function. At each stage:
@@ -92,6 +94,8 @@ pub mod tool;
     reason = "the driver is reached through C calls; the only module where this is allowed"
 )]
 pub mod driver;
+
+pub mod runtime;
 
 pub mod prelude;
 

@@ -149,6 +149,11 @@ impl Target {
         self.row().shared_limit
     }
 
+    /// Whether there are instructions that compute with two f32 at once. sm_120 takes their text and computes with one.
+    pub fn packs_f32(self) -> bool {
+        (100..120).contains(&self.sm)
+    }
+
     /// Whether `cvt` knows the 8-bit floating-point formats.
     pub fn converts_f8(self) -> bool {
         self.sm >= 89

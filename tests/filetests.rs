@@ -96,12 +96,13 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 11] = [
+const WITHOUT_TYPES: [TileOp; 12] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
     TileOp::AsyncWait,
     TileOp::SharedLoad,
+    TileOp::SharedStore,
     TileOp::Barrier,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Modules from the bottom up. A module uses only itself and those above it in this list.
 const ORDER: &[&str] = &[
     "coded", "num", "grid", "settings", "linear", "ir", "text", "log", "analysis", "verify",
-    "layout", "passes", "isa", "regalloc", "ptx", "compile", "emit", "interp", "emu", "driver",
-    "runtime", "tune", "front", "fuzzing", "filetest", "tool", "prelude", "lib", "bin",
+    "layout", "passes", "isa", "regalloc", "ptx", "compile", "emit", "interp", "emu", "front",
+    "driver", "runtime", "tune", "fuzzing", "filetest", "tool", "prelude", "lib", "bin",
 ];
 
 /// Uses against the order, with their reasons.

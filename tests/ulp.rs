@@ -43,6 +43,7 @@ fn doubles_keep_their_bounds() {
 #[test]
 fn the_table_in_the_docs_is_of_these_functions() {
     let table = include_str!("../src/passes/lower_math/ULP.md");
+    let (table, _) = table.split_once(ulp::GPU_TITLE).expect("two tables");
     let mut rows = table.lines().filter(|line| line.starts_with("| `"));
     for function in ulp::functions() {
         for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
@@ -64,6 +65,40 @@ fn the_table_in_the_docs_is_of_these_functions() {
         }
     }
     assert_eq!(rows.next(), None, "examples/ulp.rs prints the table");
+}
+
+/// What a GPU computed keeps the bounds, is what the interpreter computes of the lowered functions, and is in the docs.
+#[test]
+fn a_gpu_keeps_the_bounds() {
+    let table = include_str!("../src/passes/lower_math/ULP.md");
+    let functions = [ulp::functions(), ulp::machine_functions()].concat();
+    for (row, listed) in ulp::measured_rows(&functions) {
+        let Function { name, .. } = &row.function;
+        let bound = row.function.bounds[usize::from(row.scalar == Scalar::F64)];
+        assert!(bound.is_some_and(|bound| row.error <= bound), "{listed}");
+        assert!(
+            table.contains(&listed),
+            "examples/ulp.rs prints the table:\n{listed}"
+        );
+        // The machine's units are not the emulator's.
+        let by_units = ulp::machine_functions().iter().any(|f| f.name == *name);
+        if row.scalar == Scalar::F32 && (by_units || ["tanh", "erf"].contains(name)) {
+            continue;
+        }
+        let func = row.function.lowered(row.scalar);
+        let columns: Vec<Vec<u64>> = (0..row.function.operands())
+            .map(|place| row.cases.iter().map(|(args, _)| args[place]).collect())
+            .collect();
+        let columns: Vec<&[u64]> = columns.iter().map(|c| &c[..]).collect();
+        let found = ulp::evaluate(&func, row.scalar, &columns);
+        for ((args, result), found) in row.cases.iter().zip(found) {
+            let nan = |bits| ulp::number(row.scalar, bits).is_nan();
+            assert!(
+                found == *result || nan(found) && nan(*result),
+                "{name} of {args:x?}: {result:#x} on the GPU, {found:#x} by the interpreter"
+            );
+        }
+    }
 }
 
 /// Results of the compiled kernel on the emulator, for the first batch of arguments.

@@ -3,7 +3,9 @@
 use super::device::Device;
 use super::error::{DriverError, check};
 use super::ffi::{self, Handle};
+use super::fork;
 use core::marker::PhantomData;
+use core::mem::ManuallyDrop;
 use std::fmt;
 use std::sync::Arc;
 
@@ -18,8 +20,8 @@ pub struct Context {
 }
 
 struct Inner {
-    /// Holds the reference to the primary context; released after [`Inner`]'s own drop.
-    owner: cust::context::Context,
+    /// Holds the reference to the primary context; released last.
+    owner: ManuallyDrop<cust::context::Context>,
     raw: Handle,
     device: Device,
 }
@@ -56,7 +58,7 @@ impl Context {
         }
         Ok(Context {
             inner: Arc::new(Inner {
-                owner,
+                owner: ManuallyDrop::new(owner),
                 raw,
                 device: device.clone(),
             }),
@@ -161,6 +163,10 @@ impl Drop for Inner {
         if current() == Ok(self.raw) {
             let _ = set_current(0);
         }
+        if !fork::is_child() {
+            // SAFETY: dropped here alone, and not used afterwards.
+            unsafe { ManuallyDrop::drop(&mut self.owner) };
+        }
     }
 }
 
@@ -182,6 +188,8 @@ impl Drop for Entered {
 
 /// The thread's current context, or 0.
 fn current() -> Result<Handle, DriverError> {
+    // Every call goes through here first.
+    fork::check()?;
     let mut raw = 0;
     // SAFETY: writes one handle.
     check("cuCtxGetCurrent", unsafe {

@@ -2,7 +2,7 @@
 
 use super::error::{DriverError, check};
 use super::version::{Capability, CudaVersion, PtxVersion};
-use super::{ffi, loader};
+use super::{ffi, fork, loader};
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use std::sync::OnceLock;
 
@@ -20,6 +20,7 @@ impl Driver {
     /// [`DriverError::NoDriver`] or [`DriverError::NoDevice`] where there is nothing to run on.
     pub fn load() -> Result<Driver, DriverError> {
         static ANSWER: OnceLock<Result<Driver, DriverError>> = OnceLock::new();
+        fork::check()?;
         ANSWER.get_or_init(Driver::start).clone()
     }
 
@@ -34,6 +35,7 @@ impl Driver {
             return Err(DriverError::NoDevice);
         }
         check("cuInit", code)?;
+        fork::watch();
         let mut version = 0;
         // SAFETY: writes one integer.
         let code = unsafe { ffi::cuDriverGetVersion(&raw mut version) };

@@ -41,6 +41,27 @@ pub enum DriverError {
         text: String,
     },
 
+    /// The driver refused a launch.
+    #[error("{name} cannot be launched: {text} ({error}, code {code}); {shape}")]
+    Launch {
+        /// The kernel.
+        name: String,
+        /// Grid, block and resources.
+        shape: String,
+        /// The driver's result.
+        code: i32,
+        /// Its name.
+        error: String,
+        /// The driver's sentence about it.
+        text: String,
+    },
+
+    /// This process is a child of one that had started the driver.
+    #[error(
+        "the driver does not work in a forked process: start it after the fork, or start a new process"
+    )]
+    Forked,
+
     /// The driver is too old to have a function.
     #[error("the driver (CUDA {driver}) has no {call}: it needs CUDA {needed} or newer")]
     Missing {
@@ -213,6 +234,33 @@ pub enum DriverError {
     },
 }
 
+impl DriverError {
+    /// Whether the error is one of a kernel that went wrong, after which every call to the device fails in this process.
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        // The numbers are those of `CUresult`: illegal address, time-out, context destroyed, assertion, exceptions of the
+        // hardware, illegal instruction, misaligned address, address space, program counter, unspecified failure, and
+        // faults that only newer drivers tell apart.
+        let code = match self {
+            DriverError::Call { code, .. } | DriverError::Launch { code, .. } => *code,
+            _ => return false,
+        };
+        matches!(code, 214 | 700 | 702 | 709 | 710 | 714..=719 | 721)
+    }
+}
+
+/// The error of a launch that was refused.
+pub(super) fn check_launch(kernel: &str, shape: &str, code: Code) -> DriverError {
+    DriverError::Launch {
+        name: kernel.to_owned(),
+        shape: shape.to_owned(),
+        code,
+        error: name(code),
+        text: words(ffi::cuGetErrorString, code)
+            .unwrap_or_else(|| "an error unknown to the driver".to_owned()),
+    }
+}
+
 /// Turns a result into an error that names the call and has the driver's words.
 pub(super) fn check(call: &'static str, code: Code) -> Result<(), DriverError> {
     if code == ffi::SUCCESS {
@@ -282,6 +330,21 @@ mod tests {
             text.contains("sm_100a") && text.contains("compile it for sm_90"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn faults_of_kernels_stick() {
+        for (code, sticky) in [
+            (1, false),
+            (2, false),
+            (600, false),
+            (700, true),
+            (719, true),
+        ] {
+            let error = check("cuStreamSynchronize", code).expect_err("not zero");
+            assert_eq!(error.is_sticky(), sticky, "{code}");
+        }
+        assert!(!DriverError::NoDevice.is_sticky());
     }
 
     #[test]

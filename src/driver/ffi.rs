@@ -29,8 +29,9 @@ pub(super) const NOT_FOUND: Code = 500;
 /// `CUDA_ERROR_NOT_READY`.
 pub(super) const NOT_READY: Code = 600;
 
-/// `CUlaunchAttribute`: an id, and a union of 64 bytes of which the cluster is the first 12.
+/// `CUlaunchAttribute`: an id, and a union of 64 bytes of which the cluster is the first 12, a number the first 4.
 #[repr(C)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct LaunchAttribute {
     pub(super) id: c_uint,
     pub(super) pad: c_uint,
@@ -38,6 +39,10 @@ pub(super) struct LaunchAttribute {
     pub(super) rest: [c_uint; 13],
 }
 
+/// `CU_LAUNCH_ATTRIBUTE_COOPERATIVE`.
+pub(super) const COOPERATIVE: c_uint = 2;
+/// `CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION`.
+pub(super) const STREAM_SERIALIZATION: c_uint = 6;
 /// `CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION`.
 pub(super) const CLUSTER_DIMENSION: c_uint = 4;
 

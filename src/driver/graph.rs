@@ -42,7 +42,7 @@ impl Graph {
             // SAFETY: the handle is alive.
             let code = unsafe { ffi::cuStreamBeginCapture_v2(stream.raw(), THREAD_LOCAL) };
             check("cuStreamBeginCapture", code)?;
-            *stream.recorded() = Some(Vec::new());
+            stream.record(true);
             Recording { stream }
         };
         let result = body(stream);
@@ -116,5 +116,5 @@ fn end(stream: &Stream) -> (ffi::Code, Handle, Vec<Module>) {
     let _current = stream.context().enter();
     // SAFETY: the stream is alive and in capture; writes one handle, 0 if the capture failed.
     let code = unsafe { ffi::cuStreamEndCapture(stream.raw(), &raw mut graph) };
-    (code, graph, stream.recorded().take().unwrap_or_default())
+    (code, graph, stream.record(false))
 }

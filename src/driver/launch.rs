@@ -125,7 +125,7 @@ pub fn launch(
     if grid.contains(&0) {
         return Ok(());
     }
-    check_grid(spec, grid, context.device().grid)?;
+    check_grid(spec.name, grid, context.device().grid)?;
     let threads = volume(spec.block);
     let limit = function.attributes().max_threads;
     if threads == 0 || threads > u64::from(limit) {
@@ -213,7 +213,7 @@ fn launch_cluster(
 }
 
 /// The product of the sides, or the largest number if it is larger.
-fn volume(sides: [u32; 3]) -> u64 {
+pub(super) fn volume(sides: [u32; 3]) -> u64 {
     sides
         .iter()
         .fold(1, |product: u64, &side| product.saturating_mul(side.into()))
@@ -243,11 +243,11 @@ fn check_args(spec: &LaunchSpec<'_>, args: &[Arg<'_>]) -> Result<(), DriverError
 }
 
 /// An error if the grid is too large for the device.
-fn check_grid(spec: &LaunchSpec<'_>, grid: [u32; 3], limits: [u32; 3]) -> Result<(), DriverError> {
+pub(super) fn check_grid(name: &str, grid: [u32; 3], limits: [u32; 3]) -> Result<(), DriverError> {
     match (0..3).find(|&axis| grid[axis] > limits[axis]) {
         None => Ok(()),
         Some(axis) => Err(DriverError::Grid {
-            name: spec.name.to_owned(),
+            name: name.to_owned(),
             axis,
             size: grid[axis],
             limit: limits[axis],
@@ -317,9 +317,9 @@ mod tests {
     #[test]
     fn grids_are_checked_by_axis() {
         let limits = [i32::MAX as u32, 65_535, 65_535];
-        assert_eq!(check_grid(&SPEC, [70_000, 1, 1], limits), Ok(()));
+        assert_eq!(check_grid(SPEC.name, [70_000, 1, 1], limits), Ok(()));
         assert_eq!(
-            check_grid(&SPEC, [1, 70_000, 1], limits)
+            check_grid(SPEC.name, [1, 70_000, 1], limits)
                 .expect_err("y")
                 .to_string(),
             "add: grid side 1 is 70000 and can be 65535 at most"

@@ -5,6 +5,7 @@ use super::error::{DriverError, check};
 use super::ffi::{self, Handle};
 use super::module::Module;
 use core::ffi::{c_uint, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A queue of work on a device.
@@ -13,9 +14,11 @@ pub struct Stream {
     context: Context,
     raw: Handle,
     owned: bool,
-    /// While `Graph::capture` records this stream: the modules whose kernels were launched,
-    /// which the graph keeps loaded.
-    recorded: Mutex<Option<Vec<Module>>>,
+    /// Whether `Graph::capture` records this stream. Launches look here first, so that threads which
+    /// share a stream do not meet at the lock.
+    recording: AtomicBool,
+    /// While it does: the modules whose kernels were launched, which the graph keeps loaded.
+    recorded: Mutex<Vec<Module>>,
 }
 
 impl Stream {
@@ -73,7 +76,8 @@ impl Stream {
             context: context.clone(),
             raw,
             owned,
-            recorded: Mutex::new(None),
+            recording: AtomicBool::new(false),
+            recorded: Mutex::new(Vec::new()),
         }
     }
 
@@ -95,15 +99,24 @@ impl Stream {
     }
 
     /// The list of modules. Nothing that can panic happens under the lock.
-    pub(super) fn recorded(&self) -> MutexGuard<'_, Option<Vec<Module>>> {
+    fn recorded(&self) -> MutexGuard<'_, Vec<Module>> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a list of the modules whose kernels are launched, or ends it.
+    pub(super) fn record(&self, recording: bool) -> Vec<Module> {
+        let modules = std::mem::take(&mut *self.recorded());
+        self.recording.store(recording, Ordering::Release);
+        modules
     }
 
     /// Notes that a kernel of `module` was launched, if the stream is being recorded.
     pub(super) fn keep(&self, module: &Module) {
-        if let Some(modules) = &mut *self.recorded()
-            && !modules.last().is_some_and(|last| last.same(module))
-        {
+        if !self.recording.load(Ordering::Acquire) {
+            return;
+        }
+        let mut modules = self.recorded();
+        if !modules.last().is_some_and(|last| last.same(module)) {
             modules.push(module.clone());
         }
     }

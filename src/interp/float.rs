@@ -254,6 +254,34 @@ pub(super) fn acosh(x: f64) -> f64 {
     if x < 1.0 { f64::NAN } else { libm::acosh(x) }
 }
 
+/// The number whose error function is x, by Newton's iteration on the function or, towards 1, on the logarithm of its
+/// complement.
+pub(super) fn erfinv(x: f64) -> f64 {
+    use std::f64::consts::FRAC_2_SQRT_PI;
+    let a = x.abs();
+    if a >= 1.0 || a == 0.0 || x.is_nan() {
+        return match a {
+            0.0 => x,
+            1.0 => f64::INFINITY.copysign(x),
+            _ => f64::NAN,
+        };
+    }
+    let mut y = a / FRAC_2_SQRT_PI;
+    if a > 0.75 {
+        y = (-(1.0 - a).ln()).sqrt() - 0.3;
+    }
+    for _ in 0..8 {
+        let slope = FRAC_2_SQRT_PI * (-y * y).exp();
+        y -= if a > 0.75 {
+            let complement = libm::erfc(y);
+            -(complement / (1.0 - a)).ln() * complement / slope
+        } else {
+            (libm::erf(y) - a) / slope
+        };
+    }
+    y.copysign(x)
+}
+
 /// 2 to the power x; what is subnormal counts as 0.
 pub(super) fn exp2(x: f32) -> f32 {
     num::ftz(via_f64(num::ftz(x), f64::exp2))

@@ -461,9 +461,11 @@ attrs! {
     /// Bytes that one access moves.
     Bytes bytes: u32;
     /// Distance in bytes from the address read.
-    FromOffset from_offset: i32;
+    ReadOffset read_offset: i32;
     /// Groups of copies that may be under way still.
     Pending pending: u32;
+    /// Nothing that is written was read since the last barrier.
+    Apart apart: Flag;
     /// Rows become columns.
     Trans trans: Flag;
     /// How exact a product of matrices is.

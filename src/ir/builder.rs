@@ -258,6 +258,10 @@ macro_rules! builder_method {
         builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
+        {$($req:ident : $rty:ty),*} [] SharedStore $effect:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+    };
+    ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
         {$($req:ident : $rty:ty),*} [] CpAsync $effect:ident) => {
         builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
     };

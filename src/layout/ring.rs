@@ -1,33 +1,165 @@
 //! Where the elements of blocks stand in shared memory that copies fill and units of matrices read.
 //!
 //! Copies write 16 bytes of a row per thread, neighbouring threads side by side; `ldmatrix` reads 16 bytes of eight rows at
-//! once, and other loads do much the same. Both are free of bank conflicts if the 16-byte chunks of a row are permuted by the
-//! row's number: chunk `c` of row `r` stands at `c ^ (r / p mod m)`, with p the rows that 128 bytes hold and m the chunks of a
-//! row, at most 8. Eight neighbouring rows then touch eight different chunks of the 128 bytes that the banks serve at once.
+//! once, and other loads read an element per thread. To keep both free of bank conflicts, the chunks of a row are permuted by
+//! the row's number: chunk `c` of row `r` stands at `c ^ (r / p mod m)`, with p the rows that 128 bytes hold and m the chunks of
+//! a row within 128 bytes. Chunks of 16 bytes serve `ldmatrix`, wider ones loads of single elements that run along the row.
+//!
+//! Which size is best is counted. Offsets are linear in the number of the thread, and two accesses that are served at once
+//! conflict if they differ in the word but not in the bank. So of the differences between threads, as vectors of offset bits,
+//! those that vanish in the five bank bits make conflicts: as many times more trips as two to the number of dimensions that
+//! the differences lose when only bank bits are looked at.
 
-use crate::linear::layout::{HwDim, LinearLayout};
+use crate::linear::gf2;
+use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
 use crate::linear::named;
 use crate::linear::shape::Shape;
 
-/// Bytes that one thread copies at once.
+/// Bytes that one thread copies at once, and of a row of a matrix.
 const CHUNK: u32 = 16;
 /// Bytes that all banks serve at once.
 const LINE: u32 = 128;
+/// Exponent of the bytes of a bank's word.
+const LOG2_WORD: u32 = 2;
+/// Bits of an address in words that name the bank.
+const BANKS: u32 = 31;
 
-/// The layout of a block whose rows run along `inner`.
-pub fn layout(shape: Shape, inner: usize, elem_bytes: u32) -> LinearLayout {
+/// Bytes from the start of a block of elements, by their index.
+#[derive(Clone, Debug)]
+pub struct Offsets {
+    columns: Vec<u32>,
+}
+
+impl Offsets {
+    /// Of a layout of memory that has a place for each element, else none.
+    pub fn new(layout: &LinearLayout, elem_bytes: u32) -> Option<Offsets> {
+        let inverse = layout.invert()?;
+        let columns = inverse.columns().iter();
+        Some(Offsets {
+            columns: columns.map(|c| c.offset * elem_bytes).collect(),
+        })
+    }
+
+    /// The offset of the element with a flat index.
+    pub fn of(&self, flat: u32) -> u32 {
+        let bits = self.columns.iter().enumerate();
+        bits.filter(|&(bit, _)| flat >> bit & 1 == 1)
+            .fold(0, |sum, (_, &column)| sum ^ column)
+    }
+}
+
+/// How `ldmatrix` serves a layout of registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rows {
+    /// What the three bits of the number of a row add to the index.
+    pub columns: [u32; 3],
+    /// Whether the rows are those of the transposed matrices.
+    pub turned: bool,
+}
+
+/// The rows of matrices that a layout asks for: 16 bytes next to each other, along the registers of a word and the lanes of
+/// a quad, or of 16-bit elements across them. `inner` are the register columns of a word.
+pub fn rows(
+    reader: &LinearLayout,
+    inner: &[u32],
+    offsets: &Offsets,
+    elem_bytes: u32,
+) -> Option<Rows> {
+    if elem_bytes > 4 {
+        return None;
+    }
+    let lanes = reader.columns(HwDim::Lane);
+    let (quad, groups) = lanes.split_at_checked(2)?;
+    let along: Vec<u32> = inner.iter().chain(quad).copied().collect();
+    let is_row = |columns: &[u32]| {
+        columns.len() as u32 == (CHUNK / elem_bytes).ilog2()
+            && columns
+                .iter()
+                .enumerate()
+                .all(|(bit, &c)| offsets.of(c) == elem_bytes << bit)
+    };
+    let (found, turned) = if is_row(&along) {
+        (groups, false)
+    } else if elem_bytes == 2 && is_row(groups) {
+        (&along[..], true)
+    } else {
+        return None;
+    };
+    Some(Rows {
+        columns: found.try_into().ok()?,
+        turned,
+    })
+}
+
+/// The register columns of the elements of a word.
+pub fn word_columns(reader: &LinearLayout, elem_bytes: u32) -> &[u32] {
+    let registers = reader.columns(HwDim::Register);
+    let bits = (4 / elem_bytes.min(4)).ilog2() as usize;
+    &registers[..bits.min(registers.len())]
+}
+
+/// Exponent of the trips through the banks that accesses of `bytes` take, more than without conflicts: `lanes` are the offsets
+/// that the lanes which are served at once add.
+fn conflicts(lanes: &[u32], bytes: u32) -> u32 {
+    let vector = (LOG2_WORD..bytes.ilog2()).map(|bit| 1 << bit);
+    let all: Vec<u32> = lanes.iter().copied().chain(vector).collect();
+    let words: Vec<u32> = all.iter().map(|c| c >> LOG2_WORD).collect();
+    let banks: Vec<u32> = words.iter().map(|c| c & BANKS).collect();
+    gf2::rank(&words) - gf2::rank(&banks)
+}
+
+/// Conflicts of a layout of memory.
+fn cost(
+    layout: &LinearLayout,
+    elem_bytes: u32,
+    writer: &LinearLayout,
+    readers: &[&LinearLayout],
+) -> u32 {
+    let Some(offsets) = Offsets::new(layout, elem_bytes) else {
+        return u32::MAX;
+    };
+    let of = |columns: &[u32]| -> Vec<u32> { columns.iter().map(|&c| offsets.of(c)).collect() };
+    let shape = layout.shape();
+    let width = (0..shape.rank()).map(|dim| writer.vector_width(dim, CHUNK / elem_bytes));
+    let bytes = width.max().unwrap_or(1) * elem_bytes;
+    let at_once = LOG2_LANES - bytes.max(4).ilog2().saturating_sub(LOG2_WORD);
+    let lanes = writer.columns(HwDim::Lane);
+    let mut sum = conflicts(&of(&lanes[..at_once as usize]), bytes);
+    for reader in readers {
+        let inner = word_columns(reader, elem_bytes);
+        // What is read is read more often than it is written.
+        sum += 4 * match rows(reader, inner, &offsets, elem_bytes) {
+            Some(rows) => conflicts(&of(&rows.columns), CHUNK),
+            None => conflicts(&of(reader.columns(HwDim::Lane)), elem_bytes),
+        };
+    }
+    sum
+}
+
+/// The layout of a block whose rows run along `inner` and whose chunks of so many bytes are permuted.
+fn swizzled(shape: Shape, inner: usize, elem_bytes: u32, chunk: u32) -> LinearLayout {
     let mut order = vec![inner];
     order.extend((0..shape.rank()).rev().filter(|&dim| dim != inner));
     let row = (shape.extent(inner) as u32).saturating_mul(elem_bytes);
-    let phases = (row / CHUNK).clamp(1, LINE / CHUNK);
+    let phases = (row.min(LINE) / chunk).max(1);
     let per_phase = (LINE / row.max(1)).max(1);
-    let vector = CHUNK / elem_bytes;
-    named::shared_swizzled(shape, &order, vector, per_phase, phases)
+    named::shared_swizzled(shape, &order, chunk / elem_bytes, per_phase, phases)
         .unwrap_or_else(|_| named::shared_row_major(shape))
 }
 
+/// The layout of a block that `writer` fills and `readers` read, all layouts of registers.
+pub fn layout(elem_bytes: u32, writer: &LinearLayout, readers: &[&LinearLayout]) -> LinearLayout {
+    let (shape, inner) = (writer.shape(), inner_dim(writer));
+    let chunks = [CHUNK, 2 * CHUNK, 4 * CHUNK];
+    let candidates = chunks.map(|chunk| swizzled(shape, inner, elem_bytes, chunk));
+    let best = candidates
+        .into_iter()
+        .min_by_key(|layout| cost(layout, elem_bytes, writer, readers));
+    best.unwrap_or_else(|| named::shared_row_major(shape))
+}
+
 /// The dimension along which the threads of a layout hold neighbours, or else stand side by side.
-pub fn inner_dim(layout: &LinearLayout) -> usize {
+fn inner_dim(layout: &LinearLayout) -> usize {
     let shape = layout.shape();
     let mut columns = [HwDim::Register, HwDim::Lane]
         .into_iter()
@@ -42,15 +174,6 @@ pub fn inner_dim(layout: &LinearLayout) -> usize {
 mod tests {
     use super::*;
 
-    /// Offsets in bytes of 16 bytes of `count` rows.
-    fn chunks(layout: &LinearLayout, elem_bytes: u32, rows: u32, column: u32) -> Vec<u32> {
-        let shape = layout.shape();
-        let inverse = layout.invert().expect("a layout of memory");
-        let at = |row: u32| row << shape.bit_offset(0) | column;
-        let offset = |row| inverse.locate(at(row)).offset * elem_bytes;
-        (0..rows).map(offset).collect()
-    }
-
     #[test]
     fn eight_rows_meet_in_no_bank() {
         for (row, elem_bytes) in [
@@ -63,15 +186,15 @@ mod tests {
             (256, 1),
         ] {
             let shape = Shape::new(&[64, row]).expect("powers of two");
-            let layout = layout(shape, 1, elem_bytes);
+            let layout = swizzled(shape, 1, elem_bytes, CHUNK);
+            let offsets = Offsets::new(&layout, elem_bytes).expect("a layout of memory");
             for column in (0..row as u32).step_by((16 / elem_bytes) as usize) {
-                let mut banks: Vec<u32> = chunks(&layout, elem_bytes, 8, column)
-                    .iter()
-                    .map(|offset| {
-                        assert_eq!(offset % 16, 0, "chunks stay whole");
-                        offset / 16 % 8
-                    })
-                    .collect();
+                let chunk = |r: u32| {
+                    let offset = offsets.of(r << shape.bit_offset(0) | column);
+                    assert_eq!(offset % 16, 0, "chunks stay whole");
+                    offset / 16 % 8
+                };
+                let mut banks: Vec<u32> = (0..8).map(chunk).collect();
                 banks.sort_unstable();
                 banks.dedup();
                 assert_eq!(
@@ -79,6 +202,45 @@ mod tests {
                     8,
                     "rows of {row} elements of {elem_bytes} bytes"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn conflicts_are_counted_by_banks() {
+        // 32 words in a row; every second word; rows of 128 bytes; one word for all.
+        assert_eq!(conflicts(&[4, 8, 16, 32, 64], 4), 0);
+        assert_eq!(conflicts(&[8, 16, 32, 64, 128], 4), 1);
+        assert_eq!(conflicts(&[128, 256, 512, 1024, 2048], 4), 5);
+        assert_eq!(conflicts(&[0; 5], 4), 0);
+        // Eight rows of 16 bytes, 64 bytes apart, and permuted.
+        assert_eq!(conflicts(&[64, 128, 256], 16), 2);
+        assert_eq!(conflicts(&[64, 128 | 16, 256 | 32], 16), 0);
+    }
+
+    #[test]
+    fn factors_are_read_without_conflicts() {
+        use crate::ir::attrs::MmaUnit;
+        use crate::layout::matrix::{accumulators, factor};
+        let shape = |extents: &[u64]| Shape::new(extents).expect("powers of two");
+        for (unit, elem_bytes) in [(MmaUnit::F16, 2), (MmaUnit::Tf32, 4), (MmaUnit::S8, 1)] {
+            for inner in [32, 64] {
+                for order in [[1, 0], [0, 1]] {
+                    let [a, b] = [[128, inner], [inner, 128]].map(|e| shape(&e));
+                    let sum = &accumulators(shape(&[128, 128]), 4)[0];
+                    for (shape, is_left) in [(a, true), (b, false)] {
+                        let reader = factor(sum, unit, shape, is_left).expect("a factor");
+                        let writer = named::coalesced(shape, &order, 16 / elem_bytes, 4);
+                        let writer = writer.expect("a layout of registers");
+                        let memory = layout(elem_bytes, &writer, &[&reader]);
+                        let found = cost(&memory, elem_bytes, &writer, &[&reader]);
+                        // Bytes across rows are read one by one, four to a word.
+                        let turned = (order[0] == 1) != is_left;
+                        if !(elem_bytes == 1 && turned) {
+                            assert_eq!(found, 0, "{unit:?} {shape} {order:?}");
+                        }
+                    }
+                }
             }
         }
     }

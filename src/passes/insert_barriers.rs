@@ -183,6 +183,11 @@ fn step(
         ThreadOp::Ld | ThreadOp::LdMatrix => {
             clash(&pending.written, true) || clash(&pending.counted, true)
         }
+        // Entries of a ring other than those that are read meanwhile.
+        ThreadOp::St if data.apart().is_some() => {
+            let read = clash(&pending.read, false) || clash(&pending.counted, true);
+            read || clash(&pending.written, false)
+        }
         ThreadOp::St | ThreadOp::CpAsync => {
             let read = clash(&pending.read, true) || clash(&pending.counted, true);
             read || clash(&pending.written, false)

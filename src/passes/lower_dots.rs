@@ -1,8 +1,11 @@
-//! Gives products of matrices the types that they are computed in.
+//! Gives products of matrices the types that they are computed in, and takes sums into them.
 //!
+//! - What is added to a product that starts from zero and has no other use becomes its accumulator.
 //! - Where the target has a unit for the types, the product stays; an accumulator in f16 makes a detour by f32, 8-bit floats
 //!   become f16 where only that has a unit, and `tf32x3` becomes three products, those of the small parts first.
-//! - All else is computed with fused multiply-adds, in f32, f64 or i32: operands are widened, and f32 with `tf32` is cut.
+//! - All else is computed with fused multiply-adds, in f32, f64 or i32, to which factors are widened as they are used.
+
+use cranelift_entity::SecondaryMap;
 
 use super::edit::{self, Editor, Fate};
 use crate::ir::attrs::{Attrs, DotPrecision, FloatPred, Rounding, make};
@@ -16,15 +19,77 @@ use crate::settings::Target;
 /// The bits of an f32 that `tf32` keeps.
 const TF32_BITS: u64 = 0xffff_e000;
 
-/// Rewrites products of matrices; gives how many changed.
+/// Rewrites products of matrices; gives how many changed. Products that became part of others stay behind, unused.
 pub fn lower_dots(func: &mut TileFunction, target: Target) -> usize {
-    edit::rewrite(func, |edit, inst| {
-        if edit.func.dfg.insts[inst].op == TileOp::Dot {
+    if !func.dfg.insts.values().any(|data| data.op == TileOp::Dot) {
+        return 0;
+    }
+    let uses = use_counts(func);
+    let sums = edit::rewrite(func, |edit, inst| take_sum(edit, &uses, inst));
+    let uses = use_counts(func);
+    let lowered = edit::rewrite(func, |edit, inst| {
+        let data = &edit.func.dfg.insts[inst];
+        // What was taken into another product is not computed.
+        let is_used = data.results.iter().any(|&v| uses[v] > 0);
+        if data.op == TileOp::Dot && is_used {
             lower(edit, inst, target)
         } else {
             Fate::Keep
         }
-    })
+    });
+    sums + lowered
+}
+
+fn use_counts(func: &TileFunction) -> SecondaryMap<Value, u32> {
+    let mut uses = SecondaryMap::new();
+    for block in func.all_blocks() {
+        for &inst in func.order.insts(block) {
+            for value in func.dfg.uses(inst) {
+                uses[value] += 1;
+            }
+        }
+    }
+    uses
+}
+
+/// A sum of a product and something else as a product with an accumulator.
+fn take_sum(edit: &mut Editor<'_>, uses: &SecondaryMap<Value, u32>, inst: Inst) -> Fate {
+    let data = &edit.func.dfg.insts[inst];
+    if !matches!(data.op, TileOp::Fadd | TileOp::Iadd) {
+        return Fate::Keep;
+    }
+    let (x, y) = (data.args[0], data.args[1]);
+    for (value, other) in [(x, y), (y, x)] {
+        let Some(dot) = edit.func.dfg.def_inst(value) else {
+            continue;
+        };
+        let order = &edit.func.order;
+        let data = &edit.func.dfg.insts[dot];
+        let fits = data.op == TileOp::Dot
+            && uses[value] == 1
+            && order.block_of(dot) == order.block_of(inst)
+            && is_zero(edit.func, data.args[2]);
+        if fits {
+            let mut data = data.clone();
+            data.args[2] = other;
+            let ty = edit.ty(other);
+            return Fate::Replace(edit.emit(TileOp::Dot, &data.args, &data.attrs, ty));
+        }
+    }
+    Fate::Keep
+}
+
+/// Whether every element of a value is zero.
+fn is_zero(func: &TileFunction, value: Value) -> bool {
+    let Some(inst) = func.dfg.def_inst(value) else {
+        return false;
+    };
+    let data = &func.dfg.insts[inst];
+    match data.op {
+        TileOp::Const => data.value() == Some(&0),
+        TileOp::Splat | TileOp::Broadcast => is_zero(func, data.args[0]),
+        _ => false,
+    }
 }
 
 /// The types of a product of two factors.
@@ -54,7 +119,6 @@ fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
     let has_unit =
         |[a, b]: [TileType; 2], precision| unit(&product(a, b, sum, precision), target).is_some();
     let halves = factors.map(|ty| ty.with_elem(Elem::F16));
-    let is_eight = a_is_eight(factors[0]);
     let splits = factors[0].elem == Elem::F32 && precision == DotPrecision::Tf32x3;
     if has_unit(factors, precision) {
         if sum == ty.elem {
@@ -62,7 +126,7 @@ fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
         }
         let start = widened(edit, acc, sum);
         finish(edit, [a, b, start], precision, ty)
-    } else if is_eight && has_unit(halves, precision) {
+    } else if is_eight(factors[0]) && has_unit(halves, precision) {
         let [a, b] = [a, b].map(|x| widened(edit, x, Elem::F16));
         let start = widened(edit, acc, sum);
         finish(edit, [a, b, start], precision, ty)
@@ -78,7 +142,7 @@ fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
     }
 }
 
-fn a_is_eight(ty: TileType) -> bool {
+fn is_eight(ty: TileType) -> bool {
     ty.elem.is_float() && ty.elem.bits() == 8
 }
 
@@ -99,6 +163,7 @@ fn finish(
     Fate::Replace(edit.emit(TileOp::Fptrunc, &[result], &attrs, ty))
 }
 
+/// What is widened as it is used needs no op of its own; 8-bit floats become f16.
 fn by_multiply_adds(
     edit: &mut Editor<'_>,
     [a, b, acc]: [Value; 3],
@@ -107,16 +172,22 @@ fn by_multiply_adds(
     sum: Elem,
 ) -> Fate {
     let is_cut = precision == DotPrecision::Tf32 && edit.ty(a).elem == Elem::F32;
-    let mut factors = [a, b].map(|x| widened(edit, x, sum));
-    if is_cut {
-        factors = factors.map(|x| cut(edit, x));
-    }
+    let kept = if is_cut {
+        precision
+    } else {
+        DotPrecision::Ieee
+    };
+    let mut narrow = |x: Value| match is_eight(edit.ty(x)) {
+        true => widened(edit, x, Elem::F16),
+        false => x,
+    };
+    let factors = [narrow(a), narrow(b)];
     let start = widened(edit, acc, sum);
-    if factors == [a, b] && start == acc && precision == DotPrecision::Ieee {
+    if factors == [a, b] && start == acc && precision == kept {
         return Fate::Keep;
     }
     let [a, b] = factors;
-    finish(edit, [a, b, start], DotPrecision::Ieee, ty)
+    finish(edit, [a, b, start], kept, ty)
 }
 
 /// An f32 as the part that `tf32` keeps, and the rest, which of infinity is 0.
@@ -155,6 +226,7 @@ fn cut(edit: &mut Editor<'_>, x: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::lower_dots;
+    use crate::passes::eliminate_dead_code::eliminate_dead_code;
     use crate::passes::testing::{check_pass, fixed_point};
     use crate::settings::Target;
 
@@ -215,6 +287,31 @@ mod tests {
                 v11 = dot v6, v10, v2 {precision = ieee} : f32[4,4]
                 v12 = splat v1 : ptr<f32>[4,4]
                 store v12, v11
+                return
+            }",
+        );
+    }
+
+    #[test]
+    fn a_sum_becomes_the_accumulator() {
+        check_pass(
+            |func| lower_dots(func, Target::SM_80) + eliminate_dead_code(func),
+            "kernel @k(v0: f64, v1: ptr<f64>) warps(4) {
+            block0:
+                v2 = splat v0 : f64[8,8]
+                v3 = const {value = 0.0} : f64[8,8]
+                v4 = dot v2, v2, v3 {precision = ieee} : f64[8,8]
+                v5 = fadd v2, v4 : f64[8,8]
+                v6 = splat v1 : ptr<f64>[8,8]
+                store v6, v5
+                return
+            }",
+            "kernel @k(v0: f64, v1: ptr<f64>) warps(4) {
+            block0:
+                v2 = splat v0 : f64[8,8]
+                v3 = dot v2, v2, v2 {precision = ieee} : f64[8,8]
+                v4 = splat v1 : ptr<f64>[8,8]
+                store v4, v3
                 return
             }",
         );

@@ -15,10 +15,12 @@
 //! addresses and masks of the loads are computed from (their *slice*) runs ahead: before the loop for the first iterations, and
 //! inside of it on carried values of its own. Which group a wait means follows from the distance of its token.
 //!
+//! Where the target has no copies, or some load allows none of 4 bytes or more, all loads go through registers instead: an
+//! iteration loads what the next one needs when it begins and stores it to the other entry of a ring of two when it ends.
+//!
 //! A loop is pipelined if it is innermost, its step is known, and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing).
 //! A load takes part if a product of matrices uses it through ops on elements and changes of shape, if its slice has no
-//! effects and no loads, if it gives zero where it is masked off, and if copies can move it 4 bytes or more at a time. There
-//! are fewer stages where shared memory is short.
+//! effects and no loads, and if it gives zero where it is masked off. There are fewer stages where shared memory is short.
 
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
@@ -47,9 +49,6 @@ const SHARE: u32 = 4;
 
 /// Pipelines loops; gives how many. `axis` was computed for the function as it is.
 pub fn pipeline_loops(func: &mut TileFunction, axis: &Axis, target: Target) -> usize {
-    if target.sm < 80 {
-        return 0;
-    }
     let loops: Vec<(Block, Inst)> = func
         .all_blocks()
         .into_iter()
@@ -62,7 +61,7 @@ pub fn pipeline_loops(func: &mut TileFunction, axis: &Axis, target: Target) -> u
     let mut room = target.shared_limit() / 4 * SHARE;
     let mut count = 0;
     for (block, inst) in loops {
-        if let Some(plan) = plan(func, axis, inst, room) {
+        if let Some(plan) = plan(func, axis, inst, (target, room)) {
             let rings = plan.loads.iter().map(|l| l.bytes * plan.stages);
             room -= rings.sum::<u32>();
             Pipeliner::new(func, plan).run(block, inst);
@@ -78,13 +77,18 @@ struct Load {
     ty: TileType,
     /// Bytes of a block.
     bytes: u32,
+    /// Whether copies can move it 4 bytes or more at a time.
+    copies: bool,
 }
 
 /// What becomes of a loop.
 struct Plan {
     body: Block,
     loads: Vec<Load>,
+    /// Entries of the rings; one more than the iterations under way.
     stages: u32,
+    /// Whether what is loaded goes through registers.
+    staged: bool,
     step: i64,
     /// Instructions of the body that run ahead, in order.
     ahead: Vec<Inst>,
@@ -93,7 +97,12 @@ struct Plan {
 }
 
 /// The loop's pipeline, if there is to be one within so many bytes of shared memory.
-fn plan(func: &TileFunction, axis: &Axis, inst: Inst, room: u32) -> Option<Plan> {
+fn plan(
+    func: &TileFunction,
+    axis: &Axis,
+    inst: Inst,
+    (target, room): (Target, u32),
+) -> Option<Plan> {
     let data = &func.dfg.insts[inst];
     let body = data.blocks.first()?.block;
     let stages = u32::from(data.stages().copied().unwrap_or(DEFAULT_STAGES)).min(MAX_STAGES);
@@ -124,7 +133,9 @@ fn plan(func: &TileFunction, axis: &Axis, inst: Inst, room: u32) -> Option<Plan>
             loads.push(found);
         }
     }
-    let stages = stages.min(room.checked_div(bytes_of_stage)?);
+    let staged = target.sm < 80 || !loads.iter().all(|load| load.copies);
+    let wanted = if staged { 2 } else { stages };
+    let stages = wanted.min(room.checked_div(bytes_of_stage)?);
     let fits = (stages as i64).checked_mul(step)? <= i64::from(i32::MAX);
     if stages < 2 || !fits {
         return None;
@@ -134,6 +145,7 @@ fn plan(func: &TileFunction, axis: &Axis, inst: Inst, room: u32) -> Option<Plan>
         body,
         loads,
         stages,
+        staged,
         step,
         ahead: ahead.collect(),
         carried: slice.carried,
@@ -189,10 +201,11 @@ fn copied(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
     let (ptr, mask) = (data.args[0], data.args.get(1).copied());
     let width = |dim: usize| axis.vector_width(func, ptr, mask, dim, 16) as u32;
     let widest = (0..ty.shape.rank()).map(width).max()?;
-    (MIN_BYTES <= widest * ty.elem.bytes()).then(|| Load {
+    Some(Load {
         inst,
         ty,
         bytes: ty.elem.bytes() << ty.shape.log2_elements(),
+        copies: MIN_BYTES <= widest * ty.elem.bytes(),
     })
 }
 
@@ -260,6 +273,14 @@ impl<'a> Slice<'a> {
         }
         true
     }
+}
+
+/// What was started for an iteration.
+enum Started {
+    /// Copies.
+    Group(Value),
+    /// Loads, for each ring.
+    Blocks(Vec<Value>),
 }
 
 /// Rewrites one loop.
@@ -344,8 +365,11 @@ impl<'a> Pipeliner<'a> {
                 }
             };
             let entry = self.number(i64::from(k), i32);
-            let group = self.iteration(iv, &mut ahead, pred, entry);
-            tokens.push(group);
+            let started = self.iteration(iv, &mut ahead, pred, entry);
+            match started {
+                Started::Group(group) => tokens.push(group),
+                Started::Blocks(blocks) => self.store_all(&blocks, entry),
+            }
         }
         let first = self.number(0, i32);
         let free = self.number(i64::from(stages) - 1, i32);
@@ -363,13 +387,15 @@ impl<'a> Pipeliner<'a> {
                 self.func.dfg.append_param(body, ty)
             })
             .collect();
-        self.emit(TileOp::AsyncWait, &tokens_in[..1], &[], &[]);
+        if let Some(&oldest) = tokens_in.first() {
+            self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
+        }
         let distance = self.number(i64::from(stages - 1) * self.plan.step, counter);
         let later = self.value(TileOp::Iadd, &[iv, distance], &[], counter);
         let left = self.value(TileOp::Isub, &[hi, iv], &[], counter);
         let pred = self.compare(IntPred::Ult, distance, left);
         let mut ahead_out = ahead_in.clone();
-        let group = self.iteration(later, &mut ahead_out, pred, write);
+        let started = self.iteration(later, &mut ahead_out, pred, write);
         let one = self.number(1, i32);
         let next = self.value(TileOp::Iadd, &[read, one], &[], i32);
         let end = self.number(i64::from(stages), i32);
@@ -377,8 +403,6 @@ impl<'a> Pipeliner<'a> {
         let zero = self.number(0, i32);
         let next = self.value(TileOp::Select, &[wraps, zero, next], &[], i32);
         let mut inside = std::mem::take(&mut self.made);
-        inside.extend_from_slice(self.func.order.insts(body));
-        self.func.order.replace(body, inside);
         for i in 0..self.plan.loads.len() {
             let load = &mut self.func.dfg.insts[self.plan.loads[i].inst];
             load.op = TileOp::SharedLoad;
@@ -386,10 +410,26 @@ impl<'a> Pipeliner<'a> {
             load.attrs.clear();
             load.attrs.push(make::slot(self.slots[i]));
         }
-        if let Some(last) = self.func.order.last(body) {
+        let (last, rest) = match self.func.order.insts(body).split_last() {
+            Some((&last, rest)) => (Some(last), rest.to_vec()),
+            None => (None, Vec::new()),
+        };
+        inside.extend(rest);
+        let mut group = None;
+        match started {
+            Started::Group(token) => group = Some(token),
+            Started::Blocks(blocks) => {
+                self.store_all(&blocks, write);
+                inside.append(&mut self.made);
+            }
+        }
+        inside.extend(last);
+        self.func.order.replace(body, inside);
+        if let Some(last) = last {
             let args = &mut self.func.dfg.insts[last].args;
-            args.extend(tokens_in[1..].iter().copied());
-            args.extend([group, next, read]);
+            args.extend(tokens_in.iter().skip(1).copied());
+            args.extend(group);
+            args.extend([next, read]);
             args.extend(ahead_out);
         }
 
@@ -399,45 +439,59 @@ impl<'a> Pipeliner<'a> {
         args.extend([first, free]);
         args.extend(ahead);
         let types: Vec<TileType> = args[3..].iter().map(|&v| self.func.dfg.ty(v)).collect();
-        let mut data_new: InstData<Tile> = InstData::new(TileOp::For, &args);
-        data_new.attrs.extend(data.attrs.iter().cloned());
-        data_new
-            .attrs
-            .retain(|attr: &mut Attr| attr.kind() != AttrKind::Stages);
-        data_new.attrs.push(make::stages(1));
-        data_new.blocks.extend(data.blocks.iter().cloned());
-        data_new.loc = data.loc;
-        let new = self.func.dfg.make_inst(data_new, &types);
+        let mut looped: InstData<Tile> = InstData::new(TileOp::For, &args);
+        let kept = data.attrs.iter().filter(|a| a.kind() != AttrKind::Stages);
+        looped.attrs.extend(kept.cloned());
+        looped.attrs.push(make::stages(1));
+        looped.blocks.extend(data.blocks.iter().cloned());
+        looped.loc = data.loc;
+        let new = self.func.dfg.make_inst(looped, &types);
         let results: Vec<Value> = self.func.dfg.insts[new].results.to_vec();
-        let first_token = data.results.len();
-        let groups = &results[first_token..first_token + tokens.len()];
-        self.emit(TileOp::AsyncWait, groups, &[], &[]);
+        if !tokens.is_empty() {
+            let first = data.results.len();
+            let groups = &results[first..first + tokens.len()];
+            self.emit(TileOp::AsyncWait, groups, &[], &[]);
+        }
         let after = std::mem::take(&mut self.made);
+        self.replace_loop(block, inst, &[&before[..], &[new], &after].concat());
+        self.rename(&data.results, &results);
+    }
 
+    /// Puts instructions in the place of a loop.
+    fn replace_loop(&mut self, block: Block, old: Inst, new: &[Inst]) {
         let mut list = Vec::new();
-        for &old in self.func.order.insts(block) {
-            if old == inst {
-                list.extend_from_slice(&before);
-                list.push(new);
-                list.extend_from_slice(&after);
-            } else {
-                list.push(old);
+        for &inst in self.func.order.insts(block) {
+            match inst == old {
+                true => list.extend_from_slice(new),
+                false => list.push(inst),
             }
         }
         self.func.order.replace(block, list);
-        let renamed: FxHashMap<Value, Value> = data.results.iter().copied().zip(results).collect();
+    }
+
+    /// Makes every use of a value one of the value at its place in the second list.
+    fn rename(&mut self, old: &[Value], new: &[Value]) {
+        let renamed: FxHashMap<Value, Value> =
+            old.iter().copied().zip(new.iter().copied()).collect();
         for block in self.func.all_blocks() {
-            for &inst in self.func.order.insts(block).to_vec().iter() {
-                self.func
-                    .dfg
-                    .map_uses(inst, |v| renamed.get(&v).copied().unwrap_or(v));
+            for inst in self.func.order.insts(block).to_vec() {
+                let new = |v| renamed.get(&v).copied().unwrap_or(v);
+                self.func.dfg.map_uses(inst, new);
             }
         }
     }
 
-    /// The copies of one iteration, made where `pred` is true, as a group. `ahead` holds the carried values that run ahead, and
+    /// Stores blocks to an entry of their rings.
+    fn store_all(&mut self, blocks: &[Value], entry: Value) {
+        for (i, &loaded) in blocks.iter().enumerate() {
+            let attrs = [make::slot(self.slots[i])];
+            self.emit(TileOp::SharedStore, &[loaded, entry], &attrs, &[]);
+        }
+    }
+
+    /// Starts to bring what one iteration needs, where `pred` is true. `ahead` holds the carried values that run ahead, and
     /// afterwards those of the next iteration.
-    fn iteration(&mut self, iv: Value, ahead: &mut [Value], pred: Value, entry: Value) -> Value {
+    fn iteration(&mut self, iv: Value, ahead: &mut [Value], pred: Value, entry: Value) -> Started {
         let body = self.plan.body;
         let params = self.func.dfg.blocks[body].params.clone();
         let mut map: FxHashMap<Value, Value> = FxHashMap::default();
@@ -469,17 +523,22 @@ impl<'a> Pipeliner<'a> {
             if let Some(&own) = data.args.get(1) {
                 mask = self.value(TileOp::And, &[moved(own), mask], &[], ty);
             }
-            let mut attrs = vec![make::slot(self.slots[i])];
             let kept = [AttrKind::Cache, AttrKind::Evict];
-            attrs.extend(
-                data.attrs
-                    .iter()
-                    .filter(|a| kept.contains(&a.kind()))
-                    .cloned(),
-            );
-            copies.push(self.value(TileOp::AsyncCopy, &[ptr, entry, mask], &attrs, token));
+            let kept = data.attrs.iter().filter(|a| kept.contains(&a.kind()));
+            let mut attrs: Vec<Attr> = kept.cloned().collect();
+            let copy = if self.plan.staged {
+                let ty = self.plan.loads[i].ty;
+                self.value(TileOp::Load, &[ptr, mask], &attrs, ty)
+            } else {
+                attrs.push(make::slot(self.slots[i]));
+                self.value(TileOp::AsyncCopy, &[ptr, entry, mask], &attrs, token)
+            };
+            copies.push(copy);
         }
-        let group = self.value(TileOp::AsyncCommit, &copies, &[], token);
+        let started = match self.plan.staged {
+            true => Started::Blocks(copies),
+            false => Started::Group(self.value(TileOp::AsyncCommit, &copies, &[], token)),
+        };
         let last = self.func.order.last(body);
         let yielded = last.map(|y| self.func.dfg.insts[y].args.clone());
         for (&position, value) in self.plan.carried.iter().zip(ahead) {
@@ -487,6 +546,6 @@ impl<'a> Pipeliner<'a> {
                 *value = map.get(&next).copied().unwrap_or(next);
             }
         }
-        group
+        started
     }
 }

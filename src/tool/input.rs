@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use super::args::{KernelArgs, Lang};
 use super::{Failure, Result};
 use crate::compile::CompileError;
-use crate::ir::attrs::{Attrs, make};
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
-use crate::ir::ops::TileOp;
+pub(super) use crate::runtime::set_stages;
 use crate::settings::{Asserts, Options, Target};
 use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
@@ -230,18 +229,6 @@ fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedF
         };
         Failure::Input(message)
     })
-}
-
-/// Gives loops that state no number of stages this one.
-fn set_stages(func: &mut TileFunction, stages: u8) {
-    for block in func.all_blocks() {
-        for inst in func.order.insts(block).to_vec() {
-            let data = &mut func.dfg.insts[inst];
-            if data.op == TileOp::For && data.stages().is_none() {
-                data.attrs.push(make::stages(stages));
-            }
-        }
-    }
 }
 
 /// The target of this name, or the one of the machine.

@@ -28,7 +28,7 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
 fn check_buffer<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> {
     let data = &func.dfg.insts[inst];
     let (block, elem) = match data.op.info().rule {
-        TypeRule::AsyncCopy => data.args.first().map(|&v| func.dfg.ty(v)),
+        TypeRule::AsyncCopy | TypeRule::SharedStore => data.args.first().map(|&v| func.dfg.ty(v)),
         TypeRule::SharedLoad => data.results.first().map(|&v| func.dfg.ty(v)),
         _ => return Ok(()),
     }

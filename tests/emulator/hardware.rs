@@ -57,13 +57,14 @@ pub(crate) struct Bound {
     absolute: f64,
 }
 
-/// The rows that are compared with hardware, approximate ones with their bound.
+/// The rows that are compared with hardware, approximate ones with their bound; those with `?` once hardware ran them.
 pub(crate) fn table() -> Vec<(Option<Bound>, Row)> {
     let text = fs::read_to_string(folder().join("rows.txt")).expect("committed test data");
     let power = |exponent: &str| exponent.parse::<f64>().expect("a power of two").exp2();
     let mut names = BTreeSet::new();
     text.lines()
         .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(|line| line.strip_prefix("? ").unwrap_or(line))
         .flat_map(expand)
         .map(|line| match line.strip_prefix('~') {
             Some(rest) => {
@@ -176,6 +177,12 @@ fn operand_sets(row: &Row) -> Vec<Vec<u64>> {
             .wrapping_add(1_442_695_040_888_963_407);
         state ^ state >> 29
     };
+    // Integers of -4 to 3 in a format, repeated in a register.
+    let small = |bits: u64, format: [u64; 8], width: u32, count: u32| -> u64 {
+        (0..count)
+            .map(|i| format[(bits >> (20 + 5 * i) & 7) as usize] << (i * width))
+            .sum()
+    };
     let letters = row.inputs();
     (0..SETS)
         .map(|index| {
@@ -202,6 +209,12 @@ fn operand_sets(row: &Row) -> Vec<Vec<u64>> {
                     _ => index / 7 + slot,
                 };
                 set[slot] = match (index, letter) {
+                    (_, 'i') => small(bits, SMALL_F16, 16, 2),
+                    (_, 'j') => small(bits, SMALL_BF16, 16, 2),
+                    (_, 'k') => small(bits, SMALL_BF16.map(|x| x << 16), 32, 1),
+                    (_, 'l') => small(bits, SMALL_F64, 64, 1),
+                    (_, 'm') => small(bits, SMALL_E4M3, 8, 4),
+                    (_, 'n') => small(bits, SMALL_F16.map(|x| x >> 8), 8, 4),
                     (0..256, _) => edge(letter, place),
                     (_, 's') => bits & 63,
                     (_, 'p') => bits & 1,
@@ -223,6 +236,21 @@ fn operand_sets(row: &Row) -> Vec<Vec<u64>> {
         })
         .collect()
 }
+
+/// -4 to 3 in formats.
+const SMALL_F16: [u64; 8] = [0xc400, 0xc200, 0xc000, 0xbc00, 0, 0x3c00, 0x4000, 0x4200];
+const SMALL_BF16: [u64; 8] = [0xc080, 0xc040, 0xc000, 0xbf80, 0, 0x3f80, 0x4000, 0x4040];
+const SMALL_E4M3: [u64; 8] = [0xc8, 0xc4, 0xc0, 0xb8, 0, 0x38, 0x40, 0x44];
+const SMALL_F64: [u64; 8] = [
+    0xc010_0000_0000_0000,
+    0xc008_0000_0000_0000,
+    0xc000_0000_0000_0000,
+    0xbff0_0000_0000_0000,
+    0,
+    0x3ff0_0000_0000_0000,
+    0x4000_0000_0000_0000,
+    0x4008_0000_0000_0000,
+];
 
 /// An f32 between a number and its negative, from random bits.
 fn angle(bits: u64, most: f64) -> u64 {
@@ -306,12 +334,19 @@ fn the_table_agrees_with_hardware() {
         record(Path::new(&folder), &text, &table, &sets, &ours);
     }
     let recorded = fs::read_to_string(folder().join("h100.txt")).expect("committed test data");
+    let text = fs::read_to_string(folder().join("rows.txt")).expect("committed test data");
+    let waiting = text.lines().filter_map(|line| line.strip_prefix("? "));
+    let waiting: BTreeSet<String> = waiting.flat_map(expand).collect();
+    let mut n_waiting = 0;
     for ((bound, row), ours) in table.iter().zip(&ours) {
         let name = row.name();
-        let line = recorded
-            .lines()
-            .find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(": "))
-            .unwrap_or_else(|| panic!("`{name}` is not recorded"));
+        let mut lines = recorded.lines();
+        let found = lines.find_map(|line| line.strip_prefix(name.as_str())?.strip_prefix(": "));
+        let Some(line) = found else {
+            assert!(waiting.contains(&name), "`{name}` is not recorded");
+            n_waiting += 1;
+            continue;
+        };
         if bound.is_none() {
             assert_eq!(line, format!("{:016x}", digest(row, ours)), "{name}");
             continue;
@@ -327,6 +362,9 @@ fn the_table_agrees_with_hardware() {
                 "{name}: hardware {their:x}, emulator {our:x?}"
             );
         }
+    }
+    if n_waiting != 0 {
+        eprintln!("skipped: {n_waiting} rows wait for hardware");
     }
 }
 

@@ -4,10 +4,12 @@
 //! A row is an opcode and its operands, the destination first. An operand is a letter:
 //! `h` f16, `g` bf16, `H` f16x2, `G` bf16x2, `f` f32, `q` f32 within 2 pi, `a` f32 within 100 pi,
 //! `e` f64, `w` 16, `r` 32 and `d` 64 bits of integer, `b` 8 bits of integer in a 32-bit register,
-//! `s` a small u32 such as a shift amount, `p` a predicate; letters in braces are a vector, a
+//! `s` a small u32 such as a shift amount, `p` a predicate; small integers, whose sums of products are exact in any order:
+//! `i` two of f16, `j` two of bf16, `k` an f32, `l` an f64, `m` four of e4m3, `n` four of e5m2; letters in braces are a vector, a
 //! destination may be `r|p`. Letters in brackets are a cell of memory with such content, in the
 //! space that the opcode names; what the instruction leaves there is a result like its destination.
-//! `hint` is a cache policy, anything else stands as it is.
+//! `hint` is a cache policy, `other` a place in device memory that holds the neighbour's cell, to be copied from
+//! asynchronously; anything else stands as it is.
 //!
 //! In the table `(a/b/c)` stands for a row with each of the alternatives.
 
@@ -138,7 +140,7 @@ impl Row {
 fn bits(letter: char) -> u32 {
     match letter {
         'h' | 'g' | 'w' => 16,
-        'e' | 'd' => 64,
+        'e' | 'd' | 'l' => 64,
         'p' => 1,
         _ => 32,
     }
@@ -165,6 +167,9 @@ fn name(operand: &str, next: &mut usize) -> String {
     if operand == "hint" {
         return "%a3".to_owned();
     }
+    if operand == "other" {
+        return "[%a8]".to_owned();
+    }
     if !is_plain(operand) {
         return operand.to_owned();
     }
@@ -186,14 +191,14 @@ fn name(operand: &str, next: &mut usize) -> String {
 /// `out + i * stride`. A cell in shared memory is filled by the neighbour, so that the assembler
 /// cannot see what it holds.
 pub(crate) fn module(rows: &[Row]) -> String {
-    let mut text = String::from(".version 8.3\n.target sm_90\n.address_size 64\n");
+    let mut text = String::from(".version 8.4\n.target sm_90\n.address_size 64\n");
     for (index, row) in rows.iter().enumerate() {
         let (from, to) = (row.input_stride(), row.output_stride());
         let _ = write!(
             text,
             ".visible .entry row_{index}(.param .u64 in, .param .u64 out)
 {{
-.reg .pred %p<24>; .reg .b16 %h<24>; .reg .b32 %r<24>; .reg .b64 %d<24>; .reg .b32 %t<4>; .reg .b64 %a<8>;
+.reg .pred %p<24>; .reg .b16 %h<24>; .reg .b32 %r<24>; .reg .b64 %d<24>; .reg .b32 %t<4>; .reg .b64 %a<9>;
 ld.param.u64 %a0, [in];
 ld.param.u64 %a1, [out];
 mov.u32 %t0, %tid.x;
@@ -202,6 +207,7 @@ mov.u32 %t2, %ntid.x;
 mad.lo.u32 %t0, %t1, %t2, %t0;
 xor.b32 %t2, %t0, 1;
 mad.wide.u32 %a4, %t2, {from}, %a0;
+mov.b64 %a8, %a4;
 mad.wide.u32 %a0, %t0, {from}, %a0;
 mad.wide.u32 %a1, %t0, {to}, %a1;
 "
@@ -248,6 +254,9 @@ bar.sync 0;
             .map(|operand| name(operand, &mut next_source));
         let operands: Vec<String> = dest.chain(sources).collect();
         let _ = writeln!(text, "{} {};", row.opcode, operands.join(", "));
+        if row.operands.iter().any(|operand| operand == "other") {
+            text.push_str("cp.async.commit_group; cp.async.wait_group 0;\n");
+        }
         for (slot, letter) in row.dest().into_iter().enumerate() {
             let at = register(letter, slot);
             let _ = match bits(letter) {

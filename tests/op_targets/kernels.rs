@@ -1,7 +1,8 @@
 //! A small kernel for each op of the tile IR and each element type that it takes.
 
 use tilelift::ir::attrs::{
-    Attr, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RmwOp, Rounding, Scope, Show, make,
+    Attr, DotPrecision, Flag, FloatPred, IntPred, List, MemOrder, NanRule, RmwOp, Rounding, Scope,
+    Show, make,
 };
 use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::dfg::{InstData, ValueList};
@@ -12,7 +13,9 @@ use tilelift::ir::types::{Elem, Scalar, TileType, ValueType};
 use tilelift::linear::shape::Shape;
 
 /// Elements of the blocks: two for each lane, so that there are pairs, and enough for every pair of edge cases.
-pub(crate) const COUNT: usize = 256;
+const COUNT: usize = 256;
+/// Extent of matrices, so that the units for matrices are used.
+const SIDE: usize = 32;
 const WARPS: u32 = 4;
 
 /// How what a kernel gives is judged.
@@ -22,6 +25,8 @@ pub(crate) enum Judge {
     Exact,
     /// Within a few units of the last place: the op table states a bound, which is measured elsewhere.
     Near,
+    /// Within 2^-20.
+    Absolute,
     /// Not at all: a clock, a multiprocessor.
     Free,
     /// The output is the input; the interpreter does not know PTX.
@@ -38,6 +43,10 @@ pub(crate) enum Domain {
     Moderate,
     /// The second is an index into the first.
     Index,
+    /// Angles within 2 pi.
+    Angle,
+    /// Small integers, whose sums of products are exact in any order.
+    Small,
 }
 
 /// A kernel of one op.
@@ -50,6 +59,8 @@ pub(crate) struct Kernel {
     /// `f32`, or `f32 to f16` where operand and result differ.
     pub(crate) types: String,
     pub(crate) func: TileFunction,
+    /// Elements of each operand and result.
+    pub(crate) count: usize,
     pub(crate) inputs: Vec<Scalar>,
     pub(crate) outputs: Vec<Scalar>,
     pub(crate) judge: Judge,
@@ -59,8 +70,12 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 4] = [
+pub(crate) const NO_KERNEL: [TileOp; 8] = [
     TileOp::ConvertLayout,
+    TileOp::AsyncCopy,
+    TileOp::AsyncCommit,
+    TileOp::AsyncWait,
+    TileOp::SharedLoad,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,
@@ -83,10 +98,12 @@ struct Draft {
     inputs: Vec<Value>,
     pointers: Vec<Value>,
     outs: Vec<Value>,
+    shape: Shape,
 }
 
 impl Draft {
-    fn new(number: usize, inputs: &[Scalar], outputs: &[Scalar]) -> Draft {
+    fn new(number: usize, count: usize, inputs: &[Scalar], outputs: &[Scalar]) -> Draft {
+        let shape = Shape::new(&[count as u64]).expect("a power of two");
         let mut b = TileBuilder::new(format!("k{number}"), WARPS);
         let bases: Vec<Value> = inputs
             .iter()
@@ -97,10 +114,10 @@ impl Draft {
                 b.param_divisible(&format!("p{i}"), ty, 16)
             })
             .collect();
-        let range = b.arange(0, TileType::block(Elem::I32, block_shape()));
+        let range = b.arange(0, TileType::block(Elem::I32, shape));
         let mut pointers = Vec::new();
         for base in bases {
-            let base = b.to_shape(base, block_shape());
+            let base = b.to_shape(base, shape);
             pointers.push(b.addptr(base, range));
         }
         let outs = pointers.split_off(inputs.len());
@@ -110,12 +127,13 @@ impl Draft {
             inputs,
             pointers,
             outs,
+            shape,
         }
     }
 
     /// Stores a result, a scalar in every element.
     fn store(&mut self, at: usize, value: Value) {
-        let value = self.b.to_shape(value, block_shape());
+        let value = self.b.to_shape(value, self.shape);
         self.b.store(self.outs[at], value, None);
     }
 
@@ -139,7 +157,11 @@ impl Collector {
         [inputs, outputs]: [&[Scalar]; 2],
         body: impl FnOnce(&mut Draft),
     ) {
-        let mut draft = Draft::new(self.kernels.len(), inputs, outputs);
+        let count = match op {
+            TileOp::Dot => SIDE * SIDE,
+            _ => COUNT,
+        };
+        let mut draft = Draft::new(self.kernels.len(), count, inputs, outputs);
         body(&mut draft);
         let Some(func) = draft.finish() else {
             return;
@@ -164,6 +186,9 @@ impl Collector {
         let name = |scalar: Option<Scalar>| scalar.map_or("none", Scalar::name).to_owned();
         let types = if is_cast {
             format!("{} to {}", name(from), name(to))
+        } else if rule == TypeRule::Dot {
+            let names: Vec<String> = inputs.iter().map(|&s| name(Some(s))).collect();
+            format!("{} x {} to {}", names[0], names[1], names[2])
         } else {
             name(from)
         };
@@ -179,6 +204,7 @@ impl Collector {
         let judge = match op {
             TileOp::SmId | TileOp::GlobalTimer => Judge::Free,
             TileOp::InlinePtx => Judge::Copy,
+            TileOp::SinApprox | TileOp::CosApprox => Judge::Absolute,
             _ if is_approximate => Judge::Near,
             _ => Judge::Exact,
         };
@@ -186,6 +212,8 @@ impl Collector {
             TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => Domain::Divisor,
             TileOp::Frem => Domain::Moderate,
             TileOp::Gather => Domain::Index,
+            TileOp::SinApprox | TileOp::CosApprox => Domain::Angle,
+            TileOp::Dot => Domain::Small,
             _ => Domain::Any,
         };
         let is_arithmetic = is_cast && rule != TypeRule::Bitcast
@@ -206,6 +234,7 @@ impl Collector {
             attrs: attrs.to_vec(),
             types,
             func,
+            count,
             inputs: inputs.to_vec(),
             outputs: outputs.to_vec(),
             judge,
@@ -262,6 +291,7 @@ pub(crate) fn kernels() -> Vec<Kernel> {
             | TypeRule::FloatNarrow
             | TypeRule::Bitcast => conversions(&mut all, op),
             TypeRule::AtomicRmw | TypeRule::AtomicCas => atomics(&mut all, op),
+            TypeRule::Dot => products(&mut all),
             _ => others(&mut all, op),
         }
         assert!(
@@ -352,6 +382,39 @@ fn atomics(all: &mut Collector, op: TileOp) {
     }
 }
 
+/// Products of square matrices.
+fn products(all: &mut Collector) {
+    let square = Shape::new(&[SIDE as u64; 2]).expect("powers of two");
+    for a in Scalar::ALL {
+        for b in Scalar::ALL {
+            for acc in Scalar::ALL {
+                for &precision in DotPrecision::ALL {
+                    // Of other types it says nothing.
+                    if a != Scalar::F32 && precision != DotPrecision::Tf32 {
+                        continue;
+                    }
+                    let name = if a == Scalar::F32 {
+                        precision.name()
+                    } else {
+                        ""
+                    };
+                    let attrs = [make::precision(precision)];
+                    all.add(TileOp::Dot, (name, &attrs), [&[a, b, acc], &[acc]], |d| {
+                        let [x, y, z] = [0, 1, 2].map(|i| {
+                            let ty = d.b.ty(d.inputs[i]).with_shape(square);
+                            d.b.reshape(d.inputs[i], ty)
+                        });
+                        let product = d.b.dot(x, y, z, precision);
+                        let flat = d.b.ty(product).with_shape(d.shape);
+                        let product = d.b.reshape(product, flat);
+                        d.store(0, product);
+                    });
+                }
+            }
+        }
+    }
+}
+
 fn pair(b: &mut TileBuilder, scalar: Scalar, x: Value, y: Value) -> Value {
     match scalar {
         Scalar::I1 => b.xor(x, y),
@@ -425,6 +488,10 @@ fn others(all: &mut Collector, op: TileOp) {
                     d.store(0, x);
                 })
             }
+            TileOp::Histogram => all.add(op, NONE, [&[s], &[Scalar::I32]], |d| {
+                let x = d.b.histogram(d.inputs[0], block(Scalar::I32));
+                d.store(0, x);
+            }),
             TileOp::Load | TileOp::Store => all.add(op, NONE, one, |d| {
                 let x = d.inputs[0];
                 d.store(0, x);

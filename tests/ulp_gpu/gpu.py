@@ -72,7 +72,7 @@ def from_device(place, size):
 
 
 class Case:
-    """A line of `functions.txt`: label, type, file, kernel, operands, block, threads, bound, range."""
+    """A line of `functions.txt`: label, type, file, kernel, operands, block, threads, bound, range, reference."""
 
     def __init__(self, line):
         words = line.split(";")
@@ -80,7 +80,7 @@ class Case:
         self.operands, self.block, self.threads = map(int, words[4:7])
         self.bound, self.low, self.high = map(float, words[7:10])
         self.size = 4 if self.type == "f32" else 8
-        self.name = self.label.split(" (")[0]
+        self.name = words[10]
 
     @property
     def total(self):

@@ -28,6 +28,10 @@ enum Rule {
   ANGLE,
   // Against the larger of 2^-22 and 2^-22 of the result: in units of that.
   LG2,
+  // Numbers not below 0 only.
+  ABOVE,
+  // Numbers below 0 only, in units of the larger of the result and 1.
+  BELOW,
 };
 
 __device__ double unit(double exact) {
@@ -38,6 +42,7 @@ __device__ double unit(double exact) {
 template <Rule RULE>
 __device__ float error(double exact, float found, float x) {
   float rounded = (float)exact;
+  if (RULE == ABOVE && x < 0.0f || RULE == BELOW && !(x < 0.0f)) return 0.0f;
   if (isnan(found) || isnan(rounded))
     return isnan(found) && isnan(rounded) ? 0.0f : CUDART_INF_F;
   if (RULE == ANGLE) return fabs(x) <= 6.2831855f ? (float)(fabs(found - exact) * 0x1p23) : 0.0f;
@@ -49,7 +54,7 @@ __device__ float error(double exact, float found, float x) {
     return isfinite(exact) && found == copysignf(CUDART_MAX_NORMAL_F, rounded) ? 1.0f : CUDART_INF_F;
   }
   if (isinf(found)) return fabs(exact) > (double)CUDART_MAX_NORMAL_F * (1 - 1e-7) ? 1.0f : CUDART_INF_F;
-  return (float)fabs((found - exact) / unit(exact));
+  return (float)fabs((found - exact) / unit(RULE == BELOW ? fmax(fabs(exact), 1.0) : exact));
 }
 
 __device__ u64 larger(u64 a, u64 b) { return a > b ? a : b; }
@@ -106,6 +111,9 @@ SINGLES(acosh, ULP, acosh(x), acoshf(fx))
 SINGLES(atanh, ULP, atanh(x), atanhf(fx))
 SINGLES(erf, ULP, erf(x), erff(fx))
 SINGLES(erfc, ULP, erfc(x), erfcf(fx))
+SINGLES(erfinv, ULP, erfinv(x), erfinvf(fx))
+SINGLES(lgamma, ABOVE, lgamma(x), lgammaf(fx))
+SINGLES(lgamma_below, BELOW, lgamma(x), lgammaf(fx))
 SINGLES(cbrt, ULP, cbrt(x), cbrtf(fx))
 SINGLES(rsqrt, FTZ, 1.0 / sqrt(x), rsqrtf(fx))
 SINGLES(sqrt, FTZ, sqrt(x), sqrtf(fx))
@@ -174,6 +182,10 @@ DOUBLES(acosh, true, acosh(x))
 DOUBLES(atanh, true, atanh(x))
 DOUBLES(erf, true, erf(x))
 DOUBLES(erfc, true, erfc(x))
+DOUBLES(erfinv, true, erfinv(x))
+DOUBLES(lgamma, !(x < 0.0), lgamma(x))
+// Small results count as 1.
+DOUBLES(lgamma_below, x < 0.0 && fabs(found[i]) >= 1.0, lgamma(x))
 DOUBLES(cbrt, true, cbrt(x))
 DOUBLES(rsqrt, true, rsqrt(x))
 DOUBLES(sqrt, true, sqrt(x))

@@ -70,10 +70,12 @@ pub struct AxisInfo {
     /// Whether no element is negative as a signed number.
     ///
     /// Sums and products of non-negative numbers are *taken* to be non-negative, so program indices times
-    /// block sizes are, and quotients and remainders of such numbers keep their alignment. Only layouts are
-    /// chosen by this analysis, and expansion proves each wide access for itself: a kernel for which the sums
-    /// overflow may be slower, never wrong.
+    /// block sizes are, and quotients and remainders of such numbers keep their alignment. Where such sums overflow,
+    /// quotients and remainders are unspecified (see the ops); beyond that, layouts alone are chosen by this analysis.
     non_negative: bool,
+    /// Whether it is an index of programs, or was made of one by sums and products with what is not negative, quotients and
+    /// remainders. These are taken not to be negative either: what divides an index is taken to be positive.
+    is_index: bool,
 }
 
 impl AxisInfo {
@@ -83,6 +85,7 @@ impl AxisInfo {
             dims: SmallVec::from_elem(DimInfo::default(), ty.shape.rank().max(1)),
             constant: None,
             non_negative: false,
+            is_index: false,
         }
     }
 
@@ -94,6 +97,11 @@ impl AxisInfo {
     /// Length of runs along `dim` that count up by one.
     pub fn contiguity(&self, dim: usize) -> u64 {
         1 << self.dim(dim).contiguity
+    }
+
+    /// Whether no element is taken to be negative.
+    pub fn is_non_negative(&self) -> bool {
+        self.non_negative || self.is_index
     }
 
     /// Exponent of a power of two that divides every element.
@@ -117,6 +125,7 @@ impl AxisInfo {
             dims: dims.collect(),
             constant: self.constant.filter(|_| self.constant == other.constant),
             non_negative: self.non_negative && other.non_negative,
+            is_index: self.is_index && other.is_index,
         }
     }
 }

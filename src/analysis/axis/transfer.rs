@@ -58,11 +58,13 @@ pub(super) fn transfer(
             None => equal_runs(func, infos, data, &ty),
         },
         TileOp::Sdiv => {
-            let aligned = arg(0).non_negative && arg(1).non_negative;
+            let aligned = arg(0).is_non_negative() && (arg(1).non_negative || arg(0).is_index);
             divide(arg(0), arg(1), aligned)
         }
         TileOp::Udiv => divide(arg(0), arg(1), true),
-        TileOp::Srem => pairwise(arg(0), arg(1), |a, b| remainder(a, b, arg(0).non_negative)),
+        TileOp::Srem => pairwise(arg(0), arg(1), |a, b| {
+            remainder(a, b, arg(0).is_non_negative())
+        }),
         TileOp::Urem => pairwise(arg(0), arg(1), |a, b| remainder(a, b, true)),
         TileOp::And => and(arg(0), arg(1)),
         TileOp::Or | TileOp::Xor | TileOp::Smin | TileOp::Smax | TileOp::Umin | TileOp::Umax => {
@@ -85,6 +87,7 @@ pub(super) fn transfer(
         | TileOp::InlinePtx
         | TileOp::Dot
         | TileOp::SharedLoad
+        | TileOp::SharedStore
         | TileOp::AsyncCopy
         | TileOp::AsyncCommit
         | TileOp::AsyncWait => AxisInfo::unknown(&ty),
@@ -147,6 +150,7 @@ pub(super) fn transfer(
         | TileOp::Condition => AxisInfo::unknown(&ty),
     };
     out.non_negative |= is_non_negative(infos, data);
+    out.is_index = is_index(infos, data);
     out
 }
 
@@ -156,6 +160,7 @@ fn map(x: &AxisInfo, rule: impl Fn(DimInfo) -> DimInfo) -> AxisInfo {
         dims: x.dims.iter().map(|&d| rule(d)).collect(),
         constant: None,
         non_negative: false,
+        is_index: false,
     }
 }
 
@@ -166,6 +171,7 @@ fn pairwise(a: &AxisInfo, b: &AxisInfo, rule: impl Fn(DimInfo, DimInfo) -> DimIn
         dims: dims.collect(),
         constant: None,
         non_negative: false,
+        is_index: false,
     }
 }
 
@@ -603,6 +609,35 @@ fn is_non_negative(infos: &SecondaryMap<Value, AxisInfo>, data: &InstData<Tile>)
         TileOp::And | TileOp::Smax | TileOp::Umin | TileOp::Urem => arg(0) || arg(1),
         TileOp::Select => arg(1) && arg(2),
         TileOp::Shl | TileOp::Sshr | TileOp::Ushr | TileOp::Srem | TileOp::Sext => arg(0),
+        _ => false,
+    }
+}
+
+/// Whether the result is made of an index of programs; see [`AxisInfo::is_index`].
+fn is_index(infos: &SecondaryMap<Value, AxisInfo>, data: &InstData<Tile>) -> bool {
+    let index = |i: usize| infos[data.args[i]].is_index;
+    match data.op {
+        TileOp::ProgramId | TileOp::NumPrograms => true,
+        TileOp::Iadd | TileOp::Imul => {
+            let fits = |i: usize| infos[data.args[i]].is_non_negative();
+            (index(0) || index(1)) && fits(0) && fits(1)
+        }
+        TileOp::Sdiv
+        | TileOp::Udiv
+        | TileOp::Srem
+        | TileOp::Urem
+        | TileOp::Shl
+        | TileOp::Sshr
+        | TileOp::Ushr
+        | TileOp::Sext
+        | TileOp::Zext
+        | TileOp::Splat
+        | TileOp::ExpandDims
+        | TileOp::Broadcast
+        | TileOp::Reshape
+        | TileOp::Permute
+        | TileOp::ConvertLayout
+        | TileOp::AssumeMultiple => index(0),
         _ => false,
     }
 }

@@ -75,6 +75,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AsyncCommit
         | TypeRule::AsyncWait
         | TypeRule::SharedLoad
+        | TypeRule::SharedStore
         | TypeRule::LdMatrix
         | TypeRule::Mma
         | TypeRule::CpAsync

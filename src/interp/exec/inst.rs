@@ -111,6 +111,8 @@ impl<'a> Machine<'a> {
             TileOp::Atanh => self.accurate(data, libm::atanh)?,
             TileOp::Erf => self.accurate(data, libm::erf)?,
             TileOp::Erfc => self.accurate(data, libm::erfc)?,
+            TileOp::Erfinv => self.accurate(data, float::erfinv)?,
+            TileOp::Lgamma => self.accurate(data, libm::lgamma)?,
             TileOp::Cbrt => self.accurate(data, f64::cbrt)?,
             TileOp::Hypot => self.accurate2(data, f64::hypot)?,
             TileOp::Round => self.float1(data, float::integral(Rounding::NearestAway))?,
@@ -186,6 +188,10 @@ impl<'a> Machine<'a> {
             TileOp::AsyncCommit => smallvec![self.rings.commit()],
             TileOp::AsyncWait => {
                 self.async_wait(data)?;
+                return Ok(None);
+            }
+            TileOp::SharedStore => {
+                self.shared_store(data)?;
                 return Ok(None);
             }
             TileOp::SharedLoad => self.shared_load(data)?,

@@ -79,6 +79,13 @@ impl Machine<'_> {
         Ok(())
     }
 
+    pub(super) fn shared_store(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        let entry = self.entry(data, 1)?;
+        let elems = self.arg(data, 0)?.clone();
+        self.rings.entries.insert(entry, elems);
+        Ok(())
+    }
+
     pub(super) fn shared_load(&mut self, data: &InstData<Tile>) -> Outcome<Elems> {
         let entry = self.entry(data, 0)?;
         let found = self.rings.entries.get(&entry).cloned();

@@ -58,6 +58,8 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Atanh,
     TileOp::Erf,
     TileOp::Erfc,
+    TileOp::Erfinv,
+    TileOp::Lgamma,
     TileOp::Cbrt,
     TileOp::Hypot,
     TileOp::Round,

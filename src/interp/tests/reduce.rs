@@ -142,8 +142,9 @@ fn a_scan_follows_its_tree() {
     let chain = [1, -1, -5, -13, -29, -61, -125, -253];
     assert_eq!(scan(None), chain);
     assert_eq!(scan(Some(&[3])), chain);
-    // Pairs -1, -4, -16, -64; by doubling 3 and 48; handed down: nothing and 3, then -1 and 3 + 16.
-    assert_eq!(scan(Some(&[1, 33, 1])), [1, -1, -5, 3, -13, 19, -45, 83]);
+    // Pairs -1, -4, -16, -64; by doubling 3 and 48; handed down: nothing and 3, then -1 and 3 + 16. The last of each pair is
+    // what comes before it, less the pair.
+    assert_eq!(scan(Some(&[1, 33, 1])), [1, -1, -5, 3, -13, 19, -45, -45]);
     // By doubling alone: differences of neighbours, then of those two places apart.
     assert_eq!(scan(Some(&[34, 1]))[..4], [1, -1, 3, 3]);
 }

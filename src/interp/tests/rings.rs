@@ -1,6 +1,6 @@
 //! Copies to shared memory and what is read from there.
 
-use super::{Memory, block, finish, launch, pointer, row_major, shape};
+use super::{Memory, block, eval, finish, launch, pointer, row_major, shape};
 use crate::interp::Arg;
 use crate::ir::attrs::IntPred;
 use crate::ir::builder::TileBuilder;
@@ -14,6 +14,7 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::AsyncCommit,
     TileOp::AsyncWait,
     TileOp::SharedLoad,
+    TileOp::SharedStore,
 ];
 
 /// Copies four numbers to entry 1 of a ring of two, and reads entry `read` after a wait if `waits`; gives what was read.
@@ -54,6 +55,22 @@ fn copied(read: i32, waits: bool, entries: u32) -> Result<Vec<u64>, String> {
     Ok(words
         .map(|&word| u64::from(u32::from_le_bytes(word)))
         .collect())
+}
+
+#[test]
+fn a_stored_block_is_there_at_once() {
+    let numbers: Vec<u64> = vec![5, 6, 7, 8];
+    let found = eval(&[(I32, &numbers)], |b, xs| {
+        let slot = b.func_mut().add_buffer(BufferData {
+            elem: Scalar::I32,
+            shape: shape(&[4]),
+            stages: 1,
+        });
+        let zero = b.i32(0, Shape::SCALAR);
+        b.shared_store(xs[0], zero, slot);
+        b.shared_load(zero, slot, block(I32, &[4]))
+    });
+    assert_eq!(found, numbers);
 }
 
 #[test]

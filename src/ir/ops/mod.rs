@@ -57,6 +57,7 @@ pub enum TypeRule {
     AsyncCommit,
     AsyncWait,
     SharedLoad,
+    SharedStore,
     ConvertLayout,
     Hint,
     Load,

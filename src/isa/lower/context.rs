@@ -125,6 +125,7 @@ fn takes_numbers(ty: PtxType) -> bool {
             | PtxType::Bf16x2
             | PtxType::S16x2
             | PtxType::U16x2
+            | PtxType::F32x2
     )
 }
 
@@ -253,6 +254,31 @@ impl rules::Context for Lower<'_> {
         let a = self.in_register(a, RegClass::W);
         let b = self.in_register(b, RegClass::W);
         Arg::Regs(self.alternating(a, b))
+    }
+
+    fn packs_two(&mut self) -> bool {
+        let data = &self.func.dfg.insts[self.root];
+        let count = data
+            .results
+            .first()
+            .map_or(1, |&v| self.func.dfg.ty(v).count);
+        // Of operands that are one register each there is one result.
+        let differ = data
+            .args
+            .iter()
+            .any(|&arg| matches!(self.values[arg], Some(Arg::Regs(view)) if !view.is_uniform()));
+        count.is_multiple_of(2) && differ && self.target.packs_f32()
+    }
+
+    fn twos(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm(bits & 0xffff_ffff | bits << 32),
+            // One register that stands for all.
+            Arg::Regs(view) if view.count == 1 => {
+                self.plain(Ptx::Join64, PtxType::B64, &[Arg::Regs(view.repeat(2))])
+            }
+            other => self.plain(Ptx::Join64, PtxType::B64, &[other]),
+        }
     }
 
     fn split64(&mut self, arg: Arg) -> Arg {

@@ -133,7 +133,7 @@ impl Lower<'_> {
         let data = &self.func.dfg.insts[inst];
         let &bytes = data.bytes().unwrap_or(&16);
         let to = rules::constructor_place(self, data.args[0], *data.offset().unwrap_or(&0));
-        let from = *data.from_offset().unwrap_or(&0);
+        let from = *data.read_offset().unwrap_or(&0);
         let from = rules::constructor_place(self, data.args[1], from);
         let mut args = vec![Arg::Place(to), Arg::Place(from), Arg::Imm(u64::from(bytes))];
         let op = match self.when(data.args.get(2).copied()) {

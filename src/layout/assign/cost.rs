@@ -20,6 +20,10 @@ const ACCESS: Cost = 8;
 const SECTOR: Cost = 4;
 /// Moving 128 bytes to or from shared memory.
 const WAVEFRONT: Cost = 4;
+/// Words that a thread can hold at a time beside addresses and what is under way.
+pub(super) const MOST_LIVE: Cost = 192;
+/// Writing a word to local memory and reading it again.
+const SPILL: Cost = 32;
 /// A shuffle of a 32-bit register with the selects around it.
 const SHUFFLE: Cost = 6;
 
@@ -42,7 +46,9 @@ pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32)
     if stays_in_warps(from, to) {
         return 8 + registers(to) * words * SHUFFLE;
     }
-    BARRIER + (registers(from) + registers(to)) * words * WAVEFRONT
+    // Narrow elements go several at a time.
+    let bits = (registers(from) + registers(to)) * Cost::from(elem_bits.max(8));
+    BARRIER + bits.div_ceil(32) * WAVEFRONT
 }
 
 /// Whether each warp holds all that it needs.
@@ -133,9 +139,18 @@ pub(super) fn scan(layout: &LinearLayout, axis: usize, elem_bits: u32) -> Cost {
     let words = words(elem_bits);
     let held = registers(layout);
     let mut left = held;
+    let digits = layout.digits(axis).unwrap_or_default();
     // The chains of registers, and the prefix that each register gets in the end.
     let mut cost = 2 * held * words;
-    for digit in layout.digits(axis).unwrap_or_default() {
+    // A run in registers waits for its prefix; otherwise each register is done soon.
+    if let [run, _, ..] = &digits[..]
+        && run.dim == HwDim::Register
+    {
+        let above = digits[1..].iter().filter(|d| d.dim == HwDim::Register);
+        let above: usize = above.map(|digit| digit.bits.len()).sum();
+        cost += ((held >> above) * words).saturating_sub(MOST_LIVE) * SPILL;
+    }
+    for digit in digits {
         let bits = digit.bits.len() as Cost;
         match digit.dim {
             HwDim::Register => left >>= bits,

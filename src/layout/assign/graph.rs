@@ -49,6 +49,8 @@ pub(super) struct NodeData {
     pub scanned: Option<u8>,
     /// Unit that multiplies matrices.
     pub unit: Option<MmaUnit>,
+    /// Whether it is a load that may be done again, from addresses that each user computes.
+    pub loads_again: bool,
     /// What it chooses from.
     pub candidates: Candidates,
     /// Edges from and to the node.
@@ -81,6 +83,13 @@ pub(super) enum Need {
     Gathered(u8),
     /// Any: each thread counts what it holds.
     Counted,
+}
+
+impl Need {
+    /// Whether any layout of the operand will do.
+    pub(super) fn is_any(self) -> bool {
+        matches!(self, Need::Gathered(_) | Need::Counted)
+    }
 }
 
 /// The dimensions of a permutation.
@@ -242,6 +251,7 @@ fn repeat_cost(op: TileOp) -> Option<u16> {
         | TileOp::AsyncCommit
         | TileOp::AsyncWait
         | TileOp::SharedLoad
+        | TileOp::SharedStore
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For
@@ -326,6 +336,7 @@ impl Graph {
             reduced: None,
             scanned: None,
             unit: None,
+            loads_again: false,
             candidates: Candidates::new(),
             edges: SmallVec::new(),
         });
@@ -401,7 +412,11 @@ impl Graph {
                     self.operands(func, inst, node, depth);
                 }
             }
-            TileOp::Store | TileOp::AsyncCopy | TileOp::DevicePrint | TileOp::DeviceAssert
+            TileOp::Store
+            | TileOp::AsyncCopy
+            | TileOp::SharedStore
+            | TileOp::DevicePrint
+            | TileOp::DeviceAssert
                 if !data.args.is_empty() =>
             {
                 let shape = func.dfg.ty(data.args[0]).shape;
@@ -429,10 +444,19 @@ impl Graph {
                 }
                 let node = self.add_node(shape, Some(inst), depth);
                 self.nodes[node].unit = unit_of(func, inst, self.target);
+                self.nodes[node].loads_again = self.loads_again(func, inst);
                 self.of_value[result] = Some(node).into();
                 self.operands(func, inst, node, depth);
             }
         }
+    }
+
+    /// Whether an instruction is a load that gives the same when it is repeated at its place, and whose operands cost little in
+    /// any layout.
+    fn loads_again(&self, func: &TileFunction, inst: Inst) -> bool {
+        let data = &func.dfg.insts[inst];
+        let is_cheap = |v: &Value| func.dfg.ty(*v).is_scalar() || self.is_cheap(*v);
+        data.op == TileOp::Load && data.volatile().is_none() && data.args.iter().all(is_cheap)
     }
 
     /// What computing the result from scalars takes, if that is little.

@@ -7,6 +7,8 @@
 //!    until each node has at most eight: through arithmetic unchanged, through changes of shape and
 //!    `reduce` as the algebra of layouts says. A node that nothing reaches gets one from a neighbour by a guess
 //!    (how to spread what a reduction took away), or the plain blocked layout.
+//!    A load of what each thread can address anew may be done again in the layout of a user; that is weighed against the
+//!    conversion like everything else.
 //! 3. `cost` says what each candidate costs a node (instructions and sectors of accesses, shuffles and barriers
 //!    of reductions, arithmetic repeated by threads that hold copies), and what converting costs each pair of
 //!    candidates of an edge; each level of loops around it weighs eightfold.
@@ -15,8 +17,8 @@
 //! # Exact and heuristic
 //! Given candidates and costs, the choice is optimal unless the solver had to decide a node with three or more
 //! undecided neighbours by its neighbourhood alone ([`LayoutStats::exact`] tells). Heuristic are the set of
-//! candidates, the costs, that a conversion is charged to each use although uses share it, and that values
-//! computed anew cost nothing. Work is bounded: candidates by eight a node, each solver step by eight cubed.
+//! candidates, the costs, that a conversion or second load is charged to each use although uses share it, and that
+//! values computed anew cost nothing. Work is bounded: candidates by eight a node, each solver step by eight cubed.
 
 use cranelift_entity::PrimaryMap;
 use rustc_hash::FxHashMap;
@@ -75,8 +77,13 @@ pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> L
     assignment.propagate();
     assignment.complete();
     let (chosen, exact) = assignment.choose(func);
+    let again = assignment.loads_done_again(&chosen);
     func.layouts = assignment.pool;
-    let stats = Rewriter::run(func, &order, &assignment.graph, &chosen, assignment.views);
+    let decided = rewrite::Decisions {
+        chosen: &chosen,
+        again: &again,
+    };
+    let stats = Rewriter::run(func, &order, &assignment.graph, decided, assignment.views);
     LayoutStats { exact, ..stats }
 }
 
@@ -253,6 +260,39 @@ impl Assignment {
         cost.saturating_mul(weight(data.depth))
     }
 
+    /// What loading once more in a layout costs, if the node is a load that can be repeated.
+    fn second_load(&self, node: Node, layout: LayoutId) -> Option<Cost> {
+        let access = self.accesses.get(&node)?;
+        let again = self.graph.nodes[node].loads_again;
+        again.then(|| cost::access(&self.pool[layout], access))
+    }
+
+    /// For each load that users want in other layouts, those in which it is done again as that costs less than converting.
+    fn loads_done_again(
+        &mut self,
+        chosen: &PrimaryMap<Node, LayoutId>,
+    ) -> FxHashMap<Node, SmallVec<[LayoutId; 2]>> {
+        let mut again: FxHashMap<Node, SmallVec<[LayoutId; 2]>> = FxHashMap::default();
+        for edge in &self.graph.edges {
+            if !self.graph.nodes[edge.from].loads_again || edge.need.is_any() {
+                continue;
+            }
+            let need = View::Need(edge.need);
+            let wanted = self.views.view(&mut self.pool, chosen[edge.to], need);
+            let bits = edge.elem_bits;
+            let own = chosen[edge.from];
+            let convert = self.views.conversion_cost(&self.pool, own, wanted, bits);
+            let load = self.second_load(edge.from, wanted);
+            if load.is_some_and(|load| load < convert) {
+                let list = again.entry(edge.from).or_default();
+                if !list.contains(&wanted) {
+                    list.push(wanted);
+                }
+            }
+        }
+        again
+    }
+
     /// Chooses a layout for each node; the flag says whether the choice is optimal.
     fn choose(&mut self, func: &TileFunction) -> (PrimaryMap<Node, LayoutId>, bool) {
         let decided = |node: &graph::NodeData| node.candidates.len() == 1;
@@ -300,8 +340,15 @@ impl Assignment {
                 .iter()
                 .map(|&l| views.view(&mut self.pool, l, View::Need(edge.need)))
                 .collect();
+            let access = self.accesses.get(&edge.from).filter(|_| from.loads_again);
+            let pool = &self.pool;
+            let loads: SmallVec<[Option<Cost>; MAX_CANDIDATES]> = needs
+                .iter()
+                .map(|&need| access.map(|access| cost::access(&pool[need], access)))
+                .collect();
             problem.add_edge(edge.from.as_u32(), edge.to.as_u32(), |i, j| {
-                let cost = views.conversion_cost(&self.pool, outputs[i], needs[j], edge.elem_bits);
+                let convert = views.conversion_cost(pool, outputs[i], needs[j], edge.elem_bits);
+                let cost = loads[j].map_or(convert, |load| load.min(convert));
                 cost.saturating_mul(weight)
             });
         }

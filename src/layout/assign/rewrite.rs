@@ -3,10 +3,11 @@
 //! One walk in program order builds new instruction lists. A value is fetched in the layout its user asks for:
 //! as it is, or through a conversion, or, if it is cheap, computed anew. What is made for one user serves all
 //! later ones, so it stands in the block of the value's definition, as late as its first user allows: before
-//! the loop if the value comes from outside of it.
+//! the loop if the value comes from outside of it. A load that is done again stands beside the first one.
 
 use cranelift_entity::{EntitySet, PrimaryMap, SecondaryMap};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use super::LayoutStats;
 use super::graph::{Graph, Need, Node};
@@ -21,11 +22,21 @@ use crate::linear::digits::Digit;
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::pool::LayoutId;
 
+/// What was decided.
+#[derive(Clone, Copy)]
+pub(super) struct Decisions<'a> {
+    /// The layout of each node.
+    pub chosen: &'a PrimaryMap<Node, LayoutId>,
+    /// Layouts in which loads are done again.
+    pub again: &'a FxHashMap<Node, SmallVec<[LayoutId; 2]>>,
+}
+
 /// The walk.
 pub(super) struct Rewriter<'a> {
     func: &'a mut TileFunction,
     graph: &'a Graph,
     chosen: &'a PrimaryMap<Node, LayoutId>,
+    again: &'a FxHashMap<Node, SmallVec<[LayoutId; 2]>>,
     views: Views,
     lists: SecondaryMap<Block, Vec<Inst>>,
     made: FxHashMap<(Value, LayoutId), Value>,
@@ -42,13 +53,14 @@ impl<'a> Rewriter<'a> {
         func: &'a mut TileFunction,
         order: &ProgramOrder,
         graph: &'a Graph,
-        chosen: &'a PrimaryMap<Node, LayoutId>,
+        decided: Decisions<'a>,
         views: Views,
     ) -> LayoutStats {
         let mut rewriter = Rewriter {
             func,
             graph,
-            chosen,
+            chosen: decided.chosen,
+            again: decided.again,
             views,
             lists: SecondaryMap::new(),
             made: FxHashMap::default(),
@@ -127,10 +139,32 @@ impl<'a> Rewriter<'a> {
                     // It comes into being when it is asked for.
                     return;
                 }
+                self.load_again(inst);
                 self.operands(inst);
             }
         }
         self.append(inst);
+    }
+
+    /// Does a load once more for each of the other layouts in which that was decided.
+    fn load_again(&mut self, inst: Inst) {
+        let again = self.again;
+        let Some(layouts) = self.graph.of_inst(inst).and_then(|node| again.get(&node)) else {
+            return;
+        };
+        let result = self.func.dfg.insts[inst].results[0];
+        let args = self.func.dfg.insts[inst].args.clone();
+        for &layout in layouts {
+            let mut data = self.func.dfg.insts[inst].clone();
+            data.args = args.iter().map(|&arg| self.fetch(arg, layout)).collect();
+            let ty = self.func.dfg.ty(result).with_layout(layout);
+            let copy = self.func.dfg.make_inst(data, &[ty]);
+            let block = self.func.order.block_of(inst);
+            let block = block.expect("the walk visits instructions that stand in blocks");
+            self.lists[block].push(copy);
+            let made = self.func.dfg.insts[copy].results[0];
+            self.made.insert((result, layout), made);
+        }
     }
 
     fn enter(&mut self, inst: Inst) {

@@ -8,14 +8,15 @@
 //!
 //! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
 //! reduction or scan stays in one warp. Where another dimension is scanned, a second form gives each thread a run of
-//! neighbours along it, so that what lanes and warps exchange are totals of runs.
+//! neighbours along it, so that what lanes and warps exchange are totals of runs; also where a vector stands along it, of which
+//! each thread then reads a run.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Assignment;
-use super::cost::Access;
-use super::graph::Node;
+use super::cost::{self, Access};
+use super::graph::{Need, Node};
 use crate::analysis::atomic::widest_atomic;
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::Attrs;
@@ -48,16 +49,17 @@ impl Assignment {
     pub(super) fn seed(&mut self, func: &TileFunction, axis: &Axis, target: Target) {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
-        let mut scans = Vec::new();
         let mut dots = Vec::new();
+        let mut runs = self.spread_vectors();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
             {
                 row_reductions.push((data.shape, usize::from(reduced)));
             }
-            if let Some(scanned) = data.scanned {
-                scans.push((data.shape, usize::from(scanned)));
+            if let (Some(scanned), Some(inst)) = (data.scanned, data.inst) {
+                let words = super::operand_bits(func, inst).div_ceil(32);
+                runs.push((data.shape, usize::from(scanned), words));
             }
             if let Some(inst) = data.inst
                 && func.dfg.insts[inst].op == TileOp::Dot
@@ -101,9 +103,9 @@ impl Assignment {
                     self.offer_coalesced(memory, per_thread, true);
                 }
             }
-            for &(shape, axis) in &scans {
+            for &(shape, axis, words) in &runs {
                 if shape == memory.shape && axis != memory.order[0] {
-                    self.offer_runs(memory, widest, axis);
+                    self.offer_runs(memory, widest, axis, words);
                 }
             }
         }
@@ -123,6 +125,24 @@ impl Assignment {
             let layout = self.pool.intern(layout);
             self.offer(node, layout);
         }
+    }
+
+    /// Blocks over which loaded vectors are repeated, the dimension along which the vector stands, and its words for an element.
+    fn spread_vectors(&self) -> Vec<(Shape, usize, u32)> {
+        let mut found = Vec::new();
+        for edge in &self.graph.edges {
+            let Need::BeforeBroadcast(from) = edge.need else {
+                continue;
+            };
+            let mut dims = (0..from.rank()).filter(|&dim| from.extent(dim) > 1);
+            if let (Some(dim), None) = (dims.next(), dims.next()) {
+                let entry = (self.graph.nodes[edge.to].shape, dim, 1);
+                if !found.contains(&entry) {
+                    found.push(entry);
+                }
+            }
+        }
+        found
     }
 
     fn look_at(
@@ -160,12 +180,16 @@ impl Assignment {
         (memory, access)
     }
 
-    /// Lanes along the direction of addresses, and what each thread holds beside one access along `axis`.
-    fn offer_runs(&mut self, memory: &Memory, per_thread: u32, axis: usize) {
+    /// Lanes along the direction of addresses, and what each thread holds beside one access along `axis`, as far as it can hold
+    /// it until the threads have exchanged totals, `words` words for each element.
+    fn offer_runs(&mut self, memory: &Memory, per_thread: u32, axis: usize, words: u32) {
         let shape = memory.shape;
         let threads = 32 * u64::from(self.num_warps);
         let share = shape.elements() as u64 / threads / u64::from(per_thread);
-        let run = share.clamp(1, shape.extent(axis));
+        let mut run = share.clamp(1, shape.extent(axis));
+        while run > 1 && run * u64::from(per_thread * words) > cost::MOST_LIVE {
+            run /= 2;
+        }
         let mut size = vec![1; shape.rank()];
         size[memory.order[0]] = per_thread;
         size[axis] = run as u32;

@@ -5,39 +5,43 @@
 //! memory, eight rows of 16 bytes at a time (`ldmatrix`), just before they are used. A step is one op over all tiles. Where a
 //! block is smaller than a tile, its rows and columns are repeated.
 //!
-//! **Without a unit** each thread computes its elements by itself: it holds the rows and columns they take, and adds one
-//! product after the other along the summed dimension, all elements at once.
+//! **Without a unit** each thread computes its elements by itself: it holds the rows and columns they take, or loads them from
+//! shared memory a few at a time, and adds one product after the other along the summed dimension, all elements at once.
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Flag, MmaUnit, make};
+use crate::ir::attrs::{Attrs, DotPrecision, Flag, MmaUnit, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{Elem, ThreadType};
-use crate::layout::matrix;
+use crate::ir::types::{Elem, ThreadType, ValueType};
+use crate::layout::{matrix, ring};
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::linear::shape::Shape;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock};
-use super::shared::{Access, Offsets};
+use super::shared::{Access, Sums, offsets_in};
 use super::{Expander, Result, bug};
 
 /// Which register of an operand holds an element.
 type Holders = FxHashMap<u32, u32>;
-
-/// Lanes that give the addresses of one matrix of `ldmatrix`, as bits.
-const ROW_BITS: usize = 3;
 
 /// A factor of a product by a unit.
 struct Factor<'a> {
     source: Source,
     layout: &'a LinearLayout,
     elem: Elem,
-    /// Registers of a tile.
-    words: usize,
     unit: MmaUnit,
+}
+
+/// What `ldmatrix` is to fill: registers of a layout whose words hold the elements that `inner` leads to.
+struct Words<'a> {
+    layout: &'a LinearLayout,
+    elem: Elem,
+    /// Type of the registers' elements.
+    operand: Elem,
+    inner: &'a [u32],
 }
 
 enum Source {
@@ -104,6 +108,7 @@ impl<'a> Expander<'a> {
         ];
         let [left, right] = [self.arg_type(inst, 0)?.shape, self.arg_type(inst, 1)?.shape];
         let step = matrix::tile_inner(unit);
+        let mut addresses = Sums::default();
         let mut sums = Vec::new();
         let mut places: FxHashMap<u32, u32> = FxHashMap::default();
         for &batch in &batches {
@@ -129,14 +134,14 @@ impl<'a> Expander<'a> {
                 });
                 let elements: Vec<u32> =
                     tiles_a.map(|(row, k)| flat(left, batch, row, k)).collect();
-                let a = self.fragments(&factors[0], &elements)?;
+                let a = self.fragments(&factors[0], &mut addresses, &elements)?;
                 let tiles_b = columns
                     .iter()
                     .flat_map(|&column| (0..2).map(move |j| (k + j * step / 2, column)));
                 let elements: Vec<u32> = tiles_b
                     .map(|(k, column)| flat(right, batch, k, column))
                     .collect();
-                let b = self.fragments(&factors[1], &elements)?;
+                let b = self.fragments(&factors[1], &mut addresses, &elements)?;
                 let mut data = InstData::new(ThreadOp::Mma, &[a, b, sum]);
                 data.attrs.push(make::unit(unit));
                 sum = self.op(data, &[])?;
@@ -164,18 +169,19 @@ impl<'a> Expander<'a> {
             source,
             layout,
             elem: ty.elem,
-            words: if index == 0 { 4 } else { 2 },
             unit,
         })
     }
 
     /// Registers of tiles, as one pack: each holds the elements that follow the given one along the summed dimension.
-    fn fragments(&mut self, factor: &Factor<'_>, elements: &[u32]) -> Result<Value> {
+    fn fragments(
+        &mut self,
+        factor: &Factor<'_>,
+        sums: &mut Sums,
+        elements: &[u32],
+    ) -> Result<Value> {
         let each = (32 / factor.elem.bits()).max(1);
-        // In a layout of factors the elements of a word are the lowest registers.
-        let columns = factor.layout.columns(HwDim::Register);
-        let bits = each.ilog2() as usize;
-        let inner = &columns[..bits.min(columns.len())];
+        let inner = ring::word_columns(factor.layout, factor.elem.bytes());
         let in_word = |first: u32| {
             (0..each).map(move |i| {
                 let set = inner
@@ -198,10 +204,16 @@ impl<'a> Expander<'a> {
                 }
             }
             Source::Shared(block) => {
-                if let Some(pack) = self.matrices(factor, block, inner, elements)? {
+                let words = Words {
+                    layout: factor.layout,
+                    elem: factor.elem,
+                    operand: factor.unit.elems().0,
+                    inner,
+                };
+                if let Some(pack) = self.matrices(&words, block, sums, elements)? {
                     return Ok(pack);
                 }
-                self.load_elements(block, factor.layout, factor.elem, &all)?
+                self.load_elements(block, sums, factor.layout, factor.elem, &all)?
             }
         };
         if factor.elem.bits() != 8 {
@@ -211,75 +223,88 @@ impl<'a> Expander<'a> {
         self.op(InstData::new(ThreadOp::Words, &[pack]), &[ty])
     }
 
+    /// A block of registers by `ldmatrix`: the words that elements `0, 2, 4, ..` of the list start.
+    pub(super) fn load_matrices(
+        &mut self,
+        block: &SharedBlock,
+        sums: &mut Sums,
+        layout: &LinearLayout,
+        elem: Elem,
+        elements: &[u32],
+    ) -> Result<Option<Value>> {
+        if elem.bits() != 16 || elements.len() < 2 {
+            return Ok(None);
+        }
+        let inner = &layout.columns(HwDim::Register)[..1];
+        let is_paired = elements.chunks(2).all(|pair| pair[0] ^ inner[0] == pair[1]);
+        if !is_paired {
+            return Ok(None);
+        }
+        let words: Vec<u32> = elements.iter().copied().step_by(2).collect();
+        let words_of = Words {
+            layout,
+            elem,
+            operand: elem,
+            inner,
+        };
+        self.matrices(&words_of, block, sums, &words)
+    }
+
     /// The registers by `ldmatrix`, if rows of matrices are 16 bytes next to each other, along the summed dimension or, of
     /// 16-bit elements, across it.
     fn matrices(
         &mut self,
-        factor: &Factor<'_>,
+        source: &Words<'_>,
         block: &SharedBlock,
-        inner: &[u32],
+        sums: &mut Sums,
         elements: &[u32],
     ) -> Result<Option<Value>> {
-        let size = factor.elem.bytes();
-        if self.target.sm < 75 || size > 4 {
+        let size = source.elem.bytes();
+        if self.target.sm < 75 {
             return Ok(None);
         }
-        let offsets = Offsets::new(&block.layout, size)?;
-        let lanes = factor.layout.columns(HwDim::Lane);
-        let (quad, groups) = lanes.split_at(2);
-        let along: Vec<u32> = inner.iter().chain(quad).copied().collect();
-        let is_row = |columns: &[u32]| {
-            let places = columns.iter().enumerate();
-            columns.len() as u32 == (16 / size).ilog2()
-                && places
-                    .into_iter()
-                    .all(|(bit, &c)| offsets.of(c) == size << bit)
-        };
-        let (rows, is_turned) = if is_row(&along) {
-            (groups, false)
-        } else if size == 2 && is_row(groups) {
-            (&along[..], true)
-        } else {
+        let offsets = offsets_in(&block.layout, size)?;
+        let Some(rows) = ring::rows(source.layout, source.inner, &offsets, size) else {
             return Ok(None);
         };
-        let (operand, _) = factor.unit.elems();
-        let per_word = if operand.bits() == 16 { 2 } else { 1 };
-        let warps = factor.layout.columns(HwDim::Warp);
+        let per_word = if source.operand.bits() == 16 { 2 } else { 1 };
+        let warps = source.layout.columns(HwDim::Warp);
         let mut loaded = Vec::new();
         let mut rest = elements;
         while !rest.is_empty() {
             // As many matrices as differ linearly: 4, 2 or 1.
-            let mut count = rest.len().min(4);
-            if count == 3 {
-                count = 2;
-            }
+            let mut count = 1 << rest.len().min(4).ilog2();
             if count == 4 && rest[0] ^ rest[1] ^ rest[2] != rest[3] {
                 count = 2;
             }
             let (now, later) = rest.split_at(count);
             let differences = [1, 2].map(|i| now.get(i).map_or(0, |&e| e ^ now[0]));
-            let columns: Vec<u32> = rows[..ROW_BITS]
+            let columns: Vec<u32> = rows
+                .columns
                 .iter()
                 .chain(&differences)
                 .chain(warps)
                 .map(|&column| offsets.of(column))
                 .collect();
+            // Rows start at multiples of 16 bytes.
+            if columns.iter().any(|c| c % 16 != 0) || offsets.of(now[0]) % 16 != 0 {
+                return Ok(None);
+            }
             let access = Access {
                 slot: block.slot,
                 start: block.start,
                 columns: &columns,
             };
-            let (pointer, offset) = self.shared_place(&access, offsets.of(now[0]))?;
+            let (pointer, offset) = self.shared_place(&access, sums, offsets.of(now[0]))?;
             let mut data = InstData::new(ThreadOp::LdMatrix, &[pointer]);
             data.attrs.extend(slot_attrs(block.slot, offset));
-            if is_turned {
+            if rows.turned {
                 data.attrs.push(make::trans(Flag));
             }
-            let ty = ThreadType::pack(operand, per_word * count as u16);
+            let ty = ThreadType::pack(source.operand, per_word * count as u16);
             loaded.push(self.op(data, &[ty])?);
             rest = later;
         }
-        debug_assert!(elements.len().is_multiple_of(factor.words));
         let total = elements.len() as u32 * u32::from(per_word);
         let map: Vec<u32> = (0..total).collect();
         self.rearrange(&loaded, &map).map(Some)
@@ -288,12 +313,14 @@ impl<'a> Expander<'a> {
     // Without a unit.
 
     fn expand_sums(&mut self, inst: Inst) -> Result<Expanded> {
+        let tile = self.tile;
         let ty = self.result_type(inst)?;
         let layout = self.layout(ty)?;
         let count = layout.num_registers() as usize;
         let acc = self.arg(inst, 2)?;
         let mut sum = self.pack_of(&acc, count)?;
-        let mut operands = Vec::new();
+        let is_cut = tile.dfg.insts[inst].precision() == Some(&DotPrecision::Tf32);
+        let mut factors = Vec::new();
         for (i, is_left) in [(0, true), (1, false)] {
             let operand = self.arg_type(inst, i)?;
             let held = self.layout(operand)?;
@@ -301,17 +328,39 @@ impl<'a> Expander<'a> {
             if held.register_map(&wanted).is_none() {
                 return bug("a thread lacks operands of its products");
             }
-            let value = self.arg(inst, i)?;
-            let pack = self.pack_of(&value, held.num_registers() as usize)?;
-            operands.push((pack, holders(held), operand.shape));
+            let source = match self.arg(inst, i)? {
+                Expanded::Shared(block) => Source::Shared(block),
+                value => {
+                    let pack = self.pack_of(&value, held.num_registers() as usize)?;
+                    Source::Pack(pack, holders(held))
+                }
+            };
+            let rows = ty.shape.rank() - 2;
+            factors.push(Lines {
+                source,
+                layout: held,
+                elem: operand.elem,
+                dims: if is_left {
+                    (rows, rows + 1)
+                } else {
+                    (rows + 1, rows)
+                },
+                chunk: (16 / operand.elem.bytes()).min(4),
+                loaded: None,
+            });
         }
-        let [a, b] = &operands[..] else {
-            return bug("a product of matrices has two factors");
-        };
-        let rows = ty.shape.rank() - 2;
-        for k in 0..a.2.extent(rows + 1) as u32 {
-            let x = self.factor(layout, a, (rows, rows + 1), k)?;
-            let y = self.factor(layout, b, (rows + 1, rows), k)?;
+        let inner = tile.dfg.insts[inst].args[0];
+        let inner = tile.dfg.ty(inner).shape.extents().last().unwrap_or(1);
+        let mut addresses = Sums::default();
+        for k in 0..inner as u32 {
+            let mut pair = Vec::new();
+            for lines in &mut factors {
+                let x = self.line(layout, lines, &mut addresses, k)?;
+                pair.push(self.as_term(x, ty.elem, is_cut)?);
+            }
+            let [x, y] = pair[..] else {
+                return bug("a product of matrices has two factors");
+            };
             sum = if ty.elem == Elem::I32 {
                 let product = self.binary(ThreadOp::Imul, x, y)?;
                 self.binary(ThreadOp::Iadd, sum, product)?
@@ -322,30 +371,101 @@ impl<'a> Expander<'a> {
         Ok(Expanded::Pack(sum))
     }
 
-    /// For each register of the result, the factor at `k` of the summed dimension of an operand that has dimension `kept` in
-    /// common with the result.
-    fn factor(
+    /// For each register of the result, the factor at `k` of the summed dimension.
+    fn line(
         &mut self,
         result: &LinearLayout,
-        (pack, holders, shape): &(Value, Holders, Shape),
-        (kept, summed): (usize, usize),
+        lines: &mut Lines<'_>,
+        addresses: &mut Sums,
         k: u32,
     ) -> Result<Value> {
-        let to = result.shape();
-        let element = |flat: u32| {
+        let (kept, summed) = lines.dims;
+        let (to, shape) = (result.shape(), lines.layout.shape());
+        let element = |flat: u32, k: u32| {
             let dims = (0..to.rank() - 2).chain([kept]);
             dims.fold(k << shape.bit_offset(summed), |sum, dim| {
                 sum | to.coordinate(flat, dim) << shape.bit_offset(dim)
             })
         };
-        let map: Option<Vec<u32>> = (0..result.num_registers())
-            .map(|r| holders.get(&element(result.apply(r, 0, 0, 0))).copied())
+        let registers = || (0..result.num_registers()).map(|r| result.apply(r, 0, 0, 0));
+        let (pack, holders) = match &lines.source {
+            Source::Pack(pack, holders) => (*pack, holders),
+            Source::Shared(block) => {
+                let first = k - k % lines.chunk;
+                if lines.loaded.as_ref().is_none_or(|l| l.0 != first) {
+                    let last = (first + lines.chunk).min(shape.extent(summed) as u32);
+                    let mut wanted: Vec<u32> = registers()
+                        .flat_map(|flat| (first..last).map(move |k| (flat, k)))
+                        .map(|(flat, k)| element(flat, k))
+                        .collect();
+                    // Neighbours in memory, whose order follows that of their offsets, side by side.
+                    let offsets = offsets_in(&block.layout, lines.elem.bytes())?;
+                    wanted.sort_unstable_by_key(|&e| offsets.of(e));
+                    wanted.dedup();
+                    let pack =
+                        self.load_elements(block, addresses, lines.layout, lines.elem, &wanted)?;
+                    let places = (0..).zip(&wanted).map(|(i, &e)| (e, i)).collect();
+                    lines.loaded = Some((first, pack, places));
+                }
+                match &lines.loaded {
+                    Some((_, pack, places)) => (*pack, places),
+                    None => return bug("a line of a factor was not loaded"),
+                }
+            }
+        };
+        let map: Option<Vec<u32>> = registers()
+            .map(|flat| holders.get(&element(flat, k)).copied())
             .collect();
         match map {
-            Some(map) => self.rearrange(&[*pack], &map),
+            Some(map) => self.rearrange(&[pack], &map),
             None => bug("a register of a factor is missing"),
         }
     }
+
+    /// Elements of a factor in the type that they are multiplied in.
+    fn as_term(&mut self, x: Value, sum: Elem, is_cut: bool) -> Result<Value> {
+        let ty = self.ty(x);
+        let widen = |op: ThreadOp, to: Elem| (InstData::new(op, &[x]), ty.with_elem(to));
+        let (data, to) = match ty.elem {
+            elem if elem == sum && !(is_cut && elem == Elem::F32) => return Ok(x),
+            Elem::F32 => {
+                let int = ty.with_elem(Elem::I32);
+                let bits = self.op(InstData::new(ThreadOp::Bitcast, &[x]), &[int])?;
+                let mask = self.constant(int, TF32_BITS);
+                let kept = self.binary(ThreadOp::And, bits, mask)?;
+                (InstData::new(ThreadOp::Bitcast, &[kept]), ty)
+            }
+            Elem::BF16 => {
+                // The upper half of an f32, on every target.
+                let half = ty.with_elem(Elem::I16);
+                let bits = self.op(InstData::new(ThreadOp::Bitcast, &[x]), &[half])?;
+                let word = ty.with_elem(Elem::I32);
+                let wide = self.op(InstData::new(ThreadOp::Zext, &[bits]), &[word])?;
+                let by = self.constant(word, 16);
+                let high = self.binary(ThreadOp::Shl, wide, by)?;
+                (InstData::new(ThreadOp::Bitcast, &[high]), ty.with_elem(sum))
+            }
+            elem if elem.is_int() => widen(ThreadOp::Sext, sum),
+            _ => widen(ThreadOp::Fpext, sum),
+        };
+        self.op(data, &[to])
+    }
+}
+
+/// The bits of an f32 that `tf32` keeps.
+const TF32_BITS: u64 = 0xffff_e000;
+
+/// A factor of a product without a unit.
+struct Lines<'a> {
+    source: Source,
+    layout: &'a LinearLayout,
+    elem: Elem,
+    /// The dimension that the result has too, and the summed one.
+    dims: (usize, usize),
+    /// Elements along the summed dimension that are loaded together.
+    chunk: u32,
+    /// The first of those loaded last, a pack, and where in it each element stands.
+    loaded: Option<(u32, Value, Holders)>,
 }
 
 /// The first register that holds each element of a thread, those of thread 0 standing for all.

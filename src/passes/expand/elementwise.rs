@@ -216,6 +216,23 @@ impl Expander<'_> {
                     offset: x.wrapping_add(passes.wrapping_mul(size)),
                 }
             }
+            // Below a common power of two nothing is carried into quotients, and remainders keep it.
+            (
+                ThreadOp::Urem | ThreadOp::Srem | ThreadOp::Udiv | ThreadOp::Sdiv,
+                &[(a, x), (n, 0)],
+            ) => {
+                let is_signed = matches!(op, ThreadOp::Srem | ThreadOp::Sdiv);
+                let zeros = self.bits.trailing_zeros(a).min(self.bits.trailing_zeros(n));
+                let mask = (1i64 << zeros.min(elem.bits() - 2)) - 1;
+                if is_signed && !self.is_non_negative(data.args[0]) {
+                    return stay(operands);
+                }
+                let kept = matches!(op, ThreadOp::Urem | ThreadOp::Srem);
+                Combination {
+                    operands: [(a, x & !mask), (n, 0)].into_iter().collect(),
+                    offset: if kept { x & mask } else { 0 },
+                }
+            }
             (ThreadOp::Icmp, &[left, right]) => {
                 stay(self.round_down_compared(data.ipred().copied(), left, right))
             }

@@ -35,6 +35,14 @@ fn sum(a: u64, b: u64) -> u64 {
     }
 }
 
+/// Bits a difference can have: what borrows starts at the lowest of either.
+fn difference(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        return a;
+    }
+    u64::MAX << (a | b).trailing_zeros().min(63)
+}
+
 /// Bits a product can have: its trailing zeros add up.
 fn product(a: u64, b: u64) -> u64 {
     if a == 0 || b == 0 {
@@ -98,6 +106,11 @@ impl PossibleBits {
         let mask = match data.op {
             ThreadOp::Const => data.value().copied().unwrap_or(u64::MAX),
             ThreadOp::Iadd => sum(arg(0), arg(1)),
+            ThreadOp::Isub => difference(arg(0), arg(1)),
+            // A multiple of what divides both.
+            ThreadOp::Urem | ThreadOp::Srem => {
+                u64::MAX << (arg(0) | arg(1)).trailing_zeros().min(63)
+            }
             ThreadOp::Imul => product(arg(0), arg(1)),
             ThreadOp::And => arg(0) & arg(1),
             ThreadOp::Or | ThreadOp::Xor => arg(0) | arg(1),
@@ -173,6 +186,7 @@ mod tests {
             for b in 0..16u64 {
                 assert_eq!((a + b) & !sum(a, b), 0, "{a} + {b}");
                 assert_eq!((a * b) & !product(a, b), 0, "{a} * {b}");
+                assert_eq!(a.wrapping_sub(b) & !difference(a, b), 0, "{a} - {b}");
             }
         }
     }

@@ -32,12 +32,14 @@ mod scan;
 mod shape;
 mod shared;
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
 
 use crate::analysis::async_groups::AsyncGroups;
+use crate::analysis::axis::Axis;
 use crate::compile::CompileError;
 use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
@@ -102,6 +104,8 @@ struct Expander<'a> {
     lazy: EntitySet<Value>,
     /// Where the elements of blocks stand in rings.
     rings: FxHashMap<Slot, Rc<LinearLayout>>,
+    /// Facts about numbers, computed when they are asked for first.
+    axis: OnceCell<Axis>,
     /// Numbers of the places that write to the log.
     sites: FxHashMap<Inst, u32>,
     state: State,
@@ -152,8 +156,9 @@ impl<'a> Expander<'a> {
             body,
             weakened: FxHashMap::default(),
             used: used_values(tile),
+            axis: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
-            lazy: shared::lazy_values(tile, target),
+            lazy: shared::lazy_values(tile),
             rings: shared::ring_layouts(tile),
             sites: (0..)
                 .zip(crate::log::sites(tile))
@@ -272,6 +277,7 @@ impl<'a> Expander<'a> {
                 self.wait(pending);
                 return Ok(());
             }
+            TileOp::SharedStore => return self.expand_shared_store(inst),
             TileOp::SharedLoad => self.expand_shared_load(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
             TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
@@ -300,6 +306,12 @@ impl<'a> Expander<'a> {
     /// Whether anything uses the value.
     fn is_used(&self, value: Value) -> bool {
         self.used.contains(value)
+    }
+
+    /// Whether no element of a value of the tile level is taken to be negative.
+    fn is_non_negative(&self, value: Value) -> bool {
+        let axis = self.axis.get_or_init(|| Axis::compute(self.tile));
+        axis.info(value).is_non_negative()
     }
 
     fn result_type(&self, inst: Inst) -> Result<TileType> {

@@ -10,15 +10,15 @@ use std::rc::Rc;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Attrs, make};
+use crate::ir::attrs::{Attrs, Flag, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::layout::{matrix, ring};
+use crate::layout::ring::{self, Offsets};
 use crate::linear::layout::{HwDim, LinearLayout};
-use crate::settings::Target;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock, Start};
@@ -27,94 +27,71 @@ use super::{Expander, Result, bug};
 /// Widest access in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
 
-/// Blocks in shared memory that only units of matrices read.
-pub(super) fn lazy_values(tile: &TileFunction, target: Target) -> EntitySet<Value> {
+/// Blocks in shared memory that only products of matrices in the same block of code read.
+pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
+    let is_view = |data: &InstData<Tile>| matches!(data.op, TileOp::SharedLoad | TileOp::Permute);
     let mut lazy = EntitySet::new();
-    for inst in tile.dfg.insts.values() {
-        if inst.op == TileOp::SharedLoad {
-            lazy.extend(inst.results.iter().copied());
-        }
-    }
-    if lazy.is_empty() {
+    if !tile
+        .dfg
+        .insts
+        .values()
+        .any(|data| data.op == TileOp::SharedLoad)
+    {
         return lazy;
     }
-    // What anything but a unit uses is not; changes of shape pass that on, so those behind are looked at first.
-    for block in tile.all_blocks().into_iter().rev() {
-        for &inst in tile.order.insts(block).iter().rev() {
-            let data = &tile.dfg.insts[inst];
-            if data.op == TileOp::Permute && lazy.contains(data.args[0]) {
-                lazy.extend(data.results.iter().copied());
-            }
-        }
-    }
+    // What anything else uses must be in registers; a change of shape passes that on to its operand.
     let mut others: EntitySet<Value> = EntitySet::new();
     for block in tile.all_blocks().into_iter().rev() {
         for &inst in tile.order.insts(block).iter().rev() {
             let data = &tile.dfg.insts[inst];
-            let by_unit = data.op == TileOp::Dot
-                && matrix::unit(&matrix::product_of(tile, inst), target).is_some();
             let passes = data.op == TileOp::Permute && !others.contains(data.results[0]);
             for (i, value) in tile.dfg.uses(inst).enumerate() {
-                if !(by_unit && i < 2 || passes) {
+                let made = tile.dfg.def_inst(value);
+                let is_near = made.is_some_and(|m| tile.order.block_of(m) == Some(block));
+                if !(is_near && (data.op == TileOp::Dot && i < 2 || passes)) {
                     others.insert(value);
                 }
             }
+            if is_view(data) && !others.contains(data.results[0]) {
+                lazy.insert(data.results[0]);
+            }
         }
     }
-    let mut kept = EntitySet::new();
-    kept.extend(
-        lazy.keys()
-            .filter(|&v| lazy.contains(v) && !others.contains(v)),
-    );
-    kept
+    lazy
 }
 
-/// The layout of each ring, which follows from the layout of what is copied to it.
+/// The layout of each ring, which follows from the layouts of what is written to and read from it.
 pub(super) fn ring_layouts(tile: &TileFunction) -> FxHashMap<Slot, Rc<LinearLayout>> {
     let mut layouts = FxHashMap::default();
-    for inst in tile.dfg.insts.values() {
-        if inst.op != TileOp::AsyncCopy {
-            continue;
-        }
-        let Some((&slot, buffer)) = inst.slot().and_then(|s| Some((s, tile.buffers[*s]?))) else {
+    let accesses = |slot: Slot| {
+        let insts = tile.dfg.insts.values();
+        insts.filter(move |data| data.slot() == Some(&slot))
+    };
+    let layout_of = |value: Value| tile.layouts.get(tile.dfg.ty(value).layout.expand()?);
+    for slot in tile.slots.keys() {
+        let Some(buffer) = tile.buffers[slot] else {
             continue;
         };
-        let writer = tile.dfg.ty(inst.args[0]).layout.expand();
-        if let Some(writer) = writer.and_then(|id| tile.layouts.get(id)) {
-            let inner = ring::inner_dim(writer);
-            let bytes = buffer.elem.bytes();
-            layouts
-                .entry(slot)
-                .or_insert_with(|| Rc::new(ring::layout(buffer.shape, inner, bytes)));
+        let is_write = |op| matches!(op, TileOp::AsyncCopy | TileOp::SharedStore);
+        let writes = accesses(slot).filter(|data| is_write(data.op));
+        let writer = writes.filter_map(|data| layout_of(data.args[0])).next();
+        let reads = accesses(slot).filter(|data| data.op == TileOp::SharedLoad);
+        let readers: Vec<&LinearLayout> = reads
+            .filter_map(|data| layout_of(data.results[0]))
+            .collect();
+        if let Some(writer) = writer {
+            let layout = ring::layout(buffer.elem.bytes(), writer, &readers);
+            layouts.insert(slot, Rc::new(layout));
         }
     }
     layouts
 }
 
-/// Bytes from the start of a block of elements, by their index.
-pub(super) struct Offsets {
-    columns: Vec<u32>,
-}
-
-impl Offsets {
-    pub(super) fn new(layout: &LinearLayout, elem_bytes: u32) -> Result<Offsets> {
-        match layout.invert() {
-            Some(inverse) => Ok(Offsets {
-                columns: inverse
-                    .columns()
-                    .iter()
-                    .map(|c| c.offset * elem_bytes)
-                    .collect(),
-            }),
-            None => bug("a ring without place for an element"),
-        }
-    }
-
-    /// The offset of the element with a flat index.
-    pub(super) fn of(&self, flat: u32) -> u32 {
-        let bits = self.columns.iter().enumerate();
-        bits.filter(|&(bit, _)| flat >> bit & 1 == 1)
-            .fold(0, |sum, (_, &column)| sum ^ column)
+/// Bytes from the start of a block in a ring with the layout.
+pub(super) fn offsets_in(layout: &LinearLayout, elem_bytes: u32) -> Result<Offsets> {
+    match Offsets::new(layout, elem_bytes) {
+        Some(offsets) => Ok(offsets),
+        None => bug("a ring without place for an element"),
     }
 }
 
@@ -125,6 +102,9 @@ pub(super) struct Access<'a> {
     /// Bytes that each bit of the thread's number switches.
     pub(super) columns: &'a [u32],
 }
+
+/// Addresses of one expansion: a base with the start of an entry added.
+pub(super) type Sums = FxHashMap<(Value, Value), Value>;
 
 impl Expander<'_> {
     /// Closes a group of copies.
@@ -177,6 +157,7 @@ impl Expander<'_> {
     pub(super) fn shared_place(
         &mut self,
         target: &Access<'_>,
+        sums: &mut Sums,
         offset: u32,
     ) -> Result<(Value, u32)> {
         let varying = target.columns.iter().fold(0, |all, c| all | c);
@@ -202,7 +183,14 @@ impl Expander<'_> {
         };
         Ok(match target.start {
             Start::Known(start) => (base, add + start),
-            Start::Value(start) => (self.binary(ThreadOp::Addptr, base, start)?, add),
+            Start::Value(start) => match sums.get(&(base, start)) {
+                Some(&sum) => (sum, add),
+                None => {
+                    let sum = self.binary(ThreadOp::Addptr, base, start)?;
+                    sums.insert((base, start), sum);
+                    (sum, add)
+                }
+            },
         })
     }
 
@@ -233,7 +221,7 @@ impl Expander<'_> {
         let (slot, start) = self.entry(inst, 1)?;
         let mask = self.mask(inst, 2, count)?;
         let size = scalar.bytes();
-        let offsets = Offsets::new(&*self.ring(slot)?, size)?;
+        let offsets = offsets_in(&*self.ring(slot)?, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let target = Access {
             slot,
@@ -243,6 +231,7 @@ impl Expander<'_> {
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
         let leader = self.leader(thread_copies)?;
+        let mut sums = Sums::default();
         let mut reg = 0;
         while reg < count {
             if reg & register_copies != 0 {
@@ -260,22 +249,22 @@ impl Expander<'_> {
             while !follows(width) {
                 width /= 2;
             }
-            let (from, from_offset, pred) = self.place(&pointers, mask.as_ref(), reg);
-            let (to, offset) = self.shared_place(&target, place(reg))?;
+            let (from, read_offset, pred) = self.place(&pointers, mask.as_ref(), reg);
+            let (to, offset) = self.shared_place(&target, &mut sums, place(reg))?;
             let bytes = width as u32 * size;
-            let (from, from_offset) = self.address(from, from_offset)?;
+            let (from, read_offset) = self.address(from, read_offset)?;
             if self.copies_are_async() && bytes >= 4 && leader.is_none() {
                 let mut data = InstData::new(ThreadOp::CpAsync, &[to, from]);
                 data.args.extend(pred);
                 data.attrs.push(make::bytes(bytes));
-                if from_offset != 0 {
-                    data.attrs.push(make::from_offset(from_offset));
+                if read_offset != 0 {
+                    data.attrs.push(make::read_offset(read_offset));
                 }
                 data.attrs.extend(slot_attrs(slot, offset));
                 self.b.inst(data, &[]);
             } else {
                 let ty = ThreadType::pack(Elem::Num(scalar), width as u16);
-                let place = (from, i64::from(from_offset), pred);
+                let place = (from, i64::from(read_offset), pred);
                 let loaded = self.load_one(place, None, ty, &[])?;
                 let to = self.typed(to, scalar)?;
                 let mut data = InstData::new(ThreadOp::St, &[to, loaded]);
@@ -295,6 +284,64 @@ impl Expander<'_> {
         (layout.free_mask(HwDim::Register) as usize, threads)
     }
 
+    pub(super) fn expand_shared_store(&mut self, inst: Inst) -> Result<()> {
+        let ty = self.arg_type(inst, 0)?;
+        let layout = self.layout(ty)?;
+        let count = layout.num_registers() as usize;
+        let value = self.arg(inst, 0)?;
+        let pack = self.pack_of(&value, count)?;
+        let (slot, start) = self.entry(inst, 1)?;
+        let Some(scalar) = ty.elem.scalar() else {
+            return bug("blocks in shared memory hold numbers");
+        };
+        let size = scalar.bytes();
+        let offsets = offsets_in(&*self.ring(slot)?, size)?;
+        let columns = Self::offset_columns(layout, &offsets);
+        let varying = columns.iter().fold(0, |all, c| all | c);
+        let target = Access {
+            slot,
+            start,
+            columns: &columns,
+        };
+        let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1);
+        let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
+        let (register_copies, thread_copies) = self.copies_of(layout);
+        let leader = self.leader(thread_copies)?;
+        let mut sums = Sums::default();
+        let mut reg = 0;
+        while reg < count {
+            if reg & register_copies != 0 {
+                reg += 1;
+                continue;
+            }
+            let mut width = 1;
+            while 2 * width as u32 * size <= MAX_ACCESS_BYTES
+                && reg.is_multiple_of(2 * width)
+                && reg + 2 * width <= count
+                && (place(reg) | varying).is_multiple_of(2 * width as u32 * size)
+                && (0..2 * width).all(|i| {
+                    place(reg + i) == place(reg) + i as u32 * size
+                        && (reg + i) & register_copies == 0
+                })
+            {
+                width *= 2;
+            }
+            let map: Vec<u32> = (reg..reg + width).map(|r| r as u32).collect();
+            let stored = self.rearrange(&[pack], &map)?;
+            let (to, offset) = self.shared_place(&target, &mut sums, place(reg))?;
+            let to = self.typed(to, scalar)?;
+            let mut data = InstData::new(ThreadOp::St, &[to, stored]);
+            data.args.extend(leader);
+            data.attrs.extend(slot_attrs(slot, offset));
+            if is_apart {
+                data.attrs.push(make::apart(Flag));
+            }
+            self.b.inst(data, &[]);
+            reg += width;
+        }
+        Ok(())
+    }
+
     pub(super) fn expand_shared_load(&mut self, inst: Inst) -> Result<Expanded> {
         let ty = self.result_type(inst)?;
         let (slot, start) = self.entry(inst, 0)?;
@@ -311,7 +358,11 @@ impl Expander<'_> {
         let elements: Vec<u32> = (0..layout.num_registers())
             .map(|r| layout.apply(r, 0, 0, 0))
             .collect();
-        let pack = self.load_elements(&block, layout, ty.elem, &elements)?;
+        let mut sums = Sums::default();
+        let pack = match self.load_matrices(&block, &mut sums, layout, ty.elem, &elements)? {
+            Some(pack) => pack,
+            None => self.load_elements(&block, &mut sums, layout, ty.elem, &elements)?,
+        };
         Ok(Expanded::Pack(pack))
     }
 
@@ -319,6 +370,7 @@ impl Expander<'_> {
     pub(super) fn load_elements(
         &mut self,
         block: &SharedBlock,
+        sums: &mut Sums,
         layout: &LinearLayout,
         elem: Elem,
         elements: &[u32],
@@ -327,7 +379,7 @@ impl Expander<'_> {
             return bug("blocks in shared memory hold numbers");
         };
         let size = scalar.bytes();
-        let offsets = Offsets::new(&block.layout, size)?;
+        let offsets = offsets_in(&block.layout, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let varying = columns.iter().fold(0, |all, c| all | c);
         let target = Access {
@@ -357,7 +409,7 @@ impl Expander<'_> {
             {
                 width *= 2;
             }
-            let (to, offset) = self.shared_place(&target, first)?;
+            let (to, offset) = self.shared_place(&target, sums, first)?;
             let to = self.typed(to, scalar)?;
             let mut data = InstData::new(ThreadOp::Ld, &[to]);
             data.attrs.extend(slot_attrs(block.slot, offset));

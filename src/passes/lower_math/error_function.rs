@@ -1,11 +1,12 @@
-//! The error function and its complement.
+//! The error function, its complement and its inverse.
 //!
 //! The complement is `e^(-a^2) / (1 + 2 a)` times a function that bends little, a polynomial in `(a - 4) / (a + 4)` (after
 //! M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x^2) erfc x in 0 <= x < infinity", 1981).
 
 use super::exponential::{Power, parts};
 use super::expr::X;
-use super::tables::{ERF_LARGE, ERF_SMALL, ERFC};
+use super::logarithm::log;
+use super::tables::{ERF_LARGE, ERF_SMALL, ERFC, ERFINV_LARGE, ERFINV_SMALL};
 use crate::ir::ops::TileOp;
 
 /// The complement for a number that is not negative.
@@ -47,4 +48,19 @@ pub(super) fn erf(x: X<'_>) -> X<'_> {
     let y = a.lt(limit).select(small, large);
     let y = x.is_nan().select(x, y);
     y.with_sign_of(x)
+}
+
+/// The inverse: below 3/4 a polynomial; above, `w` plus little, where `w^2 = -log(1 - |x|)`.
+pub(super) fn erfinv(x: X<'_>) -> X<'_> {
+    let formula = x.formula();
+    let a = x.abs();
+    let small = (a * a).polynomial(&ERFINV_SMALL).fma(a, a);
+    let square = -log(formula.number(1.0) - a);
+    let w = square.root();
+    // What rounding the root cut off.
+    let lost = (-w).fma(w, square).over(w + w);
+    let large = w + ((w - 3.0).polynomial(&ERFINV_LARGE) + lost);
+    let large = a.equals(1.0).select(formula.number(f64::INFINITY), large);
+    let y = a.lt(0.75).select(small, large);
+    x.is_nan().select(x, y.with_sign_of(x))
 }

@@ -8,12 +8,31 @@
 //! - `fdiv` by a block with fewer distinct elements than the dividend, or by integers, multiplies by reciprocals: `divide`.
 //! - Contraction changes nothing: `expr` says why, a test that it does not.
 //!
+//! What else CUDA's `libdevice` has needs no op:
+//!
+//! | names | written as |
+//! |---|---|
+//! | `isnan`, `isinf`, `isfinited`, `finitef`, `signbit` | `fcmp uno`; `fabs` and a comparison with infinity; the sign bit |
+//! | `rint`, `nearbyint`, `llrint`, `llround`, `float2int_rd`.. | `rint`, `round`, `floor`, `ceil`, `trunc`, then `fptosi` or `fptoui` |
+//! | `fdim` | `x - y` where `x > y`, else 0 |
+//! | `remainder` | `frem` by `2 y`, from which `y` is taken once or twice while more than half of it is left |
+//! | `nextafter` | the bits as an integer, plus or minus 1 |
+//! | `ldexp`, `scalbn` | two products with powers of two, whose bits are the exponent's |
+//! | `ilogb`, `logb` | the exponent's bits; of subnormal numbers after a product with 2^24 or 2^53 |
+//! | `rcbrt`, `rhypot`, `norm3d`.. | `rcp` of `cbrt` and `hypot`; `hypot` of `hypot` |
+//! | `normcdf` | `erfc(-x / sqrt 2) / 2` |
+//! | `ffs`, `sad`, `hadd`, `rhadd`, `mul24`, `byte_perm` | integer ops: `ffs` is 32 less `clz(x & -x)` |
+//! | `add_rd`, `sqrt_rz`, `fma_ru`, `int2float_rd`.. | `inline_ptx` of that instruction, which the interpreter does not run |
+//!
+//! Not here: `tgamma`, `erfcx`, `erfcinv`, `normcdfinv`, `sinpi`, `cospi`, and Bessel's functions.
+//!
 #![doc = include_str!("ULP.md")]
 
 mod divide;
 mod error_function;
 mod exponential;
 mod expr;
+mod gamma;
 mod hyperbolic;
 mod integral;
 mod logarithm;
@@ -90,6 +109,8 @@ fn of_one(op: TileOp, x: X<'_>) -> Option<X<'_>> {
         TileOp::Atanh => logarithm::atanh(x),
         TileOp::Erf => error_function::erf(x),
         TileOp::Erfc => error_function::erfc(x),
+        TileOp::Erfinv => error_function::erfinv(x),
+        TileOp::Lgamma => gamma::lgamma(x),
         TileOp::Cbrt => power::cbrt(x),
         TileOp::Round => integral::round(x),
         _ => return None,

@@ -187,6 +187,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::AsyncCommit
         | TileOp::AsyncWait
         | TileOp::SharedLoad
+        | TileOp::SharedStore
         | TileOp::Reduce
         | TileOp::Scan
         | TileOp::For

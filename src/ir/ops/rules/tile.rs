@@ -158,6 +158,13 @@ pub(crate) fn result_types(
             all_tokens(operands).map(|()| smallvec![TileType::scalar(Elem::Token)])
         }
         TypeRule::AsyncWait => all_tokens(operands).map(|()| smallvec![]),
+        // A block of numbers, and an index.
+        TypeRule::SharedStore => {
+            if args[0].is_scalar() || args[0].elem.scalar().is_none() {
+                return Err(bad_operand(operands, 0, "a block of numbers"));
+            }
+            index_fits(operands, 1).map(|()| smallvec![])
+        }
         // An index; a block of numbers is stated.
         TypeRule::SharedLoad => {
             index_fits(operands, 0)?;

@@ -1,0 +1,385 @@
+//! What the run time costs: a launch beside the driver's own call, and the first launch of a process by steps.
+//!
+//! ```text
+//! cargo run --release --features cuda --example launch_cost                 # launches, then first launches cold and warm
+//! cargo run --release --features cuda --example launch_cost -- first DIR    # first launches with the cache in DIR
+//! cargo run --release --features cuda --example launch_cost -- count N      # N launches and nothing else, for callgrind
+//! ```
+
+#![expect(
+    unsafe_code,
+    reason = "the driver's call is the yardstick and is made directly"
+)]
+
+use std::error::Error;
+use std::ffi::{CString, c_char, c_uint, c_void};
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tilelift::runtime::cache::{Cache, Settings};
+use tilelift::runtime::{
+    Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Kernel, Patience, Program, Stream,
+};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+const KERNELS: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def empty():
+    pass
+
+@triton.jit
+def twelve(a, b, c, d, e, f, g, h, i, j, k, l):
+    pass
+
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out + i, tl.load(x + i, mask) + tl.load(y + i, mask), mask)
+
+@triton.jit
+def softmax(out, x, x_stride, out_stride, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + row * x_stride + i, i < n, -float('inf'))
+    v = tl.exp(v - tl.max(v, 0))
+    tl.store(out + row * out_stride + i, v / tl.sum(v, 0), i < n)
+
+@triton.jit
+def layer_norm(x, out, weight, bias, n, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    mask = i < n
+    v = tl.load(x + row * n + i, mask, 0.0).to(tl.float32)
+    mean = tl.sum(v, 0) / n
+    centred = tl.where(mask, v - mean, 0.0)
+    scale = 1 / tl.sqrt(tl.sum(centred * centred, 0) / n + eps)
+    w = tl.load(weight + i, mask)
+    b = tl.load(bias + i, mask)
+    tl.store(out + row * n + i, centred * scale * w + b, mask)
+"#;
+
+/// Launches between two waits.
+const BURST: usize = 500;
+/// Bursts of a measurement.
+const BURSTS: usize = 200;
+
+unsafe extern "C" {
+    fn cuModuleLoadData(module: *mut usize, image: *const c_void) -> i32;
+    fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) -> i32;
+    fn cuLaunchKernel(
+        function: usize,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared: c_uint,
+        stream: *mut c_void,
+        parameters: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) -> i32;
+    fn cuCtxSetCurrent(context: usize) -> i32;
+    fn cuDevicePrimaryCtxRetain(context: *mut usize, device: i32) -> i32;
+}
+
+fn main() -> Outcome<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["first", dir] => first_launches(Path::new(dir)),
+        ["count", n] => count(n.parse()?),
+        _ => {
+            correct()?;
+            launch_costs()?;
+            cold_and_warm()
+        }
+    }
+}
+
+fn device(dir: Option<&Path>) -> Device {
+    Device::best_with(DeviceOptions {
+        cache: dir.map_or_else(Cache::off, |dir| Cache::new(Settings::new(dir))),
+        ..DeviceOptions::plain()
+    })
+}
+
+fn kernel(device: &Device, name: &str) -> Outcome<Kernel> {
+    let program = Program::python("kernels.py", KERNELS)?;
+    Ok(device.kernel(&program, name)?)
+}
+
+/// Launches of many variants and of cached code give the right numbers.
+fn correct() -> Outcome<()> {
+    let dir = std::env::temp_dir().join(format!("tilelift-correct-{}", std::process::id()));
+    for round in ["cold", "warm"] {
+        let device = device(Some(&dir));
+        println!("{round} on {} ({})", device.name(), device.target());
+        let add = kernel(&device, "add")?.constant("BLOCK", 1024)?;
+        for n in [1_usize, 5000, 65_536, 1_000_003] {
+            let x: Vec<f32> = (0..n).map(|i| (i % 1000) as f32).collect();
+            let y: Vec<f32> = (0..n).map(|i| (i % 77) as f32 * 0.5).collect();
+            let on_x = Buffer::from_slice(&device, &x)?;
+            let on_y = Buffer::from_slice(&device, &y)?;
+            let out = Buffer::<f32>::new(&device, n)?;
+            let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
+            add.run(&grid, (&on_x, &on_y, &out, n as i32))?;
+            let sums = out.read(&device.stream())?;
+            if let Some(i) = (0..n).find(|&i| sums[i] != x[i] + y[i]) {
+                return Err(format!("sum {i} of {n} is {}", sums[i]).into());
+            }
+        }
+        for report in add.variants() {
+            println!(
+                "  {report}; from {:?}, {:?}",
+                report.kernel_origin, report.cubin_origin
+            );
+        }
+        let softmax = kernel(&device, "softmax")?.constant("BLOCK", 1024)?;
+        let (rows, n) = (64_usize, 1000_usize);
+        let x: Vec<f32> = (0..rows * n).map(|i| (i * 37 % 101) as f32 * 0.1).collect();
+        let on_x = Buffer::from_slice(&device, &x)?;
+        let out = Buffer::<f32>::new(&device, rows * n)?;
+        softmax.run(rows as u32, (&out, &on_x, n as i32, n as i32, n as i32))?;
+        for row in out.read(&device.stream())?.chunks(n) {
+            let sum: f32 = row.iter().sum();
+            // A thousand roundings of numbers that add up to 1.
+            if (sum - 1.0).abs() > 1e-4 {
+                return Err(format!("a row of softmax adds up to {sum}").into());
+            }
+        }
+    }
+    std::fs::remove_dir_all(&dir)?;
+    println!("results: right");
+    Ok(())
+}
+
+/// The median time of a launch in bursts.
+fn per_launch(stream: &Stream, mut launch: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
+    let mut times = Vec::new();
+    for _ in 0..BURSTS {
+        stream.synchronize()?;
+        let clock = Instant::now();
+        for _ in 0..BURST {
+            launch()?;
+        }
+        times.push(clock.elapsed().as_secs_f64() * 1e6 / BURST as f64);
+    }
+    stream.synchronize()?;
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// The driver's own way to a kernel, with its arguments as eight bytes each.
+struct Raw {
+    function: usize,
+    words: Vec<u64>,
+}
+
+impl Raw {
+    fn new(ptx: &str, name: &str, words: Vec<u64>) -> Outcome<Raw> {
+        let (mut context, mut module, mut function) = (0, 0, 0);
+        let (text, name) = (CString::new(ptx)?, CString::new(name)?);
+        // SAFETY: the run time has started the driver; texts end in NUL; each call writes one handle.
+        let codes = unsafe {
+            [
+                cuDevicePrimaryCtxRetain(&raw mut context, 0),
+                cuCtxSetCurrent(context),
+                cuModuleLoadData(&raw mut module, text.as_ptr().cast()),
+                cuModuleGetFunction(&raw mut function, module, name.as_ptr()),
+            ]
+        };
+        if codes != [0; 4] {
+            return Err(format!("the driver's own way fails: {codes:?}").into());
+        }
+        Ok(Raw { function, words })
+    }
+
+    fn launch(&mut self, stream: *mut c_void) -> Outcome<()> {
+        let mut places = [std::ptr::null_mut(); 16];
+        for (place, word) in places.iter_mut().zip(&mut self.words) {
+            *place = std::ptr::from_mut(word).cast();
+        }
+        // SAFETY: function and stream are alive, and there is a place for each parameter.
+        let code = unsafe {
+            cuLaunchKernel(
+                self.function,
+                1,
+                1,
+                1,
+                128,
+                1,
+                1,
+                0,
+                stream,
+                places.as_mut_ptr(),
+                std::ptr::null_mut(),
+            )
+        };
+        if code != 0 {
+            return Err(format!("cuLaunchKernel: {code}").into());
+        }
+        Ok(())
+    }
+}
+
+/// PTX of a kernel as the run time makes it.
+fn ptx_of(name: &str, args: impl Args) -> Outcome<String> {
+    let dir = std::env::temp_dir().join(format!("tilelift-dump-{}", std::process::id()));
+    let device = Device::best_with(DeviceOptions {
+        dump: Dump {
+            write: Some(dir.clone()),
+            replace: None,
+        },
+        ..DeviceOptions::plain()
+    });
+    kernel(&device, name)?.prepare(args, &Patience::default())?;
+    let mut found = String::new();
+    for file in std::fs::read_dir(&dir)? {
+        let path = file?.path();
+        let file_name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        if file_name.starts_with(name) && file_name.ends_with(".ptx") {
+            found = std::fs::read_to_string(&path)?;
+        }
+    }
+    std::fs::remove_dir_all(&dir)?;
+    Ok(found)
+}
+
+fn launch_costs() -> Outcome<()> {
+    let device = device(None);
+    let Some(context) = device.as_driver() else {
+        println!("launch cost: there is no GPU");
+        return Ok(());
+    };
+    let raw_stream = tilelift::driver::Stream::new(context)?;
+    let handle = raw_stream.as_raw();
+    let stream = Stream::from_driver(&device, raw_stream)?;
+    let x = Buffer::<f32>::new(&device, 256)?;
+    let (empty, twelve) = (kernel(&device, "empty")?, kernel(&device, "twelve")?);
+    let p = Arg::from(&x);
+    let args = (
+        p, p, p, p, 7_i32, 7_i32, 7_i32, 7_i32, 1.5_f32, 2.5_f32, 9_i64, p,
+    );
+    empty.launch(&stream, 1, ())?;
+    twelve.launch(&stream, 1, args)?;
+    let address = x.ptr().address();
+    let mut words = vec![address; 12];
+    words[4..8].fill(7);
+    words[8] = u64::from(1.5_f32.to_bits());
+    words[9] = u64::from(2.5_f32.to_bits());
+    words[10] = 9;
+    let mut raw_empty = Raw::new(&ptx_of("empty", ())?, "empty", Vec::new())?;
+    let mut raw_twelve = Raw::new(&ptx_of("twelve", args)?, "twelve", words)?;
+    println!("launch cost, us a launch, median of {BURSTS} bursts of {BURST}");
+    println!(
+        "| round | empty, raw | empty, tilelift | more | 12 arguments, raw | tilelift | more |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for round in 1..=3 {
+        let a = per_launch(&stream, || raw_empty.launch(handle))?;
+        let b = per_launch(&stream, || Ok(empty.launch(&stream, 1, ())?))?;
+        let c = per_launch(&stream, || raw_twelve.launch(handle))?;
+        let d = per_launch(&stream, || Ok(twelve.launch(&stream, 1, args)?))?;
+        println!(
+            "| {round} | {a:.3} | {b:.3} | {:+.3} | {c:.3} | {d:.3} | {:+.3} |",
+            b - a,
+            d - c
+        );
+    }
+    Ok(())
+}
+
+/// Starts this program anew with an empty cache and with a full one.
+fn cold_and_warm() -> Outcome<()> {
+    let dir = std::env::temp_dir().join(format!("tilelift-first-{}", std::process::id()));
+    println!("first launches, ms by step");
+    println!(
+        "| cache | kernel | read program | cache | to IR | to PTX | assemble | load | until launched | until done |"
+    );
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for state in ["cold", "warm", "warm again"] {
+        let output = Command::new(std::env::current_exe()?)
+            .arg("first")
+            .arg(&dir)
+            .output()?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned().into());
+        }
+        for line in String::from_utf8_lossy(&output.stdout).lines() {
+            println!("| {state} | {line}");
+        }
+    }
+    std::fs::remove_dir_all(&dir)?;
+    Ok(())
+}
+
+/// The first launches of a process, after the context exists.
+fn first_launches(dir: &Path) -> Outcome<()> {
+    let device = device(Some(dir));
+    let (rows, n) = (8_usize, 1024_usize);
+    let x = Buffer::from_slice(&device, &vec![1.5_f32; rows * n])?;
+    let out = Buffer::<f32>::new(&device, rows * n)?;
+    let (wide, m) = (1024_i32, n as i32);
+    let stream = device.stream();
+    stream.synchronize()?;
+    let run = |name: &str, launch: &dyn Fn(&Kernel) -> Outcome<()>| -> Outcome<()> {
+        let clock = Instant::now();
+        let program = Program::python("kernels.py", KERNELS)?;
+        let read = clock.elapsed();
+        let kernel = device.kernel(&program, name)?.constant("BLOCK", wide)?;
+        launch(&kernel)?;
+        let launched = clock.elapsed();
+        stream.synchronize()?;
+        let done = clock.elapsed();
+        let timing = kernel.variants()[0].timing;
+        let ms = |time: Duration| format!("{:.3}", time.as_secs_f64() * 1e3);
+        let steps = [
+            read,
+            timing.cache,
+            timing.lower,
+            timing.compile,
+            timing.assemble,
+            timing.load,
+            launched,
+            done,
+        ];
+        println!("{name} | {} |", steps.map(ms).join(" | "));
+        Ok(())
+    };
+    run("add", &|k| {
+        Ok(k.launch(&stream, 8, (&x, &x, &out, (rows * n) as i32))?)
+    })?;
+    run("softmax", &|k| {
+        Ok(k.launch(&stream, 8, (&out, &x, m, m, m))?)
+    })?;
+    run("layer_norm", &|k| {
+        Ok(k.launch(&stream, 8, (&x, &out, &x, &x, m, 1e-5_f32))?)
+    })?;
+    Ok(())
+}
+
+/// Launches for an instruction counter: run it with two numbers, the difference is the launches' own.
+fn count(n: usize) -> Outcome<()> {
+    let device = device(None);
+    let x = Buffer::<f32>::new(&device, 256)?;
+    let twelve = kernel(&device, "twelve")?;
+    let stream = device.stream();
+    let p = Arg::from(&x);
+    let args = (
+        p, p, p, p, 7_i32, 7_i32, 7_i32, 7_i32, 1.5_f32, 2.5_f32, 9_i64, p,
+    );
+    for _ in 0..n {
+        twelve.launch(&stream, 1, args)?;
+    }
+    Ok(())
+}

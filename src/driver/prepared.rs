@@ -1,0 +1,251 @@
+//! Prepared launches: everything checked that does not change, so that a launch is little more than the driver's call.
+
+use super::error::{DriverError, check_launch};
+use super::ffi::{self, Handle};
+use super::launch::{LaunchSpec, ParamSize, check_grid, volume};
+use super::module::Function;
+use super::stream::Stream;
+use super::version::CudaVersion;
+use core::ffi::{c_uint, c_void};
+use smallvec::SmallVec;
+
+/// How a kernel is launched, beside its grid and arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LaunchAttributes {
+    /// The launch may begin before the one ahead of it in the stream has ended; the kernel itself waits for what it needs
+    /// (programmatic dependent launch, from sm_90).
+    pub dependent: bool,
+    /// All blocks are resident at once, so that they may wait for one another.
+    pub cooperative: bool,
+}
+
+/// A kernel whose parameters are numbers and pointers of up to eight bytes, ready to be launched often.
+#[derive(Debug)]
+pub struct Prepared {
+    function: Function,
+    block: [u32; 3],
+    cluster: [u32; 3],
+    shared: u32,
+    params: usize,
+    limits: [u32; 3],
+    attributes: SmallVec<[ffi::LaunchAttribute; 3]>,
+}
+
+impl Prepared {
+    /// Checks what `spec` says of `function` against device and kernel.
+    ///
+    /// # Errors
+    ///
+    /// Numbers of threads, sizes of shared memory and attributes that device, driver or kernel do not have; a parameter
+    /// of more than eight bytes.
+    pub fn new(
+        function: Function,
+        spec: &LaunchSpec<'_>,
+        attributes: LaunchAttributes,
+    ) -> Result<Prepared, DriverError> {
+        let wide = |size: &ParamSize| matches!(size, ParamSize::Bytes(bytes) if *bytes > 8);
+        if let Some(index) = spec.params.iter().position(wide) {
+            return Err(DriverError::Argument {
+                name: spec.name.to_owned(),
+                index,
+                expected: spec.params[index].to_string(),
+                got: "a word of 8 bytes".to_owned(),
+            });
+        }
+        let threads = volume(spec.block);
+        let limit = function.attributes().max_threads;
+        if threads == 0 || threads > u64::from(limit) {
+            return Err(DriverError::Threads {
+                name: spec.name.to_owned(),
+                threads,
+                limit,
+            });
+        }
+        let list = attribute_list(spec.cluster, attributes);
+        let device = function.module().context().device();
+        if !list.is_empty() {
+            const NEEDED: CudaVersion = CudaVersion(11_080);
+            let driver = device.driver.version();
+            if driver < NEEDED {
+                return Err(DriverError::Missing {
+                    call: "cuLaunchKernelEx",
+                    driver,
+                    needed: NEEDED,
+                });
+            }
+        }
+        let limits = device.grid;
+        {
+            let _current = function.module().context().enter()?;
+            function.allow_shared(spec.shared)?;
+            function.allow_cluster(volume(spec.cluster))?;
+        }
+        Ok(Prepared {
+            function,
+            block: spec.block,
+            cluster: spec.cluster,
+            shared: spec.shared,
+            params: spec.params.len(),
+            limits,
+            attributes: list,
+        })
+    }
+
+    /// The kernel.
+    #[must_use]
+    pub fn function(&self) -> &Function {
+        &self.function
+    }
+
+    /// Threads of a block by axis.
+    #[must_use]
+    pub fn block(&self) -> [u32; 3] {
+        self.block
+    }
+
+    /// Bytes of dynamic shared memory.
+    #[must_use]
+    pub fn shared(&self) -> u32 {
+        self.shared
+    }
+
+    /// Puts a launch of `grid` blocks into `stream`, with an argument in the low bytes of each of `words`.
+    ///
+    /// An empty grid launches nothing. Nothing is allocated for up to 32 parameters.
+    ///
+    /// # Errors
+    ///
+    /// A number of arguments, a stream or a grid that does not fit; else what the driver reports.
+    pub fn launch(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        words: &[u64],
+    ) -> Result<(), DriverError> {
+        let context = self.function.module().context();
+        context.expect_same("the stream", stream.context())?;
+        if words.len() != self.params {
+            return Err(DriverError::ArgumentCount {
+                name: self.function.name().to_owned(),
+                expected: self.params,
+                got: words.len(),
+            });
+        }
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        check_grid(self.function.name(), grid, self.limits)?;
+        let _current = context.enter()?;
+        let mut places: SmallVec<[*mut c_void; 32]> = SmallVec::with_capacity(words.len());
+        // The driver's signature lacks `const`; it only reads.
+        let place = |word: &u64| std::ptr::from_ref(word).cast_mut().cast::<c_void>();
+        places.extend(words.iter().map(place));
+        let code = if self.attributes.is_empty() {
+            let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, self.block);
+            // SAFETY: function and stream are alive and of the current context; there is a place of eight bytes for each
+            // parameter that the kernel has, as far as the specification describes it, and all of them are read before
+            // the call returns.
+            unsafe {
+                ffi::cuLaunchKernel(
+                    self.function.raw(),
+                    grid_x,
+                    grid_y,
+                    grid_z,
+                    block_x,
+                    block_y,
+                    block_z,
+                    self.shared,
+                    stream.raw(),
+                    places.as_mut_ptr(),
+                    core::ptr::null_mut(),
+                )
+            }
+        } else {
+            self.launch_with_attributes(grid, stream.raw(), &mut places)
+        };
+        if code != ffi::SUCCESS {
+            return Err(self.refused(grid, code));
+        }
+        stream.keep(self.function.module());
+        Ok(())
+    }
+
+    fn launch_with_attributes(
+        &self,
+        grid: [u32; 3],
+        stream: Handle,
+        places: &mut [*mut c_void],
+    ) -> ffi::Code {
+        let config = ffi::LaunchConfig {
+            grid,
+            block: self.block,
+            shared: self.shared,
+            stream,
+            attributes: self.attributes.as_ptr(),
+            attribute_count: self.attributes.len() as c_uint,
+        };
+        // SAFETY: as for `cuLaunchKernel`; the configuration and its attributes live until the call has returned.
+        unsafe {
+            ffi::cuLaunchKernelEx(
+                &raw const config,
+                self.function.raw(),
+                places.as_mut_ptr(),
+                core::ptr::null_mut(),
+            )
+        }
+    }
+
+    /// The error of a launch that the driver refused.
+    #[cold]
+    fn refused(&self, grid: [u32; 3], code: ffi::Code) -> DriverError {
+        let attributes = self.function.attributes();
+        let shape = format!(
+            "grid {grid:?}, block {:?}, cluster {:?}, {} bytes of dynamic shared memory, {} registers a thread",
+            self.block, self.cluster, self.shared, attributes.registers
+        );
+        check_launch(self.function.name(), &shape, code)
+    }
+}
+
+/// The attributes in the driver's form; none for an ordinary launch.
+fn attribute_list(
+    cluster: [u32; 3],
+    attributes: LaunchAttributes,
+) -> SmallVec<[ffi::LaunchAttribute; 3]> {
+    let mut list = SmallVec::new();
+    let attribute = |id, value| ffi::LaunchAttribute {
+        id,
+        pad: 0,
+        cluster: value,
+        rest: [0; 13],
+    };
+    if cluster != [1, 1, 1] {
+        list.push(attribute(ffi::CLUSTER_DIMENSION, cluster));
+    }
+    if attributes.cooperative {
+        list.push(attribute(ffi::COOPERATIVE, [1, 0, 0]));
+    }
+    if attributes.dependent {
+        list.push(attribute(ffi::STREAM_SERIALIZATION, [1, 0, 0]));
+    }
+    list
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_launches_have_no_attributes() {
+        let none = LaunchAttributes::default();
+        assert!(attribute_list([1, 1, 1], none).is_empty());
+        let all = LaunchAttributes {
+            dependent: true,
+            cooperative: true,
+        };
+        let list = attribute_list([2, 1, 1], all);
+        let ids: Vec<_> = list.iter().map(|a| (a.id, a.cluster)).collect();
+        // The numbers of `CUlaunchAttributeID`.
+        assert_eq!(ids, [(4, [2, 1, 1]), (2, [1, 0, 0]), (6, [1, 0, 0])]);
+    }
+}

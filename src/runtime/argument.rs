@@ -1,0 +1,403 @@
+//! Arguments: what a launch gives to a kernel, sixteen bytes each, without allocation.
+//!
+//! Everything that a launch takes becomes an [`Arg`] by `From`: numbers, [`Buffer`]s, [`Pointer`]s into memory of others,
+//! and [`NONE`]. A tuple of them, an array or a slice is what [`Kernel::launch`](super::Kernel::launch) takes; constants
+//! are no arguments, they are given to the kernel by name.
+//!
+//! An argument has a **class**, one byte: its type, whether it is a pointer, and what the value promises. The classes of
+//! all arguments are what a variant of a kernel is found by.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::ir::types::Scalar;
+
+use super::buffer::{Buffer, Element, Pointer};
+
+/// A number format as callers know it: that of the IR, and for integers whether they have a sign.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DType {
+    scalar: Scalar,
+    unsigned: bool,
+}
+
+macro_rules! dtypes {
+    ($($(#[doc = $doc:literal])+ $name:ident $scalar:ident $unsigned:literal;)*) => {
+        impl DType {
+            $($(#[doc = $doc])+
+            pub const $name: DType = DType { scalar: Scalar::$scalar, unsigned: $unsigned };)*
+
+            /// Every format.
+            pub const ALL: &'static [DType] = &[$(DType::$name),*];
+        }
+    };
+}
+
+dtypes! {
+    /// A truth value, in a byte.
+    BOOL I1 false;
+    /// Signed, 8 bits.
+    I8 I8 false;
+    /// Signed, 16 bits.
+    I16 I16 false;
+    /// Signed, 32 bits.
+    I32 I32 false;
+    /// Signed, 64 bits.
+    I64 I64 false;
+    /// Unsigned, 8 bits.
+    U8 I8 true;
+    /// Unsigned, 16 bits.
+    U16 I16 true;
+    /// Unsigned, 32 bits.
+    U32 I32 true;
+    /// Unsigned, 64 bits.
+    U64 I64 true;
+    /// IEEE binary16.
+    F16 F16 false;
+    /// The upper half of binary32.
+    BF16 Bf16 false;
+    /// IEEE binary32.
+    F32 F32 false;
+    /// IEEE binary64.
+    F64 F64 false;
+    /// FP8 with 4 exponent bits and no infinities.
+    F8E4M3 F8E4M3 false;
+    /// FP8 with 5 exponent bits.
+    F8E5M2 F8E5M2 false;
+}
+
+impl DType {
+    /// The format in the IR.
+    pub fn scalar(self) -> Scalar {
+        self.scalar
+    }
+
+    /// Its size in memory.
+    pub fn bytes(self) -> usize {
+        self.scalar.bits().div_ceil(8) as usize
+    }
+
+    /// Its number in a class.
+    const fn code(self) -> u8 {
+        self.scalar as u8 | (self.unsigned as u8) << 4
+    }
+
+    /// The format of a class.
+    pub(crate) fn of_code(code: u8) -> Option<DType> {
+        DType::ALL
+            .iter()
+            .copied()
+            .find(|dtype| dtype.code() == code & CODE)
+    }
+}
+
+impl fmt::Display for DType {
+    /// Its name in a signature of the Triton language.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.scalar, self.scalar.name()) {
+            (Scalar::F8E4M3, _) => f.write_str("fp8e4nv"),
+            (Scalar::F8E5M2, _) => f.write_str("fp8e5"),
+            (Scalar::Bf16, name) => f.write_str(name),
+            (_, name) if self.unsigned => write!(f, "u{}", &name[1..]),
+            (_, name) if name.starts_with('f') => write!(f, "fp{}", &name[1..]),
+            (_, name) => f.write_str(name),
+        }
+    }
+}
+
+/// The bits of a class that tell the format.
+const CODE: u8 = 0x1f;
+/// The class of an absent argument: a format that there is none of.
+const ABSENT: u8 = 0x1f;
+/// The bit of a class that tells a pointer.
+pub(crate) const POINTER: u8 = 0x20;
+/// The bit of a class that promises a multiple of 16.
+pub(crate) const DIVISIBLE: u8 = 0x40;
+/// The bit of a class that promises the number one.
+pub(crate) const ONE: u8 = 0x80;
+
+/// An argument of a launch.
+#[derive(Clone, Copy)]
+pub struct Arg<'a> {
+    /// The number or the address, little-endian from the first byte on.
+    pub(crate) bits: u64,
+    /// Bytes behind a pointer; the largest number if that is not known.
+    pub(crate) class: u8,
+    /// The device that a pointer belongs to; 0 if that is not known.
+    pub(crate) device: u32,
+    owner: PhantomData<&'a ()>,
+}
+
+/// `None` of the language, for parameters that a kernel does not use then.
+pub const NONE: Arg<'static> = Arg {
+    bits: 0,
+    class: ABSENT,
+    device: 0,
+    owner: PhantomData,
+};
+
+impl<'a> Arg<'a> {
+    const fn number(dtype: DType, bits: u64) -> Arg<'a> {
+        Arg {
+            bits,
+            class: dtype.code(),
+            device: 0,
+            owner: PhantomData,
+        }
+    }
+
+    /// What the argument promises, given what may be promised of its parameter.
+    #[inline]
+    pub(crate) fn promised(&self, specialize: Specialize) -> u8 {
+        // Of floats, truth values and absent arguments nothing is promised.
+        const INTEGERS: u32 = {
+            let all = [DType::I8, DType::I16, DType::I32, DType::I64];
+            let unsigned = [DType::U8, DType::U16, DType::U32, DType::U64];
+            let (mut bits, mut i) = (0, 0);
+            while i < 4 {
+                bits |= 1 << all[i].code() | 1 << unsigned[i].code();
+                i += 1;
+            }
+            bits
+        };
+        let is_pointer = self.class & POINTER != 0;
+        let is_integer = INTEGERS >> (self.class & CODE) & 1 != 0;
+        if specialize.value && is_integer && !is_pointer && self.bits == 1 {
+            return self.class | ONE;
+        }
+        if specialize.alignment && (is_pointer || is_integer) && self.bits % 16 == 0 {
+            return self.class | DIVISIBLE;
+        }
+        self.class
+    }
+}
+
+impl fmt::Debug for Arg<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.class & POINTER {
+            0 => write!(f, "{}({:#x})", Class(self.class), self.bits),
+            _ => write!(f, "{}@{:#x}", Class(self.class), self.bits),
+        }
+    }
+}
+
+/// What of an argument's value a kernel may be specialised for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Specialize {
+    /// That an integer is one.
+    pub value: bool,
+    /// That an integer or an address is a multiple of 16.
+    pub alignment: bool,
+}
+
+impl Specialize {
+    /// For everything.
+    pub const ALL: Specialize = Specialize {
+        value: true,
+        alignment: true,
+    };
+    /// For the type alone.
+    pub const NOTHING: Specialize = Specialize {
+        value: false,
+        alignment: false,
+    };
+}
+
+/// A class, shown as an entry of a signature.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Class(pub(crate) u8);
+
+impl Class {
+    /// The format; none of an absent argument.
+    pub(crate) fn dtype(self) -> Option<DType> {
+        DType::of_code(self.0)
+    }
+
+    pub(crate) fn is_pointer(self) -> bool {
+        self.0 & POINTER != 0
+    }
+
+    /// The same without what the value promises.
+    pub(crate) fn plain(self) -> Class {
+        Class(self.0 & (CODE | POINTER))
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(dtype) = self.dtype() else {
+            return f.write_str("None");
+        };
+        let star = if self.is_pointer() { "*" } else { "" };
+        let promise = match self.0 & (ONE | DIVISIBLE) {
+            0 => "",
+            DIVISIBLE => ":16",
+            _ => ":1",
+        };
+        write!(f, "{star}{dtype}{promise}")
+    }
+}
+
+macro_rules! numbers {
+    ($($ty:ty, $dtype:ident, |$value:ident| $bits:expr;)*) => {$(
+        impl From<$ty> for Arg<'_> {
+            fn from($value: $ty) -> Self {
+                Arg::number(DType::$dtype, $bits)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    bool, BOOL, |x| u64::from(x);
+    i8, I8, |x| u64::from(x as u8);
+    i16, I16, |x| u64::from(x as u16);
+    i32, I32, |x| u64::from(x as u32);
+    i64, I64, |x| x as u64;
+    u8, U8, |x| u64::from(x);
+    u16, U16, |x| u64::from(x);
+    u32, U32, |x| u64::from(x);
+    u64, U64, |x| x;
+    half::f16, F16, |x| u64::from(x.to_bits());
+    half::bf16, BF16, |x| u64::from(x.to_bits());
+    f32, F32, |x| u64::from(x.to_bits());
+    f64, F64, |x| x.to_bits();
+}
+
+impl<'a> From<Pointer<'a>> for Arg<'a> {
+    fn from(pointer: Pointer<'a>) -> Self {
+        Arg {
+            bits: pointer.address(),
+            class: pointer.dtype().code() | POINTER,
+            device: pointer.device(),
+            owner: PhantomData,
+        }
+    }
+}
+
+impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
+    fn from(buffer: &'a Buffer<T>) -> Self {
+        Arg::from(buffer.ptr())
+    }
+}
+
+/// The arguments of a launch: a tuple, an array or a slice of what becomes an [`Arg`].
+pub trait Args {
+    /// Hands them over as a slice.
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R;
+}
+
+impl Args for [Arg<'_>] {
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+        take(self)
+    }
+}
+
+impl<const N: usize> Args for [Arg<'_>; N] {
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+        take(self)
+    }
+}
+
+impl Args for Vec<Arg<'_>> {
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+        take(self)
+    }
+}
+
+impl<A: Args + ?Sized> Args for &A {
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+        (**self).with(take)
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident),*))*) => {$(
+        impl<'a, $($name: Copy + Into<Arg<'a>>),*> Args for ($($name,)*) {
+            fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+                #[expect(non_snake_case, reason = "a name for the type and for the value")]
+                let ($($name,)*) = *self;
+                take(&[$($name.into()),*])
+            }
+        }
+    )*};
+}
+
+impl Args for () {
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+        take(&[])
+    }
+}
+
+tuples! {
+    (A)
+    (A, B)
+    (A, B, C)
+    (A, B, C, D)
+    (A, B, C, D, E)
+    (A, B, C, D, E, F)
+    (A, B, C, D, E, F, G)
+    (A, B, C, D, E, F, G, H)
+    (A, B, C, D, E, F, G, H, I)
+    (A, B, C, D, E, F, G, H, I, J)
+    (A, B, C, D, E, F, G, H, I, J, K)
+    (A, B, C, D, E, F, G, H, I, J, K, L)
+    (A, B, C, D, E, F, G, H, I, J, K, L, M)
+    (A, B, C, D, E, F, G, H, I, J, K, L, M, N)
+    (A, B, C, D, E, F, G, H, I, J, K, L, M, N, O)
+    (A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown<'a>(arg: impl Into<Arg<'a>>, specialize: Specialize) -> String {
+        Class(arg.into().promised(specialize)).to_string()
+    }
+
+    #[test]
+    fn classes_are_those_of_triton() {
+        for (entry, arg) in [
+            ("i32", Arg::from(7)),
+            ("i32:1", Arg::from(1)),
+            ("i32:16", Arg::from(-32)),
+            ("i32:16", Arg::from(0)),
+            ("u64:1", Arg::from(1_u64)),
+            ("u8:16", Arg::from(16_u8)),
+            ("fp32", Arg::from(16.0_f32)),
+            ("fp64", Arg::from(0.0)),
+            ("fp16", Arg::from(half::f16::ONE)),
+            ("bf16", Arg::from(half::bf16::ZERO)),
+            ("i1", Arg::from(true)),
+            ("None", NONE),
+        ] {
+            assert_eq!(shown(arg, Specialize::ALL), entry);
+        }
+        assert_eq!(shown(1, Specialize::NOTHING), "i32");
+        let alignment = Specialize {
+            value: false,
+            alignment: true,
+        };
+        assert_eq!(shown(1, alignment), "i32");
+        assert_eq!(shown(16, alignment), "i32:16");
+    }
+
+    #[test]
+    fn codes_tell_formats_apart() {
+        for &dtype in DType::ALL {
+            assert_eq!(DType::of_code(dtype.code()), Some(dtype));
+            assert!(dtype.code() < ABSENT);
+        }
+        assert_eq!(DType::of_code(ABSENT), None);
+        assert_eq!(size_of::<Arg<'_>>(), 16);
+    }
+
+    #[test]
+    fn tuples_and_slices_are_arguments() {
+        let bits = |args: &[Arg<'_>]| args.iter().map(|arg| arg.bits).collect::<Vec<_>>();
+        assert_eq!((1, 2_u64, true).with(bits), [1, 2, 1]);
+        assert_eq!([Arg::from(3), NONE].with(bits), [3, 0]);
+        assert_eq!(().with(bits), [0_u64; 0]);
+    }
+}

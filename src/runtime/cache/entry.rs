@@ -1,0 +1,252 @@
+//! Entries: the bytes of one file, and what makes them trustworthy.
+//!
+//! ```text
+//! bytes 0..8    "TILELIFT"
+//!       8..12   version of the format
+//!      12..16   kind of the entry
+//!      16..48   key
+//!      48..56   length of the contents
+//!      56..88   BLAKE3 of bytes 0..56 and the contents
+//!      88..     contents
+//! ```
+//!
+//! Numbers are little-endian. The sum covers the header, so that an entry under another key, of another kind or
+//! length is as damaged as one with a flipped bit; the key in it catches a file that was renamed.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What an entry holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// PTX and description of a kernel, by source, signature, options, target and build of the compiler.
+    Kernel,
+    /// Machine code, by PTX, device, driver and options of its assembler.
+    Cubin,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Kind; 2] = [Kind::Kernel, Kind::Cubin];
+
+    /// Its name, also the ending of its files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Kernel => "kernel",
+            Kind::Cubin => "cubin",
+        }
+    }
+
+    fn code(self) -> u32 {
+        match self {
+            Kind::Kernel => 1,
+            Kind::Cubin => 2,
+        }
+    }
+
+    fn from_code(code: u32) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.code() == code)
+    }
+}
+
+/// What an entry is found by: a hash of everything that its contents depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub(crate) [u8; 32]);
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Key({self})")
+    }
+}
+
+/// Puts a key together. Every part carries its name and length, so that no two lists of parts run together.
+#[derive(Clone, Debug, Default)]
+pub struct KeyBuilder(blake3::Hasher);
+
+impl KeyBuilder {
+    /// Nothing yet.
+    pub fn new() -> KeyBuilder {
+        KeyBuilder::default()
+    }
+
+    /// Adds a part.
+    #[must_use]
+    pub fn part(mut self, name: &str, value: impl AsRef<[u8]>) -> KeyBuilder {
+        for bytes in [name.as_bytes(), value.as_ref()] {
+            self.0.update(&(bytes.len() as u64).to_le_bytes());
+            self.0.update(bytes);
+        }
+        self
+    }
+
+    /// The key.
+    pub fn finish(self) -> Key {
+        Key(*self.0.finalize().as_bytes())
+    }
+}
+
+const MAGIC: &[u8; 8] = b"TILELIFT";
+/// Version of the format.
+pub(super) const VERSION: u32 = 1;
+const SUM: usize = 56;
+const HEADER: usize = 88;
+/// Longest contents; a kernel's are below a mebibyte.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// What is wrong with a file in the place of an entry.
+#[derive(Debug, thiserror::Error)]
+pub enum Damage {
+    /// It cannot be read.
+    #[error("it cannot be read: {0}")]
+    Io(io::Error),
+    /// A folder or a device.
+    #[error("it is no plain file")]
+    NotAFile,
+    /// Larger than any entry.
+    #[error("{0} bytes are more than an entry can have")]
+    TooLarge(u64),
+    /// Shorter than the header.
+    #[error("it is cut short")]
+    Short,
+    /// Of something else.
+    #[error("it is not an entry of this cache")]
+    Foreign,
+    /// Of another version of the format.
+    #[error("its format has version {0}")]
+    Version(u32),
+    /// Under a name that is not its own.
+    #[error("it belongs to another key")]
+    OtherKey,
+    /// Bits have changed.
+    #[error("its checksum does not fit")]
+    Checksum,
+}
+
+/// The bytes of an entry.
+pub(super) fn encode(kind: Kind, key: &Key, contents: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(HEADER + contents.len());
+    bytes.extend_from_slice(MAGIC);
+    bytes.extend_from_slice(&VERSION.to_le_bytes());
+    bytes.extend_from_slice(&kind.code().to_le_bytes());
+    bytes.extend_from_slice(&key.0);
+    bytes.extend_from_slice(&(contents.len() as u64).to_le_bytes());
+    let sum = sum(&bytes, contents);
+    bytes.extend_from_slice(&sum);
+    bytes.extend_from_slice(contents);
+    bytes
+}
+
+fn sum(header: &[u8], contents: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(header);
+    hasher.update(contents);
+    *hasher.finalize().as_bytes()
+}
+
+/// What an entry says of itself, and its contents.
+#[derive(Debug)]
+pub(super) struct Entry {
+    pub(super) kind: Kind,
+    pub(super) key: Key,
+    pub(super) contents: Vec<u8>,
+}
+
+/// Reads an entry and checks it against its own sum.
+pub(super) fn decode(mut bytes: Vec<u8>) -> Result<Entry, Damage> {
+    let field = |at: usize| -> [u8; 4] {
+        let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
+        chunk.copied().unwrap_or_default()
+    };
+    if bytes.len() < HEADER {
+        return Err(Damage::Short);
+    }
+    if !bytes.starts_with(MAGIC) {
+        return Err(Damage::Foreign);
+    }
+    let version = u32::from_le_bytes(field(8));
+    if version != VERSION {
+        return Err(Damage::Version(version));
+    }
+    if bytes[SUM..HEADER] != sum(&bytes[..SUM], &bytes[HEADER..]) {
+        return Err(Damage::Checksum);
+    }
+    // From here on the file is as it was written.
+    let kind = Kind::from_code(u32::from_le_bytes(field(12))).ok_or(Damage::Foreign)?;
+    let mut key = Key([0; 32]);
+    key.0.copy_from_slice(&bytes[16..48]);
+    bytes.drain(..HEADER);
+    Ok(Entry {
+        kind,
+        key,
+        contents: bytes,
+    })
+}
+
+/// Reads a file; none if there is none.
+pub(super) fn read_file(path: &Path) -> Result<Option<(File, Vec<u8>)>, Damage> {
+    // Before it is opened: opening a pipe would wait for ever.
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Damage::Io(error)),
+    };
+    if !metadata.is_file() {
+        return Err(Damage::NotAFile);
+    }
+    if metadata.len() > MAX_BYTES {
+        return Err(Damage::TooLarge(metadata.len()));
+    }
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        // Somebody evicted it meanwhile.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(Damage::Io(error)),
+    };
+    let mut bytes = Vec::with_capacity(metadata.len() as usize);
+    let limited = Read::take(&mut file, MAX_BYTES);
+    { limited }.read_to_end(&mut bytes).map_err(Damage::Io)?;
+    Ok(Some((file, bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_run_together() {
+        let key = |parts: &[(&str, &str)]| {
+            let add = |k: KeyBuilder, (name, value): &(&str, &str)| k.part(name, value);
+            parts.iter().fold(KeyBuilder::new(), add).finish()
+        };
+        assert_eq!(key(&[("a", "bc")]), key(&[("a", "bc")]));
+        assert_ne!(key(&[("a", "bc")]), key(&[("ab", "c")]));
+        assert_ne!(key(&[("a", "b"), ("c", "d")]), key(&[("a", "bcd")]));
+        assert_eq!(key(&[]).to_string().len(), 64);
+    }
+
+    #[test]
+    fn every_bit_and_every_length_counts() {
+        let key = KeyBuilder::new().part("x", "y").finish();
+        let bytes = encode(Kind::Cubin, &key, b"machine code");
+        let entry = decode(bytes.clone()).expect("whole");
+        assert_eq!((entry.kind, entry.key), (Kind::Cubin, key));
+        assert_eq!(entry.contents, b"machine code");
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(damaged).is_err(), "bit {bit}");
+        }
+        for length in 0..bytes.len() {
+            assert!(decode(bytes[..length].to_vec()).is_err(), "{length} bytes");
+        }
+        assert!(decode([&bytes[..], b"!"].concat()).is_err());
+    }
+}

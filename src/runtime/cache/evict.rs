@@ -1,0 +1,79 @@
+//! The bound on size: the entries that were not used for longest go first.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::EntryInfo;
+use super::entry::Kind;
+
+/// Age at which a file in `tmp` belongs to nobody any more.
+const STALE: Duration = Duration::from_secs(600);
+
+/// Every entry of the folder of a version. What has another name is not looked at.
+pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
+    let mut entries = Vec::new();
+    let folders = fs::read_dir(folder).into_iter().flatten().flatten();
+    for inner in folders.filter(|inner| inner.file_name().len() == 2) {
+        let files = fs::read_dir(inner.path()).into_iter().flatten().flatten();
+        for file in files {
+            let path = file.path();
+            let kind = Kind::ALL
+                .into_iter()
+                .find(|kind| path.extension().is_some_and(|ending| ending == kind.name()));
+            let (Some(kind), Ok(metadata)) = (kind, file.metadata()) else {
+                continue;
+            };
+            entries.push(EntryInfo {
+                path,
+                kind,
+                bytes: metadata.len(),
+                used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            });
+        }
+    }
+    entries
+}
+
+/// Notes that `bytes` were written, and evicts if that was too much. `usage` is the sum as far as known: it is counted
+/// at the first write and whenever the bound is met, so that what other processes wrote is seen then at the latest.
+pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) {
+    let before = usage.load(Ordering::Relaxed);
+    if before != u64::MAX {
+        let now = usage.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if now <= limit {
+            return;
+        }
+    }
+    sweep_temporaries(&folder.join("tmp"));
+    let mut entries = list(folder);
+    let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
+    if total > limit {
+        // The path decides among equals, so that two sweepers take the same ones.
+        entries.sort_by(|a, b| (a.used, &a.path).cmp(&(b.used, &b.path)));
+        for entry in &entries {
+            if total <= limit - limit / 10 {
+                break;
+            }
+            // Gone already is as good; what cannot be removed still takes room.
+            let removed = fs::remove_file(&entry.path);
+            if removed.is_ok() || !entry.path.exists() {
+                total -= entry.bytes;
+            }
+        }
+    }
+    usage.store(total, Ordering::Relaxed);
+}
+
+/// Removes what processes that were killed left behind.
+fn sweep_temporaries(folder: &Path) {
+    let now = SystemTime::now();
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let written = file.metadata().and_then(|metadata| metadata.modified());
+        let age = written.map(|written| now.duration_since(written).unwrap_or_default());
+        if age.is_ok_and(|age| age > STALE) {
+            let _ = fs::remove_file(file.path());
+        }
+    }
+}

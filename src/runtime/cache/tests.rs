@@ -1,0 +1,288 @@
+//! Tests of the cache on disk, within one process.
+
+use super::*;
+
+/// A folder, and the cache in it.
+fn cache() -> (tempfile::TempDir, Cache) {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let cache = Cache::new(Settings::new(dir.path().join("cache")));
+    (dir, cache)
+}
+
+fn key(n: usize) -> Key {
+    KeyBuilder::new().part("n", n.to_le_bytes()).finish()
+}
+
+#[test]
+fn entries_come_back() {
+    let (_dir, cache) = cache();
+    assert_eq!(cache.get(Kind::Kernel, &key(1)), None);
+    cache.put(Kind::Kernel, &key(1), b"one");
+    cache.put(Kind::Cubin, &key(1), b"");
+    let found = |kind, n| cache.get(kind, &key(n)).map(|(contents, _)| contents);
+    assert_eq!(found(Kind::Kernel, 1), Some(b"one".to_vec()));
+    assert_eq!(found(Kind::Cubin, 1), Some(Vec::new()));
+    assert_eq!(found(Kind::Kernel, 2), None);
+    cache.put(Kind::Kernel, &key(1), b"another one");
+    assert_eq!(found(Kind::Kernel, 1), Some(b"another one".to_vec()));
+    assert_eq!(cache.entries().len(), 2);
+    assert!(cache.verify().is_empty());
+    assert_eq!(cache.clear().expect("it can be emptied").0, 2);
+    assert_eq!(found(Kind::Kernel, 1), None);
+}
+
+#[test]
+fn a_cache_that_is_off_or_cannot_be_written_still_makes() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let file = dir.path().join("file");
+    std::fs::write(&file, "in the way").expect("it can be written");
+    for cache in [Cache::off(), Cache::new(Settings::new(&file))] {
+        for _ in 0..2 {
+            let made =
+                cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Patience::default(), || {
+                    Ok(b"made".to_vec())
+                });
+            assert_eq!(made, Ok((b"made".to_vec(), Origin::Made)));
+        }
+    }
+    assert_eq!(std::fs::read(&file).expect("it is there"), b"in the way");
+}
+
+#[test]
+fn an_error_of_the_maker_leaves_nothing() {
+    let (_dir, cache) = cache();
+    let patience = Patience::default();
+    let failed = cache.get_or_make(Kind::Kernel, &key(1), &patience, || Err(Stopped::Cancelled));
+    assert_eq!(failed, Err(Stopped::Cancelled));
+    assert_eq!(cache.entries(), []);
+    let made = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &patience, || Ok(vec![7]));
+    assert_eq!(made, Ok((vec![7], Origin::Made)));
+    let found = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &patience, || Ok(vec![8]));
+    assert_eq!(found, Ok((vec![7], Origin::Disk)));
+}
+
+#[test]
+fn who_waits_for_another_gives_up_in_time() {
+    let (_dir, cache) = cache();
+    let (begun, has_begun) = std::sync::mpsc::channel();
+    let (end, may_end) = std::sync::mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        let cache = &cache;
+        let slow = scope.spawn(move || {
+            cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Patience::default(), || {
+                begun.send(()).expect("the test waits");
+                may_end.recv().expect("the test sends");
+                Ok(vec![1])
+            })
+        });
+        has_begun.recv().expect("the maker begins");
+        let hasty = Patience::within(Duration::from_millis(30));
+        let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &hasty, || Ok(vec![2]));
+        assert_eq!(stopped, Err(Stopped::Deadline));
+        let cancel = super::super::patience::CancelToken::new();
+        cancel.cancel();
+        let until = Patience::until(&cancel);
+        let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &until, || Ok(vec![3]));
+        assert_eq!(stopped, Err(Stopped::Cancelled));
+        end.send(()).expect("the maker waits");
+        let made = slow.join().expect("it does not panic");
+        assert_eq!(made, Ok((vec![1], Origin::Made)));
+    });
+    assert_eq!(
+        cache.get(Kind::Kernel, &key(1)),
+        Some((vec![1], Origin::Disk))
+    );
+}
+
+#[test]
+fn threads_make_once() {
+    let (_dir, cache) = cache();
+    let made = AtomicU64::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..16 {
+            scope.spawn(|| {
+                // A cache of its own for each thread, as for each process.
+                let settings = cache.settings().expect("it is on").clone();
+                let cache = Cache::new(settings);
+                for n in 0..10 {
+                    let patience = Patience::default();
+                    let found =
+                        cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &patience, || {
+                            made.fetch_add(1, Ordering::Relaxed);
+                            Ok(vec![n as u8; 1000])
+                        });
+                    assert_eq!(found.map(|(contents, _)| contents), Ok(vec![n as u8; 1000]));
+                }
+            });
+        }
+    });
+    assert_eq!(made.into_inner(), 10);
+    assert!(cache.verify().is_empty());
+}
+
+#[test]
+fn seeds_are_read_and_never_written() {
+    let (dir, first) = cache();
+    first.put(Kind::Kernel, &key(1), b"shipped");
+    first.put(Kind::Cubin, &key(2), b"damaged");
+    let seed = dir.path().join("seed");
+    assert_eq!(first.export(&seed).expect("it can be written"), 2);
+    let damaged = entry_path(&seed, Kind::Cubin, &key(2));
+    std::fs::write(&damaged, b"short").expect("it can be written");
+    let second = Cache::new(Settings {
+        seeds: vec![dir.path().join("absent"), seed.clone()],
+        ..Settings::new(dir.path().join("second"))
+    });
+    let shipped = Some((b"shipped".to_vec(), Origin::Seed(1)));
+    assert_eq!(second.get(Kind::Kernel, &key(1)), shipped);
+    let made =
+        second.get_or_make::<Stopped>(Kind::Cubin, &key(2), &Patience::default(), || Ok(vec![5]));
+    assert_eq!(made, Ok((vec![5], Origin::Made)));
+    assert_eq!(second.entries().len(), 1, "what a seed has is not copied");
+    assert_eq!(std::fs::read(&damaged).expect("it is there"), b"short");
+}
+
+#[test]
+fn the_least_recently_used_go() {
+    let (_dir, cache) = cache();
+    let limit = 10 * (1000 + 88);
+    let small = Cache::new(Settings {
+        limit,
+        ..cache.settings().expect("it is on").clone()
+    });
+    let hours_ago = |hours: u64| SystemTime::now() - Duration::from_secs(3600 * hours);
+    for n in 0..10 {
+        small.put(Kind::Cubin, &key(n), &[n as u8; 1000]);
+        let path = entry_path(
+            &small.settings().expect("it is on").dir,
+            Kind::Cubin,
+            &key(n),
+        );
+        let file = std::fs::File::options()
+            .write(true)
+            .open(path)
+            .expect("it is there");
+        file.set_modified(hours_ago(20 - n as u64))
+            .expect("the time can be set");
+    }
+    assert_eq!(small.entries().len(), 10);
+    // The two oldest are used again and so are young.
+    assert!(small.get(Kind::Cubin, &key(0)).is_some());
+    assert!(small.get(Kind::Cubin, &key(1)).is_some());
+    small.put(Kind::Cubin, &key(10), &[10; 1000]);
+    let left: Vec<usize> = (0..=10)
+        .filter(|&n| small.get(Kind::Cubin, &key(n)).is_some())
+        .collect();
+    assert_eq!(left, [0, 1, 4, 5, 6, 7, 8, 9, 10]);
+    // What is larger than the whole is not kept.
+    small.put(Kind::Cubin, &key(11), &vec![0; limit as usize + 1]);
+    assert_eq!(small.entries().len(), 9);
+}
+
+/// Numbers that look random and are the same every time (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound as u64) as usize
+    }
+}
+
+/// Damages the file of an entry in one of many ways.
+fn damage(path: &Path, other: &Path, random: &mut Random) -> &'static str {
+    let bytes = std::fs::read(path).expect("the entry is there");
+    let write = |bytes: &[u8]| std::fs::write(path, bytes).expect("it can be written");
+    match random.below(8) {
+        0 => {
+            let mut bytes = bytes;
+            let at = random.below(8 * bytes.len());
+            bytes[at / 8] ^= 1 << (at % 8);
+            write(&bytes);
+            "a bit flipped"
+        }
+        1 => {
+            write(&bytes[..random.below(bytes.len())]);
+            "cut"
+        }
+        2 => {
+            write(&[&bytes[..], &vec![0; 1 + random.below(4096)]].concat());
+            "longer"
+        }
+        3 => {
+            let mut bytes = bytes;
+            let at = random.below(bytes.len());
+            let end = (at + 512).min(bytes.len());
+            let before = bytes.clone();
+            bytes[at..end].fill(0);
+            if bytes == before {
+                bytes[at] ^= 0xff;
+            }
+            write(&bytes);
+            "a block of zeros"
+        }
+        4 => {
+            let length = random.below(300);
+            let noise: Vec<u8> = (0..length).map(|_| random.below(256) as u8).collect();
+            write(&noise);
+            "noise"
+        }
+        5 => {
+            // Whole, but of another key.
+            std::fs::copy(other, path).expect("it can be copied");
+            "another entry"
+        }
+        6 => {
+            std::fs::remove_file(path).expect("it is there");
+            std::fs::create_dir(path).expect("a folder can be made");
+            "a folder"
+        }
+        _ => {
+            let mut bytes = bytes;
+            bytes[8] = bytes[8].wrapping_add(1 + random.below(255) as u8);
+            write(&bytes);
+            "another version"
+        }
+    }
+}
+
+#[test]
+fn no_damage_goes_unnoticed() {
+    let (_dir, cache) = cache();
+    let contents = |n: usize| -> Vec<u8> { (0..700 + n).map(|i| (i * (n + 3)) as u8).collect() };
+    let dir = cache.settings().expect("it is on").dir.clone();
+    for n in 0..8 {
+        cache.put(Kind::Cubin, &key(n), &contents(n));
+    }
+    static WARNINGS: AtomicU64 = AtomicU64::new(0);
+    super::super::warning::on_warning(|_| _ = WARNINGS.fetch_add(1, Ordering::Relaxed));
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut seen = std::collections::BTreeMap::new();
+    for _ in 0..1000 {
+        let n = random.below(8);
+        let path = entry_path(&dir, Kind::Cubin, &key(n));
+        let other = entry_path(&dir, Kind::Cubin, &key((n + 1) % 8));
+        let how = damage(&path, &other, &mut random);
+        *seen.entry(how).or_insert(0) += 1;
+        assert_eq!(cache.get(Kind::Cubin, &key(n)), None, "{how}");
+        let damaged = cache.verify();
+        assert_eq!(damaged.len(), 1, "{how}: {damaged:?}");
+        assert_eq!(damaged[0].0.path, path);
+        let made = cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &Patience::default(), || {
+            Ok(contents(n))
+        });
+        assert_eq!(made, Ok((contents(n), Origin::Made)), "{how}");
+        if path.is_dir() {
+            // A folder is nobody's to remove; without it the entry is written again.
+            std::fs::remove_dir(&path).expect("it is empty");
+            cache.put(Kind::Cubin, &key(n), &contents(n));
+        }
+        let found = cache.get(Kind::Cubin, &key(n));
+        assert_eq!(found, Some((contents(n), Origin::Disk)), "{how}");
+    }
+    // Of each damage both who reads and who replaces is told.
+    assert!(WARNINGS.load(Ordering::Relaxed) >= 2000);
+    assert_eq!(seen.len(), 8, "every kind of damage was tried: {seen:?}");
+}

@@ -1,0 +1,133 @@
+//! Constants: what a kernel is compiled for beside the classes of its arguments.
+
+use std::fmt;
+
+use super::argument::DType;
+
+/// A value that is known when a kernel is compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Constant {
+    /// `None` of the language.
+    None,
+    /// A truth value.
+    Bool(bool),
+    /// An integer.
+    Int(i64),
+    /// A float.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A type.
+    Type(DType),
+}
+
+macro_rules! constants {
+    ($($ty:ty, |$value:ident| $constant:expr;)*) => {$(
+        impl From<$ty> for Constant {
+            fn from($value: $ty) -> Constant {
+                $constant
+            }
+        }
+    )*};
+}
+
+constants! {
+    bool, |x| Constant::Bool(x);
+    i32, |x| Constant::Int(x.into());
+    u32, |x| Constant::Int(x.into());
+    i64, |x| Constant::Int(x);
+    f32, |x| Constant::Float(x.into());
+    f64, |x| Constant::Float(x);
+    &str, |x| Constant::Text(x.to_owned());
+    String, |x| Constant::Text(x);
+    DType, |x| Constant::Type(x);
+}
+
+impl fmt::Display for Constant {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Constant::None => f.write_str("None"),
+            Constant::Bool(true) => f.write_str("True"),
+            Constant::Bool(false) => f.write_str("False"),
+            Constant::Int(n) => write!(f, "{n}"),
+            Constant::Float(x) => write!(f, "{x:?}"),
+            Constant::Text(text) => write!(f, "{text:?}"),
+            Constant::Type(dtype) => write!(f, "{dtype}"),
+        }
+    }
+}
+
+/// The constants of a kernel, as a grid sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Constants<'a> {
+    pub(crate) list: &'a [(String, Constant)],
+    pub(crate) num_warps: u32,
+}
+
+impl Constants<'_> {
+    /// The value of a name.
+    pub fn get(&self, name: &str) -> Option<&Constant> {
+        self.list.iter().find(|(n, _)| n == name).map(|(_, c)| c)
+    }
+
+    /// The value of a name that is a number which a grid may be divided by: a positive integer.
+    pub fn int(&self, name: &str) -> Option<u32> {
+        match self.get(name)? {
+            Constant::Int(n) => u32::try_from(*n).ok().filter(|&n| n > 0),
+            _ => None,
+        }
+    }
+
+    /// Warps of a program.
+    pub fn num_warps(&self) -> u32 {
+        self.num_warps
+    }
+}
+
+/// How many programs run: numbers, or a function of the constants.
+#[derive(Clone, Copy)]
+pub enum Grid<'a> {
+    /// Programs in x, y and z.
+    Fixed([u32; 3]),
+    /// What the function says; nothing if it asks for a constant that is not there.
+    Of(&'a dyn Fn(Constants<'_>) -> Option<[u32; 3]>),
+}
+
+impl fmt::Debug for Grid<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Grid::Fixed(grid) => write!(f, "{grid:?}"),
+            Grid::Of(_) => f.write_str("of the constants"),
+        }
+    }
+}
+
+impl From<u32> for Grid<'_> {
+    fn from(x: u32) -> Self {
+        Grid::Fixed([x, 1, 1])
+    }
+}
+
+impl From<[u32; 1]> for Grid<'_> {
+    fn from([x]: [u32; 1]) -> Self {
+        Grid::Fixed([x, 1, 1])
+    }
+}
+
+impl From<[u32; 2]> for Grid<'_> {
+    fn from([x, y]: [u32; 2]) -> Self {
+        Grid::Fixed([x, y, 1])
+    }
+}
+
+impl From<[u32; 3]> for Grid<'_> {
+    fn from(grid: [u32; 3]) -> Self {
+        Grid::Fixed(grid)
+    }
+}
+
+impl<'a, F: Fn(Constants<'_>) -> Option<[u32; 3]>> From<&'a F> for Grid<'a> {
+    fn from(function: &'a F) -> Self {
+        Grid::Of(function)
+    }
+}

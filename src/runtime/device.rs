@@ -1,0 +1,350 @@
+//! Devices: a GPU, or the emulator in its place.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use crate::emu;
+use crate::settings::Target;
+
+use super::cache::Cache;
+use super::dump::Dump;
+use super::error::RuntimeError;
+use super::kernel::Kernel;
+use super::program::Program;
+use super::stream::Stream;
+
+#[cfg(feature = "cuda")]
+use crate::driver::{self, DriverError};
+
+/// A device that kernels run on. Clones are the same device; every method may be called from any thread.
+///
+/// # Errors that stay
+///
+/// A kernel that goes wrong on a GPU, by an address outside of all memory for instance, leaves the device unusable for
+/// the whole process: CUDA knows no way back but a new process. The first call that meets such an error returns it, all
+/// later ones [`RuntimeError::DeviceLost`] with its text. The emulator stays usable.
+///
+/// # Fork
+///
+/// A child made by `fork` after a GPU was used gets [`driver::DriverError::Forked`](crate::driver::DriverError) from every
+/// call. The emulator works in children.
+#[derive(Clone)]
+pub struct Device {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// Tells devices apart; not 0.
+    id: u32,
+    name: String,
+    target: Target,
+    cache: Cache,
+    dump: Dump,
+    /// Whether each launch waits, so that an error names the kernel at fault.
+    blocking: AtomicBool,
+    /// The error after which nothing works any more.
+    lost: OnceLock<String>,
+    backend: Backend,
+}
+
+/// What is behind a device.
+pub(crate) enum Backend {
+    /// The emulator.
+    Emulated(Emulated),
+    /// A GPU.
+    #[cfg(feature = "cuda")]
+    Gpu(Gpu),
+}
+
+/// The emulator as a device.
+pub(crate) struct Emulated {
+    memory: Mutex<emu::Memory>,
+    pub(crate) options: emu::Options,
+}
+
+impl Emulated {
+    /// Its memory. Launches hold it for as long as they run.
+    pub(crate) fn memory(&self) -> MutexGuard<'_, emu::Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A GPU.
+#[cfg(feature = "cuda")]
+pub(crate) struct Gpu {
+    pub(crate) context: driver::Context,
+    pub(crate) stream: Arc<driver::Stream>,
+}
+
+#[cfg(feature = "cuda")]
+impl Gpu {
+    pub(crate) fn ordinal(&self) -> u32 {
+        self.context.device().ordinal
+    }
+}
+
+/// How a device is set up.
+#[derive(Clone, Debug)]
+pub struct DeviceOptions {
+    /// The cache on disk.
+    pub cache: Cache,
+    /// What kernels are compiled for; else what the GPU is, or sm_80 on the emulator.
+    pub target: Option<Target>,
+    /// How the emulator runs kernels.
+    pub emulator: emu::Options,
+    /// Whether each launch waits for its end.
+    pub blocking: bool,
+    /// Where to write what the compiler makes, and where to take edited PTX from.
+    pub dump: Dump,
+}
+
+impl DeviceOptions {
+    /// What the environment says: the cache ([`super::cache`]), `TILELIFT_LAUNCH_BLOCKING=1`, `TILELIFT_DUMP` and
+    /// `TILELIFT_OVERRIDE`.
+    pub fn from_env() -> DeviceOptions {
+        DeviceOptions {
+            cache: Cache::from_env(),
+            target: None,
+            emulator: emulator_options(),
+            blocking: std::env::var_os("TILELIFT_LAUNCH_BLOCKING").is_some_and(|v| v == "1"),
+            dump: Dump::from_env(),
+        }
+    }
+
+    /// Nothing of the environment, and no cache on disk.
+    pub fn plain() -> DeviceOptions {
+        DeviceOptions {
+            cache: Cache::off(),
+            target: None,
+            emulator: emulator_options(),
+            blocking: false,
+            dump: Dump::default(),
+        }
+    }
+}
+
+/// A device is to run whole workloads, not only tests.
+fn emulator_options() -> emu::Options {
+    emu::Options {
+        step_limit: u64::MAX,
+        ..emu::Options::default()
+    }
+}
+
+impl Device {
+    /// The first GPU, or the emulator if there is none. A program with the feature `cuda` that gets the emulator is told
+    /// why by a warning, once.
+    pub fn best() -> Device {
+        Device::best_with(DeviceOptions::from_env())
+    }
+
+    /// [`Device::best`] with options.
+    pub fn best_with(options: DeviceOptions) -> Device {
+        #[cfg(feature = "cuda")]
+        match Device::gpu_with(0, options.clone()) {
+            Ok(device) => return device,
+            Err(error) => {
+                static TOLD: AtomicBool = AtomicBool::new(false);
+                if !TOLD.swap(true, Ordering::Relaxed) {
+                    super::warning::warn(&format!("kernels run on the emulator: {error}"));
+                }
+            }
+        }
+        Device::emulator_with(options)
+    }
+
+    /// The emulator.
+    pub fn emulator() -> Device {
+        Device::emulator_with(DeviceOptions::from_env())
+    }
+
+    /// [`Device::emulator`] with options.
+    pub fn emulator_with(options: DeviceOptions) -> Device {
+        let backend = Backend::Emulated(Emulated {
+            memory: Mutex::new(emu::Memory::new()),
+            options: options.emulator.clone(),
+        });
+        let target = options.target.unwrap_or(Target::SM_80);
+        Device::with("emulator".to_owned(), target, options, backend)
+    }
+
+    /// The GPU of this number, from 0.
+    ///
+    /// # Errors
+    ///
+    /// No driver, no such device, or one that is too old.
+    #[cfg(feature = "cuda")]
+    pub fn gpu(ordinal: u32) -> Result<Device, RuntimeError> {
+        Device::gpu_with(ordinal, DeviceOptions::from_env())
+    }
+
+    /// [`Device::gpu`] with options.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Device::gpu`].
+    #[cfg(feature = "cuda")]
+    pub fn gpu_with(ordinal: u32, options: DeviceOptions) -> Result<Device, RuntimeError> {
+        let failed = |error| RuntimeError::Driver {
+            kernel: None,
+            line: None,
+            error,
+        };
+        let device = driver::Device::get(ordinal).map_err(failed)?;
+        let context = driver::Context::new(&device).map_err(failed)?;
+        Device::from_context(context, options)
+    }
+
+    /// The GPU of a context that the application made through the driver layer.
+    ///
+    /// # Errors
+    ///
+    /// A device that is too old.
+    #[cfg(feature = "cuda")]
+    pub fn from_context(
+        context: driver::Context,
+        options: DeviceOptions,
+    ) -> Result<Device, RuntimeError> {
+        let failed = |error| RuntimeError::Driver {
+            kernel: None,
+            line: None,
+            error,
+        };
+        let (name, capability) = (context.device().name.clone(), context.device().capability);
+        let target = options
+            .target
+            .or_else(|| Target::for_device(capability.major, capability.minor));
+        let target = target.ok_or_else(|| RuntimeError::TooOld {
+            name: name.clone(),
+            capability: capability.to_string(),
+        })?;
+        let stream = driver::Stream::new(&context).map_err(failed)?;
+        let backend = Backend::Gpu(Gpu {
+            context,
+            stream: Arc::new(stream),
+        });
+        Ok(Device::with(name, target, options, backend))
+    }
+
+    fn with(name: String, target: Target, options: DeviceOptions, backend: Backend) -> Device {
+        static NEXT: AtomicU32 = AtomicU32::new(1);
+        Device {
+            inner: Arc::new(Inner {
+                id: NEXT.fetch_add(1, Ordering::Relaxed).max(1),
+                name,
+                target,
+                cache: options.cache,
+                dump: options.dump,
+                blocking: AtomicBool::new(options.blocking),
+                lost: OnceLock::new(),
+                backend,
+            }),
+        }
+    }
+
+    /// Its name: the product's, or `emulator`.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Whether it is a GPU.
+    pub fn is_gpu(&self) -> bool {
+        !matches!(self.inner.backend, Backend::Emulated(_))
+    }
+
+    /// What kernels are compiled for.
+    pub fn target(&self) -> Target {
+        self.inner.target
+    }
+
+    /// Its cache on disk.
+    pub fn cache(&self) -> &Cache {
+        &self.inner.cache
+    }
+
+    /// Has each launch wait for its end, or not: then an error names the kernel at fault.
+    pub fn set_blocking(&self, blocking: bool) {
+        self.inner.blocking.store(blocking, Ordering::Relaxed);
+    }
+
+    /// The stream that the device begins with.
+    pub fn stream(&self) -> Stream {
+        Stream::of_device(self)
+    }
+
+    /// A kernel of a program; the name may be left out if there is only one.
+    ///
+    /// # Errors
+    ///
+    /// There is no such kernel.
+    pub fn kernel<'n>(
+        &self,
+        program: &Program,
+        name: impl Into<Option<&'n str>>,
+    ) -> Result<Kernel, RuntimeError> {
+        Kernel::new(self, program, name.into())
+    }
+
+    /// The driver's context; none of the emulator.
+    #[cfg(feature = "cuda")]
+    pub fn as_driver(&self) -> Option<&driver::Context> {
+        match &self.inner.backend {
+            Backend::Emulated(_) => None,
+            Backend::Gpu(gpu) => Some(&gpu.context),
+        }
+    }
+
+    /// Tells devices apart.
+    #[inline]
+    pub(crate) fn id(&self) -> u32 {
+        self.inner.id
+    }
+
+    #[inline]
+    pub(crate) fn backend(&self) -> &Backend {
+        &self.inner.backend
+    }
+
+    pub(crate) fn dump(&self) -> &Dump {
+        &self.inner.dump
+    }
+
+    #[inline]
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.inner.blocking.load(Ordering::Relaxed)
+    }
+
+    /// An error if nothing works on it any more.
+    #[inline]
+    pub(crate) fn usable(&self) -> Result<(), RuntimeError> {
+        match self.inner.lost.get() {
+            None => Ok(()),
+            Some(first) => Err(RuntimeError::DeviceLost {
+                first: first.clone(),
+            }),
+        }
+    }
+
+    /// The error of a call of the driver; one that stays is remembered.
+    #[cfg(feature = "cuda")]
+    #[cold]
+    pub(crate) fn failed(&self, kernel: Option<&str>, error: DriverError) -> RuntimeError {
+        let sticky = error.is_sticky();
+        let error = RuntimeError::Driver {
+            kernel: kernel.map(str::to_owned),
+            line: None,
+            error,
+        };
+        if sticky {
+            let _ = self.inner.lost.set(error.to_string());
+        }
+        error
+    }
+}
+
+impl fmt::Debug for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Device({}, {})", self.name(), self.target())
+    }
+}

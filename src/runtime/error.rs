@@ -1,0 +1,207 @@
+//! What can go wrong between an application and its kernels.
+
+use crate::compile::CompileError;
+use crate::emu::{EmuError, MemoryError};
+
+use super::patience::Stopped;
+
+#[cfg(feature = "cuda")]
+use crate::driver::DriverError;
+
+/// An error of the run time.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// A program's text is not accepted, for the arguments given. The text shows the places.
+    #[error("{0}")]
+    Source(String),
+
+    /// There is no kernel of this name.
+    #[error("there is no kernel {}; there is {}", .name.as_ref().map_or("to choose".to_owned(), |name| format!("`{name}`")), list(.known))]
+    NoKernel {
+        /// The name asked for; none if it was left out and there is not exactly one.
+        name: Option<String>,
+        /// The kernels there are.
+        known: Vec<String>,
+    },
+
+    /// A kernel is set up in a way that cannot be.
+    #[error("kernel `{kernel}`: {problem}")]
+    Setup {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// The number of arguments differs from the number of parameters.
+    #[error("kernel `{kernel}` takes {} arguments ({}), {got} given", .expected.len(), .expected.join(", "))]
+    ArgumentCount {
+        /// The kernel.
+        kernel: String,
+        /// The parameters that take one, by name: those without a constant.
+        expected: Vec<String>,
+        /// How many there were.
+        got: usize,
+    },
+
+    /// An argument is not what its parameter takes.
+    #[error("kernel `{kernel}`, argument `{name}`: {problem}")]
+    Argument {
+        /// The kernel.
+        kernel: String,
+        /// The parameter.
+        name: String,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// A grid that cannot be.
+    #[error("kernel `{kernel}`: {problem}")]
+    Grid {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong.
+        problem: String,
+    },
+
+    /// The compiler refuses a kernel.
+    #[error("kernel `{kernel}`: {error}")]
+    Compile {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        error: CompileError,
+    },
+
+    /// More variants of a kernel than it may have.
+    #[error(
+        "kernel `{kernel}` has {limit} variants already, and this launch needs another, {signature}: keep what varies from \
+         specialising (do_not_specialize), or raise the bound"
+    )]
+    TooManyVariants {
+        /// The kernel.
+        kernel: String,
+        /// The bound.
+        limit: usize,
+        /// The signature that is one too many.
+        signature: String,
+    },
+
+    /// A wait for a kernel ended early.
+    #[error("compiling kernel `{kernel}`: {stopped}")]
+    Stopped {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        stopped: Stopped,
+    },
+
+    /// What the driver reports.
+    #[cfg(feature = "cuda")]
+    #[error("{}{}{error}", .kernel.as_ref().map_or(String::new(), |kernel| format!("kernel `{kernel}`: ")), .line.as_ref().map_or(String::new(), |line| format!("{line}: ")))]
+    Driver {
+        /// The kernel, where one is known to be at fault.
+        kernel: Option<String>,
+        /// Line of the source, as `name:line`, if the error has one.
+        line: Option<String>,
+        /// The driver's error.
+        error: DriverError,
+    },
+
+    /// What the emulator reports.
+    #[error("kernel `{kernel}`: {}{error}", .line.as_ref().map_or(String::new(), |line| format!("{line}: ")))]
+    Emulator {
+        /// The kernel.
+        kernel: String,
+        /// Line of the source, as `name:line`, if the error has one.
+        line: Option<String>,
+        /// The emulator's error.
+        error: EmuError,
+    },
+
+    /// The emulator's memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+
+    /// A number of elements that does not fit.
+    #[error("{what}: {got} elements, expected {expected}")]
+    Length {
+        /// What was tried.
+        what: &'static str,
+        /// The number given.
+        got: usize,
+        /// The number that fits.
+        expected: usize,
+    },
+
+    /// Things of two devices were put together.
+    #[error("{what} belongs to another device")]
+    OtherDevice {
+        /// Which thing.
+        what: String,
+    },
+
+    /// No target is low enough for a device.
+    #[error(
+        "{name} is of compute capability {capability}; 7.0 is the lowest that there is code for"
+    )]
+    TooOld {
+        /// The device.
+        name: String,
+        /// Its compute capability.
+        capability: String,
+    },
+
+    /// A kernel went wrong earlier, and the device does not recover.
+    #[error("the device cannot be used any more in this process, since: {first}")]
+    DeviceLost {
+        /// The first error.
+        first: String,
+    },
+
+    /// An event that was never recorded.
+    #[error("an event has no time before it is recorded")]
+    NotRecorded,
+
+    /// A file cannot be read or written.
+    #[error("{path}: {problem}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why not.
+        problem: String,
+    },
+
+    /// A mistake of ours.
+    #[error("internal error in kernel `{kernel}`: {message}")]
+    Internal {
+        /// The kernel.
+        kernel: String,
+        /// What happened.
+        message: String,
+    },
+}
+
+impl RuntimeError {
+    /// Whether a second try would end the same way.
+    pub(crate) fn is_permanent(&self) -> bool {
+        matches!(
+            self,
+            RuntimeError::Source(_)
+                | RuntimeError::Setup { .. }
+                | RuntimeError::Argument { .. }
+                | RuntimeError::Compile { .. }
+                | RuntimeError::Internal { .. }
+        )
+    }
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let shown: Vec<&str> = names.iter().take(10).map(String::as_str).collect();
+    let more = if names.len() > 10 { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}

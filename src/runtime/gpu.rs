@@ -1,0 +1,180 @@
+//! From PTX to code on a GPU: the second level of the cache, and what the driver made of it.
+
+use std::time::Instant;
+
+use crate::compile::ParamKind;
+use crate::driver::{
+    Cubin, DriverError, JitOptions, LaunchAttributes, LaunchSpec, Module, ParamSize, Prepared,
+    assemble,
+};
+use crate::settings::Target;
+
+use super::cache::{Key, KeyBuilder, Kind, Origin};
+use super::device::Gpu;
+use super::error::RuntimeError;
+use super::kernel::KernelInner;
+use super::patience::{Patience, Stopped};
+use super::report::{Report, Resources};
+use super::stored::Stored;
+use super::warning::warn;
+
+/// A kernel on its way to a device.
+pub(super) struct Loading<'a> {
+    pub(super) kernel: &'a KernelInner,
+    pub(super) device: &'a Gpu,
+    pub(super) stored: &'a Stored,
+    /// The beginning of the names of its dumps.
+    pub(super) name: &'a str,
+}
+
+/// An error of making machine code.
+enum Problem {
+    Stopped(Stopped),
+    Driver(DriverError),
+}
+
+impl From<Stopped> for Problem {
+    fn from(stopped: Stopped) -> Problem {
+        Problem::Stopped(stopped)
+    }
+}
+
+impl Loading<'_> {
+    /// Loads the kernel and fills in what the report lacks.
+    pub(super) fn load(
+        &self,
+        patience: &Patience,
+        report: &mut Report,
+    ) -> Result<Prepared, RuntimeError> {
+        let failed = |error| self.kernel.device.failed(Some(&self.kernel.name), error);
+        let (module, origin) = self
+            .module(patience, report)
+            .map_err(|problem| match problem {
+                Problem::Driver(error) => failed(error),
+                Problem::Stopped(stopped) => RuntimeError::Stopped {
+                    kernel: self.kernel.name.clone(),
+                    stopped,
+                },
+            })?;
+        report.cubin_origin = Some(origin);
+        let clock = Instant::now();
+        let meta = &self.stored.meta;
+        let function = module.function(&meta.name).map_err(failed)?;
+        let params: Vec<ParamSize> = meta
+            .params
+            .iter()
+            .map(|param| match param.kind {
+                ParamKind::Pointer => ParamSize::Pointer,
+                ParamKind::Scalar => ParamSize::Bytes(param.bytes),
+            })
+            .collect();
+        let threads = 32 * meta.num_warps;
+        let spec = LaunchSpec {
+            name: &meta.name,
+            block: [threads, 1, 1],
+            cluster: [1, 1, 1],
+            shared: meta.shared,
+            params: &params,
+        };
+        let options = &self.kernel.options;
+        let attributes = LaunchAttributes {
+            // Older devices have no such attribute and run one launch after the other.
+            dependent: options.dependent && meta.target >= Target::SM_90,
+            cooperative: options.cooperative,
+        };
+        let resident = function.blocks_per_multiprocessor(threads, meta.shared);
+        let resident = resident.map_err(failed)?;
+        let used = function.attributes();
+        let room = self
+            .device
+            .context
+            .device()
+            .threads_per_multiprocessor
+            .max(1);
+        report.resources = Some(Resources {
+            registers: used.registers,
+            local_bytes: used.local_bytes,
+            shared_bytes: used.static_shared + meta.shared,
+            max_threads: used.max_threads,
+            resident,
+            occupancy_percent: 100 * resident * threads / room,
+        });
+        let prepared = Prepared::new(function, &spec, attributes).map_err(failed)?;
+        report.timing.load += clock.elapsed();
+        Ok(prepared)
+    }
+
+    /// The loaded machine code, and where it came from.
+    fn module(
+        &self,
+        patience: &Patience,
+        report: &mut Report,
+    ) -> Result<(Module, Origin), Problem> {
+        let context = &self.device.context;
+        let cache = self.kernel.device.cache();
+        let key = self.key();
+        let mut log = String::new();
+        let mut assembling = std::time::Duration::ZERO;
+        let clock = Instant::now();
+        let found = cache.get_or_make(Kind::Cubin, &key, patience, || {
+            let clock = Instant::now();
+            let cubin = self.assemble()?;
+            assembling = clock.elapsed();
+            log = cubin.info_log;
+            Ok::<_, Problem>(cubin.bytes)
+        });
+        let (bytes, origin) = found?;
+        report.timing.assemble = assembling;
+        report.timing.cache += clock.elapsed().saturating_sub(assembling);
+        report.assembler_log = log;
+        self.kernel
+            .device
+            .dump()
+            .save(&format!("{}.cubin", self.name), &bytes);
+        let clock = Instant::now();
+        let loaded = Module::load_cubin(context, &bytes);
+        report.timing.load = clock.elapsed();
+        match loaded {
+            Ok(module) => Ok((module, origin)),
+            Err(error) if origin != Origin::Made && !error.is_sticky() => {
+                // Whole, and of no use to this driver all the same: assembled anew.
+                let kernel = &self.kernel.name;
+                warn(&format!(
+                    "the cached code of kernel `{kernel}` does not load: {error}"
+                ));
+                cache.discard(Kind::Cubin, &key);
+                let clock = Instant::now();
+                let cubin = self.assemble()?;
+                report.timing.assemble = clock.elapsed();
+                cache.put(Kind::Cubin, &key, &cubin.bytes);
+                let module = Module::load_cubin(context, &cubin.bytes).map_err(Problem::Driver)?;
+                Ok((module, Origin::Made))
+            }
+            Err(error) => Err(Problem::Driver(error)),
+        }
+    }
+
+    fn assemble(&self) -> Result<Cubin, Problem> {
+        let options = self.jit_options();
+        assemble(&self.device.context, &self.stored.ptx, &options).map_err(Problem::Driver)
+    }
+
+    fn jit_options(&self) -> JitOptions {
+        // The bound on registers stands in the PTX.
+        let mut options = JitOptions::default();
+        options.verbose = true;
+        options.line_info = self.kernel.options.line_info;
+        options
+    }
+
+    /// Everything that machine code depends on.
+    fn key(&self) -> Key {
+        let device = self.device.context.device();
+        KeyBuilder::new()
+            .part("ptx", &self.stored.ptx)
+            .part("device", format!("{} {}", device.capability, device.name))
+            .part("driver", device.driver.version().to_string())
+            .part("options", format!("{:?}", self.jit_options()))
+            .finish()
+    }
+}

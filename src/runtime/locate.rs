@@ -1,0 +1,63 @@
+//! From a line of PTX to the line of the source.
+//!
+//! A kernel is usually built without `.loc` lines. When the assembler or the emulator complains about a line, the kernel
+//! is compiled once more with them: the text is the same but for the lines that give locations, so counting the others
+//! finds the place.
+
+/// Whether a line only gives locations, or is empty, as the lines are that come with those.
+fn is_location(line: &str) -> bool {
+    let line = line.trim_start();
+    line.is_empty() || line.starts_with(".loc ") || line.starts_with(".file ")
+}
+
+/// The source's line for line `at` of `ptx`, both from 1, given the same kernel's PTX with locations.
+pub(crate) fn source_line(ptx: &str, at: u32, with_locations: &str) -> Option<u32> {
+    let before = ptx.lines().take(at as usize);
+    let wanted = before.filter(|line| !is_location(line)).count();
+    let (mut seen, mut current) = (0, None);
+    for line in with_locations.lines() {
+        if let Some(location) = line.trim_start().strip_prefix(".loc ") {
+            current = location.split_whitespace().nth(1)?.parse().ok();
+        } else if !is_location(line) {
+            seen += 1;
+            if seen == wanted {
+                return current;
+            }
+        }
+    }
+    None
+}
+
+/// The first line of PTX that a log of the assembler names.
+#[cfg(feature = "cuda")]
+pub(crate) fn line_in_log(log: &str) -> Option<u32> {
+    let (_, rest) = log.split_once("line ")?;
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    rest[..digits].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_counted_without_locations() {
+        let plain = ".version 7.0\n\n.entry k\n{\n\tadd;\n\tmul;\n}\n";
+        let located = ".version 7.0\n\n.file 1 \"k.py\"\n\n.entry k\n{\n\t.loc 1 12 0\n\tadd;\n\t.loc 1 13 0\n\tmul;\n}\n";
+        assert_eq!(source_line(plain, 5, located), Some(12));
+        assert_eq!(source_line(plain, 6, located), Some(13));
+        assert_eq!(source_line(plain, 3, located), None);
+        assert_eq!(source_line(located, 8, located), Some(12));
+        assert_eq!(source_line(plain, 60, located), Some(13));
+    }
+
+    #[cfg(feature = "cuda")]
+    #[test]
+    fn logs_name_lines() {
+        let log = "ptxas application ptx input, line 23; error   : Arguments mismatch";
+        assert_eq!(line_in_log(log), Some(23));
+        assert_eq!(line_in_log("ptxas fatal"), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! The run time: what an application embeds. Text in, launches out, on a GPU or on the emulator.
+//!
+//! ```
+//! # #[cfg(feature = "triton")] {
+//! use tilelift::runtime::{Buffer, Constants, Device, Program};
+//!
+//! let program = Program::python("add.py", r#"
+//! import triton, triton.language as tl
+//!
+//! @triton.jit
+//! def add(x, y, out, n, BLOCK: tl.constexpr):
+//!     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+//!     tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+//! "#)?;
+//! let device = Device::best();                                  // a GPU if there is one, else the emulator
+//! let add = device.kernel(&program, "add")?.constant("BLOCK", 1024)?;
+//! let n = 5000_u32;
+//! let x = Buffer::from_slice(&device, &vec![1.5_f32; n as usize])?;
+//! let y = Buffer::from_slice(&device, &vec![2.0_f32; n as usize])?;
+//! let out = Buffer::<f32>::new(&device, n as usize)?;
+//! let stream = device.stream();
+//! let grid = |c: Constants| Some([n.div_ceil(c.int("BLOCK")?), 1, 1]);
+//! add.launch(&stream, &grid, (&x, &y, &out, n as i32))?;        // returns at once
+//! assert!(out.read(&stream)?.iter().all(|&sum| sum == 3.5));    // waits
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The parts
+//!
+//! ```text
+//!   Program --+                                  classes of arguments --table--> Variant in memory   variant
+//!             +--> Kernel --launch(stream, grid, args)--+                          |
+//!   Device ---+      |  constants, warps, ...           |                    Cache on disk: PTX, cubin
+//!                    |                                  v
+//!                Report, Explanation            GPU: driver    emulator: emu
+//! ```
+//!
+//! - A [`Program`] is text or a function; a [`Device`] is a GPU or the emulator; both make a [`Kernel`], which
+//!   [`Kernel::launch`] puts into a [`Stream`].
+//! - Arguments are numbers, [`Buffer`]s, or [`Pointer`]s to memory of others; constants are given by name.
+//! - Everything is [`Send`] and [`Sync`] and every error a value, [`RuntimeError`]; [`on_warning`] takes what is none.
+//! - Compiled kernels stay: in memory ([`Kernel`]) and on disk ([`cache`]).
+//!
+//! # Memory and streams of others
+//!
+//! With the feature `cuda`, [`Device::from_context`], [`Stream::from_driver`] and [`Pointer::from_driver`] take what
+//! another library owns, by way of `tilelift::driver`, where the `unsafe` promise is made that a handle is valid:
+//!
+//! ```no_run
+//! # #[cfg(feature = "cuda")]
+//! # fn with(device: tilelift::runtime::Device, raw_stream: *mut core::ffi::c_void, address: u64, bytes: usize)
+//! #     -> Result<(), Box<dyn std::error::Error>> {
+//! use tilelift::driver;
+//! use tilelift::runtime::{DType, Pointer, Stream};
+//!
+//! let context = device.as_driver().ok_or("not a GPU")?;
+//! // SAFETY: the stream and the memory outlive what is done with them here.
+//! let stream = unsafe { driver::Stream::from_raw(context, raw_stream) }?;
+//! let stream = Stream::from_driver(&device, stream)?;
+//! // SAFETY: as before.
+//! let memory = unsafe { driver::RawPtr::from_raw(address, bytes) };
+//! let x = Pointer::from_driver(memory, DType::F32);
+//! # let _ = (stream, x);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # The environment
+//!
+//! | variable | meaning |
+//! |---|---|
+//! | `TILELIFT_CACHE_DIR`, `TILELIFT_CACHE`, `TILELIFT_CACHE_SIZE`, `TILELIFT_CACHE_SEED` | the cache on disk, see [`cache`] |
+//! | `TILELIFT_LAUNCH_BLOCKING=1` | every launch waits, so that an error names the kernel at fault |
+//! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
+//! | `TILELIFT_OVERRIDE=DIR` | takes `NAME.ptx` from there in place of the PTX of kernel `NAME` |
+
+mod argument;
+mod buffer;
+pub mod cache;
+mod constant;
+mod device;
+mod dump;
+mod error;
+#[cfg(feature = "cuda")]
+mod gpu;
+mod kernel;
+mod locate;
+mod patience;
+mod pool;
+mod program;
+mod report;
+mod stored;
+mod stream;
+mod table;
+mod variant;
+mod warning;
+
+pub use argument::{Arg, Args, DType, NONE, Specialize};
+pub use buffer::{Buffer, Element, Plain, Pointer};
+pub use constant::{Constant, Constants, Grid};
+pub use device::{Device, DeviceOptions};
+pub use dump::Dump;
+pub use error::RuntimeError;
+pub use kernel::{DEFAULT_VARIANTS, Kernel};
+pub use patience::{CancelToken, Patience, Stopped};
+pub use program::Program;
+pub use report::{Explanation, Report, Resources, Timing};
+pub use stream::{Event, Stream};
+pub use warning::on_warning;
+
+pub(crate) use program::set_stages;
+
+/// Everything may be sent to and used from other threads.
+const _: () = {
+    const fn check<T: Send + Sync>() {}
+    check::<Device>();
+    check::<Program>();
+    check::<Kernel>();
+    check::<Stream>();
+    check::<Event>();
+    check::<Buffer<f32>>();
+    check::<Pointer<'_>>();
+    check::<Arg<'_>>();
+    check::<cache::Cache>();
+    check::<RuntimeError>();
+};

@@ -1,0 +1,81 @@
+//! How long a caller waits: deadlines and cancellation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tells work that its result is not wanted any more. Clones are the same token.
+#[derive(Clone, Debug, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that nobody has cancelled.
+    pub fn new() -> CancelToken {
+        CancelToken::default()
+    }
+
+    /// Cancels. Who waits returns at once; work under way ends at the end of its stage.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether it is cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Why a wait ended without a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+pub enum Stopped {
+    /// The time was up. The work goes on, and a later call finds its result.
+    #[error("the deadline passed")]
+    Deadline,
+    /// The caller's token was cancelled.
+    #[error("it was cancelled")]
+    Cancelled,
+}
+
+/// The patience of a caller; the default waits for ever.
+#[derive(Clone, Debug, Default)]
+pub struct Patience {
+    /// When to give up.
+    pub deadline: Option<Instant>,
+    /// Whose word to give up on.
+    pub cancel: Option<CancelToken>,
+}
+
+impl Patience {
+    /// Waits so long from now.
+    pub fn within(time: Duration) -> Patience {
+        Patience {
+            // A time beyond the clock's range is no deadline.
+            deadline: Instant::now().checked_add(time),
+            cancel: None,
+        }
+    }
+
+    /// Waits until the token is cancelled.
+    pub fn until(cancel: &CancelToken) -> Patience {
+        Patience {
+            deadline: None,
+            cancel: Some(cancel.clone()),
+        }
+    }
+
+    /// An error once patience is at its end.
+    pub fn check(&self) -> Result<(), Stopped> {
+        if self.cancel.as_ref().is_some_and(CancelToken::is_cancelled) {
+            return Err(Stopped::Cancelled);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Stopped::Deadline),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it never ends.
+    pub(crate) fn is_endless(&self) -> bool {
+        self.deadline.is_none() && self.cancel.is_none()
+    }
+}

@@ -1,0 +1,67 @@
+//! Work in the background: as many threads as there are cores, which end when there is nothing to do.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+type Job = Box<dyn FnOnce() + Send>;
+
+struct Pool {
+    jobs: VecDeque<Job>,
+    threads: usize,
+}
+
+static POOL: Mutex<Pool> = Mutex::new(Pool {
+    jobs: VecDeque::new(),
+    threads: 0,
+});
+
+/// Runs a job on another thread, soon.
+pub(crate) fn spawn(job: impl FnOnce() + Send + 'static) {
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    pool.jobs.push_back(Box::new(job));
+    let most = std::thread::available_parallelism().map_or(1, usize::from);
+    if pool.threads >= most {
+        return;
+    }
+    pool.threads += 1;
+    drop(pool);
+    let thread = std::thread::Builder::new().name("tilelift".to_owned());
+    if thread.spawn(work).is_err() {
+        // Then this one does it.
+        work();
+    }
+}
+
+fn work() {
+    loop {
+        let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(job) = pool.jobs.pop_front() else {
+            pool.threads -= 1;
+            return;
+        };
+        drop(pool);
+        // A job that panics must not take the thread's place in the count with it.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(job));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    #[test]
+    fn every_job_runs() {
+        let (send, receive) = mpsc::channel();
+        for i in 0..100 {
+            let send = send.clone();
+            super::spawn(move || {
+                // The receiver waits for all of them.
+                let _ = send.send(i);
+            });
+        }
+        drop(send);
+        let mut numbers: Vec<i32> = receive.iter().collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,402 @@
+//! Programs: texts and functions that hold kernels.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::ir::attrs::{Attrs, make};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::ir::types::Elem;
+use crate::settings::Target;
+use crate::text::parse::parse_file;
+use crate::verify::verify;
+
+#[cfg(feature = "triton")]
+use crate::front;
+
+use super::argument::{Class, DIVISIBLE, ONE, Specialize};
+use super::constant::Constant;
+use super::error::RuntimeError;
+use super::kernel::{KernelInner, KernelOptions};
+
+/// A text in the Triton language, a text of the IR, or a function built in Rust. Clones are the same program; what was
+/// compiled for one is there for all.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(crate) source: Arc<Source>,
+    pub(crate) family: Arc<Family>,
+}
+
+/// The kernels that were set up from a program, so that setting one up again finds its variants.
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    kernels: Mutex<HashMap<String, Arc<KernelInner>>>,
+}
+
+impl Family {
+    /// The kernel that is set up so, made if need be.
+    pub(crate) fn intern(
+        &self,
+        setup: String,
+        make: impl FnOnce() -> Result<KernelInner, RuntimeError>,
+    ) -> Result<Arc<KernelInner>, RuntimeError> {
+        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(kernel) = kernels.get(&setup) {
+            return Ok(kernel.clone());
+        }
+        let kernel = Arc::new(make()?);
+        kernels.insert(setup, kernel.clone());
+        Ok(kernel)
+    }
+}
+
+/// What a program is made of.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// Its name for messages.
+    pub(crate) name: String,
+    /// Its text, which with the compiler's build decides what its kernels are.
+    pub(crate) text: String,
+    form: Form,
+}
+
+#[derive(Debug)]
+enum Form {
+    #[cfg(feature = "triton")]
+    Python(front::Module),
+    Tile(Vec<TileFunction>),
+}
+
+/// A parameter of a kernel as a launch sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Param {
+    pub(crate) name: String,
+    /// It takes a constant and no argument.
+    pub(crate) constexpr: bool,
+    /// It may be left out.
+    pub(crate) default: bool,
+    /// What of its value variants are made for.
+    pub(crate) specialize: Specialize,
+    /// Every argument is a multiple of it.
+    pub(crate) divisible: u32,
+    /// Its type, where the program states it.
+    pub(crate) elem: Option<Elem>,
+}
+
+/// A kernel of the tile IR, made from a program.
+pub(crate) struct Made {
+    pub(crate) func: TileFunction,
+    /// Parameters that have become constants, with their values.
+    pub(crate) constants: Vec<(String, String)>,
+}
+
+impl Program {
+    /// A text in the Triton language: that of a Python file. `name` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// The text is no Python; the error shows where.
+    #[cfg(feature = "triton")]
+    pub fn python(name: &str, text: &str) -> Result<Program, RuntimeError> {
+        let module = front::Module::parse(name, text);
+        let module = module.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        Ok(Program::with(name, text.to_owned(), Form::Python(module)))
+    }
+
+    /// A text of the IR ([`crate::text`]). `name` is for messages.
+    ///
+    /// # Errors
+    ///
+    /// The text cannot be read, or its kernels break rules of the IR.
+    pub fn tir(name: &str, text: &str) -> Result<Program, RuntimeError> {
+        let file = parse_file(text).map_err(|errors| {
+            let lines = errors
+                .iter()
+                .map(|e| format!("{name}:{}:{}: {}", e.pos.line, e.pos.column, e.message));
+            RuntimeError::Source(lines.collect::<Vec<_>>().join("\n"))
+        })?;
+        let functions = file.functions.iter();
+        let tile = functions.filter_map(|parsed| parsed.func.as_tile().cloned());
+        let tile: Vec<TileFunction> = tile.collect();
+        for func in &tile {
+            verify(func).map_err(|errors| RuntimeError::Source(format!("{name}: {errors}")))?;
+        }
+        Ok(Program::with(name, text.to_owned(), Form::Tile(tile)))
+    }
+
+    /// A function built in Rust.
+    ///
+    /// # Errors
+    ///
+    /// It breaks rules of the IR.
+    pub fn function(func: TileFunction) -> Result<Program, RuntimeError> {
+        verify(&func).map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        let (name, text) = (func.name.clone(), func.to_string());
+        Ok(Program::with(&name, text, Form::Tile(vec![func])))
+    }
+
+    fn with(name: &str, text: String, form: Form) -> Program {
+        let source = Source {
+            name: name.to_owned(),
+            text,
+            form,
+        };
+        Program {
+            source: Arc::new(source),
+            family: Arc::default(),
+        }
+    }
+
+    /// The names of its kernels, in order.
+    pub fn kernels(&self) -> Vec<String> {
+        self.source.kernels()
+    }
+}
+
+impl Source {
+    fn kernels(&self) -> Vec<String> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(module) => module.kernels().into_iter().map(|k| k.name).collect(),
+            Form::Tile(functions) => functions.iter().map(|f| f.name.clone()).collect(),
+        }
+    }
+
+    /// The kernel of this name, or the only one.
+    pub(crate) fn pick(&self, name: Option<&str>) -> Result<String, RuntimeError> {
+        let known = self.kernels();
+        match name {
+            Some(name) if known.iter().any(|k| k == name) => Ok(name.to_owned()),
+            None if known.len() == 1 => Ok(known[0].clone()),
+            _ => Err(RuntimeError::NoKernel {
+                name: name.map(str::to_owned),
+                known,
+            }),
+        }
+    }
+
+    /// Whether lines of operations are lines of the text.
+    pub(crate) fn has_lines(&self) -> bool {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(_) => true,
+            Form::Tile(_) => false,
+        }
+    }
+
+    /// The parameters of a kernel.
+    pub(crate) fn params(&self, kernel: &str) -> Vec<Param> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(module) => {
+                let infos = module.kernels();
+                let info = infos.into_iter().find(|info| info.name == kernel);
+                let params = info.map_or_else(Vec::new, |info| info.params);
+                let param = |p: front::ParamInfo| Param {
+                    name: p.name,
+                    constexpr: p.constexpr,
+                    default: p.default,
+                    specialize: if p.specialize {
+                        Specialize::ALL
+                    } else {
+                        Specialize::NOTHING
+                    },
+                    divisible: 1,
+                    elem: None,
+                };
+                params.into_iter().map(param).collect()
+            }
+            Form::Tile(functions) => {
+                let func = functions.iter().find(|f| f.name == kernel);
+                let params = func.map_or_else(Vec::new, |f| {
+                    let hints = f.param_hints.iter().zip(&f.param_names);
+                    f.params().iter().zip(hints).collect()
+                });
+                let param =
+                    |(&value, (hint, name)): (_, (&crate::ir::function::ParamHints, &String))| {
+                        Param {
+                            name: name.clone(),
+                            constexpr: false,
+                            default: false,
+                            // A parameter that is always one is a matter of who built the function.
+                            specialize: Specialize {
+                                value: false,
+                                alignment: true,
+                            },
+                            divisible: hint.divisible.max(1),
+                            elem: func.map(|f| f.dfg.ty(value).elem),
+                        }
+                    };
+                params.into_iter().map(param).collect()
+            }
+        }
+    }
+
+    /// The kernel for arguments of these classes.
+    pub(crate) fn make(
+        &self,
+        kernel: &str,
+        options: &KernelOptions,
+        target: Target,
+        params: &[Param],
+        classes: &[(usize, Class)],
+    ) -> Result<Made, RuntimeError> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(module) => make_python(module, kernel, options, target, params, classes),
+            Form::Tile(functions) => {
+                let Some(func) = functions.iter().find(|f| f.name == kernel) else {
+                    return Err(RuntimeError::NoKernel {
+                        name: Some(kernel.to_owned()),
+                        known: self.kernels(),
+                    });
+                };
+                let mut func = func.clone();
+                for &(param, class) in classes {
+                    check_elem(kernel, &params[param], class)?;
+                    if class.0 & DIVISIBLE != 0 {
+                        let hint = &mut func.param_hints[param];
+                        hint.divisible = hint.divisible.max(16);
+                    }
+                }
+                if let Some(num_warps) = options.num_warps {
+                    func.set_num_warps(num_warps);
+                }
+                if let Some(stages) = options.num_stages {
+                    set_stages(&mut func, stages);
+                }
+                Ok(Made {
+                    func,
+                    constants: Vec::new(),
+                })
+            }
+        }
+    }
+}
+
+/// An error unless arguments of a class are what a parameter of the IR takes. Its integers have no sign.
+fn check_elem(kernel: &str, param: &Param, class: Class) -> Result<(), RuntimeError> {
+    let fits = match (param.elem, class.dtype()) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(Elem::Ptr(pointee, _)), Some(dtype)) => {
+            class.is_pointer() && dtype.scalar() == pointee
+        }
+        (Some(Elem::Num(scalar)), Some(dtype)) => !class.is_pointer() && dtype.scalar() == scalar,
+        (Some(Elem::Token), Some(_)) => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    let wanted = param.elem.map_or(String::new(), |elem| elem.to_string());
+    Err(RuntimeError::Argument {
+        kernel: kernel.to_owned(),
+        name: param.name.clone(),
+        problem: format!("it is {}, expected {wanted}", class.plain()),
+    })
+}
+
+#[cfg(feature = "triton")]
+fn make_python(
+    module: &front::Module,
+    kernel: &str,
+    options: &KernelOptions,
+    target: Target,
+    params: &[Param],
+    classes: &[(usize, Class)],
+) -> Result<Made, RuntimeError> {
+    let setup = |problem: String| RuntimeError::Setup {
+        kernel: kernel.to_owned(),
+        problem,
+    };
+    // By position as far as there are arguments; what follows them is given by name or has a default.
+    let positional = classes.last().map_or(0, |&(param, _)| param + 1);
+    let mut args = Vec::with_capacity(positional);
+    let mut named = Vec::new();
+    for (index, param) in params.iter().enumerate().take(positional) {
+        let class = classes.iter().find(|&&(at, _)| at == index);
+        let constant = options.constant(&param.name);
+        args.push(match (class, constant) {
+            (Some(&(_, class)), _) => to_arg(class).ok_or_else(|| RuntimeError::Argument {
+                kernel: kernel.to_owned(),
+                name: param.name.clone(),
+                problem: format!("{class} is not a type of the language"),
+            })?,
+            (None, Some(constant)) => front::Arg::Constant(constant.to_front()),
+            (None, None) => {
+                let name = &param.name;
+                return Err(setup(format!(
+                    "the constant `{name}` has no value; give it by name"
+                )));
+            }
+        });
+    }
+    for (name, constant) in &options.constants {
+        let taken = params.iter().take(positional).any(|p| p.name == *name);
+        if !taken {
+            named.push((name.clone(), constant.to_front()));
+        }
+    }
+    let spec = front::Specialization {
+        constants: named,
+        num_warps: options.num_warps.unwrap_or(4),
+        num_stages: options.num_stages,
+        debug: options.debug,
+        ..front::Specialization::new(args, target)
+    };
+    let lowered = module.lower(Some(kernel), &spec);
+    let lowered = lowered.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+    Ok(Made {
+        func: lowered.func,
+        constants: lowered.constants,
+    })
+}
+
+/// An argument of this class in the words of the front end.
+#[cfg(feature = "triton")]
+fn to_arg(class: Class) -> Option<front::Arg> {
+    use front::types::Ty;
+    let Some(dtype) = class.dtype() else {
+        return Some(front::Arg::Constant(front::Constant::None));
+    };
+    if class.0 & ONE != 0 {
+        return Some(front::Arg::Constant(front::Constant::Int(1)));
+    }
+    let to = front::types::DType::from_short_name(&dtype.to_string())?;
+    let ty = if class.is_pointer() {
+        Ty::ptr(to)
+    } else {
+        Ty::Num(to)
+    };
+    let divisible = if class.0 & DIVISIBLE != 0 { 16 } else { 1 };
+    Some(front::Arg::Typed { ty, divisible })
+}
+
+#[cfg(feature = "triton")]
+impl Constant {
+    fn to_front(&self) -> front::Constant {
+        match self {
+            Constant::None => front::Constant::None,
+            Constant::Bool(b) => front::Constant::Bool(*b),
+            Constant::Int(n) => front::Constant::Int((*n).into()),
+            Constant::Float(x) => front::Constant::Float(*x),
+            Constant::Text(text) => front::Constant::Str(text.clone()),
+            Constant::Type(dtype) => {
+                let found = front::types::DType::from_short_name(&dtype.to_string());
+                found.map_or(front::Constant::None, front::Constant::Type)
+            }
+        }
+    }
+}
+
+/// Gives loops that state no number of stages this one.
+pub(crate) fn set_stages(func: &mut TileFunction, stages: u8) {
+    for block in func.all_blocks() {
+        for inst in func.order.insts(block).to_vec() {
+            let data = &mut func.dfg.insts[inst];
+            if data.op == TileOp::For && data.stages().is_none() {
+                data.attrs.push(make::stages(stages));
+            }
+        }
+    }
+}

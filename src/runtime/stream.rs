@@ -1,0 +1,276 @@
+//! Streams and events: the order of work, and marks in it.
+//!
+//! Work in a stream happens in order, and launching returns at once. On the emulator a launch has ended when it returns,
+//! which is one of the orders that a stream allows; what a kernel does wrong is an error of the launch there, and on a GPU
+//! of a later call that waits.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+#[cfg(feature = "cuda")]
+use std::sync::Arc;
+
+use super::device::{Backend, Device};
+use super::error::RuntimeError;
+
+#[cfg(feature = "cuda")]
+use crate::driver;
+
+/// A queue of work on a device. Clones are the same queue.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    device: Device,
+    #[cfg(feature = "cuda")]
+    raw: Option<Arc<driver::Stream>>,
+}
+
+impl Stream {
+    /// A queue of its own.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn new(device: &Device) -> Result<Stream, RuntimeError> {
+        device.usable()?;
+        match device.backend() {
+            Backend::Emulated(_) => Ok(Stream::of_device(device)),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(gpu) => {
+                let raw = driver::Stream::new(&gpu.context);
+                let raw = raw.map_err(|error| device.failed(None, error))?;
+                Ok(Stream {
+                    device: device.clone(),
+                    raw: Some(Arc::new(raw)),
+                })
+            }
+        }
+    }
+
+    /// The stream that a device begins with.
+    pub(super) fn of_device(device: &Device) -> Stream {
+        Stream {
+            #[cfg(feature = "cuda")]
+            raw: match device.backend() {
+                Backend::Emulated(_) => None,
+                Backend::Gpu(gpu) => Some(gpu.stream.clone()),
+            },
+            device: device.clone(),
+        }
+    }
+
+    /// A stream of the driver layer: one of its own, or one that another library made, borrowed by
+    /// [`driver::Stream::from_raw`].
+    ///
+    /// # Errors
+    ///
+    /// It is of another device.
+    #[cfg(feature = "cuda")]
+    pub fn from_driver(device: &Device, raw: driver::Stream) -> Result<Stream, RuntimeError> {
+        let same = match device.backend() {
+            Backend::Emulated(_) => false,
+            Backend::Gpu(gpu) => gpu.ordinal() == raw.context().device().ordinal,
+        };
+        if !same {
+            return Err(RuntimeError::OtherDevice {
+                what: "the stream".to_owned(),
+            });
+        }
+        Ok(Stream {
+            device: device.clone(),
+            raw: Some(Arc::new(raw)),
+        })
+    }
+
+    /// Its device.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Waits until everything in it is done.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran.
+    pub fn synchronize(&self) -> Result<(), RuntimeError> {
+        self.device.usable()?;
+        #[cfg(feature = "cuda")]
+        if let Some(raw) = &self.raw {
+            return raw
+                .synchronize()
+                .map_err(|error| self.device.failed(None, error));
+        }
+        Ok(())
+    }
+
+    /// Whether everything in it is done.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran.
+    pub fn is_done(&self) -> Result<bool, RuntimeError> {
+        self.device.usable()?;
+        #[cfg(feature = "cuda")]
+        if let Some(raw) = &self.raw {
+            return raw
+                .is_done()
+                .map_err(|error| self.device.failed(None, error));
+        }
+        Ok(true)
+    }
+
+    /// Lets what comes from now on wait for `event`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn wait(&self, event: &Event) -> Result<(), RuntimeError> {
+        self.expect_device(&event.device)?;
+        #[cfg(feature = "cuda")]
+        if let (Some(raw), Mark::Gpu(event)) = (&self.raw, &event.mark) {
+            return raw
+                .wait(event)
+                .map_err(|error| self.device.failed(None, error));
+        }
+        Ok(())
+    }
+
+    /// The driver's stream; none on the emulator.
+    #[cfg(feature = "cuda")]
+    pub fn as_driver(&self) -> Option<&driver::Stream> {
+        self.raw.as_deref()
+    }
+
+    /// The driver's stream of a GPU.
+    #[cfg(feature = "cuda")]
+    pub(super) fn driver(&self) -> Result<&driver::Stream, RuntimeError> {
+        self.as_driver().ok_or_else(|| RuntimeError::OtherDevice {
+            what: "the stream".to_owned(),
+        })
+    }
+
+    /// An error unless it is of this device.
+    #[inline]
+    pub(super) fn expect_device(&self, device: &Device) -> Result<(), RuntimeError> {
+        if self.device.id() == device.id() {
+            return device.usable();
+        }
+        Err(RuntimeError::OtherDevice {
+            what: "the stream".to_owned(),
+        })
+    }
+}
+
+/// A mark in a stream, with the time at which the stream reached it.
+#[derive(Debug)]
+pub struct Event {
+    device: Device,
+    mark: Mark,
+}
+
+#[derive(Debug)]
+enum Mark {
+    Emulated(Mutex<Option<Instant>>),
+    #[cfg(feature = "cuda")]
+    Gpu(driver::Event),
+}
+
+impl Event {
+    /// A mark that is nowhere yet.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    pub fn new(device: &Device) -> Result<Event, RuntimeError> {
+        device.usable()?;
+        let mark = match device.backend() {
+            Backend::Emulated(_) => Mark::Emulated(Mutex::new(None)),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(gpu) => {
+                let event = driver::Event::new(&gpu.context);
+                Mark::Gpu(event.map_err(|error| device.failed(None, error))?)
+            }
+        };
+        Ok(Event {
+            device: device.clone(),
+            mark,
+        })
+    }
+
+    /// Puts the mark behind what `stream` holds now.
+    ///
+    /// # Errors
+    ///
+    /// A stream of another device.
+    pub fn record(&self, stream: &Stream) -> Result<(), RuntimeError> {
+        stream.expect_device(&self.device)?;
+        match &self.mark {
+            Mark::Emulated(time) => {
+                *time.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                Ok(())
+            }
+            #[cfg(feature = "cuda")]
+            Mark::Gpu(event) => event
+                .record(stream.driver()?)
+                .map_err(|error| self.device.failed(None, error)),
+        }
+    }
+
+    /// Waits until the mark was reached.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran before it.
+    pub fn synchronize(&self) -> Result<(), RuntimeError> {
+        self.device.usable()?;
+        match &self.mark {
+            Mark::Emulated(_) => Ok(()),
+            #[cfg(feature = "cuda")]
+            Mark::Gpu(event) => event
+                .synchronize()
+                .map_err(|error| self.device.failed(None, error)),
+        }
+    }
+
+    /// Whether the mark was reached.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran before it.
+    pub fn is_done(&self) -> Result<bool, RuntimeError> {
+        self.device.usable()?;
+        match &self.mark {
+            Mark::Emulated(_) => Ok(true),
+            #[cfg(feature = "cuda")]
+            Mark::Gpu(event) => event
+                .is_done()
+                .map_err(|error| self.device.failed(None, error)),
+        }
+    }
+
+    /// Milliseconds from `start` to this mark.
+    ///
+    /// # Errors
+    ///
+    /// One of them was not recorded, or not reached yet, or is of another device.
+    pub fn elapsed_ms(&self, start: &Event) -> Result<f64, RuntimeError> {
+        match (&self.mark, &start.mark) {
+            (Mark::Emulated(end), Mark::Emulated(start)) => {
+                let time = |at: &Mutex<Option<Instant>>| {
+                    let time = *at.lock().unwrap_or_else(PoisonError::into_inner);
+                    time.ok_or(RuntimeError::NotRecorded)
+                };
+                let (start, end) = (time(start)?, time(end)?);
+                Ok(end.saturating_duration_since(start).as_secs_f64() * 1e3)
+            }
+            #[cfg(feature = "cuda")]
+            (Mark::Gpu(end), Mark::Gpu(start)) => end
+                .elapsed_ms(start)
+                .map(f64::from)
+                .map_err(|error| self.device.failed(None, error)),
+            #[cfg(feature = "cuda")]
+            _ => Err(RuntimeError::OtherDevice {
+                what: "the event".to_owned(),
+            }),
+        }
+    }
+}

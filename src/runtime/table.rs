@@ -1,0 +1,202 @@
+//! The variants of a kernel in memory, found without a lock.
+//!
+//! A hash table with open addressing whose places are filled once and never emptied: a place is a [`OnceLock`], so a
+//! reader does one atomic load and no writer ever stands in its way. The number of variants is bounded, which makes the
+//! size fixed and keeps a kernel whose arguments vary without end from filling the memory.
+
+use std::hash::Hasher;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rustc_hash::FxHasher;
+use smallvec::SmallVec;
+
+/// The classes of all arguments, eight to a word. Up to 32 arguments take no memory of the heap.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Classes {
+    words: SmallVec<[u64; 4]>,
+    len: usize,
+}
+
+impl Classes {
+    /// No arguments.
+    #[inline]
+    pub(crate) fn new() -> Classes {
+        Classes {
+            words: SmallVec::new(),
+            len: 0,
+        }
+    }
+
+    /// Adds the next argument's.
+    #[inline]
+    pub(crate) fn push(&mut self, class: u8) {
+        let shift = self.len % 8 * 8;
+        if shift == 0 {
+            self.words.push(0);
+        }
+        if let Some(word) = self.words.last_mut() {
+            *word |= u64::from(class) << shift;
+        }
+        self.len += 1;
+    }
+
+    /// The classes in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        (0..self.len).map(|i| (self.words[i / 8] >> (i % 8 * 8)) as u8)
+    }
+
+    #[inline]
+    fn hash(&self) -> usize {
+        let mut hasher = FxHasher::default();
+        for &word in &self.words {
+            hasher.write_u64(word);
+        }
+        hasher.finish() as usize
+    }
+}
+
+/// What a table holds.
+pub(crate) trait Keyed {
+    /// What it is found by.
+    fn classes(&self) -> &Classes;
+}
+
+/// Things by classes.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    /// Made at the first insertion: most set-ups of a kernel are steps to another.
+    places: OnceLock<Box<[OnceLock<Arc<T>>]>>,
+    count: AtomicUsize,
+    limit: usize,
+}
+
+impl<T: Keyed> Table<T> {
+    /// A table of up to `limit` things.
+    pub(crate) fn new(limit: usize) -> Table<T> {
+        Table {
+            places: OnceLock::new(),
+            count: AtomicUsize::new(0),
+            limit,
+        }
+    }
+
+    /// How many things it may hold.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// How many things it holds, those being inserted included.
+    pub(crate) fn len(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// What is there for these classes.
+    #[inline]
+    pub(crate) fn get(&self, classes: &Classes) -> Option<&Arc<T>> {
+        let places = self.places.get()?;
+        let mut at = classes.hash();
+        // The table is never full, so that an empty place ends the search.
+        loop {
+            let found = places[at & (places.len() - 1)].get()?;
+            if found.classes() == classes {
+                return Some(found);
+            }
+            at = at.wrapping_add(1);
+        }
+    }
+
+    /// What is there for these classes, made if need be; none if the table is full.
+    pub(crate) fn get_or_insert(&self, classes: &Classes, make: impl Fn() -> T) -> Option<&Arc<T>> {
+        if let Some(found) = self.get(classes) {
+            return Some(found);
+        }
+        // Room is taken before a place is: with it there are always twice as many places as things.
+        let room = self.count.fetch_add(1, Ordering::Relaxed);
+        if room >= self.limit {
+            self.count.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let places = self.places.get_or_init(|| {
+            let size = (2 * self.limit.max(1)).next_power_of_two();
+            (0..size).map(|_| OnceLock::new()).collect()
+        });
+        let mut at = classes.hash();
+        loop {
+            let place = &places[at & (places.len() - 1)];
+            let mut is_new = false;
+            let found = place.get_or_init(|| {
+                is_new = true;
+                Arc::new(make())
+            });
+            if found.classes() == classes {
+                if !is_new {
+                    // Another thread was faster.
+                    self.count.fetch_sub(1, Ordering::Relaxed);
+                }
+                return Some(found);
+            }
+            at = at.wrapping_add(1);
+        }
+    }
+
+    /// Everything in it, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
+        let places = self.places.get().map_or(&[][..], |places| places);
+        places.iter().filter_map(OnceLock::get)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(Classes);
+
+    impl Keyed for Thing {
+        fn classes(&self) -> &Classes {
+            &self.0
+        }
+    }
+
+    fn classes(bytes: &[u8]) -> Classes {
+        let mut classes = Classes::new();
+        bytes.iter().for_each(|&byte| classes.push(byte));
+        classes
+    }
+
+    #[test]
+    fn classes_differ_in_length_too() {
+        let long: Vec<u8> = (0..40).collect();
+        assert_eq!(classes(&long).iter().collect::<Vec<_>>(), long);
+        assert_ne!(classes(&[1]), classes(&[1, 0]));
+        assert_ne!(classes(&[]), classes(&[0]));
+    }
+
+    #[test]
+    fn a_table_holds_each_thing_once_and_no_more_than_its_bound() {
+        let table = Table::new(100);
+        assert!(table.get(&classes(&[1])).is_none());
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for i in 0..100 {
+                        let key = classes(&[i, 7, i, 7, 1, 2, 3, 4, i]);
+                        let thing = table.get_or_insert(&key, || Thing(key.clone()));
+                        // While all threads insert, room is taken for each of them.
+                        assert!(thing.is_none_or(|thing| thing.0 == key));
+                    }
+                });
+            }
+        });
+        for i in 0..100 {
+            let key = classes(&[i, 7, i, 7, 1, 2, 3, 4, i]);
+            let thing = table.get_or_insert(&key, || Thing(key.clone()));
+            assert!(thing.is_some_and(|thing| thing.0 == key), "{i}");
+        }
+        assert_eq!(table.iter().count(), 100);
+        let key = classes(&[200]);
+        assert!(table.get_or_insert(&key, || Thing(key.clone())).is_none());
+        assert!(table.get(&key).is_none());
+    }
+}

@@ -1,0 +1,588 @@
+//! Variants: from a program and classes of arguments to code that can be launched.
+//!
+//! ```text
+//!   program, classes, options --key--> cache: kernel?  --miss--> lower, compile --> PTX, description
+//!                                                                                     |
+//!   emulator: parse  <------------------------------------------------------------------+
+//!   GPU:      PTX, device, driver --key--> cache: cubin? --miss--> assemble --> machine code --> load
+//! ```
+//!
+//! A variant is made once: who comes while it is being made waits. An error that would come again is kept with the
+//! variant, one of the moment (no memory, a deadline) goes to one caller and the next tries anew.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use smallvec::SmallVec;
+
+use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
+use crate::emu;
+
+use super::argument::{Class, ONE};
+use super::cache::{Key, KeyBuilder, Kind, Origin};
+use super::device::Backend;
+use super::dump::file_name;
+use super::error::RuntimeError;
+use super::kernel::KernelInner;
+use super::locate;
+use super::patience::{CancelToken, Patience, Stopped};
+use super::pool;
+use super::report::{Report, Timing};
+use super::stored::Stored;
+use super::stream::Stream;
+use super::table::{Classes, Keyed};
+
+#[cfg(feature = "cuda")]
+use super::gpu;
+
+/// The build of the compiler, which decides what it makes of a program.
+pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
+
+/// How often a waiter looks whether it was cancelled.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A kernel for arguments of certain classes.
+#[derive(Debug)]
+pub(crate) struct Variant {
+    classes: Classes,
+    /// Set once; launches look here alone.
+    pub(crate) ready: OnceLock<Ready>,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Nobody makes it.
+    Idle,
+    /// Somebody makes it.
+    Busy,
+    /// It cannot be made.
+    Failed(RuntimeError),
+}
+
+/// A variant that can be launched.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) report: Report,
+    /// For each parameter of the PTX entry the argument that it takes.
+    pub(crate) params: SmallVec<[u16; 32]>,
+    code: Code,
+    meta: KernelMeta,
+    ptx: String,
+}
+
+#[derive(Debug)]
+enum Code {
+    Emulated(emu::Module),
+    #[cfg(feature = "cuda")]
+    Gpu(crate::driver::Prepared),
+}
+
+impl Keyed for Variant {
+    fn classes(&self) -> &Classes {
+        &self.classes
+    }
+}
+
+impl Variant {
+    pub(crate) fn new(classes: Classes) -> Variant {
+        Variant {
+            classes,
+            ready: OnceLock::new(),
+            state: Mutex::new(State::Idle),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the variant, or waits for who makes it.
+    ///
+    /// A caller whose patience may end leaves the work to a thread in the background, so that it can leave.
+    #[cold]
+    pub(crate) fn obtain<'v>(
+        kernel: &Arc<KernelInner>,
+        variant: &'v Arc<Variant>,
+        patience: &Patience,
+    ) -> Result<&'v Ready, RuntimeError> {
+        let stopped = |stopped| RuntimeError::Stopped {
+            kernel: kernel.name.clone(),
+            stopped,
+        };
+        loop {
+            let mut state = variant.state();
+            // Under the lock: who made it meanwhile has set it before.
+            if let Some(ready) = variant.ready.get() {
+                return Ok(ready);
+            }
+            match &*state {
+                State::Failed(error) => {
+                    let error = error.clone();
+                    if !error.is_permanent() {
+                        *state = State::Idle;
+                    }
+                    return Err(error);
+                }
+                State::Idle => {
+                    patience.check().map_err(stopped)?;
+                    *state = State::Busy;
+                    drop(state);
+                    let cancel = patience.cancel.clone();
+                    if patience.is_endless() {
+                        variant.make(kernel, None);
+                    } else {
+                        let (kernel, variant) = (kernel.clone(), variant.clone());
+                        pool::spawn(move || variant.make(&kernel, cancel));
+                    }
+                }
+                State::Busy => {
+                    patience.check().map_err(stopped)?;
+                    let mut wait = LOOK;
+                    if patience.cancel.is_none() {
+                        let left =
+                            |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+                        wait = patience.deadline.map_or(Duration::from_secs(3600), left);
+                    }
+                    // Whether the time ran out shows at the next turn.
+                    drop(self::wait(&variant.changed, state, wait));
+                }
+            }
+        }
+    }
+
+    /// Makes the variant and tells who waits.
+    fn make(&self, kernel: &KernelInner, cancel: Option<CancelToken>) {
+        let patience = Patience {
+            deadline: None,
+            cancel,
+        };
+        // The compiler's own panics are errors already; this is for the rest of the way.
+        let built = catch_unwind(AssertUnwindSafe(|| build(kernel, &self.classes, &patience)));
+        let built = built.unwrap_or_else(|_| {
+            Err(RuntimeError::Internal {
+                kernel: kernel.name.clone(),
+                message: "a panic while the kernel was made".to_owned(),
+            })
+        });
+        let mut state = self.state();
+        *state = match built {
+            Ok(ready) => {
+                // Only who found the state idle comes here, so it is not set.
+                let _ = self.ready.set(ready);
+                State::Idle
+            }
+            Err(error) => State::Failed(error),
+        };
+        drop(state);
+        self.changed.notify_all();
+    }
+}
+
+/// Waits until something changed, or for so long.
+fn wait<'s>(
+    changed: &Condvar,
+    state: MutexGuard<'s, State>,
+    time: Duration,
+) -> MutexGuard<'s, State> {
+    let result = changed.wait_timeout(state, time);
+    result.unwrap_or_else(PoisonError::into_inner).0
+}
+
+/// An error on the way, before it knows its kernel.
+enum Problem {
+    Stopped(Stopped),
+    Error(RuntimeError),
+}
+
+impl From<Stopped> for Problem {
+    fn from(stopped: Stopped) -> Problem {
+        Problem::Stopped(stopped)
+    }
+}
+
+impl From<RuntimeError> for Problem {
+    fn from(error: RuntimeError) -> Problem {
+        Problem::Error(error)
+    }
+}
+
+impl Problem {
+    fn of(self, kernel: &KernelInner) -> RuntimeError {
+        match self {
+            Problem::Stopped(stopped) => RuntimeError::Stopped {
+                kernel: kernel.name.clone(),
+                stopped,
+            },
+            Problem::Error(error) => error,
+        }
+    }
+}
+
+fn build(
+    kernel: &KernelInner,
+    classes: &Classes,
+    patience: &Patience,
+) -> Result<Ready, RuntimeError> {
+    let mut timing = Timing::default();
+    let (stored, kernel_origin, key) =
+        obtain_kernel(kernel, classes, patience, &mut timing).map_err(|p| p.of(kernel))?;
+    let params = argument_of_each_param(kernel, classes, &stored.meta)?;
+    patience
+        .check()
+        .map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
+    let mut report = Report {
+        kernel: kernel.name.clone(),
+        signature: kernel.signature(classes),
+        constants: stored.constants.clone(),
+        target: stored.meta.target,
+        num_warps: stored.meta.num_warps,
+        shared_bytes: stored.meta.shared,
+        predicted_registers: stored.predicted_registers,
+        resources: None,
+        kernel_origin,
+        cubin_origin: None,
+        timing,
+        assembler_log: String::new(),
+    };
+    let code = match kernel.device.backend() {
+        Backend::Emulated(_) => {
+            let clock = Instant::now();
+            let module =
+                emu::Module::parse(&stored.ptx).map_err(|error| RuntimeError::Internal {
+                    kernel: kernel.name.clone(),
+                    message: format!("the emulator does not accept the kernel: {error}"),
+                })?;
+            report.timing.assemble = clock.elapsed();
+            Code::Emulated(module)
+        }
+        #[cfg(feature = "cuda")]
+        Backend::Gpu(device) => {
+            let loading = gpu::Loading {
+                kernel,
+                device,
+                stored: &stored,
+                name: &dump_name(kernel, &key),
+            };
+            let prepared = loading.load(patience, &mut report);
+            Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
+        }
+    };
+    let _ = key;
+    Ok(Ready {
+        report,
+        params,
+        code,
+        meta: stored.meta,
+        ptx: stored.ptx,
+    })
+}
+
+/// PTX and description, from the cache or made now.
+fn obtain_kernel(
+    kernel: &KernelInner,
+    classes: &Classes,
+    patience: &Patience,
+    timing: &mut Timing,
+) -> Result<(Stored, Origin, Key), Problem> {
+    let key = kernel_key(kernel, classes);
+    let dump = kernel.device.dump();
+    if dump.is_on() {
+        let mut stored = compile_kernel(kernel, classes, &key, timing)?;
+        if let Some(ptx) = dump.replacement(&kernel.name)? {
+            stored.ptx = ptx;
+        }
+        return Ok((stored, Origin::Made, key));
+    }
+    let clock = Instant::now();
+    let cache = kernel.device.cache();
+    let mut made = None;
+    let found = cache.get_or_make(Kind::Kernel, &key, patience, || {
+        let stored = compile_kernel(kernel, classes, &key, timing)?;
+        let bytes = stored.encode();
+        made = Some(stored);
+        Ok::<_, Problem>(bytes)
+    });
+    let (bytes, origin) = found?;
+    timing.cache += clock
+        .elapsed()
+        .saturating_sub(timing.lower + timing.compile);
+    if let Some(stored) = made {
+        return Ok((stored, origin, key));
+    }
+    match Stored::decode(&bytes) {
+        Some(stored) => Ok((stored, origin, key)),
+        None => {
+            // The sum fits and the contents do not: a build of the same number with other contents wrote it.
+            let stored = compile_kernel(kernel, classes, &key, timing)?;
+            cache.put(Kind::Kernel, &key, &stored.encode());
+            Ok((stored, Origin::Made, key))
+        }
+    }
+}
+
+/// Everything that a kernel depends on.
+fn kernel_key(kernel: &KernelInner, classes: &Classes) -> Key {
+    let options = &kernel.options;
+    let mut key = KeyBuilder::new()
+        .part("build", BUILD)
+        .part("source", &kernel.source.text)
+        // It stands in the PTX where lines do.
+        .part(
+            "file",
+            if options.line_info {
+                &kernel.source.name
+            } else {
+                ""
+            },
+        )
+        .part("kernel", &kernel.name)
+        .part("target", kernel.device.target().to_string())
+        .part("signature", kernel.signature(classes))
+        .part("options", format!("{:?}", options.compiler()))
+        .part("warps", format!("{:?}", options.num_warps))
+        .part("stages", format!("{:?}", options.num_stages));
+    for slot in &kernel.slots {
+        key = key.part("argument", &kernel.params[slot.param].name);
+    }
+    for (name, value) in &options.constants {
+        key = key.part(name, format!("{value:?}"));
+    }
+    key.finish()
+}
+
+/// The beginning of the names of a variant's dumps.
+fn dump_name(kernel: &KernelInner, key: &Key) -> String {
+    format!("{}-{}", file_name(&kernel.name), &key.to_string()[..12])
+}
+
+/// The compiler's own work.
+fn compile_kernel(
+    kernel: &KernelInner,
+    classes: &Classes,
+    key: &Key,
+    timing: &mut Timing,
+) -> Result<Stored, RuntimeError> {
+    let options = kernel.options.compiler();
+    compile_as(kernel, classes, &options, Some(key), timing)
+}
+
+/// [`compile_kernel`] with other options; dumped with a key.
+fn compile_as(
+    kernel: &KernelInner,
+    classes: &Classes,
+    options: &crate::settings::Options,
+    key: Option<&Key>,
+    timing: &mut Timing,
+) -> Result<Stored, RuntimeError> {
+    let clock = Instant::now();
+    let target = kernel.device.target();
+    let slots = kernel.slots.iter().map(|slot| slot.param);
+    let classes: Vec<(usize, Class)> = slots.zip(classes.iter().map(Class)).collect();
+    let made = kernel.source.make(
+        &kernel.name,
+        &kernel.options,
+        target,
+        &kernel.params,
+        &classes,
+    )?;
+    timing.lower = clock.elapsed();
+    let clock = Instant::now();
+    let dump = kernel.device.dump();
+    let name = key.map(|key| dump_name(kernel, key));
+    let name = name.filter(|_| dump.write.is_some());
+    let mut number = 0;
+    let save = |text: &str, ending: &str| {
+        if let Some(name) = &name {
+            dump.save(&format!("{name}.{ending}"), text.as_bytes());
+        }
+    };
+    let compiled = compile::compile_with(&made.func, target, options, &mut |pass, snapshot| {
+        if name.is_some() {
+            let text = match snapshot {
+                Snapshot::Tile(func) => func.to_string(),
+                Snapshot::Thread(func) => func.to_string(),
+            };
+            save(&text, &format!("{number:02}-{pass}.tir"));
+            number += 1;
+        }
+    });
+    let compiled = compiled.map_err(|error| RuntimeError::Compile {
+        kernel: kernel.name.clone(),
+        error,
+    })?;
+    timing.compile = clock.elapsed();
+    save(&compiled.ptx, "ptx");
+    Ok(Stored {
+        ptx: compiled.ptx,
+        meta: compiled.meta,
+        predicted_registers: compiled.stats.machine.predicted_registers,
+        constants: made.constants,
+    })
+}
+
+/// Which argument each parameter of the PTX entry takes: those that have not become constants, in order.
+fn argument_of_each_param(
+    kernel: &KernelInner,
+    classes: &Classes,
+    meta: &KernelMeta,
+) -> Result<SmallVec<[u16; 32]>, RuntimeError> {
+    let kept = classes.iter().enumerate().filter(|&(_, class)| {
+        let is_constant = class & ONE != 0 || Class(class).dtype().is_none();
+        !is_constant
+    });
+    let params: SmallVec<[u16; 32]> = kept.map(|(at, _)| at as u16).collect();
+    if params.len() != meta.params.len() {
+        return Err(RuntimeError::Internal {
+            kernel: kernel.name.clone(),
+            message: format!(
+                "{} arguments for the {} parameters of the PTX entry",
+                params.len(),
+                meta.params.len()
+            ),
+        });
+    }
+    for (&at, param) in params.iter().zip(&meta.params) {
+        let class = classes.iter().nth(at.into()).map(Class);
+        let bytes = class.and_then(|class| match class.is_pointer() {
+            true => Some(8),
+            false => Some(class.dtype()?.bytes() as u32),
+        });
+        if bytes != Some(param.bytes) && param.kind == ParamKind::Scalar {
+            let at = kernel.slots[usize::from(at)].param;
+            return Err(RuntimeError::Argument {
+                kernel: kernel.name.clone(),
+                name: kernel.params[at].name.clone(),
+                problem: format!(
+                    "it is {}, and the kernel takes {}",
+                    class.map_or(String::new(), |class| class.plain().to_string()),
+                    param.ty
+                ),
+            });
+        }
+    }
+    Ok(params)
+}
+
+/// The place in the source for a line of a kernel's PTX, as `name:line`.
+fn locate(kernel: &KernelInner, classes: &Classes, ptx: &str, line: u32) -> Option<String> {
+    if !kernel.source.has_lines() {
+        return None;
+    }
+    let options = crate::settings::Options {
+        line_info: true,
+        ..kernel.options.compiler()
+    };
+    let mut timing = Timing::default();
+    let located = compile_as(kernel, classes, &options, None, &mut timing).ok()?;
+    let line = locate::source_line(ptx, line, &located.ptx)?;
+    Some(format!("{}:{line}", kernel.source.name))
+}
+
+/// Adds the place in the source to an error of the driver's assembler.
+#[cfg(feature = "cuda")]
+fn locate_error(
+    kernel: &KernelInner,
+    classes: &Classes,
+    stored: &Stored,
+    error: RuntimeError,
+) -> RuntimeError {
+    match error {
+        RuntimeError::Driver {
+            kernel: name,
+            line: None,
+            error,
+        } => {
+            let log = match &error {
+                crate::driver::DriverError::Assemble { log, .. } => log.as_str(),
+                _ => "",
+            };
+            let line = locate::line_in_log(log);
+            let line = line.and_then(|line| locate(kernel, classes, &stored.ptx, line));
+            RuntimeError::Driver {
+                kernel: name,
+                line,
+                error,
+            }
+        }
+        other => other,
+    }
+}
+
+impl Ready {
+    /// Launches with an argument in each word.
+    #[inline]
+    pub(crate) fn launch(
+        &self,
+        kernel: &KernelInner,
+        grid: [u32; 3],
+        stream: &Stream,
+        words: &[u64],
+    ) -> Result<(), RuntimeError> {
+        match &self.code {
+            Code::Emulated(module) => self.emulate(module, kernel, grid, words),
+            #[cfg(feature = "cuda")]
+            Code::Gpu(prepared) => {
+                let launched = prepared.launch(grid, stream.driver()?, words);
+                launched.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
+            }
+        }
+        .inspect(|()| _ = stream)
+    }
+
+    fn emulate(
+        &self,
+        module: &emu::Module,
+        kernel: &KernelInner,
+        grid: [u32; 3],
+        words: &[u64],
+    ) -> Result<(), RuntimeError> {
+        kernel.check_grid(grid)?;
+        let params = words.iter().zip(&self.meta.params);
+        let args: Vec<emu::Arg> = params
+            .map(|(word, param)| {
+                let bytes = word.to_le_bytes();
+                emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
+            })
+            .collect();
+        match kernel.device.backend() {
+            Backend::Emulated(emulated) => {
+                let launch = emu::Launch {
+                    grid,
+                    block: [32 * self.meta.num_warps, 1, 1],
+                    shared_bytes: self.meta.shared,
+                    args: &args,
+                    options: emulated.options.clone(),
+                };
+                let run = emu::run(module, &self.meta.name, &launch, &mut emulated.memory());
+                run.map(|_| ())
+                    .map_err(|error| self.emulator_error(kernel, error))
+            }
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(_) => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn emulator_error(&self, kernel: &KernelInner, error: emu::EmuError) -> RuntimeError {
+        let classes = kernel.table.iter().find_map(|variant| {
+            let is_this = variant
+                .ready
+                .get()
+                .is_some_and(|ready| std::ptr::eq(ready, self));
+            is_this.then_some(&variant.classes)
+        });
+        let line = error
+            .line()
+            .zip(classes)
+            .and_then(|(line, classes)| locate(kernel, classes, &self.ptx, line));
+        RuntimeError::Emulator {
+            kernel: kernel.name.clone(),
+            line,
+            error,
+        }
+    }
+}

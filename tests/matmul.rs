@@ -1,0 +1,108 @@
+//! Products of matrices, pipelined: what the code is made of, and that shared memory is used without bank conflicts.
+
+use std::path::Path;
+
+use tilelift::compile::{CompiledKernel, compile};
+use tilelift::emu::{Arg, Launch, Memory, Module, Options as EmuOptions, Stats, run};
+use tilelift::ir::function::TileFunction;
+use tilelift::settings::{Options, Target};
+use tilelift::text::parse::parse_tile;
+
+fn kernel(name: &str) -> TileFunction {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/run");
+    let text = std::fs::read_to_string(root.join(name)).expect("the file is there");
+    parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+fn compiled(name: &str, target: Target) -> CompiledKernel {
+    compile(&kernel(name), target, &Options::DEFAULT).unwrap_or_else(|e| panic!("{name}: {e}"))
+}
+
+/// Runs a kernel of `matmul_*.tir` on matrices of ones; `elem` is one in bytes.
+fn emulate(kernel: &CompiledKernel, grid: [u32; 3], [m, n, k]: [u32; 3], elem: &[u8]) -> Stats {
+    let module = Module::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{e}"));
+    let mut memory = Memory::new();
+    let ones = |count: u32| elem.repeat(count as usize);
+    let a = memory.alloc_bytes(&ones(m * k));
+    let b = memory.alloc_bytes(&ones(k * n));
+    let c = memory.alloc((m * n * 4) as usize);
+    let mut args = [a, b, c].map(Arg::pointer).to_vec();
+    args.extend([m, n, k, k, n, n].map(|x| Arg::bytes(&x.to_le_bytes())));
+    let launch = Launch {
+        grid,
+        block: [32 * kernel.meta.num_warps, 1, 1],
+        shared_bytes: kernel.meta.shared,
+        args: &args,
+        options: EmuOptions::default(),
+    };
+    let stats = run(&module, &kernel.meta.name, &launch, &mut memory);
+    let stats = stats.unwrap_or_else(|e| panic!("{e}"));
+    let sum = memory.read(c, 4).expect("the first sum was stored");
+    assert_eq!(sum, (k as f32).to_le_bytes(), "ones sum up to their number");
+    stats
+}
+
+#[test]
+fn copies_and_matrices_meet_in_no_bank() {
+    let half_one = 0x3c00_u16.to_le_bytes();
+    let ones: [(&str, [u32; 3], [u32; 3], &[u8]); 4] = [
+        ("matmul_f16.tir", [2, 1, 1], [128, 64, 160], &half_one),
+        ("matmul_masked.tir", [1, 1, 1], [64, 32, 96], &half_one),
+        (
+            "matmul_bf16.tir",
+            [2, 1, 1],
+            [64, 128, 96],
+            &0x3f80_u16.to_le_bytes(),
+        ),
+        (
+            "matmul_tf32.tir",
+            [1, 1, 1],
+            [64, 64, 96],
+            &1.0_f32.to_le_bytes(),
+        ),
+    ];
+    for (name, grid, extents, elem) in ones {
+        let stats = emulate(&compiled(name, Target::SM_80), grid, extents, elem);
+        let (found, ideal) = (stats.shared_wavefronts, stats.shared_ideal_wavefronts);
+        assert_eq!(found, ideal, "{name}");
+    }
+}
+
+#[test]
+fn an_iteration_waits_at_one_barrier() {
+    let kernel = compiled("matmul_f16.tir", Target::SM_80);
+    let count = |what: &str| kernel.ptx.matches(what).count();
+    // 64x64x32 in four warps of 32x32: two steps of two by four tiles.
+    assert_eq!(count("mma.sync.aligned.m16n8k16"), 16);
+    assert_eq!(
+        count("ldmatrix.sync.aligned.m8n8.x4.shared"),
+        4,
+        "the left factor"
+    );
+    assert_eq!(
+        count("ldmatrix.sync.aligned.m8n8.x4.trans"),
+        4,
+        "the right factor"
+    );
+    // Two iterations before the loop and one in it, two copies of each factor.
+    assert_eq!(count("cp.async.cg.shared.global"), 12);
+    assert_eq!(count("cp.async.commit_group"), 3);
+    // One group may be under way in the loop, none behind it.
+    assert_eq!((count("wait_group 1"), count("wait_group 0")), (1, 1));
+    let body = kernel.ptx.split("wait_group 1").nth(1).expect("the loop");
+    let body = body.split("wait_group 0").next().expect("its end");
+    assert_eq!(body.matches("bar.sync").count(), 1);
+}
+
+#[test]
+fn the_text_does_not_depend_on_names() {
+    let func = kernel("matmul_f16.tir");
+    let renamed = parse_tile(&func.to_string().replace("@matmul_f16", "@other"));
+    let renamed = renamed.unwrap_or_else(|errors| panic!("{errors:?}"));
+    let text = |func: &TileFunction| {
+        let compiled = compile(func, Target::SM_80, &Options::DEFAULT);
+        let compiled = compiled.unwrap_or_else(|e| panic!("{e}"));
+        compiled.ptx.replace(&compiled.meta.name, "k")
+    };
+    assert_eq!(text(&func), text(&renamed));
+}

@@ -1,0 +1,420 @@
+//! The interface, on the emulator.
+
+use std::time::Duration;
+
+use tilelift::prelude::{Elem, Scalar, Shape, TileBuilder, TileType};
+use tilelift::runtime::cache::Origin;
+use tilelift::runtime::{
+    Arg, Buffer, CancelToken, Constants, DType, Device, DeviceOptions, Dump, Event, Kernel, NONE,
+    Patience, Program, RuntimeError, Stopped,
+};
+
+use crate::tools::{ADD, add_program, emulator};
+
+fn numbers(n: usize) -> Vec<f32> {
+    (0..n).map(|i| i as f32 * 0.5).collect()
+}
+
+/// The kernel and three buffers of `n` numbers.
+fn setup(device: &Device, n: usize) -> (Kernel, [Buffer<f32>; 3]) {
+    let kernel = device.kernel(&add_program(), "add");
+    let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", 128));
+    let from = || Buffer::from_slice(device, &numbers(n)).expect("there is memory");
+    let out = Buffer::new(device, n).expect("there is memory");
+    (kernel.expect("there is a kernel"), [from(), from(), out])
+}
+
+#[test]
+fn launches_compute_and_find_their_variants() {
+    let device = emulator(None);
+    let n = 1000;
+    let (kernel, [x, y, out]) = setup(&device, n);
+    assert_eq!(kernel.arguments(), ["x", "y", "out", "n"]);
+    let stream = device.stream();
+    let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
+    for _ in 0..3 {
+        kernel
+            .launch(&stream, &grid, (&x, &y, &out, n as i32))
+            .expect("it runs");
+    }
+    assert_eq!(
+        out.read(&stream).expect("it ran"),
+        numbers(2 * n).into_iter().step_by(2).collect::<Vec<_>>()
+    );
+    let variants = kernel.variants();
+    assert_eq!(variants.len(), 1);
+    assert_eq!(variants[0].signature, "*fp32:16, *fp32:16, *fp32:16, i32");
+    assert_eq!(variants[0].kernel_origin, Origin::Made);
+
+    // Another set-up of the same kernel finds them, a clone of the program too.
+    let program = add_program();
+    let first = device.kernel(&program, None).expect("there is one kernel");
+    first
+        .constant("BLOCK", 128)
+        .and_then(|k| k.run(8, (&x, &y, &out, n as i32)))
+        .expect("it runs");
+    let again = device
+        .kernel(&program.clone(), "add")
+        .and_then(|k| k.constant("BLOCK", 128));
+    assert_eq!(again.expect("there is a kernel").variants().len(), 1);
+}
+
+#[test]
+fn arguments_are_specialised_as_in_triton() {
+    let device = emulator(None);
+    let (kernel, [x, y, out]) = setup(&device, 256);
+    let signature = |kernel: &Kernel, n: Arg<'_>, at: usize| {
+        let slice = |b: &Buffer<f32>| b.slice(at..256).map(|p| p.address());
+        slice(&x).expect("inside");
+        let pointers = [&x, &y, &out].map(|b| b.slice(at..256).expect("inside"));
+        let [a, b, c] = pointers.map(Arg::from);
+        let explained = kernel.explain([a, b, c, n]).expect("they fit");
+        explained.signature
+    };
+    let shown = |n: Arg<'_>, at| signature(&kernel, n, at);
+    assert_eq!(shown(Arg::from(7), 0), "*fp32:16, *fp32:16, *fp32:16, i32");
+    assert_eq!(
+        shown(Arg::from(1), 0),
+        "*fp32:16, *fp32:16, *fp32:16, i32:1"
+    );
+    assert_eq!(
+        shown(Arg::from(48_i64), 4),
+        "*fp32:16, *fp32:16, *fp32:16, i64:16"
+    );
+    assert_eq!(shown(Arg::from(48_u32), 1), "*fp32, *fp32, *fp32, u32:16");
+    assert_eq!(shown(NONE, 0), "*fp32:16, *fp32:16, *fp32:16, None");
+    let plain = kernel
+        .do_not_specialize("n")
+        .expect("there is such a parameter");
+    assert_eq!(
+        signature(&plain, Arg::from(1), 0),
+        "*fp32:16, *fp32:16, *fp32:16, i32"
+    );
+    let unaligned = kernel
+        .do_not_specialize_on_alignment("x")
+        .expect("there is such a parameter");
+    assert_eq!(
+        signature(&unaligned, Arg::from(16), 0),
+        "*fp32, *fp32:16, *fp32:16, i32:16"
+    );
+    assert!(kernel.do_not_specialize("m").is_err());
+
+    // Each of them computes the same.
+    for n in [1, 7, 16] {
+        out.fill(&device.stream(), 0).expect("it can be filled");
+        kernel.run(2, (&x, &y, &out, n)).expect("it runs");
+        let sums = out.read(&device.stream()).expect("it ran");
+        let right = |i: usize| if (i as i32) < n { i as f32 } else { 0.0 };
+        assert!((0..256).all(|i| sums[i] == right(i)), "{n}");
+    }
+    let text = kernel
+        .explain((&x, &y, &out, 1))
+        .expect("they fit")
+        .to_string();
+    assert!(text.contains("(ready)"), "{text}");
+    assert!(
+        text.contains("n: i32:1, its value is 1 and becomes a constant"),
+        "{text}"
+    );
+    assert_eq!(kernel.variants().len(), 3);
+}
+
+#[test]
+fn specialisation_of_the_program_counts() {
+    let device = emulator(None);
+    let text = ADD.replace("@triton.jit\n", "@triton.jit(do_not_specialize=[\"n\"])\n");
+    let program = Program::python("add.py", &text).expect("it is Python");
+    let kernel = device
+        .kernel(&program, "add")
+        .and_then(|k| k.constant("BLOCK", 64));
+    let kernel = kernel.expect("there is a kernel");
+    let x = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    let explained = kernel.explain((&x, &x, &x, 1)).expect("they fit");
+    assert_eq!(explained.signature, "*fp32:16, *fp32:16, *fp32:16, i32");
+}
+
+#[test]
+fn wrong_arguments_are_told_by_name() {
+    let device = emulator(None);
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    let stream = device.stream();
+    let told = |result: Result<(), RuntimeError>| result.expect_err("it is wrong").to_string();
+    assert_eq!(
+        told(kernel.launch(&stream, 1, (&x, &y))),
+        "kernel `add` takes 4 arguments (x, y, out, n), 2 given"
+    );
+    let other = emulator(None);
+    let foreign = Buffer::<f32>::new(&other, 64).expect("there is memory");
+    assert_eq!(
+        told(kernel.launch(&stream, 1, (&x, &foreign, &out, 64))),
+        "kernel `add`, argument `y`: its memory belongs to another device"
+    );
+    assert_eq!(
+        told(kernel.launch(&other.stream(), 1, (&x, &y, &out, 64))),
+        "the stream belongs to another device"
+    );
+    let grid = |c: Constants| Some([c.int("SIZE")?, 1, 1]);
+    assert!(
+        told(kernel.launch(&stream, &grid, (&x, &y, &out, 64)))
+            .contains("the grid asks for a constant")
+    );
+    assert!(told(kernel.launch(&stream, [1, 70_000], (&x, &y, &out, 64))).contains("70000"));
+    kernel
+        .launch(&stream, 0, (&x, &y, &out, 64))
+        .expect("an empty grid is nothing to do");
+    // A kernel that does not compile for its arguments shows the place in the source.
+    let error = told(kernel.launch(&stream, 1, (1.5_f32, &y, &out, 64)));
+    assert!(error.contains("add.py:9"), "{error}");
+    let missing = device
+        .kernel(&add_program(), "sub")
+        .expect_err("there is no such kernel");
+    assert_eq!(
+        missing.to_string(),
+        "there is no kernel `sub`; there is add"
+    );
+    let constant = device
+        .kernel(&add_program(), "add")
+        .expect("there is a kernel");
+    let error = told(constant.launch(&stream, 1, (&x, &y, &out, 64)));
+    assert!(error.contains("`BLOCK` has no argument"), "{error}");
+    assert!(
+        kernel.warps(3).is_err() && kernel.stages(0).is_err() && kernel.max_registers(5).is_err()
+    );
+    assert!(x.write(&stream, &[1.0]).is_err() && x.slice(60..70).is_err());
+}
+
+#[test]
+fn what_a_kernel_does_wrong_is_told_with_its_line() {
+    let device = emulator(None);
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    // There is no element 64 to 127.
+    let error = kernel
+        .run(1, (&x, &y, &out, 128))
+        .expect_err("it is outside");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("kernel `add`: add.py:9: ptx line"),
+        "{text}"
+    );
+    assert!(matches!(error, RuntimeError::Emulator { .. }));
+    kernel
+        .run(1, (&x, &y, &out, 64))
+        .expect("the emulator stays usable");
+}
+
+#[test]
+fn functions_of_the_ir_are_programs() {
+    let block = Shape::new(&[128]).expect("a power of two");
+    let pointer = TileType::scalar(Elem::global(Scalar::F32));
+    let mut b = TileBuilder::new("twice", 4);
+    let data = b.param_divisible("data", pointer, 8);
+    let range = b.arange(0, TileType::block(Elem::I32, block));
+    let data = b.to_shape(data, block);
+    let pointers = b.addptr(data, range);
+    let x = b.load(pointers, None, None);
+    let y = b.fadd(x, x);
+    b.store(pointers, y, None);
+    b.ret();
+    let func = b.finish().expect("it is well built");
+    let text = func.to_string();
+    let device = emulator(None);
+    let programs = [
+        Program::function(func).expect("it is valid"),
+        Program::tir("twice.tir", &text).expect("it is valid"),
+    ];
+    for program in programs {
+        let kernel = device.kernel(&program, None).expect("there is one kernel");
+        let data = Buffer::from_slice(&device, &numbers(129)).expect("there is memory");
+        kernel.run(1, (&data,)).expect("it runs");
+        let doubled = data.read(&device.stream()).expect("it ran");
+        assert_eq!(doubled[127], 127.0);
+        assert_eq!(doubled[128], 64.0);
+        assert_eq!(kernel.variants()[0].signature, "*fp32:16");
+        // What the function promises of its parameter is checked.
+        let odd = data.slice(1..129).expect("inside");
+        let error = kernel.run(1, (odd,)).expect_err("it is not a multiple");
+        assert!(
+            error.to_string().ends_with("is not a multiple of 8"),
+            "{error}"
+        );
+        let even = data.slice(0..2).expect("inside").cast(DType::F16);
+        let error = kernel.run(1, (even,)).expect_err("it is of another type");
+        assert!(
+            error.to_string().contains("it is *fp16, expected ptr<f32>"),
+            "{error}"
+        );
+        assert!(kernel.constant("BLOCK", 1).is_err());
+    }
+    assert!(Program::tir("no.tir", "kernel").is_err());
+    assert!(Program::python("no.py", "def (").is_err());
+}
+
+#[test]
+fn variants_are_bounded() {
+    let device = emulator(None);
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    let kernel = kernel.variant_limit(4).expect("a number");
+    for n in [64, 1, 5] {
+        kernel.run(1, (&x, &y, &out, n)).expect("there is room");
+    }
+    // Three of four: from here on there are variants for types alone.
+    kernel
+        .run(1, (&x, &y, &out, 16_i64))
+        .expect("there is room for one of types alone");
+    let signatures: Vec<String> = kernel.variants().into_iter().map(|v| v.signature).collect();
+    assert!(
+        signatures.contains(&"*fp32, *fp32, *fp32, i64".to_owned()),
+        "{signatures:?}"
+    );
+    kernel
+        .run(1, (&x, &y, &out, 1_i64))
+        .expect("the same one serves");
+    let error = kernel
+        .run(1, (&x, &y, &out, 1_u32))
+        .expect_err("there is no room");
+    assert!(
+        matches!(error, RuntimeError::TooManyVariants { limit: 4, .. }),
+        "{error}"
+    );
+    assert_eq!(kernel.variants().len(), 4);
+}
+
+#[test]
+fn kernels_are_prepared_ahead() {
+    let device = emulator(None);
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    let args = (&x, &y, &out, 64);
+    let report = kernel
+        .prepare(args, &Patience::default())
+        .expect("it compiles");
+    assert_eq!(report.signature, "*fp32:16, *fp32:16, *fp32:16, i32:16");
+    assert_eq!((report.num_warps, report.resources), (4, None));
+    assert_eq!(report.constants[0], ("BLOCK".to_owned(), "128".to_owned()));
+    assert!(report.predicted_registers > 0 && report.timing.total() > Duration::ZERO);
+
+    let wide = kernel.warps(8).expect("a number of warps");
+    wide.prepare_in_background(args).expect("they fit");
+    // Waits for the one in the background, or for its own.
+    wide.run(1, args).expect("it runs");
+    assert_eq!(wide.variants().len(), 1);
+    assert_eq!(wide.variants()[0].num_warps, 8);
+
+    let cancel = CancelToken::new();
+    cancel.cancel();
+    let late = kernel.warps(2).expect("a number of warps");
+    for (patience, why) in [
+        (Patience::until(&cancel), Stopped::Cancelled),
+        (Patience::within(Duration::ZERO), Stopped::Deadline),
+    ] {
+        let error = late.prepare(args, &patience).expect_err("it stopped");
+        let expected = RuntimeError::Stopped {
+            kernel: "add".to_owned(),
+            stopped: why,
+        };
+        assert_eq!(error, expected);
+    }
+    // Nothing of that stays.
+    late.launch_with(
+        &device.stream(),
+        1,
+        args,
+        &Patience::within(Duration::from_secs(600)),
+    )
+    .expect("it runs");
+}
+
+#[test]
+fn threads_share_a_kernel() {
+    let device = emulator(None);
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let (kernel, x, y, out) = (&kernel, &x, &y, &out);
+            scope.spawn(move || {
+                for n in [1, 16, 5] {
+                    let n = if thread % 2 == 0 { n } else { n + 16 };
+                    kernel.run(1, (x, y, out, n)).expect("it runs");
+                }
+            });
+        }
+    });
+    assert_eq!(kernel.variants().len(), 3, "1, multiples of 16, and others");
+}
+
+#[test]
+fn events_mark_times() {
+    let device = emulator(None);
+    let stream = device.stream();
+    let [start, end] = [0; 2].map(|_| Event::new(&device).expect("an event"));
+    assert_eq!(end.elapsed_ms(&start), Err(RuntimeError::NotRecorded));
+    start.record(&stream).expect("it is of this device");
+    end.record(&stream).expect("it is of this device");
+    stream.wait(&end).expect("it is of this device");
+    assert!(end.elapsed_ms(&start).expect("both are recorded") >= 0.0);
+    assert_eq!((stream.is_done(), end.is_done()), (Ok(true), Ok(true)));
+    assert!(start.record(&emulator(None).stream()).is_err());
+}
+
+#[test]
+fn dumps_are_written_and_replacements_taken() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let with = |dump: Dump| {
+        Device::emulator_with(DeviceOptions {
+            dump,
+            ..DeviceOptions::plain()
+        })
+    };
+    let device = with(Dump {
+        write: Some(dir.path().to_owned()),
+        replace: None,
+    });
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    kernel.run(1, (&x, &y, &out, 64)).expect("it runs");
+    let files = std::fs::read_dir(dir.path()).expect("it was made");
+    let paths: Vec<_> = files
+        .map(|file| file.expect("it can be read").path())
+        .collect();
+    let ptx = paths
+        .iter()
+        .find(|path| path.extension().is_some_and(|e| e == "ptx"));
+    let ptx = std::fs::read_to_string(ptx.expect("there is one")).expect("it can be read");
+    let passes = paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|e| e == "tir"));
+    assert!(passes.count() > 5);
+
+    let edited = ptx
+        .replace("add.rn.f32", "sub.rn.f32")
+        .replace("add.f32", "sub.f32");
+    assert_ne!(edited, ptx);
+    std::fs::write(dir.path().join("add.ptx"), edited).expect("it can be written");
+    let device = with(Dump {
+        write: None,
+        replace: Some(dir.path().to_owned()),
+    });
+    let (kernel, [x, y, out]) = setup(&device, 64);
+    kernel.run(1, (&x, &y, &out, 64)).expect("it runs");
+    let differences = out.read(&device.stream()).expect("it ran");
+    assert!(differences.iter().all(|&d| d == 0.0));
+}
+
+#[test]
+fn a_warm_cache_compiles_nothing() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let mut origins = Vec::new();
+    for _ in 0..2 {
+        let device = emulator(Some(dir.path()));
+        let (kernel, [x, y, out]) = setup(&device, 64);
+        kernel.run(1, (&x, &y, &out, 64)).expect("it runs");
+        let report = &kernel.variants()[0];
+        origins.push((
+            report.kernel_origin,
+            report.timing.compile == Duration::ZERO,
+        ));
+        // What is set up otherwise is another kernel.
+        let scaled = kernel.constant("SCALE", 3).expect("a constant");
+        scaled.run(1, (&x, &y, &out, 64)).expect("it runs");
+        assert_eq!(out.read(&device.stream()).expect("it ran")[10], 30.0);
+    }
+    assert_eq!(origins, [(Origin::Made, false), (Origin::Disk, true)]);
+}

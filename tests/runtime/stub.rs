@@ -1,0 +1,333 @@
+//! The way to a GPU against a stand-in for the driver, which is built here from `tests/stub_driver`.
+//!
+//! Each test runs in a process of its own that finds the stand-in in the driver's place. Where it cannot be built, or
+//! does not come into that place, the tests say so and pass.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use tilelift::driver::{Driver, DriverError};
+use tilelift::runtime::cache::{Cache, Origin, Settings};
+use tilelift::runtime::{
+    Arg, Buffer, Constants, Device, DeviceOptions, Kernel, Patience, Program, RuntimeError,
+};
+
+use crate::counting::COUNT;
+use crate::tools::{ADD, another_process, role};
+
+/// The folder of the stand-in; none where it cannot be built.
+fn stub() -> Option<&'static Path> {
+    static FOLDER: OnceLock<Option<tempfile::TempDir>> = OnceLock::new();
+    let build = || {
+        if !cfg!(target_os = "linux") {
+            eprintln!("skipped: the stand-in for the driver is for Linux");
+            return None;
+        }
+        let folder = tempfile::tempdir().ok()?;
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stub_driver/lib.rs");
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let built = Command::new(rustc)
+            .args([
+                "--edition",
+                "2024",
+                "--crate-type",
+                "cdylib",
+                "-A",
+                "warnings",
+                "-o",
+            ])
+            .arg(folder.path().join("libcuda.so.1"))
+            .arg(source)
+            .status();
+        match built {
+            Ok(status) if status.success() => Some(folder),
+            other => {
+                eprintln!("skipped: the stand-in for the driver cannot be built: {other:?}");
+                None
+            }
+        }
+    };
+    let folder = FOLDER.get_or_init(build);
+    folder.as_ref().map(|folder| folder.path())
+}
+
+/// Runs a test as `role` against the stand-in; gives what the stand-in logged.
+fn run(test: &str, role: &str, environment: &[(&str, &str)]) -> Option<String> {
+    let stub = stub()?;
+    let log = tempfile::NamedTempFile::new().expect("a file for the log");
+    let mut command = another_process(test, role);
+    command
+        .env("LD_LIBRARY_PATH", stub)
+        .env("STUB_LOG", log.path())
+        .envs(environment.iter().copied());
+    let output = command.output().expect("it can be started");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{text}\n{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
+    Some(std::fs::read_to_string(log.path()).expect("it can be read"))
+}
+
+/// The stand-in as a device.
+fn gpu(dir: Option<&str>) -> Device {
+    let device = Device::best_with(DeviceOptions {
+        cache: dir.map_or_else(Cache::off, |dir| Cache::new(Settings::new(dir))),
+        ..DeviceOptions::plain()
+    });
+    assert_eq!((device.name(), device.is_gpu()), ("stub", true));
+    device
+}
+
+fn add(device: &Device) -> Kernel {
+    let program = Program::python("add.py", ADD).expect("it is Python");
+    let kernel = device.kernel(&program, "add");
+    let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", 128));
+    kernel.expect("there is a kernel")
+}
+
+#[test]
+fn launches_arrive_with_their_arguments() {
+    if let Some(dir) = role() {
+        let device = gpu(Some(&dir));
+        let kernel = add(&device);
+        let x = Buffer::from_slice(&device, &[1.5_f32; 256]).expect("there is memory");
+        let grid = |c: Constants| Some([256 / c.int("BLOCK")?, 1, 1]);
+        kernel.run(&grid, (&x, &x, &x, -7)).expect("it is launched");
+        kernel.run(3, (&x, &x, &x, 1)).expect("it is launched");
+        assert_eq!(x.read(&device.stream()), Ok(vec![1.5; 256]));
+        let report = &kernel.variants()[0];
+        let used = report.resources.expect("it is on a GPU");
+        assert_eq!(
+            (used.registers, used.resident, used.occupancy_percent),
+            (32, 4, 25)
+        );
+        let all = kernel
+            .cooperative(true)
+            .and_then(|kernel| kernel.dependent(true));
+        all.and_then(|kernel| kernel.run(1, (&x, &x, &x, 5)))
+            .expect("it is launched");
+        println!(
+            "origins {:?} {:?}",
+            report.kernel_origin, report.cubin_origin
+        );
+        let is_warm = report.kernel_origin == Origin::Disk;
+        assert_eq!(
+            report.cubin_origin.is_some_and(|o| o == Origin::Disk),
+            is_warm
+        );
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let dir = dir.path().display().to_string();
+    let test = "stub::launches_arrive_with_their_arguments";
+    for assembled in [2, 0] {
+        let Some(log) = run(test, &dir, &[]) else {
+            return;
+        };
+        let launches: Vec<&str> = log
+            .lines()
+            .filter(|line| line.starts_with("launch"))
+            .collect();
+        assert_eq!(launches.len(), 3, "{log}");
+        assert!(
+            launches[0].starts_with("launch add [2, 1, 1] 128 0: "),
+            "{log}"
+        );
+        let words: Vec<&str> = launches[0].split(' ').skip(7).collect();
+        assert!(words.len() == 4 && words[0] == words[2], "{log}");
+        assert!(words[3].ends_with("fffffff9"), "{log}");
+        // The number one has become a constant.
+        assert_eq!(launches[1].split(' ').skip(7).count(), 3, "{log}");
+        assert!(log.contains("attributes 2"), "{log}");
+        // The launch attributes change no code: two variants, and none when the cache is warm.
+        assert_eq!(log.matches("assemble").count(), assembled, "{log}");
+    }
+}
+
+#[test]
+fn a_launch_allocates_nothing() {
+    if role().is_some() {
+        let device = gpu(None);
+        let names: Vec<String> = (0..12).map(|i| format!("p{i}")).collect();
+        let text = format!(
+            "import triton\n@triton.jit\ndef many({}):\n    pass\n",
+            names.join(", ")
+        );
+        let program = Program::python("many.py", &text).expect("it is Python");
+        let many = device.kernel(&program, "many").expect("there is a kernel");
+        let add = add(&device);
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        let stream = device.stream();
+        let grid = |c: Constants| Some([256 / c.int("BLOCK")?, 1, 1]);
+        let launch = |n: i32| {
+            add.launch(&stream, &grid, (&x, &x, &x, n))
+                .expect("it is launched");
+            let p = Arg::from(&x);
+            let args = (p, p, p, p, n, n, n, n, 1.5_f32, 2.5_f32, true, p);
+            many.launch(&stream, 7, args).expect("it is launched");
+        };
+        // The classes of these differ, and each is compiled once.
+        [16, 5, 1].into_iter().for_each(launch);
+        let before = COUNT.get();
+        for n in 0..300 {
+            launch([16, 5, 1][n % 3]);
+        }
+        assert_eq!(COUNT.get() - before, 0);
+        return;
+    }
+    // Without a log, which allocates.
+    run(
+        "stub::a_launch_allocates_nothing",
+        "launch",
+        &[("STUB_LOG", "")],
+    );
+}
+
+#[test]
+fn threads_assemble_once() {
+    if let Some(dir) = role() {
+        std::thread::scope(|scope| {
+            for _ in 0..16 {
+                scope.spawn(|| {
+                    let device = gpu(Some(&dir));
+                    let kernel = add(&device);
+                    let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+                    for scale in 0..10 {
+                        let kernel = kernel.constant("SCALE", scale).expect("a constant");
+                        kernel.run(1, (&x, &x, &x, 5)).expect("it is launched");
+                    }
+                });
+            }
+        });
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let dir = dir.path().display().to_string();
+    if let Some(log) = run("stub::threads_assemble_once", &dir, &[]) {
+        assert_eq!(log.matches("assemble").count(), 10, "{log}");
+        assert_eq!(log.matches("launch").count(), 160, "{log}");
+    }
+}
+
+#[test]
+fn an_error_of_a_kernel_stays() {
+    if role().is_some() {
+        let device = gpu(None);
+        let kernel = add(&device);
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        device.set_blocking(true);
+        let stream = device.stream();
+        let error = kernel
+            .launch(&stream, 1, (&x, &x, &x, 5))
+            .expect_err("it went wrong");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("kernel `add`: cuStreamSynchronize failed"),
+            "{text}"
+        );
+        assert!(text.contains("CUDA_ERROR_ILLEGAL_ADDRESS"), "{text}");
+        let lost = |result: Result<(), RuntimeError>| matches!(result, Err(RuntimeError::DeviceLost { first }) if first.contains("ILLEGAL"));
+        assert!(lost(kernel.launch(&stream, 1, (&x, &x, &x, 5))));
+        assert!(lost(stream.synchronize()));
+        assert!(lost(x.read(&stream).map(|_| ())));
+        assert!(lost(Buffer::<f32>::new(&device, 1).map(|_| ())));
+        return;
+    }
+    run(
+        "stub::an_error_of_a_kernel_stays",
+        "fail",
+        &[("STUB_SYNC_ERROR", "700")],
+    );
+}
+
+#[test]
+fn refused_code_is_told_with_its_line() {
+    if role().is_some() {
+        let device = gpu(None);
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        let error = add(&device).prepare((&x, &x, &x, 5), &Patience::default());
+        let text = error.expect_err("it is refused").to_string();
+        assert!(
+            text.starts_with("kernel `add`: add.py:10: the driver's assembler refused"),
+            "{text}"
+        );
+        assert!(text.contains("error   : refused"), "{text}");
+        return;
+    }
+    run(
+        "stub::refused_code_is_told_with_its_line",
+        "fail",
+        &[("STUB_REFUSE", "st.global")],
+    );
+}
+
+#[test]
+#[cfg(unix)]
+#[expect(unsafe_code, reason = "a fork is what is tested")]
+fn a_forked_process_is_told() {
+    unsafe extern "C" {
+        fn fork() -> i32;
+        fn waitpid(child: i32, status: *mut i32, options: i32) -> i32;
+        fn _exit(code: i32) -> !;
+    }
+    if role().is_some() {
+        let device = gpu(None);
+        let kernel = add(&device);
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        kernel.run(1, (&x, &x, &x, 5)).expect("it is launched");
+        // SAFETY: the child does nothing that another thread could hold a lock of, and leaves.
+        let child = unsafe { fork() };
+        if child == 0 {
+            let forked = |result: Result<(), RuntimeError>| {
+                matches!(
+                    result,
+                    Err(RuntimeError::Driver {
+                        error: DriverError::Forked,
+                        ..
+                    })
+                )
+            };
+            let told = forked(kernel.run(1, (&x, &x, &x, 5)))
+                && Driver::load() == Err(DriverError::Forked);
+            drop(x);
+            // SAFETY: ends the child at once.
+            unsafe { _exit(if told { 7 } else { 1 }) }
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child made above; writes one integer.
+        assert_eq!(unsafe { waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 7 << 8);
+        kernel.run(1, (&x, &x, &x, 5)).expect("the parent goes on");
+        return;
+    }
+    run("stub::a_forked_process_is_told", "fork", &[]);
+}
+
+#[test]
+fn without_a_driver_there_is_the_emulator() {
+    if let Some(empty) = role() {
+        let _ = PathBuf::from(empty);
+        let device = Device::best_with(DeviceOptions::plain());
+        println!("best: {}", device.name());
+        return;
+    }
+    let output = another_process("stub::without_a_driver_there_is_the_emulator", "best").output();
+    let output = output.expect("it can be started");
+    assert!(output.status.success());
+    let (out, err) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    if Driver::load().is_err() {
+        assert!(out.contains("best: emulator"), "{out}");
+        assert_eq!(
+            err.matches("kernels run on the emulator: no CUDA d")
+                .count(),
+            1,
+            "{err}"
+        );
+    }
+}

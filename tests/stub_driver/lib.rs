@@ -1,0 +1,352 @@
+//! A stand-in for the CUDA driver: enough of it to test what happens on the way to a GPU where there is none.
+//!
+//! Device memory is the host's. "Machine code" is an ELF header with the PTX behind it. Launches run nothing. What happens
+//! is written, a line each, to the file that `STUB_LOG` names. `STUB_SYNC_ERROR` is the result of every wait,
+//! `STUB_REFUSE` is a text: PTX that contains it does not assemble.
+#![allow(non_snake_case)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
+use std::io::Write;
+use std::sync::OnceLock;
+
+struct Module {
+    ptx: String,
+}
+
+struct Function {
+    name: String,
+    params: usize,
+}
+
+struct Link {
+    error: (*mut u8, usize),
+    image: Vec<u8>,
+}
+
+const ELF: usize = 64;
+
+fn log_file() -> Option<&'static std::fs::File> {
+    static FILE: OnceLock<Option<std::fs::File>> = OnceLock::new();
+    let open = || {
+        let path = std::env::var_os("STUB_LOG")?;
+        std::fs::File::options().create(true).append(true).open(path).ok()
+    };
+    FILE.get_or_init(open).as_ref()
+}
+
+fn log(line: &str) {
+    if let Some(mut file) = log_file() {
+        // One call, so that lines of processes do not mix.
+        let _ = file.write_all(format!("{line}\n").as_bytes());
+    }
+}
+
+fn number(name: &str) -> c_int {
+    std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// The name of the first entry of a text, and how many parameters it has.
+fn entry(ptx: &str) -> (String, usize) {
+    let rest = ptx.split_once(".entry ").map_or("", |(_, rest)| rest);
+    let (name, rest) = rest.split_once('(').unwrap_or((rest, ""));
+    let params = rest.split(')').next().unwrap_or("");
+    (name.trim().to_owned(), params.matches(".param").count())
+}
+
+macro_rules! succeed {
+    ($($name:ident($($arg:ident: $ty:ty),*);)*) => {$(
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $name($($arg: $ty),*) -> c_int {
+            $(let _ = $arg;)*
+            0
+        }
+    )*};
+}
+
+succeed! {
+    cuInit(flags: c_uint);
+    cuDevicePrimaryCtxRelease_v2(device: c_int);
+    cuCtxSynchronize();
+    cuModuleUnload(module: usize);
+    cuFuncSetAttribute(function: usize, which: c_uint, value: c_int);
+    cuFuncSetCacheConfig(function: usize, config: c_uint);
+    cuStreamDestroy_v2(stream: usize);
+    cuStreamQuery(stream: usize);
+    cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
+    cuEventDestroy_v2(event: usize);
+    cuEventRecord(event: usize, stream: usize);
+    cuEventSynchronize(event: usize);
+    cuEventQuery(event: usize);
+    cuLinkDestroy(state: usize);
+}
+
+macro_rules! write_out {
+    ($($name:ident($out:ident: $ty:ty $(, $arg:ident: $argty:ty)*) = $value:expr;)*) => {$(
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name($out: *mut $ty $(, $arg: $argty)*) -> c_int {
+            $(let _ = $arg;)*
+            unsafe { *$out = $value };
+            0
+        }
+    )*};
+}
+
+write_out! {
+    cuDriverGetVersion(version: c_int) = 13000;
+    cuDeviceGetCount(count: c_int) = 1;
+    cuDeviceGet(device: c_int, ordinal: c_int) = ordinal;
+    cuDeviceTotalMem_v2(bytes: usize, device: c_int) = 1 << 30;
+    cuDevicePrimaryCtxRetain(context: usize, device: c_int) = 0x1000;
+    cuStreamCreate(stream: usize, flags: c_uint) = 0x2000;
+    cuStreamGetCtx(context: usize, stream: usize) = 0x1000;
+    cuEventCreate(event: usize, flags: c_uint) = 0x3000;
+    cuEventElapsedTime(time: f32, start: usize, end: usize) = 1.0;
+    cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: c_int, function: usize, threads: c_int, shared: usize) = 4;
+}
+
+thread_local! {
+    static CURRENT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuCtxGetCurrent(context: *mut usize) -> c_int {
+    unsafe { *context = CURRENT.get() };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxSetCurrent(context: usize) -> c_int {
+    CURRENT.set(context);
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetName(name: *mut c_char, _bytes: c_int, _device: c_int) -> c_int {
+    let text = c"stub";
+    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), name, text.count_bytes() + 1) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuDeviceGetAttribute(value: *mut c_int, which: c_uint, _device: c_int) -> c_int {
+    let is = match which {
+        75 => 9,
+        76 => 0,
+        5 => i32::MAX,
+        6 | 7 => 65535,
+        16 => 100,
+        39 => 2048,
+        82 => 65536,
+        81 | 97 => 227 << 10,
+        _ => 0,
+    };
+    unsafe { *value = is };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGetErrorName(code: c_int, name: *mut *const c_char) -> c_int {
+    let text = match code {
+        700 => c"CUDA_ERROR_ILLEGAL_ADDRESS",
+        218 => c"CUDA_ERROR_INVALID_PTX",
+        _ => return 1,
+    };
+    unsafe { *name = text.as_ptr() };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuGetErrorString(_code: c_int, text: *mut *const c_char) -> c_int {
+    unsafe { *text = c"an error of the stub".as_ptr() };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamSynchronize(_stream: usize) -> c_int {
+    number("STUB_SYNC_ERROR")
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int {
+    // Aligned to 256, and never given back: tests are short.
+    let mut words = vec![[0_u64; 32]; bytes.div_ceil(256) + 1];
+    let start = words.as_mut_ptr().cast::<u8>();
+    std::mem::forget(words);
+    unsafe { *address = start.add(start.align_offset(256)) as u64 };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemFree_v2(_address: u64) -> c_int {
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: usize, _stream: usize) -> c_int {
+    unsafe { std::ptr::copy(from, to as *mut u8, bytes) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, _stream: usize) -> c_int {
+    unsafe { std::ptr::copy(from as *const u8, to, bytes) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemsetD8Async(address: u64, value: u8, bytes: usize, _stream: usize) -> c_int {
+    unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkCreate_v2(
+    count: c_uint,
+    options: *const c_uint,
+    values: *mut *mut c_void,
+    state: *mut usize,
+) -> c_int {
+    let mut link = Link {
+        error: (std::ptr::null_mut(), 0),
+        image: Vec::new(),
+    };
+    for i in 0..count as usize {
+        let value = unsafe { *values.add(i) };
+        match unsafe { *options.add(i) } {
+            5 => link.error.0 = value.cast(),
+            6 => link.error.1 = value as usize,
+            _ => {}
+        }
+    }
+    unsafe { *state = Box::into_raw(Box::new(link)) as usize };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkAddData_v2(
+    state: usize,
+    _kind: c_uint,
+    data: *const c_char,
+    _bytes: usize,
+    _name: *const c_char,
+    _count: c_uint,
+    _options: *const c_uint,
+    _values: *mut *mut c_void,
+) -> c_int {
+    let link = unsafe { &mut *(state as *mut Link) };
+    let ptx = unsafe { CStr::from_ptr(data) }.to_string_lossy().into_owned();
+    if let Ok(refused) = std::env::var("STUB_REFUSE")
+        && let Some(line) = ptx.lines().position(|line| line.contains(&refused))
+    {
+        let text = format!("ptxas application ptx input, line {}; error   : refused", line + 1);
+        let text = CString::new(text).unwrap_or_default();
+        let bytes = text.as_bytes_with_nul();
+        let length = bytes.len().min(link.error.1);
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), link.error.0, length) };
+        return 218;
+    }
+    // Only what one kernel costs in its process is told by a line for each.
+    log(&format!("assemble {} {}", entry(&ptx).0, ptx.len()));
+    link.image = vec![0; ELF];
+    link.image[..6].copy_from_slice(b"\x7fELF\x02\x01");
+    link.image.extend_from_slice(ptx.as_bytes());
+    link.image.push(0);
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLinkComplete(state: usize, image: *mut *const u8, bytes: *mut usize) -> c_int {
+    let link = unsafe { &*(state as *const Link) };
+    unsafe {
+        *image = link.image.as_ptr();
+        *bytes = link.image.len();
+    }
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleLoadDataEx(
+    module: *mut usize,
+    image: *const u8,
+    _count: c_uint,
+    _options: *const c_uint,
+    _values: *mut *mut c_void,
+) -> c_int {
+    let text = unsafe { CStr::from_ptr(image.add(ELF).cast()) };
+    let loaded = Module {
+        ptx: text.to_string_lossy().into_owned(),
+    };
+    log(&format!("load {}", entry(&loaded.ptx).0));
+    unsafe { *module = Box::into_raw(Box::new(loaded)) as usize };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleGetFunction(function: *mut usize, module: usize, name: *const c_char) -> c_int {
+    let module = unsafe { &*(module as *const Module) };
+    let (found, params) = entry(&module.ptx);
+    if unsafe { CStr::from_ptr(name) }.to_bytes() != found.as_bytes() {
+        return 500;
+    }
+    let made = Function {
+        name: found,
+        params,
+    };
+    unsafe { *function = Box::into_raw(Box::new(made)) as usize };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, which: c_uint, _function: usize) -> c_int {
+    let is = match which {
+        0 => 1024,
+        4 => 32,
+        _ => 0,
+    };
+    unsafe { *value = is };
+    0
+}
+
+fn launched(function: usize, grid: [c_uint; 3], block: c_uint, shared: c_uint, params: *const *const u64) {
+    if log_file().is_none() {
+        return;
+    }
+    let function = unsafe { &*(function as *const Function) };
+    let words: Vec<String> = (0..function.params)
+        .map(|i| format!("{:x}", unsafe { params.add(i).read().read_unaligned() }))
+        .collect();
+    let (name, words) = (&function.name, words.join(" "));
+    log(&format!("launch {name} {grid:?} {block} {shared}: {words}"));
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuLaunchKernel(
+    function: usize,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    _block_y: c_uint,
+    _block_z: c_uint,
+    shared: c_uint,
+    _stream: usize,
+    params: *const *const u64,
+    _extra: *const *const c_void,
+) -> c_int {
+    launched(function, [grid_x, grid_y, grid_z], block_x, shared, params);
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuLaunchKernelEx(
+    config: *const [c_uint; 14],
+    function: usize,
+    params: *const *const u64,
+    _extra: *const *const c_void,
+) -> c_int {
+    let [x, y, z, block, _, _, shared, ..] = unsafe { *config };
+    let count = unsafe { (*config)[12] };
+    log(&format!("attributes {count}"));
+    launched(function, [x, y, z], block, shared, params);
+    0
+}
