@@ -131,7 +131,7 @@ impl<'m> Lower<'m> {
         match (Self::kind(&chain), init) {
             (Kind::Aggregate, Some(init)) => self.initialise(class, &chain, init, given),
             (Kind::NamedTuple | Kind::Aggregate, _) => {
-                self.from_arguments(class, &Self::fields(&chain), given)
+                self.fill_fields(class, &Self::fields(&chain), given)
             }
             (Kind::Other, _) => {
                 let message = format!("objects of the class `{}` cannot be made", class.name);
@@ -180,7 +180,7 @@ impl<'m> Lower<'m> {
     }
 
     /// An object whose fields are the arguments.
-    fn from_arguments(
+    fn fill_fields(
         &mut self,
         class: &'m StmtClassDef,
         fields: &[Field<'m>],

@@ -73,8 +73,8 @@ impl<'m> Lower<'m> {
         match stmt {
             Stmt::FunctionDef(f) => names.push(f.name.as_str()),
             Stmt::ClassDef(c) => names.push(c.name.as_str()),
-            Stmt::Import(s) => names.extend(s.names.iter().map(|alias| imported(alias))),
-            Stmt::ImportFrom(s) => names.extend(s.names.iter().map(|alias| imported(alias))),
+            Stmt::Import(s) => names.extend(s.names.iter().map(imported)),
+            Stmt::ImportFrom(s) => names.extend(s.names.iter().map(imported)),
             _ => {}
         }
         for name in names {

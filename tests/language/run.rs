@@ -23,6 +23,9 @@ pub(crate) enum Given {
     Float(f64),
 }
 
+/// The arguments after a launch: what each buffer holds, nothing for what is none.
+pub(crate) type Buffers = Vec<Option<Vec<u8>>>;
+
 /// What is launched.
 pub(crate) struct Launch<'a> {
     pub(crate) file: &'a str,
@@ -51,10 +54,8 @@ pub(crate) fn lower(launch: &Launch<'_>, target: Target) -> Result<Lowered, Stri
         .map_err(|e| e.to_string())
 }
 
-/// The buffers after a launch on each executor, `None` where an argument is no buffer.
-pub(crate) fn everywhere(
-    launch: &Launch<'_>,
-) -> Result<Vec<(&'static str, Vec<Option<Vec<u8>>>)>, String> {
+/// The buffers after a launch on each executor.
+pub(crate) fn everywhere(launch: &Launch<'_>) -> Result<Vec<(&'static str, Buffers)>, String> {
     let options = Options {
         verify_passes: true,
         ..Options::DEFAULT
@@ -96,7 +97,7 @@ fn on_interp(
     func: &TileFunction,
     compiled: &CompiledKernel,
     launch: &Launch<'_>,
-) -> Result<Vec<Option<Vec<u8>>>, String> {
+) -> Result<Buffers, String> {
     check_count(compiled, launch)?;
     let mut memory = interp::Memory::new();
     let mut args = Vec::new();
@@ -136,7 +137,7 @@ fn on_interp(
     })
 }
 
-fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Vec<Option<Vec<u8>>>, String> {
+fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, String> {
     check_count(compiled, launch)?;
     let module = emu::Module::parse(&compiled.ptx).map_err(|e| e.to_string())?;
     let mut memory = emu::Memory::new();
@@ -182,7 +183,7 @@ fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Vec<Option<V
 fn read(
     buffers: &[Option<(u64, u64)>],
     get: impl Fn(u64, usize) -> Result<Vec<u8>, String>,
-) -> Result<Vec<Option<Vec<u8>>>, String> {
+) -> Result<Buffers, String> {
     buffers
         .iter()
         .map(|buffer| match buffer {
