@@ -149,7 +149,9 @@ static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =
 /// The functions of a scope.
 pub(crate) fn names(scope: Scope) -> impl Iterator<Item = &'static str> {
     let rows = TABLES.iter().flat_map(|table| table.iter());
-    let rows = rows.filter(move |row| row.scope == scope).map(|row| row.name);
+    let rows = rows
+        .filter(move |row| row.scope == scope)
+        .map(|row| row.name);
     rows.chain(prelude::names(scope))
 }
 
