@@ -468,7 +468,7 @@ impl Generator {
 
     /// A product of matrices whose sums are exact: of bytes, or of small whole numbers in some floating-point type.
     fn product(&mut self) -> Value {
-        let extent = |this: &mut Self| this.random.below(7) as u8;
+        let extent = |this: &mut Self| this.random.below(6) as u8;
         let mut extents = [extent(self), extent(self), extent(self)];
         // Units take sums of 16 and more.
         if self.random.chance(50) {
