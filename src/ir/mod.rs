@@ -119,7 +119,9 @@
 //! a [`types::Elem::Token`] and writes a [`entities::Slot`], a ring buffer in shared memory; waits consume tokens. How many
 //! groups may be in flight and which barrier phase is meant are derived from the distance between tokens. Code that
 //! belongs to a range of warps stands under a [`entities::Partition`] with its own register budget; layouts, reductions and
-//! hazards are relative to the partition that executes them. Today a kernel has one partition and no asynchronous op.
+//! hazards are relative to the partition that executes them. Today a kernel has one partition, and copies from device to
+//! shared memory (`async_copy`) are the asynchronous op there is: what they bring stands in its entry of the ring after an
+//! `async_wait` for the token of their `async_commit`, and until then the entry holds nothing.
 //!
 //! # Packs
 //! A value of the thread IR holds `count` elements of one thread ([`types::ThreadType`]). Ops on packs work element by

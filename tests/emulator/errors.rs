@@ -822,3 +822,53 @@ fn launches_that_do_not_fit() {
         ));
     }
 }
+
+/// Half a warp that copies 16 bytes a lane to shared memory and reads what the next lane copied, with something in between.
+fn copies_then_reads(between: &str) -> String {
+    format!(
+        "mov.u32 %r1, dyn;\nshl.b32 %r2, %tid, 4;\nadd.u32 %r3, %r1, %r2;\nmul.wide.u32 %d3, %tid, 16;\n\
+         add.u64 %d3, %data, %d3;\ncp.async.cg.shared.global [%r3], [%d3], 16;\ncp.async.commit_group;\n{between}\n\
+         xor.b32 %r2, %r2, 16;\nadd.u32 %r3, %r1, %r2;\nld.shared.u32 %r4, [%r3];\nst.global.u32 [%at], %r4;"
+    )
+}
+
+#[test]
+fn copies_are_not_there_before_a_wait() {
+    for between in ["", "bar.sync 0;", "cp.async.wait_group 1;\nbar.sync 0;"] {
+        let (_, fault) = fault(&copies_then_reads(between), "ld.shared", 16, 1024);
+        assert!(
+            matches!(
+                fault,
+                Fault::Uninitialised {
+                    space: Space::Shared,
+                    ..
+                }
+            ),
+            "{between}: {fault}"
+        );
+    }
+}
+
+#[test]
+fn copies_of_other_lanes_need_a_barrier() {
+    let (_, fault) = fault(
+        &copies_then_reads("cp.async.wait_group 0;"),
+        "ld.shared",
+        16,
+        1024,
+    );
+    assert!(matches!(fault, Fault::Race { .. }), "{fault}");
+    let text = entry(&copies_then_reads("cp.async.wait_all;\nbar.sync 0;"));
+    let mut memory = Memory::new();
+    let data = memory.alloc_bytes(&[7; 1024]);
+    let args = [Arg::pointer(data)];
+    let options = Options::default();
+    run_text(&text, 1, 16, 256, &mut memory, &args, options).expect("the copies arrived");
+}
+
+#[test]
+fn matrices_want_the_whole_warp() {
+    let body = "mov.u32 %r1, dyn;\nldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];";
+    let (_, fault) = fault(body, "ldmatrix", 16, 128);
+    assert!(matches!(fault, Fault::PartialWarp { .. }), "{fault}");
+}

@@ -1,7 +1,7 @@
 //! Values: taken from the pool, made from others, and the elementwise statements.
 
 use super::Generator;
-use crate::ir::attrs::{Attr, FloatPred, IntPred, NanRule, Rounding, make};
+use crate::ir::attrs::{Attr, DotPrecision, FloatPred, IntPred, NanRule, Rounding, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;
 use crate::ir::level::{Level, Tile};
@@ -424,7 +424,7 @@ impl Generator {
             return;
         }
         let x = self.value(ty);
-        let turned = match self.random.below(4) {
+        let turned = match self.random.below(5) {
             0 => {
                 // Cut anywhere, turned, and put together again.
                 let log2 = ty.shape.log2_elements() as usize;
@@ -444,7 +444,8 @@ impl Generator {
                 let pairs = self.b.reshape(both, ty.with_shape(pairs));
                 self.b.split(pairs, self.random.below(2) as u8)
             }
-            2 => {
+            2 => self.product(),
+            3 => {
                 let scalar = self
                     .random
                     .pick(&[Scalar::I8, Scalar::I16, Scalar::I32, Scalar::I64]);
@@ -463,6 +464,52 @@ impl Generator {
             }
         };
         self.values.push(turned);
+    }
+
+    /// A product of matrices whose sums are exact: of bytes, or of small whole numbers in some floating-point type.
+    fn product(&mut self) -> Value {
+        let extent = |this: &mut Self| this.random.below(6) as u8;
+        let mut extents = [extent(self), extent(self), extent(self)];
+        // Units take sums of 16 and more.
+        if self.random.chance(50) {
+            extents[1] = 4 + self.random.below(3) as u8;
+        }
+        let [m, k, n] = extents;
+        let batch: &[u8] = if self.random.chance(15) { &[1] } else { &[] };
+        let shape = |rows: u8, columns: u8| {
+            let all = [batch, &[rows, columns]].concat();
+            Shape::from_log2(&all).expect("blocks are small")
+        };
+        let bytes = |shape| TileType::block(Elem::I8, shape);
+        let factors = [shape(m, k), shape(k, n)].map(|s| self.value(bytes(s)));
+        let elem = self.random.pick(&[
+            Elem::I8,
+            Elem::F16,
+            Elem::BF16,
+            Elem::F32,
+            Elem::F64,
+            Elem::Num(Scalar::F8E4M3),
+            Elem::Num(Scalar::F8E5M2),
+        ]);
+        let precision = self.random.pick(DotPrecision::ALL);
+        let sum = match elem {
+            Elem::I8 => Elem::I32,
+            Elem::F64 => Elem::F64,
+            _ => Elem::F32,
+        };
+        let sum = TileType::block(sum, shape(m, n));
+        if elem == Elem::I8 {
+            let start = self.value(sum);
+            return self.b.dot(factors[0], factors[1], start, precision);
+        }
+        let factors = factors.map(|x| {
+            let ty = self.b.ty(x);
+            let three = self.constant(ty, 3);
+            let small = self.b.and(x, three);
+            self.b.sitofp(small, ty.with_elem(elem))
+        });
+        let start = self.constant(sum, 0);
+        self.b.dot(factors[0], factors[1], start, precision)
     }
 
     /// A promise about a value that keeps it.

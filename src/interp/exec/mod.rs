@@ -184,12 +184,14 @@ impl<'a> Machine<'a> {
         let dfg = &self.func.dfg;
         let data = &dfg.insts[inst];
         let elements = |value: Option<&Value>| value.map_or(1, |&v| dfg.ty(v).shape.elements());
-        let each = match (data.op, data.args.first()) {
-            (TileOp::Dot, Some(&a)) => dfg.ty(a).shape.extents().last().unwrap_or(1),
-            _ => 1,
-        };
-        let most = elements(data.results.first()).max(elements(data.args.first())) as u64;
-        INST_STEPS + most * each
+        let results = elements(data.results.first());
+        INST_STEPS
+            + match (data.op, data.args.first()) {
+                (TileOp::Dot, Some(&a)) => {
+                    results as u64 * dfg.ty(a).shape.extents().last().unwrap_or(1)
+                }
+                (_, first) => results.max(elements(first)) as u64,
+            }
     }
 
     /// Runs a region that ends in `yield`.
