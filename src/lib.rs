@@ -97,6 +97,8 @@ pub mod driver;
 
 pub mod runtime;
 
+pub mod tune;
+
 pub mod prelude;
 
 /// The README's examples are tests.

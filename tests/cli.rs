@@ -243,12 +243,6 @@ fn wrong_command_lines_end_with_two() {
         2,
         "unknown target `sm_1`",
     );
-    check_failure(
-        &["compile", "-", "--emit", "rust"],
-        KERNEL,
-        2,
-        "not there yet",
-    );
     check_failure(&["compile", "-", "--emit", "magic"], KERNEL, 2, "magic");
     check_failure(&["compile"], "", 2, "FILE");
     check_failure(&["frobnicate"], "", 2, "frobnicate");
@@ -494,4 +488,67 @@ fn modes_of_files_are_kept() {
     check_failure(&args, KERNEL, 1, "read-only");
     assert_eq!(text(&out), before);
     assert_eq!(folder.names(), ["k.ptx"]);
+}
+
+#[test]
+fn kernels_become_rust_modules() {
+    let output = tilelift(&["compile", "-", "-t", "sm_80", "--emit", "rust"], KERNEL);
+    let text = stdout(&output);
+    for line in [
+        "pub struct Double(pub ::tilelift::runtime::Kernel);\n",
+        "        x: impl Into<::tilelift::runtime::Arg<'a>>,\n        n: i32,\n",
+        "    target: \"sm_80\",\n",
+        ".visible .entry double(",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[test]
+fn the_cache_is_looked_after() {
+    use tilelift::runtime::cache::{Cache, KeyBuilder, Kind, Settings};
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let dir = folder.path().join("cache");
+    let run = |args: &[&str], off: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tilelift"));
+        command
+            .arg("cache")
+            .args(args)
+            .env("TILELIFT_CACHE_DIR", &dir);
+        command.env("TILELIFT_CACHE", if off { "off" } else { "" });
+        command.output().expect("it can be started")
+    };
+    assert!(stdout(&run(&["list"], false)).starts_with("0 entries, 0 bytes, in "));
+    let cache = Cache::new(Settings::new(&dir));
+    let key = |n: u8| KeyBuilder::new().part("n", [n]).finish();
+    cache.put(Kind::Kernel, &key(1), b"one");
+    cache.put(Kind::Cubin, &key(2), b"two");
+    let listed = stdout(&run(&["list"], false));
+    assert!(
+        listed.starts_with("cubin") || listed.starts_with("kernel"),
+        "{listed}"
+    );
+    assert!(listed.contains("\n2 entries, 182 bytes, in "), "{listed}");
+    assert_eq!(stdout(&run(&["verify"], false)), "2 entries, 0 damaged\n");
+    let seed = folder.path().join("seed");
+    let exported = run(&["export", &seed.display().to_string()], false);
+    assert!(stdout(&exported).starts_with("2 entries copied to "));
+    std::fs::write(&cache.entries()[0].path, "damaged").expect("it can be written");
+    let verified = run(&["verify"], false);
+    assert_eq!(verified.status.code(), Some(1));
+    assert!(
+        stderr(&verified).contains("it is cut short"),
+        "{}",
+        stderr(&verified)
+    );
+    assert!(stdout(&run(&["clear"], false)).starts_with("2 entries removed"));
+    assert_eq!(cache.entries(), []);
+    assert_eq!(Cache::new(Settings::new(&seed)).entries().len(), 2);
+    let off = run(&["list"], true);
+    assert_eq!(off.status.code(), Some(2));
+    assert!(
+        stderr(&off).contains("the cache is off"),
+        "{}",
+        stderr(&off)
+    );
 }

@@ -205,6 +205,17 @@ impl<'a> RawPtr<'a> {
         }
     }
 
+    /// The pointer that another [`RawPtr`] was, which its user kept as numbers: device memory that may be read and
+    /// written.
+    pub(crate) fn from_parts(address: u64, bytes: usize) -> RawPtr<'a> {
+        RawPtr {
+            address,
+            bytes,
+            device: None,
+            owner: PhantomData,
+        }
+    }
+
     /// The null pointer, for parameters that a kernel does not use.
     #[must_use]
     pub fn null() -> RawPtr<'static> {

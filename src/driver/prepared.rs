@@ -111,7 +111,7 @@ impl Prepared {
 
     /// Puts a launch of `grid` blocks into `stream`, with an argument in the low bytes of each of `words`.
     ///
-    /// An empty grid launches nothing. Nothing is allocated for up to 32 parameters.
+    /// An empty grid launches nothing. Nothing is allocated.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Prepared {
         &self,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[u64],
+        words: &[&u64],
     ) -> Result<(), DriverError> {
         let context = self.function.module().context();
         context.expect_same("the stream", stream.context())?;
@@ -136,10 +136,8 @@ impl Prepared {
         }
         check_grid(self.function.name(), grid, self.limits)?;
         let _current = context.enter()?;
-        let mut places: SmallVec<[*mut c_void; 32]> = SmallVec::with_capacity(words.len());
-        // The driver's signature lacks `const`; it only reads.
-        let place = |word: &u64| std::ptr::from_ref(word).cast_mut().cast::<c_void>();
-        places.extend(words.iter().map(place));
+        // A reference is an address. The driver's signature lacks `const` twice; it only reads.
+        let places = words.as_ptr().cast::<*mut c_void>().cast_mut();
         let code = if self.attributes.is_empty() {
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, self.block);
             // SAFETY: function and stream are alive and of the current context; there is a place of eight bytes for each
@@ -156,12 +154,12 @@ impl Prepared {
                     block_z,
                     self.shared,
                     stream.raw(),
-                    places.as_mut_ptr(),
+                    places,
                     core::ptr::null_mut(),
                 )
             }
         } else {
-            self.launch_with_attributes(grid, stream.raw(), &mut places)
+            self.launch_with_attributes(grid, stream.raw(), places)
         };
         if code != ffi::SUCCESS {
             return Err(self.refused(grid, code));
@@ -174,7 +172,7 @@ impl Prepared {
         &self,
         grid: [u32; 3],
         stream: Handle,
-        places: &mut [*mut c_void],
+        places: *mut *mut c_void,
     ) -> ffi::Code {
         let config = ffi::LaunchConfig {
             grid,
@@ -189,7 +187,7 @@ impl Prepared {
             ffi::cuLaunchKernelEx(
                 &raw const config,
                 self.function.raw(),
-                places.as_mut_ptr(),
+                places,
                 core::ptr::null_mut(),
             )
         }

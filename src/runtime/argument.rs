@@ -1,4 +1,4 @@
-//! Arguments: what a launch gives to a kernel, sixteen bytes each, without allocation.
+//! Arguments: what a launch gives to a kernel, a few words each, without allocation.
 //!
 //! Everything that a launch takes becomes an [`Arg`] by `From`: numbers, [`Buffer`]s, [`Pointer`]s into memory of others,
 //! and [`NONE`]. A tuple of them, an array or a slice is what [`Kernel::launch`](super::Kernel::launch) takes; constants
@@ -77,6 +77,14 @@ impl DType {
         self.scalar.bits().div_ceil(8) as usize
     }
 
+    /// Whether it is an integer and no truth value.
+    const fn is_integer(self) -> bool {
+        matches!(
+            self.scalar,
+            Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64
+        )
+    }
+
     /// Its number in a class.
     const fn code(self) -> u8 {
         self.scalar as u8 | (self.unsigned as u8) << 4
@@ -121,8 +129,11 @@ pub(crate) const ONE: u8 = 0x80;
 pub struct Arg<'a> {
     /// The number or the address, little-endian from the first byte on.
     pub(crate) bits: u64,
-    /// Bytes behind a pointer; the largest number if that is not known.
+    /// Bytes behind a pointer.
+    pub(crate) bytes: usize,
     pub(crate) class: u8,
+    /// What a value of this type may promise: [`ONE`], [`DIVISIBLE`].
+    promises: u8,
     /// The device that a pointer belongs to; 0 if that is not known.
     pub(crate) device: u32,
     owner: PhantomData<&'a ()>,
@@ -131,7 +142,9 @@ pub struct Arg<'a> {
 /// `None` of the language, for parameters that a kernel does not use then.
 pub const NONE: Arg<'static> = Arg {
     bits: 0,
+    bytes: 0,
     class: ABSENT,
+    promises: 0,
     device: 0,
     owner: PhantomData,
 };
@@ -140,35 +153,24 @@ impl<'a> Arg<'a> {
     const fn number(dtype: DType, bits: u64) -> Arg<'a> {
         Arg {
             bits,
+            bytes: 0,
             class: dtype.code(),
+            promises: if dtype.is_integer() {
+                ONE | DIVISIBLE
+            } else {
+                0
+            },
             device: 0,
             owner: PhantomData,
         }
     }
 
-    /// What the argument promises, given what may be promised of its parameter.
+    /// Its class with what its value promises, of the promises that `allowed` has.
     #[inline]
-    pub(crate) fn promised(&self, specialize: Specialize) -> u8 {
-        // Of floats, truth values and absent arguments nothing is promised.
-        const INTEGERS: u32 = {
-            let all = [DType::I8, DType::I16, DType::I32, DType::I64];
-            let unsigned = [DType::U8, DType::U16, DType::U32, DType::U64];
-            let (mut bits, mut i) = (0, 0);
-            while i < 4 {
-                bits |= 1 << all[i].code() | 1 << unsigned[i].code();
-                i += 1;
-            }
-            bits
-        };
-        let is_pointer = self.class & POINTER != 0;
-        let is_integer = INTEGERS >> (self.class & CODE) & 1 != 0;
-        if specialize.value && is_integer && !is_pointer && self.bits == 1 {
-            return self.class | ONE;
-        }
-        if specialize.alignment && (is_pointer || is_integer) && self.bits % 16 == 0 {
-            return self.class | DIVISIBLE;
-        }
-        self.class
+    pub(crate) fn promised(&self, allowed: u8) -> u8 {
+        let one = u8::from(self.bits == 1) * ONE;
+        let divisible = u8::from(self.bits.is_multiple_of(16)) * DIVISIBLE;
+        self.class | ((one | divisible) & self.promises & allowed)
     }
 }
 
@@ -201,6 +203,14 @@ impl Specialize {
         value: false,
         alignment: false,
     };
+}
+
+impl Specialize {
+    /// The promises that a class may have.
+    pub(crate) fn promises(self) -> u8 {
+        let one = if self.value { ONE } else { 0 };
+        one | if self.alignment { DIVISIBLE } else { 0 }
+    }
 }
 
 /// A class, shown as an entry of a signature.
@@ -268,7 +278,9 @@ impl<'a> From<Pointer<'a>> for Arg<'a> {
     fn from(pointer: Pointer<'a>) -> Self {
         Arg {
             bits: pointer.address(),
+            bytes: pointer.bytes(),
             class: pointer.dtype().code() | POINTER,
+            promises: DIVISIBLE,
             device: pointer.device(),
             owner: PhantomData,
         }
@@ -353,7 +365,7 @@ mod tests {
     use super::*;
 
     fn shown<'a>(arg: impl Into<Arg<'a>>, specialize: Specialize) -> String {
-        Class(arg.into().promised(specialize)).to_string()
+        Class(arg.into().promised(specialize.promises())).to_string()
     }
 
     #[test]
@@ -390,7 +402,7 @@ mod tests {
             assert!(dtype.code() < ABSENT);
         }
         assert_eq!(DType::of_code(ABSENT), None);
-        assert_eq!(size_of::<Arg<'_>>(), 16);
+        assert_eq!(size_of::<Arg<'_>>(), 24);
     }
 
     #[test]

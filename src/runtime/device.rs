@@ -60,6 +60,8 @@ pub(crate) enum Backend {
 /// The emulator as a device.
 pub(crate) struct Emulated {
     memory: Mutex<emu::Memory>,
+    /// What the last launch did.
+    stats: Mutex<emu::Stats>,
     pub(crate) options: emu::Options,
 }
 
@@ -67,6 +69,11 @@ impl Emulated {
     /// Its memory. Launches hold it for as long as they run.
     pub(crate) fn memory(&self) -> MutexGuard<'_, emu::Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the last launch did.
+    pub(crate) fn stats(&self) -> MutexGuard<'_, emu::Stats> {
+        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -163,6 +170,7 @@ impl Device {
     pub fn emulator_with(options: DeviceOptions) -> Device {
         let backend = Backend::Emulated(Emulated {
             memory: Mutex::new(emu::Memory::new()),
+            stats: Mutex::default(),
             options: options.emulator.clone(),
         });
         let target = options.target.unwrap_or(Target::SM_80);
@@ -304,6 +312,15 @@ impl Device {
     #[inline]
     pub(crate) fn backend(&self) -> &Backend {
         &self.inner.backend
+    }
+
+    /// What the last launch did; none on a GPU.
+    pub(crate) fn emulator_counts(&self) -> Option<emu::Stats> {
+        match &self.inner.backend {
+            Backend::Emulated(emulated) => Some(*emulated.stats()),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(_) => None,
+        }
     }
 
     pub(crate) fn dump(&self) -> &Dump {

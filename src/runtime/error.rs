@@ -173,6 +173,15 @@ pub enum RuntimeError {
         problem: String,
     },
 
+    /// Not one configuration of the autotuner works.
+    #[error("kernel `{kernel}`: no configuration works:\n{reasons}")]
+    Untunable {
+        /// The kernel.
+        kernel: String,
+        /// Each configuration with its reason, a line each.
+        reasons: String,
+    },
+
     /// A mistake of ours.
     #[error("internal error in kernel `{kernel}`: {message}")]
     Internal {

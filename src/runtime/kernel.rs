@@ -17,25 +17,28 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use smallvec::SmallVec;
-
 use crate::grid;
 use crate::settings::{Asserts, Options};
 
 use super::argument::{Arg, Args, Class, DIVISIBLE, ONE, Specialize};
+use super::cache::KeyBuilder;
 use super::constant::{Constant, Constants, Grid};
 use super::device::Device;
 use super::error::RuntimeError;
+use super::graph::Recorded;
 use super::patience::Patience;
 use super::pool;
 use super::program::{Family, Param, Program, Source};
-use super::report::{Explanation, Report};
+use super::report::{Explanation, Prediction, Report};
 use super::stream::Stream;
 use super::table::{Classes, Table};
-use super::variant::{Ready, Variant};
+use super::variant::{Ready, Variant, identity, predict};
 
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;
+
+/// Parameters of the PTX entry for which a launch allocates nothing.
+const WORDS: usize = 32;
 
 /// How a kernel is set up. Part of what its variants are found by on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +107,8 @@ pub(crate) struct KernelInner {
 pub(crate) struct Slot {
     /// Its index among all parameters.
     pub(crate) param: usize,
-    specialize: Specialize,
+    /// What a class of it may promise.
+    promises: u8,
     /// Bits that every argument must have clear.
     clear: u64,
 }
@@ -318,6 +322,11 @@ impl Kernel {
         self.changed(|options| options.variants = variants.clamp(1, 1 << 16))
     }
 
+    /// Everything that decides what a launch with such arguments does, but for values that are not specialised for.
+    pub(crate) fn identity(&self, args: &[Arg<'_>]) -> Result<KeyBuilder, RuntimeError> {
+        Ok(identity(&self.inner, &self.inner.classes(args)?))
+    }
+
     /// The kernel's name.
     pub fn name(&self) -> &str {
         &self.inner.name
@@ -388,6 +397,19 @@ impl Kernel {
         })
     }
 
+    /// Compiles the variant for such arguments as far as PTX, and tells what it is expected to use.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kernel::prepare`].
+    pub fn predict(
+        &self,
+        args: impl Args,
+        patience: &Patience,
+    ) -> Result<Prediction, RuntimeError> {
+        args.with(|args| predict(&self.inner, &self.inner.classes(args)?, patience))
+    }
+
     /// Begins to compile the variant for such arguments on another thread. A launch that comes earlier waits for it.
     ///
     /// # Errors
@@ -453,10 +475,7 @@ impl KernelInner {
             let allowed = allowed.copied().unwrap_or(Specialize::ALL);
             slots.push(Slot {
                 param: index,
-                specialize: Specialize {
-                    value: param.specialize.value && allowed.value,
-                    alignment: param.specialize.alignment && allowed.alignment,
-                },
+                promises: param.specialize.promises() & allowed.promises(),
                 clear: u64::from(param.divisible.max(1)) - 1,
             });
             if !param.default {
@@ -495,14 +514,38 @@ impl KernelInner {
         if args.len() > self.slots.len() || args.len() < self.required {
             return Err(self.wrong_count(args.len()));
         }
-        let mut classes = Classes::new();
-        for (arg, slot) in args.iter().zip(&self.slots) {
-            if arg.bits & slot.clear != 0 {
-                return Err(self.not_a_multiple(arg, slot));
+        let id = self.device.id();
+        // Mistakes are gathered and looked for afterwards: there are none on the way that has to be fast.
+        let (mut unclear, mut foreign) = (0, false);
+        let classes = Classes::from_words(args.len(), |i| {
+            let args = args[8 * i..].iter().take(8);
+            let mut word = 0;
+            for (at, (arg, slot)) in args.zip(&self.slots[8 * i..]).enumerate() {
+                unclear |= arg.bits & slot.clear;
+                foreign |= arg.device != 0 && arg.device != id;
+                word |= u64::from(arg.promised(slot.promises)) << (8 * at);
             }
-            classes.push(arg.promised(slot.specialize));
+            word
+        });
+        if unclear != 0 || foreign {
+            return Err(self.wrong(args));
         }
         Ok(classes)
+    }
+
+    /// The first argument that is no multiple of what it must be, or belongs to another device.
+    #[cold]
+    fn wrong(&self, args: &[Arg<'_>]) -> RuntimeError {
+        for (arg, slot) in args.iter().zip(&self.slots) {
+            if arg.bits & slot.clear != 0 {
+                return self.not_a_multiple(arg, slot);
+            }
+            if arg.device != 0 && arg.device != self.device.id() {
+                let problem = "its memory belongs to another device".to_owned();
+                return self.wrong_argument(slot, problem);
+            }
+        }
+        self.wrong_count(args.len())
     }
 
     #[cold]
@@ -554,10 +597,7 @@ impl KernelInner {
     fn insert(&self, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
         let make = |classes: &Classes| Variant::new(classes.clone());
         // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
-        let mut plain = Classes::new();
-        classes
-            .iter()
-            .for_each(|class| plain.push(Class(class).plain().0));
+        let plain = classes.map(|class| Class(class).plain().0);
         let limit = self.table.limit();
         let is_crowded = self.table.len() >= limit - limit / 4;
         let found = if is_crowded && plain != *classes {
@@ -595,23 +635,57 @@ impl KernelInner {
             Grid::Of(function) => self.grid_of(function, ready)?,
         };
         stream.expect_device(&self.device)?;
-        let mut words: SmallVec<[u64; 32]> = SmallVec::new();
-        for &at in &ready.params {
-            // A variant's parameters are some of the arguments that its classes were taken from.
-            let arg = &args[usize::from(at)];
-            if arg.device != 0 && arg.device != self.device.id() {
-                return Err(self.foreign(at));
-            }
-            words.push(arg.bits);
-        }
         if grid.contains(&0) {
             return Ok(());
         }
-        ready.launch(self, grid, stream, &words)?;
+        // A variant's parameters are some of the arguments that its classes were taken from.
+        let word = |&at: &u16| &args[usize::from(at)].bits;
+        if ready.params.len() > WORDS {
+            let words: Vec<&u64> = ready.params.iter().map(word).collect();
+            return self.start(ready, classes, grid, stream, &words);
+        }
+        let mut words = [&0; WORDS];
+        for (place, at) in words.iter_mut().zip(&ready.params) {
+            *place = word(at);
+        }
+        self.start(ready, classes, grid, stream, &words[..ready.params.len()])
+    }
+
+    /// Launches with an argument behind each reference.
+    #[inline]
+    fn start(
+        self: &Arc<Self>,
+        ready: &Ready,
+        classes: Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        words: &[&u64],
+    ) -> Result<(), RuntimeError> {
+        let is_recorded = stream.record(|| Recorded {
+            kernel: self.clone(),
+            classes,
+            grid,
+            words: words.iter().map(|&&word| word).collect(),
+        });
+        if is_recorded {
+            return Ok(());
+        }
+        ready.launch(self, grid, stream, words)?;
         if self.device.is_blocking() {
             return stream.synchronize().map_err(|error| self.at_fault(error));
         }
         Ok(())
+    }
+
+    /// Runs a launch that was recorded.
+    pub(crate) fn replay(
+        self: &Arc<Self>,
+        recorded: &Recorded,
+        stream: &Stream,
+    ) -> Result<(), RuntimeError> {
+        let ready = self.ready(&recorded.classes, &Patience::default())?;
+        let words: Vec<&u64> = recorded.words.iter().collect();
+        ready.launch(self, recorded.grid, stream, &words)
     }
 
     /// The error of waiting for a launch of this kernel alone.
@@ -630,12 +704,6 @@ impl KernelInner {
             },
             other => other,
         }
-    }
-
-    #[cold]
-    fn foreign(&self, at: u16) -> RuntimeError {
-        let slot = &self.slots[usize::from(at)];
-        self.wrong_argument(slot, "its memory belongs to another device".to_owned())
     }
 
     fn grid_of(
@@ -674,9 +742,7 @@ impl KernelInner {
             let reason = match class & (ONE | DIVISIBLE) {
                 ONE => "its value is 1 and becomes a constant".to_owned(),
                 DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
-                _ if slot.specialize == Specialize::NOTHING => {
-                    "it is not specialised for values".to_owned()
-                }
+                _ if slot.promises == 0 => "it is not specialised for values".to_owned(),
                 _ if Class(class).dtype().is_none() => "it is absent".to_owned(),
                 _ => format!("its {kind} {:#x} promises nothing", arg.bits),
             };

@@ -75,6 +75,7 @@
 //! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
 //! | `TILELIFT_OVERRIDE=DIR` | takes `NAME.ptx` from there in place of the PTX of kernel `NAME` |
 
+mod ahead;
 mod argument;
 mod buffer;
 pub mod cache;
@@ -84,8 +85,10 @@ mod dump;
 mod error;
 #[cfg(feature = "cuda")]
 mod gpu;
+mod graph;
 mod kernel;
 mod locate;
+mod memory;
 mod patience;
 mod pool;
 mod program;
@@ -96,19 +99,22 @@ mod table;
 mod variant;
 mod warning;
 
+pub use ahead::{Compiled, CompiledParam, rust_module};
 pub use argument::{Arg, Args, DType, NONE, Specialize};
 pub use buffer::{Buffer, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
 pub use device::{Device, DeviceOptions};
 pub use dump::Dump;
 pub use error::RuntimeError;
+pub use graph::Graph;
 pub use kernel::{DEFAULT_VARIANTS, Kernel};
 pub use patience::{CancelToken, Patience, Stopped};
 pub use program::Program;
-pub use report::{Explanation, Report, Resources, Timing};
+pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use stream::{Event, Stream};
 pub use warning::on_warning;
 
+pub(crate) use memory::Memory;
 pub(crate) use program::set_stages;
 
 /// Everything may be sent to and used from other threads.
@@ -119,6 +125,7 @@ const _: () = {
     check::<Kernel>();
     check::<Stream>();
     check::<Event>();
+    check::<Graph>();
     check::<Buffer<f32>>();
     check::<Pointer<'_>>();
     check::<Arg<'_>>();

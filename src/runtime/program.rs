@@ -14,10 +14,12 @@ use crate::verify::verify;
 #[cfg(feature = "triton")]
 use crate::front;
 
+use super::ahead::{self, Compiled};
 use super::argument::{Class, DIVISIBLE, ONE, Specialize};
 use super::constant::Constant;
 use super::error::RuntimeError;
 use super::kernel::{KernelInner, KernelOptions};
+use super::stored::Stored;
 
 /// A text in the Triton language, a text of the IR, or a function built in Rust. Clones are the same program; what was
 /// compiled for one is there for all.
@@ -65,6 +67,7 @@ enum Form {
     #[cfg(feature = "triton")]
     Python(front::Module),
     Tile(Vec<TileFunction>),
+    Compiled(Box<Stored>, Vec<Param>),
 }
 
 /// A parameter of a kernel as a launch sees it.
@@ -135,6 +138,17 @@ impl Program {
         Ok(Program::with(&name, text, Form::Tile(vec![func])))
     }
 
+    /// A kernel that was compiled before ([`super::rust_module`]).
+    ///
+    /// # Errors
+    ///
+    /// The description names a target or a format that there is none of.
+    pub fn compiled(compiled: &Compiled) -> Result<Program, RuntimeError> {
+        let (stored, params) = ahead::unpack(compiled)?;
+        let form = Form::Compiled(Box::new(stored), params);
+        Ok(Program::with(compiled.name, compiled.ptx.to_owned(), form))
+    }
+
     fn with(name: &str, text: String, form: Form) -> Program {
         let source = Source {
             name: name.to_owned(),
@@ -159,6 +173,7 @@ impl Source {
             #[cfg(feature = "triton")]
             Form::Python(module) => module.kernels().into_iter().map(|k| k.name).collect(),
             Form::Tile(functions) => functions.iter().map(|f| f.name.clone()).collect(),
+            Form::Compiled(stored, _) => vec![stored.meta.name.clone()],
         }
     }
 
@@ -180,7 +195,7 @@ impl Source {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(_) => true,
-            Form::Tile(_) => false,
+            Form::Tile(_) | Form::Compiled(..) => false,
         }
     }
 
@@ -206,6 +221,7 @@ impl Source {
                 };
                 params.into_iter().map(param).collect()
             }
+            Form::Compiled(_, params) => params.clone(),
             Form::Tile(functions) => {
                 let func = functions.iter().find(|f| f.name == kernel);
                 let params = func.map_or_else(Vec::new, |f| {
@@ -232,6 +248,24 @@ impl Source {
         }
     }
 
+    /// The kernel, if it was compiled before.
+    pub(crate) fn compiled(
+        &self,
+        classes: &[(usize, Class)],
+    ) -> Option<Result<Stored, RuntimeError>> {
+        let Form::Compiled(stored, params) = &self.form else {
+            return None;
+        };
+        let check =
+            |&(param, class): &(usize, Class)| check_elem(&stored.meta.name, &params[param], class);
+        Some(
+            classes
+                .iter()
+                .try_for_each(check)
+                .map(|()| (**stored).clone()),
+        )
+    }
+
     /// The kernel for arguments of these classes.
     pub(crate) fn make(
         &self,
@@ -244,6 +278,10 @@ impl Source {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(module) => make_python(module, kernel, options, target, params, classes),
+            Form::Compiled(..) => Err(RuntimeError::Internal {
+                kernel: kernel.to_owned(),
+                message: "it is compiled already".to_owned(),
+            }),
             Form::Tile(functions) => {
                 let Some(func) = functions.iter().find(|f| f.name == kernel) else {
                     return Err(RuntimeError::NoKernel {

@@ -24,6 +24,17 @@ pub struct Resources {
     pub occupancy_percent: u32,
 }
 
+/// What a variant is expected to use, before the driver has seen it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prediction {
+    /// Registers of a thread.
+    pub registers: u32,
+    /// Bytes of dynamic shared memory of a program.
+    pub shared_bytes: u32,
+    /// Threads of a program.
+    pub threads: u32,
+}
+
 /// How long the steps to a variant took; a step that was not needed took no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {

@@ -4,14 +4,12 @@
 //! which is one of the orders that a stream allows; what a kernel does wrong is an error of the launch there, and on a GPU
 //! of a later call that waits.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
-
-#[cfg(feature = "cuda")]
-use std::sync::Arc;
 
 use super::device::{Backend, Device};
 use super::error::RuntimeError;
+use super::graph::Recorded;
 
 #[cfg(feature = "cuda")]
 use crate::driver;
@@ -20,9 +18,14 @@ use crate::driver;
 #[derive(Clone, Debug)]
 pub struct Stream {
     device: Device,
+    /// The launches that a graph records, on the emulator.
+    recorded: Option<Arc<Recording>>,
     #[cfg(feature = "cuda")]
     raw: Option<Arc<driver::Stream>>,
 }
+
+/// The launches of a recording; none while there is no recording.
+type Recording = Mutex<Option<Vec<Recorded>>>;
 
 impl Stream {
     /// A queue of its own.
@@ -40,6 +43,7 @@ impl Stream {
                 let raw = raw.map_err(|error| device.failed(None, error))?;
                 Ok(Stream {
                     device: device.clone(),
+                    recorded: None,
                     raw: Some(Arc::new(raw)),
                 })
             }
@@ -54,6 +58,7 @@ impl Stream {
                 Backend::Emulated(_) => None,
                 Backend::Gpu(gpu) => Some(gpu.stream.clone()),
             },
+            recorded: (!device.is_gpu()).then(Arc::default),
             device: device.clone(),
         }
     }
@@ -77,6 +82,7 @@ impl Stream {
         }
         Ok(Stream {
             device: device.clone(),
+            recorded: None,
             raw: Some(Arc::new(raw)),
         })
     }
@@ -146,6 +152,33 @@ impl Stream {
         self.as_driver().ok_or_else(|| RuntimeError::OtherDevice {
             what: "the stream".to_owned(),
         })
+    }
+
+    /// From now on launches are recorded; on the emulator.
+    pub(super) fn begin_recording(&self) {
+        if let Some(recorded) = &self.recorded {
+            *recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+        }
+    }
+
+    /// Ends the recording and gives what was recorded.
+    pub(super) fn end_recording(&self) -> Vec<Recorded> {
+        let recorded = self.recorded.as_ref().and_then(|recorded| {
+            let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+            recorded.take()
+        });
+        recorded.unwrap_or_default()
+    }
+
+    /// Records a launch, if there is a recording on the emulator. A GPU's streams are recorded by the driver.
+    #[inline]
+    pub(super) fn record(&self, launch: impl FnOnce() -> Recorded) -> bool {
+        let Some(recorded) = &self.recorded else {
+            return false;
+        };
+        let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let list = recorded.as_mut();
+        list.map(|list| list.push(launch())).is_some()
     }
 
     /// An error unless it is of this device.

@@ -4,55 +4,63 @@
 //! reader does one atomic load and no writer ever stands in its way. The number of variants is bounded, which makes the
 //! size fixed and keeps a kernel whose arguments vary without end from filling the memory.
 
-use std::hash::Hasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHasher;
-use smallvec::SmallVec;
+/// Words that need no memory of the heap.
+const INLINE: usize = 4;
 
 /// The classes of all arguments, eight to a word. Up to 32 arguments take no memory of the heap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Classes {
-    words: SmallVec<[u64; 4]>,
+    words: [u64; INLINE],
+    more: Vec<u64>,
     len: usize,
 }
 
 impl Classes {
-    /// No arguments.
+    /// The classes of `len` arguments, those of the arguments from `8 i` on given by `word(i)`.
     #[inline]
-    pub(crate) fn new() -> Classes {
-        Classes {
-            words: SmallVec::new(),
-            len: 0,
+    pub(crate) fn from_words(len: usize, mut word: impl FnMut(usize) -> u64) -> Classes {
+        let mut classes = Classes {
+            len,
+            ..Classes::default()
+        };
+        for i in 0..len.div_ceil(8) {
+            match classes.words.get_mut(i) {
+                Some(place) => *place = word(i),
+                None => classes.more.push(word(i)),
+            }
         }
+        classes
     }
 
-    /// Adds the next argument's.
-    #[inline]
-    pub(crate) fn push(&mut self, class: u8) {
-        let shift = self.len % 8 * 8;
-        if shift == 0 {
-            self.words.push(0);
-        }
-        if let Some(word) = self.words.last_mut() {
-            *word |= u64::from(class) << shift;
-        }
-        self.len += 1;
+    /// The same with each class changed.
+    pub(crate) fn map(&self, change: impl Fn(u8) -> u8) -> Classes {
+        let word = |i| {
+            let classes = self.iter().skip(8 * i).take(8).enumerate();
+            classes.fold(0, |word, (at, class)| {
+                word | u64::from(change(class)) << (8 * at)
+            })
+        };
+        Classes::from_words(self.len, word)
     }
 
     /// The classes in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        (0..self.len).map(|i| (self.words[i / 8] >> (i % 8 * 8)) as u8)
+        let words = self.words.iter().chain(&self.more);
+        let bytes = words.flat_map(|word| word.to_le_bytes());
+        bytes.take(self.len)
     }
 
     #[inline]
     fn hash(&self) -> usize {
-        let mut hasher = FxHasher::default();
-        for &word in &self.words {
-            hasher.write_u64(word);
-        }
-        hasher.finish() as usize
+        // The multiplier of rustc's hash; its upper bits are the well mixed ones.
+        let mix = |hash: u64, word: &u64| {
+            (hash.rotate_left(5) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5)
+        };
+        let hash = self.words.iter().fold(self.len as u64, mix);
+        (self.more.iter().fold(hash, mix) >> 32) as usize
     }
 }
 
@@ -160,15 +168,19 @@ mod tests {
     }
 
     fn classes(bytes: &[u8]) -> Classes {
-        let mut classes = Classes::new();
-        bytes.iter().for_each(|&byte| classes.push(byte));
-        classes
+        let word = |i: usize| {
+            let bytes = bytes[8 * i..].iter().take(8).enumerate();
+            bytes.fold(0, |word, (at, &byte)| word | u64::from(byte) << (8 * at))
+        };
+        Classes::from_words(bytes.len(), word)
     }
 
     #[test]
     fn classes_differ_in_length_too() {
         let long: Vec<u8> = (0..40).collect();
         assert_eq!(classes(&long).iter().collect::<Vec<_>>(), long);
+        let plus_one: Vec<u8> = (1..41).collect();
+        assert_eq!(classes(&long).map(|class| class + 1), classes(&plus_one));
         assert_ne!(classes(&[1]), classes(&[1, 0]));
         assert_ne!(classes(&[]), classes(&[0]));
     }

@@ -28,7 +28,7 @@ use super::kernel::KernelInner;
 use super::locate;
 use super::patience::{CancelToken, Patience, Stopped};
 use super::pool;
-use super::report::{Report, Timing};
+use super::report::{Prediction, Report, Timing};
 use super::stored::Stored;
 use super::stream::Stream;
 use super::table::{Classes, Keyed};
@@ -228,7 +228,7 @@ fn build(
     patience: &Patience,
 ) -> Result<Ready, RuntimeError> {
     let mut timing = Timing::default();
-    let (stored, kernel_origin, key) =
+    let (stored, kernel_origin) =
         obtain_kernel(kernel, classes, patience, &mut timing).map_err(|p| p.of(kernel))?;
     let params = argument_of_each_param(kernel, classes, &stored.meta)?;
     patience
@@ -265,13 +265,12 @@ fn build(
                 kernel,
                 device,
                 stored: &stored,
-                name: &dump_name(kernel, &key),
+                name: &dump_name(kernel, &kernel_key(kernel, classes)),
             };
             let prepared = loading.load(patience, &mut report);
             Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
         }
     };
-    let _ = key;
     Ok(Ready {
         report,
         params,
@@ -281,21 +280,53 @@ fn build(
     })
 }
 
+/// What the compiler alone says of a variant.
+pub(crate) fn predict(
+    kernel: &KernelInner,
+    classes: &Classes,
+    patience: &Patience,
+) -> Result<Prediction, RuntimeError> {
+    let made = obtain_kernel(kernel, classes, patience, &mut Timing::default());
+    let (stored, _) = made.map_err(|problem| problem.of(kernel))?;
+    Ok(Prediction {
+        registers: stored.predicted_registers,
+        shared_bytes: stored.meta.shared,
+        threads: 32 * stored.meta.num_warps,
+    })
+}
+
 /// PTX and description, from the cache or made now.
 fn obtain_kernel(
     kernel: &KernelInner,
     classes: &Classes,
     patience: &Patience,
     timing: &mut Timing,
-) -> Result<(Stored, Origin, Key), Problem> {
+) -> Result<(Stored, Origin), Problem> {
     let key = kernel_key(kernel, classes);
+    let slots = kernel.slots.iter().map(|slot| slot.param);
+    let by_param: Vec<(usize, Class)> = slots.zip(classes.iter().map(Class)).collect();
+    if let Some(stored) = kernel.source.compiled(&by_param) {
+        let target = kernel.device.target();
+        let stored = stored?;
+        if !stored.meta.target.runs_on(target.sm / 10, target.sm % 10) {
+            let problem = format!(
+                "it was compiled for {}, and the device takes {target}",
+                stored.meta.target
+            );
+            return Err(Problem::Error(RuntimeError::Setup {
+                kernel: kernel.name.clone(),
+                problem,
+            }));
+        }
+        return Ok((stored, Origin::Made));
+    }
     let dump = kernel.device.dump();
     if dump.is_on() {
         let mut stored = compile_kernel(kernel, classes, &key, timing)?;
         if let Some(ptx) = dump.replacement(&kernel.name)? {
             stored.ptx = ptx;
         }
-        return Ok((stored, Origin::Made, key));
+        return Ok((stored, Origin::Made));
     }
     let clock = Instant::now();
     let cache = kernel.device.cache();
@@ -311,21 +342,26 @@ fn obtain_kernel(
         .elapsed()
         .saturating_sub(timing.lower + timing.compile);
     if let Some(stored) = made {
-        return Ok((stored, origin, key));
+        return Ok((stored, origin));
     }
     match Stored::decode(&bytes) {
-        Some(stored) => Ok((stored, origin, key)),
+        Some(stored) => Ok((stored, origin)),
         None => {
             // The sum fits and the contents do not: a build of the same number with other contents wrote it.
             let stored = compile_kernel(kernel, classes, &key, timing)?;
             cache.put(Kind::Kernel, &key, &stored.encode());
-            Ok((stored, Origin::Made, key))
+            Ok((stored, Origin::Made))
         }
     }
 }
 
 /// Everything that a kernel depends on.
 fn kernel_key(kernel: &KernelInner, classes: &Classes) -> Key {
+    identity(kernel, classes).finish()
+}
+
+/// As [`kernel_key`], for more to be added.
+pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
     let options = &kernel.options;
     let mut key = KeyBuilder::new()
         .part("build", BUILD)
@@ -351,7 +387,7 @@ fn kernel_key(kernel: &KernelInner, classes: &Classes) -> Key {
     for (name, value) in &options.constants {
         key = key.part(name, format!("{value:?}"));
     }
-    key.finish()
+    key
 }
 
 /// The beginning of the names of a variant's dumps.
@@ -520,17 +556,16 @@ impl Ready {
         kernel: &KernelInner,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[u64],
+        words: &[&u64],
     ) -> Result<(), RuntimeError> {
         match &self.code {
-            Code::Emulated(module) => self.emulate(module, kernel, grid, words),
+            Code::Emulated(module) => self.emulate(module, kernel, grid, stream, words),
             #[cfg(feature = "cuda")]
-            Code::Gpu(prepared) => {
-                let launched = prepared.launch(grid, stream.driver()?, words);
-                launched.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
-            }
+            Code::Gpu(prepared) => match prepared.launch(grid, stream.driver()?, words) {
+                Ok(()) => Ok(()),
+                Err(error) => Err(kernel.device.failed(Some(&kernel.name), error)),
+            },
         }
-        .inspect(|()| _ = stream)
     }
 
     fn emulate(
@@ -538,7 +573,8 @@ impl Ready {
         module: &emu::Module,
         kernel: &KernelInner,
         grid: [u32; 3],
-        words: &[u64],
+        stream: &Stream,
+        words: &[&u64],
     ) -> Result<(), RuntimeError> {
         kernel.check_grid(grid)?;
         let params = words.iter().zip(&self.meta.params);
@@ -548,7 +584,7 @@ impl Ready {
                 emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
             })
             .collect();
-        match kernel.device.backend() {
+        match stream.device().backend() {
             Backend::Emulated(emulated) => {
                 let launch = emu::Launch {
                     grid,
@@ -558,7 +594,7 @@ impl Ready {
                     options: emulated.options.clone(),
                 };
                 let run = emu::run(module, &self.meta.name, &launch, &mut emulated.memory());
-                run.map(|_| ())
+                run.map(|stats| *emulated.stats() = stats)
                     .map_err(|error| self.emulator_error(kernel, error))
             }
             #[cfg(feature = "cuda")]

@@ -26,8 +26,29 @@ pub(super) enum Command {
     Test(TestArgs),
     /// Show the kernel after every pass.
     Explain(ExplainArgs),
+    /// Look after the cache of compiled kernels.
+    Cache {
+        #[command(subcommand)]
+        action: CacheAction,
+    },
     /// Show devices, driver, targets and the cache.
     Info,
+}
+
+/// What to do with the cache.
+#[derive(Debug, Subcommand)]
+pub(super) enum CacheAction {
+    /// List the entries: kind, bytes, last use, file.
+    List,
+    /// Check every entry; damaged ones are named and make the command fail.
+    Verify,
+    /// Remove every entry, and what the autotuner knows.
+    Clear,
+    /// Copy every whole entry to a folder, to be shipped as a seed.
+    Export {
+        /// The folder.
+        dir: PathBuf,
+    },
 }
 
 /// The language of the input.
@@ -56,7 +77,7 @@ pub(super) enum Emit {
     Ptx,
     /// Conversions and their bytes, instructions, registers.
     Stats,
-    /// Rust code that builds the kernel.
+    /// A Rust module with the PTX and a typed launch function.
     Rust,
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::args::CompileArgs;
+use super::args::{CompileArgs, Emit};
 use super::input::Kernel;
 use super::metadata;
 use super::{Failure, Result, write_out};
@@ -11,14 +11,13 @@ use crate::compile::{self, CompiledKernel};
 use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
+use crate::runtime::rust_module;
 use crate::settings::Options;
 
 /// Compiles a kernel and writes what was asked for.
 pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
-    let Some(stage) = args.emit.stage() else {
-        let message = "--emit rust is not there yet; --emit tile gives the text form";
-        return Err(Failure::Usage(message.to_owned()));
-    };
+    // A Rust module holds the PTX.
+    let stage = args.emit.stage().unwrap_or(Stage::Ptx);
     if let (Some(out), Some(meta)) = (&args.out, &args.meta)
         && is_same(out, meta)
     {
@@ -37,6 +36,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         warn_of_spills(compiled, options);
     }
     let text = match (&compiled, stage) {
+        (Some(compiled), _) if args.emit == Emit::Rust => rust_module(compiled, &func.param_hints),
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,
     };

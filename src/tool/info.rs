@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::{Result, write_out};
+use crate::runtime::cache::{Cache, Settings};
 use crate::settings::Target;
 
 /// Shows what there is: version, targets, driver and devices, cache.
@@ -16,7 +17,19 @@ pub(super) fn info() -> Result<ExitCode> {
     }
     out.push('\n');
     devices(&mut out);
-    out += "cache: none yet\n";
+    match Settings::from_env() {
+        Some(settings) => {
+            let (dir, limit) = (settings.dir.display().to_string(), settings.limit >> 20);
+            let entries = Cache::new(settings).entries();
+            let bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+            let (count, kib) = (entries.len(), bytes.div_ceil(1024));
+            let _ = writeln!(
+                out,
+                "cache: {dir}, {count} entries, {kib} KiB of {limit} MiB"
+            );
+        }
+        None => out += "cache: off\n",
+    }
     write_out(None, &out)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@
 //! is written under another name and renamed, so it is never half there.
 
 mod args;
+mod cache;
 mod compile;
 mod explain;
 mod info;
@@ -70,6 +71,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),
     };
     match result {

@@ -3,6 +3,7 @@
 mod api;
 mod disk;
 mod tools;
+mod tuning;
 
 #[cfg(feature = "cuda")]
 mod stub;

@@ -195,6 +195,7 @@ impl Cache {
     }
 
     /// Takes an entry away whose contents turned out to be of no use.
+    #[cfg(feature = "cuda")]
     pub(crate) fn discard(&self, kind: Kind, key: &Key) {
         if let Some(store) = &self.store {
             let _ = fs::remove_file(entry_path(&store.settings.dir, kind, key));

@@ -1,0 +1,130 @@
+//! Graphs: launches recorded once and replayed with one call, for kernels that run for less time than a launch takes.
+
+use std::sync::Arc;
+
+use super::buffer::Buffer;
+use super::device::Device;
+use super::error::RuntimeError;
+use super::kernel::KernelInner;
+use super::stream::{Event, Stream};
+use super::table::Classes;
+
+#[cfg(feature = "cuda")]
+use crate::driver::{self, DriverError};
+
+/// A launch that waits to be replayed, on the emulator.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) kernel: Arc<KernelInner>,
+    pub(crate) classes: Classes,
+    pub(crate) grid: [u32; 3],
+    pub(crate) words: Vec<u64>,
+}
+
+/// Launches in order, ready to run again and again with the arguments that they had.
+///
+/// Buffers have to outlive the graph's runs. What waits (reads, writes, making variants of kernels on a GPU) has no place
+/// in a recording: prepare kernels before ([`Kernel::prepare`](super::Kernel::prepare)).
+#[derive(Debug)]
+pub struct Graph {
+    device: Device,
+    launches: Vec<Recorded>,
+    #[cfg(feature = "cuda")]
+    raw: Option<driver::Graph>,
+}
+
+impl Graph {
+    /// Records what `body` launches in `stream`; none of it runs.
+    ///
+    /// # Errors
+    ///
+    /// Those of `body`, and of the driver for work that cannot be recorded.
+    pub fn capture<E: From<RuntimeError>>(
+        stream: &Stream,
+        body: impl FnOnce(&Stream) -> Result<(), E>,
+    ) -> Result<Graph, E> {
+        let device = stream.device();
+        device.usable()?;
+        #[cfg(feature = "cuda")]
+        if let Some(raw) = stream.as_driver() {
+            let captured = driver::Graph::capture(raw, |_| body(stream).map_err(Stopped::Body));
+            let raw = captured.map_err(|stopped| match stopped {
+                Stopped::Body(error) => error,
+                Stopped::Driver(error) => E::from(device.failed(None, error)),
+            })?;
+            return Ok(Graph {
+                device: device.clone(),
+                launches: Vec::new(),
+                raw: Some(raw),
+            });
+        }
+        stream.begin_recording();
+        let result = body(stream);
+        let launches = stream.end_recording();
+        result?;
+        Ok(Graph {
+            device: device.clone(),
+            launches,
+            #[cfg(feature = "cuda")]
+            raw: None,
+        })
+    }
+
+    /// Puts one run of the launches into `stream`.
+    ///
+    /// # Errors
+    ///
+    /// A stream of another device; on the emulator what a kernel does wrong.
+    pub fn launch(&self, stream: &Stream) -> Result<(), RuntimeError> {
+        stream.expect_device(&self.device)?;
+        #[cfg(feature = "cuda")]
+        if let Some(raw) = &self.raw {
+            let launched = raw.launch(stream.driver()?);
+            return launched.map_err(|error| self.device.failed(None, error));
+        }
+        for launch in &self.launches {
+            launch.kernel.replay(launch, stream)?;
+        }
+        Ok(())
+    }
+
+    /// Milliseconds of one launch by `body`, by `repeats` of it in a graph: the launches' own cost is left out.
+    ///
+    /// # Errors
+    ///
+    /// Those of `body`, once before and then while it is recorded.
+    pub fn time(
+        stream: &Stream,
+        repeats: u32,
+        body: impl Fn(&Stream) -> Result<(), RuntimeError>,
+    ) -> Result<f64, RuntimeError> {
+        let device = stream.device();
+        body(stream)?;
+        let graph = Graph::capture(stream, |stream| (0..repeats).try_for_each(|_| body(stream)))?;
+        graph.launch(stream)?;
+        let [start, end] = [Event::new(device)?, Event::new(device)?];
+        // Something ahead of it, so that the start is not waited for.
+        let scratch = Buffer::<u8>::new(device, 1 << 20)?;
+        stream.synchronize()?;
+        scratch.fill(stream, 0)?;
+        start.record(stream)?;
+        graph.launch(stream)?;
+        end.record(stream)?;
+        stream.synchronize()?;
+        Ok(end.elapsed_ms(&start)? / f64::from(repeats.max(1)))
+    }
+}
+
+/// Why a recording ended.
+#[cfg(feature = "cuda")]
+enum Stopped<E> {
+    Body(E),
+    Driver(DriverError),
+}
+
+#[cfg(feature = "cuda")]
+impl<E> From<DriverError> for Stopped<E> {
+    fn from(error: DriverError) -> Stopped<E> {
+        Stopped::Driver(error)
+    }
+}

@@ -1,0 +1,426 @@
+//! The autotuner: the best of several set-ups of a kernel, found by trying them.
+//!
+//! ```text
+//!   configurations --prune, predicted resources--> compiled in the background --> timed --> the best
+//!                                                                                  |
+//!                                             results on disk, a line each <-------+
+//! ```
+//!
+//! - **Skipped**: what a pruning hook refuses, what does not compile, what cannot fit the device by what the compiler
+//!   predicts. Each with its reason, none stops the others.
+//! - **Timed** on a GPU by events, after the cache of the device was flushed, until the time for a configuration is used
+//!   up. One that is slower than the best so far by [`Measure::hopeless`] after a few launches is not timed further.
+//! - **Without a GPU** the cost is what the emulator counts (instructions and memory sectors), or what a function of the
+//!   caller says.
+//! - **Kept**: each result is written to the kernel cache's folder when it is known. A process that is stopped and started
+//!   again goes on where it was, and a second one with the same kernel, device, classes and key measures nothing.
+//! - **Chosen**: the lowest cost; all within [`Measure::tie`] of it count as equal, and of these the first in the list is
+//!   taken, so that noise does not decide between equals.
+//!
+//! ```
+//! # #[cfg(feature = "triton")] {
+//! use tilelift::runtime::{Buffer, Constants, Device, Program};
+//! use tilelift::tune::{Config, Tuner};
+//!
+//! let program = Program::python("scale.py", r#"
+//! import triton.language as tl
+//!
+//! @triton.jit
+//! def scale(x, n, BLOCK: tl.constexpr):
+//!     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+//!     tl.store(x + i, tl.load(x + i, i < n) * 1.0, i < n)
+//! "#)?;
+//! let device = Device::best();
+//! let kernel = device.kernel(&program, "scale")?;
+//! let x = Buffer::from_slice(&device, &[1.0_f32; 1000])?;
+//! let tuner = Tuner::new([256, 512, 1024].map(|block| Config::new().constant("BLOCK", block)));
+//! let grid = |c: Constants| Some([1000_u32.div_ceil(c.int("BLOCK")?), 1, 1]);
+//! let tuned = tuner.tune(&kernel, &device.stream(), &grid, (&x, 1000))?;
+//! println!("{}", tuned.report);
+//! tuned.kernel.run(&grid, (&x, 1000))?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod config;
+mod measure;
+mod report;
+mod store;
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+use std::time::Instant;
+
+pub use config::Config;
+pub use measure::Measure;
+pub use report::{Outcome, Row, TuneReport};
+
+use crate::runtime::{Arg, Args, Grid, Kernel, Patience, Prediction, RuntimeError, Stream};
+
+use measure::Bench;
+use store::Results;
+
+/// What tells of the way: how many configurations are done, how many there are, and the one that comes next.
+pub type Progress<'a> = &'a (dyn Fn(usize, usize, &str) + Sync + 'a);
+
+/// A cost where there is no GPU, or in place of time: of a configuration and what it is expected to use. None skips it.
+pub type Cost<'a> = &'a (dyn Fn(&Config, &Prediction) -> Option<f64> + Sync + 'a);
+
+/// Why a configuration is not to be tried.
+pub type Prune<'a> = &'a (dyn Fn(&Config) -> Option<String> + Sync + 'a);
+
+/// What to try, and how.
+#[derive(Clone, Default)]
+pub struct Tuner<'a> {
+    configs: Vec<Config>,
+    key: Vec<String>,
+    reset_to_zero: Vec<String>,
+    restore_value: Vec<String>,
+    prune: Option<Prune<'a>>,
+    cost: Option<Cost<'a>>,
+    progress: Option<Progress<'a>>,
+    measure: Measure,
+    bar: bool,
+}
+
+/// The best set-up of a kernel.
+#[derive(Clone, Debug)]
+pub struct Tuned {
+    /// The kernel, set up so.
+    pub kernel: Kernel,
+    /// How.
+    pub config: Config,
+    /// All that was tried.
+    pub report: TuneReport,
+}
+
+impl<'a> Tuner<'a> {
+    /// Tries these.
+    pub fn new(configs: impl IntoIterator<Item = Config>) -> Tuner<'a> {
+        Tuner {
+            configs: configs.into_iter().collect(),
+            ..Tuner::default()
+        }
+    }
+
+    /// Arguments whose values decide anew which configuration is the best: sizes, usually.
+    #[must_use]
+    pub fn key(mut self, names: &[&str]) -> Tuner<'a> {
+        self.key = names.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Arguments whose memory is zeroed before every launch.
+    #[must_use]
+    pub fn reset_to_zero(mut self, names: &[&str]) -> Tuner<'a> {
+        self.reset_to_zero = names.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Arguments whose memory is as before after every launch.
+    #[must_use]
+    pub fn restore_value(mut self, names: &[&str]) -> Tuner<'a> {
+        self.restore_value = names.iter().map(|&name| name.to_owned()).collect();
+        self
+    }
+
+    /// Skips what the function gives a reason for.
+    #[must_use]
+    pub fn prune(mut self, prune: Prune<'a>) -> Tuner<'a> {
+        self.prune = Some(prune);
+        self
+    }
+
+    /// Chooses by the function and not by time. Nothing is launched then.
+    #[must_use]
+    pub fn cost(mut self, cost: Cost<'a>) -> Tuner<'a> {
+        self.cost = Some(cost);
+        self
+    }
+
+    /// Tells the function of the way.
+    #[must_use]
+    pub fn progress(mut self, progress: Progress<'a>) -> Tuner<'a> {
+        self.progress = Some(progress);
+        self
+    }
+
+    /// Shows a bar on standard error, if that is a terminal. Without the feature `tool` there is none.
+    #[must_use]
+    pub fn progress_bar(mut self) -> Tuner<'a> {
+        self.bar = true;
+        self
+    }
+
+    /// Measures in this way.
+    #[must_use]
+    pub fn measure(mut self, measure: Measure) -> Tuner<'a> {
+        self.measure = measure;
+        self
+    }
+
+    /// Finds the best configuration for such a launch. The kernel runs many times, as the arguments and grid say.
+    ///
+    /// # Errors
+    ///
+    /// No configuration works, each for its reason; a name that is no argument; a device that is lost.
+    pub fn tune<'g>(
+        &self,
+        kernel: &Kernel,
+        stream: &Stream,
+        grid: impl Into<Grid<'g>>,
+        args: impl Args,
+    ) -> Result<Tuned, RuntimeError> {
+        let grid = grid.into();
+        args.with(|args| self.tune_args(kernel, stream, grid, args))
+    }
+
+    fn tune_args(
+        &self,
+        kernel: &Kernel,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<Tuned, RuntimeError> {
+        let clock = Instant::now();
+        let results = Results::open(kernel, &self.results_key(kernel, args)?);
+        let total = self.configs.len();
+        let tell = self.teller(total);
+        let mut rows: Vec<Row> = Vec::with_capacity(total);
+        let candidates: Vec<Result<Kernel, RuntimeError>> = self
+            .configs
+            .iter()
+            .map(|config| config.set_up(kernel))
+            .collect();
+        let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
+        for (config, candidate) in self.configs.iter().zip(&candidates) {
+            let known = results.get(config);
+            let outcome = known.or_else(|| self.filter(config, candidate, args));
+            if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
+                // While the first are timed the others are compiled.
+                candidate.prepare_in_background(args)?;
+            }
+            filtered.push(outcome);
+        }
+        let places = |names: &[String]| {
+            let find = |name: &String| self.argument(kernel, args, name);
+            names.iter().map(find).collect::<Result<Vec<_>, _>>()
+        };
+        let (zeroed, restored) = (places(&self.reset_to_zero)?, places(&self.restore_value)?);
+        let mut bench = None;
+        let mut best = f64::INFINITY;
+        let mut reused = 0;
+        for (i, (config, candidate)) in self.configs.iter().zip(&candidates).enumerate() {
+            tell(i, &config.to_string());
+            let (outcome, is_new) = match (filtered[i].take(), candidate) {
+                (Some(outcome), _) => {
+                    let is_new = results.get(config).is_none();
+                    (outcome, is_new)
+                }
+                (None, Err(error)) => (Outcome::Failed(error.to_string()), true),
+                (None, Ok(candidate)) => {
+                    if bench.is_none() {
+                        bench = Some(Bench::new(stream, &self.measure, &zeroed, &restored)?);
+                    }
+                    let timed = bench.as_mut().map(|b| b.time(candidate, grid, args, best));
+                    let outcome =
+                        timed.unwrap_or_else(|| Ok(Outcome::Skipped("not tried".to_owned())));
+                    (outcome?, true)
+                }
+            };
+            if is_new {
+                results.put(config, &outcome);
+            } else {
+                reused += 1;
+            }
+            if let Outcome::Measured(cost) = outcome {
+                best = best.min(cost);
+            }
+            rows.push(Row {
+                config: config.clone(),
+                outcome,
+            });
+        }
+        tell(total, "done");
+        let chosen = report::choose(&rows, self.measure.tie);
+        let Some(chosen) = chosen else {
+            let reasons: Vec<String> = rows.iter().map(Row::to_string).collect();
+            return Err(RuntimeError::Untunable {
+                kernel: kernel.name().to_owned(),
+                reasons: reasons.join("\n"),
+            });
+        };
+        let config = rows[chosen].config.clone();
+        Ok(Tuned {
+            kernel: config.set_up(kernel)?,
+            config,
+            report: TuneReport {
+                rows,
+                chosen,
+                reused,
+                wall: clock.elapsed(),
+            },
+        })
+    }
+
+    /// What can be said of a configuration without launching it; none if it is to be launched.
+    fn filter(
+        &self,
+        config: &Config,
+        candidate: &Result<Kernel, RuntimeError>,
+        args: &[Arg<'_>],
+    ) -> Option<Outcome> {
+        if let Some(reason) = self.prune.and_then(|prune| prune(config)) {
+            return Some(Outcome::Skipped(reason));
+        }
+        let kernel = candidate.as_ref().ok()?;
+        let prediction = match kernel.predict(args, &Patience::default()) {
+            Ok(prediction) => prediction,
+            Err(error) => return Some(Outcome::Failed(error.to_string())),
+        };
+        if let Some(reason) = too_large(&prediction) {
+            return Some(Outcome::Skipped(reason));
+        }
+        let cost = self.cost?;
+        Some(match cost(config, &prediction) {
+            Some(cost) => Outcome::Measured(cost),
+            None => Outcome::Skipped("the cost function refuses it".to_owned()),
+        })
+    }
+
+    /// Everything that results depend on beside the configuration.
+    fn results_key(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<String, RuntimeError> {
+        let mut key = kernel
+            .identity(args)?
+            .part("device", kernel.device().name());
+        for name in &self.key {
+            let arg = self.argument(kernel, args, name)?;
+            key = key.part(name, arg.bits.to_le_bytes());
+        }
+        // A cost function is not a time, and two of them differ.
+        let how = if self.cost.is_some() { "cost" } else { "time" };
+        Ok(key.part("how", how).finish().to_string())
+    }
+
+    fn argument<'b>(
+        &self,
+        kernel: &Kernel,
+        args: &'b [Arg<'b>],
+        name: &str,
+    ) -> Result<&'b Arg<'b>, RuntimeError> {
+        let at = kernel.arguments().iter().position(|&n| n == name);
+        at.and_then(|at| args.get(at))
+            .ok_or_else(|| RuntimeError::Setup {
+                kernel: kernel.name().to_owned(),
+                problem: format!("there is no argument `{name}`"),
+            })
+    }
+
+    /// What tells of the way.
+    fn teller(&self, total: usize) -> Box<dyn Fn(usize, &str) + 'a> {
+        let progress = self.progress;
+        #[cfg(feature = "tool")]
+        let bar = self.bar.then(|| {
+            let bar = indicatif::ProgressBar::new(total as u64);
+            let style = indicatif::ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}");
+            style.map_or(bar.clone(), |style| bar.with_style(style))
+        });
+        Box::new(move |done, what| {
+            if let Some(progress) = progress {
+                progress(done, total, what);
+            }
+            #[cfg(feature = "tool")]
+            if let Some(bar) = &bar {
+                bar.set_position(done as u64);
+                bar.set_message(what.to_owned());
+                if done == total {
+                    bar.finish_and_clear();
+                }
+            }
+        })
+    }
+}
+
+/// Why a kernel cannot run well on any device that there is code for.
+fn too_large(prediction: &Prediction) -> Option<String> {
+    /// Registers that a thread can have.
+    const MOST: u32 = 255;
+    /// How far the prediction may be off.
+    const SLACK: u32 = 16;
+    let Prediction {
+        registers, threads, ..
+    } = *prediction;
+    if registers > MOST + SLACK {
+        return Some(format!(
+            "about {registers} registers a thread, {MOST} are possible"
+        ));
+    }
+    // The register file has 65,536 registers on every device; what does not fit is spilled.
+    let room = 65_536 / threads.max(1);
+    if registers > room + SLACK {
+        return Some(format!(
+            "about {registers} registers a thread, {threads} threads can have {room}"
+        ));
+    }
+    None
+}
+
+/// A kernel that tunes itself: the first launch with new classes or key values tries all configurations, later ones use
+/// the best.
+pub struct Autotuned {
+    kernel: Kernel,
+    tuner: Tuner<'static>,
+    chosen: RwLock<HashMap<String, Kernel>>,
+}
+
+impl Autotuned {
+    /// The kernel, tuned so.
+    pub fn new(kernel: Kernel, tuner: Tuner<'static>) -> Autotuned {
+        Autotuned {
+            kernel,
+            tuner,
+            chosen: RwLock::default(),
+        }
+    }
+
+    /// The best set-up for such a launch.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tuner::tune`].
+    pub fn best<'g>(
+        &self,
+        stream: &Stream,
+        grid: impl Into<Grid<'g>>,
+        args: impl Args,
+    ) -> Result<Kernel, RuntimeError> {
+        let grid = grid.into();
+        args.with(|args| {
+            let key = self.tuner.results_key(&self.kernel, args)?;
+            let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(kernel) = chosen.get(&key) {
+                return Ok(kernel.clone());
+            }
+            drop(chosen);
+            let tuned = self.tuner.tune_args(&self.kernel, stream, grid, args)?;
+            let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
+            // Of two threads that tuned at once the first one's choice stays.
+            Ok(chosen.entry(key).or_insert(tuned.kernel).clone())
+        })
+    }
+
+    /// Launches the best set-up.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Tuner::tune`] and [`Kernel::launch`].
+    pub fn launch<'g>(
+        &self,
+        stream: &Stream,
+        grid: impl Into<Grid<'g>>,
+        args: impl Args,
+    ) -> Result<(), RuntimeError> {
+        let grid = grid.into();
+        args.with(|args| self.best(stream, grid, args)?.launch(stream, grid, args))
+    }
+}

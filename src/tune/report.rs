@@ -1,0 +1,110 @@
+//! What was tried, and the rule of choice.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::config::Config;
+
+/// What became of a configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// Its cost: milliseconds on a GPU, else what the emulator or a function says.
+    Measured(f64),
+    /// Its cost after a few launches, far above the best so far.
+    Hopeless(f64),
+    /// It was not tried, for this reason.
+    Skipped(String),
+    /// It was tried and did not work, for this reason.
+    Failed(String),
+}
+
+/// A configuration and what became of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// The configuration.
+    pub config: Config,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            Outcome::Measured(cost) => write!(f, "{cost:>12.5}  {}", self.config),
+            Outcome::Hopeless(cost) => write!(f, "{cost:>12.5}  {}  (given up early)", self.config),
+            Outcome::Skipped(reason) => write!(f, "     skipped  {}: {reason}", self.config),
+            Outcome::Failed(reason) => write!(f, "      failed  {}: {reason}", self.config),
+        }
+    }
+}
+
+/// All that was tried, in the order of the list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TuneReport {
+    /// A row for each configuration.
+    pub rows: Vec<Row>,
+    /// The row that was chosen.
+    pub chosen: usize,
+    /// How many results were known from before.
+    pub reused: usize,
+    /// How long it took.
+    pub wall: Duration,
+}
+
+impl fmt::Display for TuneReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, row) in self.rows.iter().enumerate() {
+            let mark = if i == self.chosen { '*' } else { ' ' };
+            writeln!(f, "{mark} {row}")?;
+        }
+        let (total, reused, wall) = (self.rows.len(), self.reused, self.wall.as_secs_f64());
+        write!(
+            f,
+            "{total} configurations, {reused} known from before, {wall:.2} s"
+        )
+    }
+}
+
+/// The first row within a fraction `tie` of the lowest cost.
+pub(super) fn choose(rows: &[Row], tie: f64) -> Option<usize> {
+    let cost = |row: &Row| match row.outcome {
+        Outcome::Measured(cost) if cost.is_finite() => Some(cost),
+        _ => None,
+    };
+    let lowest = rows.iter().filter_map(cost).min_by(f64::total_cmp)?;
+    let bound = lowest + lowest.abs() * tie;
+    rows.iter()
+        .position(|row| cost(row).is_some_and(|cost| cost <= bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_of_equals_is_chosen() {
+        let rows = |outcomes: &[Outcome]| -> Vec<Row> {
+            let row = |outcome: &Outcome| Row {
+                config: Config::new(),
+                outcome: outcome.clone(),
+            };
+            outcomes.iter().map(row).collect()
+        };
+        let measured = Outcome::Measured;
+        let failed = Outcome::Failed("broken".to_owned());
+        let list = [
+            measured(2.0),
+            failed.clone(),
+            measured(1.005),
+            measured(1.0),
+        ];
+        assert_eq!(choose(&rows(&list), 0.01), Some(2));
+        assert_eq!(choose(&rows(&list), 0.001), Some(3));
+        assert_eq!(choose(&rows(&[failed, Outcome::Hopeless(0.1)]), 0.01), None);
+        assert_eq!(
+            choose(&rows(&[measured(f64::NAN), measured(3.0)]), 0.01),
+            Some(1)
+        );
+        assert_eq!(choose(&[], 0.01), None);
+    }
+}

@@ -1,0 +1,306 @@
+//! The autotuner, graphs and kernels compiled ahead, on the emulator.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Mutex;
+
+use tilelift::runtime::{
+    Buffer, Compiled, CompiledParam, Constants, Graph, Kernel, Program, RuntimeError, rust_module,
+};
+use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
+
+use crate::tools::{add_program, emulator};
+
+/// Adds to memory, so that each run leaves a trace.
+const COUNT: &str = r#"
+import triton.language as tl
+
+@triton.jit
+def count(total, seen, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(total + i, tl.load(total + i, i < n) + 1, i < n)
+    tl.store(seen + i, tl.load(seen + i, i < n) + 1, i < n)
+"#;
+
+fn blocks() -> Vec<Config> {
+    [64, 128, 256]
+        .map(|block| Config::new().constant("BLOCK", block))
+        .to_vec()
+}
+
+/// With one warp: a block of fewer elements than threads has some twice, which is a race where memory is read and written.
+fn small_blocks() -> Vec<Config> {
+    blocks().into_iter().map(|config| config.warps(1)).collect()
+}
+
+fn add(dir: Option<&Path>) -> (Kernel, Buffer<f32>, Buffer<f32>) {
+    let device = emulator(dir);
+    let kernel = device
+        .kernel(&add_program(), "add")
+        .expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
+    let out = Buffer::new(&device, 1000).expect("there is memory");
+    (kernel, x, out)
+}
+
+fn grid(c: Constants<'_>) -> Option<[u32; 3]> {
+    Some([1000_u32.div_ceil(c.int("BLOCK")?), 1, 1])
+}
+
+#[test]
+fn the_cheapest_is_chosen_and_known_afterwards() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let mut reports = Vec::new();
+    for reused in [0, 3] {
+        let (kernel, x, out) = add(Some(dir.path()));
+        let stream = kernel.device().stream();
+        let seen = Mutex::new(Vec::new());
+        let progress = |done: usize, total: usize, what: &str| {
+            let mut seen = seen.lock().expect("nobody panics");
+            seen.push(format!("{done}/{total} {what}"));
+        };
+        let tuner = Tuner::new(blocks()).key(&["n"]).progress(&progress);
+        let tuned = tuner.tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+        let tuned = tuned.expect("one of them works");
+        assert_eq!(tuned.report.reused, reused);
+        let costs = tuned.report.rows.iter().map(|row| match row.outcome {
+            Outcome::Measured(cost) => cost,
+            ref other => panic!("{other:?}"),
+        });
+        let costs: Vec<f64> = costs.collect();
+        let lowest = costs.iter().copied().fold(f64::INFINITY, f64::min);
+        // Within the bound of what counts as equal.
+        assert!(costs[tuned.report.chosen] <= lowest * 1.01, "{costs:?}");
+        tuned
+            .kernel
+            .run(&grid, (&x, &x, &out, 1000))
+            .expect("it runs");
+        let seen = seen.into_inner().expect("nobody panics");
+        assert_eq!((seen.len(), seen[1].as_str()), (4, "1/3 BLOCK=128"));
+        reports.push(tuned.report.rows);
+    }
+    assert_eq!(reports[0], reports[1]);
+    // Another size is another question.
+    let (kernel, x, out) = add(Some(dir.path()));
+    let tuner = Tuner::new(blocks()).key(&["n"]);
+    let tuned = tuner.tune(
+        &kernel,
+        &kernel.device().stream(),
+        &grid,
+        (&x, &x, &out, 992),
+    );
+    assert_eq!(tuned.expect("one of them works").report.reused, 0);
+}
+
+#[test]
+fn what_does_not_work_is_left_out_with_its_reason() {
+    let (kernel, x, out) = add(None);
+    let stream = kernel.device().stream();
+    let mut configs = blocks();
+    configs.push(Config::new().constant("BLOCK", 100));
+    configs.push(Config::new().constant("BLOCK", 64).warps(3));
+    configs.push(Config::new().constant("BLOCK", 65_536).warps(1));
+    let prune = |config: &Config| {
+        let is_first = config == &Config::new().constant("BLOCK", 64);
+        is_first.then(|| "too small".to_owned())
+    };
+    let tuner = Tuner::new(configs.clone()).prune(&prune);
+    let tuned = tuner
+        .tune(&kernel, &stream, &grid, (&x, &x, &out, 1000))
+        .expect("one works");
+    let text = tuned.report.to_string();
+    for expected in [
+        "skipped  BLOCK=64: too small",
+        "failed  BLOCK=64 num_warps=3: kernel `add`: 3 warps",
+        "skipped  BLOCK=65536 num_warps=1: about",
+        "6 configurations, 0 known from before",
+    ] {
+        assert!(text.contains(expected), "{expected}\n{text}");
+    }
+    assert!(
+        matches!(tuned.report.rows[3].outcome, Outcome::Failed(_)),
+        "{text}"
+    );
+
+    let tuner = Tuner::new(configs.drain(3..));
+    let error = tuner.tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+    let text = error.expect_err("none of these works").to_string();
+    assert!(
+        text.starts_with("kernel `add`: no configuration works:\n"),
+        "{text}"
+    );
+    assert_eq!(
+        text.lines().filter(|line| line.contains("BLOCK=")).count(),
+        3,
+        "{text}"
+    );
+    let nobody = Tuner::new(blocks()).key(&["nobody"]);
+    assert!(
+        nobody
+            .tune(&kernel, &stream, &grid, (&x, &x, &out, 1000))
+            .is_err()
+    );
+}
+
+#[test]
+fn a_cost_function_needs_no_launch() {
+    let (kernel, x, out) = add(None);
+    let asked = Mutex::new(RefCell::new(0));
+    let cost = |config: &Config, prediction: &tilelift::runtime::Prediction| {
+        *asked.lock().expect("nobody panics").borrow_mut() += 1;
+        assert!(prediction.registers > 0 && prediction.threads == 128);
+        match config.to_string().as_str() {
+            "BLOCK=128" => Some(1.0),
+            "BLOCK=64" => None,
+            _ => Some(2.0),
+        }
+    };
+    let tuner = Tuner::new(blocks()).cost(&cost);
+    // Far too many elements for the memory: a launch would fail.
+    let tuned = tuner.tune(
+        &kernel,
+        &kernel.device().stream(),
+        1000,
+        (&x, &x, &out, 1 << 30),
+    );
+    let tuned = tuned.expect("two of them work");
+    assert_eq!(tuned.config, Config::new().constant("BLOCK", 128));
+    assert!(
+        tuned.report.to_string().contains("refuses"),
+        "{}",
+        tuned.report
+    );
+}
+
+#[test]
+fn memory_is_reset_and_restored() {
+    let device = emulator(None);
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let kernel = device.kernel(&program, "count").expect("there is a kernel");
+    let total = Buffer::from_slice(&device, &[5_i32; 1000]).expect("there is memory");
+    let seen = Buffer::from_slice(&device, &[5_i32; 1000]).expect("there is memory");
+    let tuner = Tuner::new(small_blocks())
+        .restore_value(&["total"])
+        .reset_to_zero(&["seen"]);
+    let stream = device.stream();
+    tuner
+        .tune(&kernel, &stream, &grid, (&total, &seen, 1000))
+        .expect("one of them works");
+    assert_eq!(total.read(&stream), Ok(vec![5; 1000]));
+    assert_eq!(seen.read(&stream), Ok(vec![1; 1000]));
+
+    let own = Autotuned::new(
+        kernel,
+        Tuner::new(small_blocks()).restore_value(&["total", "seen"]),
+    );
+    for _ in 0..2 {
+        own.launch(&stream, &grid, (&total, &seen, 1000))
+            .expect("one of them works");
+    }
+    // Trials leave no trace, launches do.
+    assert_eq!(total.read(&stream), Ok(vec![7; 1000]));
+    assert_eq!(seen.read(&stream), Ok(vec![3; 1000]));
+}
+
+#[test]
+fn graphs_replay() {
+    let device = emulator(None);
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let kernel = device
+        .kernel(&program, "count")
+        .and_then(|k| k.constant("BLOCK", 64)?.warps(1));
+    let kernel = kernel.expect("there is a kernel");
+    let total = Buffer::from_slice(&device, &[0_i32; 64]).expect("there is memory");
+    let seen = Buffer::from_slice(&device, &[0_i32; 64]).expect("there is memory");
+    let stream = device.stream();
+    let graph = Graph::capture(&stream, |stream| {
+        kernel.launch(stream, 1, (&total, &seen, 64))?;
+        kernel.launch(stream, 1, (&total, &seen, 1))
+    });
+    let graph = graph.expect("they fit");
+    assert_eq!(total.read(&stream), Ok(vec![0; 64]), "nothing ran");
+    for _ in 0..3 {
+        graph.launch(&stream).expect("it runs");
+    }
+    let totals = total.read(&stream).expect("it ran");
+    assert_eq!((totals[0], totals[1], totals[63]), (6, 3, 3));
+    let stopped = Graph::capture(&stream, |_| Err(RuntimeError::NotRecorded));
+    assert!(stopped.is_err());
+    // A recording that failed is over.
+    kernel
+        .launch(&stream, 1, (&total, &seen, 1))
+        .expect("it runs");
+    assert_eq!(total.read(&stream).expect("it ran")[0], 7);
+    let time = Graph::time(&stream, 10, |stream| {
+        kernel.launch(stream, 1, (&total, &seen, 64))
+    });
+    assert!(time.expect("it runs") >= 0.0);
+    assert!(graph.launch(&emulator(None).stream()).is_err());
+}
+
+#[test]
+fn kernels_compiled_ahead_run() {
+    use tilelift::compile::compile;
+    use tilelift::front::{Module, Specialization, parse_signature};
+    use tilelift::settings::{Options, Target};
+    let module = Module::parse("add.py", crate::tools::ADD).expect("it is Python");
+    let signature = parse_signature("*fp32:16, *fp32, *fp32, i32, 64").expect("a signature");
+    let lowered = module.lower(None, &Specialization::new(signature, Target::SM_80));
+    let func = lowered.expect("it is right").func;
+    let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
+    let text = rust_module(&kernel, &func.param_hints);
+    for line in [
+        "pub struct Add(pub ::tilelift::runtime::Kernel);",
+        r#"{ name: "x", pointer: true, element: "f32", divisible: 16 },"#,
+        r#"{ name: "n", pointer: false, element: "i32", divisible: 1 },"#,
+        "        n: i32,\n",
+        ".visible .entry add(",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+
+    // What such a module holds, loaded.
+    const PARAM: CompiledParam = CompiledParam {
+        name: "x",
+        pointer: true,
+        element: "f32",
+        divisible: 16,
+    };
+    let compiled = Compiled {
+        name: "add",
+        ptx: kernel.ptx.leak(),
+        target: "sm_80",
+        num_warps: 4,
+        shared_bytes: kernel.meta.shared,
+        predicted_registers: 20,
+        params: &[
+            PARAM,
+            CompiledParam {
+                name: "y",
+                divisible: 1,
+                ..PARAM
+            },
+            CompiledParam {
+                name: "out",
+                divisible: 1,
+                ..PARAM
+            },
+            CompiledParam {
+                name: "n",
+                pointer: false,
+                element: "i32",
+                divisible: 1,
+            },
+        ],
+    };
+    let device = emulator(None);
+    let program = Program::compiled(&compiled).expect("it is well described");
+    let add = device.kernel(&program, None).expect("there is one kernel");
+    let x = Buffer::from_slice(&device, &[2.5_f32; 64]).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    add.run(1, (&x, &x, &out, 64)).expect("it runs");
+    assert_eq!(out.read(&device.stream()), Ok(vec![5.0; 64]));
+    assert!(add.run(1, (&x, &x, &out, 64_i64)).is_err());
+    let odd = x.slice(1..64).expect("inside");
+    assert!(add.run(1, (odd, &x, &out, 16)).is_err());
+}
