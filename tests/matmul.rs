@@ -45,7 +45,8 @@ fn emulate(kernel: &CompiledKernel, grid: [u32; 3], [m, n, k]: [u32; 3], elem: &
 #[test]
 fn copies_and_matrices_meet_in_no_bank() {
     let half_one = 0x3c00_u16.to_le_bytes();
-    let ones: [(&str, [u32; 3], [u32; 3], &[u8]); 4] = [
+    type Case<'a> = (&'a str, [u32; 3], [u32; 3], &'a [u8]);
+    let ones: [Case<'_>; 4] = [
         ("matmul_f16.tir", [2, 1, 1], [128, 64, 160], &half_one),
         ("matmul_masked.tir", [1, 1, 1], [64, 32, 96], &half_one),
         (

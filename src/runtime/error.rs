@@ -117,7 +117,7 @@ pub enum RuntimeError {
         /// Line of the source, as `name:line`, if the error has one.
         line: Option<String>,
         /// The emulator's error.
-        error: EmuError,
+        error: Box<EmuError>,
     },
 
     /// The emulator's memory.

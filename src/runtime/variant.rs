@@ -618,7 +618,7 @@ impl Ready {
         RuntimeError::Emulator {
             kernel: kernel.name.clone(),
             line,
-            error,
+            error: Box::new(error),
         }
     }
 }

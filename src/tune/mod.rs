@@ -317,7 +317,7 @@ impl<'a> Tuner<'a> {
     }
 
     /// What tells of the way.
-    fn teller(&self, total: usize) -> Box<dyn Fn(usize, &str) + 'a> {
+    fn teller(&self, total: usize) -> impl Fn(usize, &str) + use<'a> {
         let progress = self.progress;
         #[cfg(feature = "tool")]
         let bar = self.bar.then(|| {
@@ -325,7 +325,7 @@ impl<'a> Tuner<'a> {
             let style = indicatif::ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}");
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
-        Box::new(move |done, what| {
+        move |done: usize, what: &str| {
             if let Some(progress) = progress {
                 progress(done, total, what);
             }
@@ -337,7 +337,7 @@ impl<'a> Tuner<'a> {
                     bar.finish_and_clear();
                 }
             }
-        })
+        }
     }
 }
 
