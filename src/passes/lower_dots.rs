@@ -231,7 +231,7 @@ mod tests {
     use crate::settings::Target;
 
     #[test]
-    fn operands_get_the_type_of_the_sum() {
+    fn sums_of_halves_are_wider() {
         check_pass(
             |func| lower_dots(func, Target::SM_70),
             "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
@@ -249,44 +249,38 @@ mod tests {
                 v2 = splat v0 : f16[4,8]
                 v3 = splat v0 : f16[8,4]
                 v4 = splat v0 : f16[4,4]
-                v5 = fpext v2 : f32[4,8]
-                v6 = fpext v3 : f32[8,4]
-                v7 = fpext v4 : f32[4,4]
-                v8 = dot v5, v6, v7 {precision = ieee} : f32[4,4]
-                v9 = fptrunc v8 {round = rn} : f16[4,4]
-                v10 = splat v1 : ptr<f16>[4,4]
-                store v10, v9
+                v5 = fpext v4 : f32[4,4]
+                v6 = dot v2, v3, v5 {precision = ieee} : f32[4,4]
+                v7 = fptrunc v6 {round = rn} : f16[4,4]
+                v8 = splat v1 : ptr<f16>[4,4]
+                store v8, v7
                 return
             }",
         );
     }
 
     #[test]
-    fn tf32_cuts_its_operands() {
+    fn without_a_unit_eights_become_halves() {
         check_pass(
             |func| lower_dots(func, Target::SM_70),
-            "kernel @k(v0: f32, v1: ptr<f32>) warps(4) {
+            "kernel @k(v0: f8e5m2, v1: ptr<f32>) warps(4) {
             block0:
-                v2 = splat v0 : f32[4,4]
-                v3 = dot v2, v2, v2 {precision = tf32} : f32[4,4]
-                v4 = splat v1 : ptr<f32>[4,4]
-                store v4, v3
+                v2 = splat v0 : f8e5m2[4,4]
+                v3 = const {value = 0.0} : f32[4,4]
+                v4 = dot v2, v2, v3 {precision = tf32} : f32[4,4]
+                v5 = splat v1 : ptr<f32>[4,4]
+                store v5, v4
                 return
             }",
-            "kernel @k(v0: f32, v1: ptr<f32>) warps(4) {
+            "kernel @k(v0: f8e5m2, v1: ptr<f32>) warps(4) {
             block0:
-                v2 = splat v0 : f32[4,4]
-                v3 = bitcast v2 : i32[4,4]
-                v4 = const {value = -8192} : i32[4,4]
-                v5 = and v3, v4 : i32[4,4]
-                v6 = bitcast v5 : f32[4,4]
-                v7 = bitcast v2 : i32[4,4]
-                v8 = const {value = -8192} : i32[4,4]
-                v9 = and v7, v8 : i32[4,4]
-                v10 = bitcast v9 : f32[4,4]
-                v11 = dot v6, v10, v2 {precision = ieee} : f32[4,4]
-                v12 = splat v1 : ptr<f32>[4,4]
-                store v12, v11
+                v2 = splat v0 : f8e5m2[4,4]
+                v3 = const {value = 0.0} : f32[4,4]
+                v4 = fpext v2 : f16[4,4]
+                v5 = fpext v2 : f16[4,4]
+                v6 = dot v4, v5, v3 {precision = ieee} : f32[4,4]
+                v7 = splat v1 : ptr<f32>[4,4]
+                store v7, v6
                 return
             }",
         );
@@ -326,6 +320,21 @@ mod tests {
                 v2 = splat v0 : f64[8,8]
                 v3 = dot v2, v2, v2 {precision = tf32} : f64[8,8]
                 v4 = splat v1 : ptr<f64>[8,8]
+                store v4, v3
+                return
+            }",
+        );
+    }
+
+    #[test]
+    fn what_is_cut_when_used_stays() {
+        fixed_point(
+            |func| lower_dots(func, Target::SM_70),
+            "kernel @k(v0: f32, v1: ptr<f32>) warps(4) {
+            block0:
+                v2 = splat v0 : f32[4,4]
+                v3 = dot v2, v2, v2 {precision = tf32} : f32[4,4]
+                v4 = splat v1 : ptr<f32>[4,4]
                 store v4, v3
                 return
             }",

@@ -3,7 +3,8 @@
 //!
 //! A node of degree 0, 1 or 2, or with a single alternative, is eliminated *exactly*: what its best choice
 //! costs for each choice of its neighbours moves into their costs. When only nodes of higher degree are left,
-//! the one with the most edges takes the alternative that is locally best: the one *heuristic* step. Choices
+//! the one with the most edges takes the alternative that is locally best: the one *heuristic* step. The first
+//! time, each of its alternatives is tried, and the best outcome counts. Choices
 //! are made in reverse order of elimination. Source: Scholz and Eckstein, "Register Allocation for
 //! Irregular Architectures" (2002), reductions R0, R1, R2 and RN.
 //!
@@ -19,14 +20,14 @@ pub(super) type Cost = u64;
 /// Costs of an edge, row by row.
 type Matrix = SmallVec<[Cost; 16]>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Edge {
     ends: [u32; 2],
     costs: Matrix,
     alive: bool,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Node {
     costs: SmallVec<[Cost; 8]>,
     edges: SmallVec<[u32; 4]>,
@@ -35,7 +36,7 @@ struct Node {
 }
 
 /// A problem under construction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Problem {
     nodes: Vec<Node>,
     edges: Vec<Edge>,
@@ -218,62 +219,133 @@ impl Problem {
     }
 
     /// Solves the problem.
-    pub(super) fn solve(mut self) -> Solution {
-        let count = self.nodes.len() as u32;
-        let mut choices = vec![0; count as usize];
-        let mut exact = true;
-        let mut eliminated: Vec<(u32, SmallVec<[u32; 4]>)> = Vec::with_capacity(count as usize);
-        let mut low: Vec<u32> = Vec::new();
-
-        let single = (0..count).filter(|&n| self.alternatives(n) == 1);
-        for node in single.collect::<Vec<u32>>() {
-            let edges = self.live_edges(node);
-            self.fix(node, 0, &edges);
-            self.eliminate(node, &edges, &mut low);
+    pub(super) fn solve(self) -> Solution {
+        let mut start = Search::new(self);
+        let Some(first) = start.reduce() else {
+            return start.finish();
+        };
+        // The first guess binds more than any later one, so all that it can be are tried.
+        let guess = start.locally_best(first);
+        let others = (0..start.problem.alternatives(first)).filter(|&i| i != guess);
+        let mut best = start.clone().decided(first, guess);
+        for other in others {
+            let found = start.clone().decided(first, other);
+            if found.total < best.total {
+                best = found;
+            }
         }
-        low.clear();
-        low.extend((0..count).rev().filter(|&n| {
-            let node = &self.nodes[n as usize];
+        best.finish()
+    }
+}
+
+/// A problem solved in part.
+#[derive(Clone, Debug)]
+struct Search {
+    problem: Problem,
+    choices: Vec<usize>,
+    exact: bool,
+    /// Nodes to be chosen for in the end, the last one first, with their edges.
+    eliminated: Vec<(u32, SmallVec<[u32; 4]>)>,
+    /// Nodes that may be of degree 2 or less.
+    low: Vec<u32>,
+    by_degree: std::vec::IntoIter<u32>,
+    /// What the choices made so far cost, and what has been eliminated without a choice left.
+    total: Cost,
+}
+
+impl Search {
+    fn new(problem: Problem) -> Search {
+        let count = problem.nodes.len() as u32;
+        let mut search = Search {
+            problem,
+            choices: vec![0; count as usize],
+            exact: true,
+            eliminated: Vec::with_capacity(count as usize),
+            low: Vec::new(),
+            by_degree: Vec::new().into_iter(),
+            total: 0,
+        };
+        let problem = &search.problem;
+        let single = (0..count).filter(|&n| problem.alternatives(n) == 1);
+        for node in single.collect::<Vec<u32>>() {
+            search.decide(node, 0);
+        }
+        let nodes = &search.problem.nodes;
+        search.low.clear();
+        search.low.extend((0..count).rev().filter(|&n| {
+            let node = &nodes[n as usize];
             !node.eliminated && node.degree <= 2
         }));
         let mut by_degree: Vec<u32> = (0..count).collect();
-        by_degree.sort_by_key(|&n| std::cmp::Reverse(self.nodes[n as usize].degree));
-        let mut by_degree = by_degree.into_iter();
-        loop {
-            if let Some(node) = low.pop() {
-                let data = &self.nodes[node as usize];
-                if data.eliminated || data.degree > 2 {
-                    continue;
-                }
-                let edges = self.live_edges(node);
-                // The node must be gone before the edge between its neighbours appears.
-                self.eliminate(node, &edges, &mut low);
-                self.fold(node, &edges);
-                eliminated.push((node, edges));
+        by_degree.sort_by_key(|&n| std::cmp::Reverse(nodes[n as usize].degree));
+        search.by_degree = by_degree.into_iter();
+        search
+    }
+
+    /// Eliminates all that can be eliminated exactly. Returns a node of those that are left.
+    fn reduce(&mut self) -> Option<u32> {
+        while let Some(node) = self.low.pop() {
+            let data = &self.problem.nodes[node as usize];
+            if data.eliminated || data.degree > 2 {
                 continue;
             }
-            let Some(node) = by_degree.find(|&n| !self.nodes[n as usize].eliminated) else {
-                break;
-            };
-            exact = false;
-            let edges = self.live_edges(node);
-            let best = self.locally_best(node, &edges);
-            self.fix(node, best, &edges);
-            self.eliminate(node, &edges, &mut low);
-            choices[node as usize] = best;
+            let edges = self.problem.live_edges(node);
+            // The node must be gone before the edge between its neighbours appears.
+            self.problem.eliminate(node, &edges, &mut self.low);
+            self.problem.fold(node, &edges);
+            if edges.is_empty() {
+                let costs = self.problem.nodes[node as usize].costs.iter();
+                self.total = self.total.saturating_add(costs.copied().min().unwrap_or(0));
+            }
+            self.eliminated.push((node, edges));
         }
+        let nodes = &self.problem.nodes;
+        self.by_degree.find(|&n| !nodes[n as usize].eliminated)
+    }
 
-        for (node, edges) in eliminated.into_iter().rev() {
-            let own = &self.nodes[node as usize].costs;
+    fn locally_best(&self, node: u32) -> usize {
+        self.problem
+            .locally_best(node, &self.problem.live_edges(node))
+    }
+
+    /// Takes an alternative for a node.
+    fn decide(&mut self, node: u32, i: usize) {
+        let edges = self.problem.live_edges(node);
+        let own = self.problem.nodes[node as usize].costs[i];
+        self.total = self.total.saturating_add(own);
+        self.problem.fix(node, i, &edges);
+        self.problem.eliminate(node, &edges, &mut self.low);
+        self.choices[node as usize] = i;
+    }
+
+    /// Takes an alternative for a node and what is locally best for all nodes that have to be guessed after it.
+    fn decided(mut self, first: u32, i: usize) -> Search {
+        self.exact = false;
+        self.decide(first, i);
+        while let Some(node) = self.reduce() {
+            let best = self.locally_best(node);
+            self.decide(node, best);
+        }
+        self
+    }
+
+    /// Chooses for the eliminated nodes.
+    fn finish(mut self) -> Solution {
+        let problem = &self.problem;
+        for (node, edges) in self.eliminated.into_iter().rev() {
+            let own = &problem.nodes[node as usize].costs;
             let total = |i: usize| {
                 edges.iter().fold(own[i], |sum, &edge| {
-                    let other = self.other(edge, node) as usize;
-                    sum.saturating_add(self.edge_cost(edge, node, i, choices[other]))
+                    let other = problem.other(edge, node) as usize;
+                    sum.saturating_add(problem.edge_cost(edge, node, i, self.choices[other]))
                 })
             };
-            choices[node as usize] = (0..own.len()).min_by_key(|&i| total(i)).unwrap_or(0);
+            self.choices[node as usize] = (0..own.len()).min_by_key(|&i| total(i)).unwrap_or(0);
         }
-        Solution { choices, exact }
+        Solution {
+            choices: self.choices,
+            exact: self.exact,
+        }
     }
 }
 
@@ -364,6 +436,23 @@ mod tests {
     #[test]
     fn reductions_of_low_degree_are_exact() {
         assert!(check(1, 7) > 150);
+    }
+
+    #[test]
+    fn the_first_guess_is_made_again() {
+        let mut problem = Problem::default();
+        let costs = [[0, 1], [0, 0], [0, 0], [0, 0]];
+        let [hub, a, b, c] = costs.map(|costs| problem.add_node(SmallVec::from_slice(&costs)));
+        // Its first alternative suits each neighbour in some way, but not all of them in the same way.
+        problem.add_edge(hub, a, |i, j| if i == 0 && j == 1 { 8 } else { 0 });
+        problem.add_edge(hub, b, |i, j| if i == 0 && j == 0 { 8 } else { 0 });
+        problem.add_edge(hub, c, |i, j| if i == 1 && j == 0 { 1 } else { 0 });
+        for (x, y) in [(a, b), (b, c), (c, a)] {
+            problem.add_edge(x, y, |i, j| if i == j { 0 } else { 8 });
+        }
+        let solution = problem.solve();
+        assert_eq!(solution.choices, [1, 1, 1, 1]);
+        assert!(!solution.exact);
     }
 
     #[test]
