@@ -262,7 +262,8 @@ fn only_the_driver_is_unsafe() {
             continue;
         }
         for (number, line) in code_lines(&path) {
-            if has_word(&line, "unsafe") {
+            // The word may stand in a list of Rust's keywords.
+            if has_word(&line.replace("\"unsafe\"", ""), "unsafe") {
                 wrong.push(format!("{}:{number}: unsafe", name(&path)));
             }
         }
