@@ -102,7 +102,7 @@ pub mod tune;
 pub mod prelude;
 
 /// The README's examples are tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "triton"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
