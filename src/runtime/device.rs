@@ -237,9 +237,11 @@ impl Device {
 
     fn with(name: String, target: Target, options: DeviceOptions, backend: Backend) -> Device {
         static NEXT: AtomicU32 = AtomicU32::new(1);
+        // The complement in the lower half: no number has all the bits of another.
+        let count = NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff;
         Device {
             inner: Arc::new(Inner {
-                id: NEXT.fetch_add(1, Ordering::Relaxed).max(1),
+                id: count << 16 | !count & 0xffff,
                 name,
                 target,
                 cache: options.cache,

@@ -19,11 +19,12 @@ use smallvec::SmallVec;
 use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
 use crate::emu;
 
-use super::argument::{Class, ONE};
+use super::argument::{Arg, Class, ONE};
 use super::cache::{Key, KeyBuilder, Kind, Origin};
 use super::device::Backend;
 use super::dump::file_name;
 use super::error::RuntimeError;
+use super::graph::Recorded;
 use super::kernel::KernelInner;
 use super::locate;
 use super::patience::{CancelToken, Patience, Stopped};
@@ -67,7 +68,10 @@ enum State {
 pub(crate) struct Ready {
     pub(crate) report: Report,
     /// For each parameter of the PTX entry the argument that it takes.
-    pub(crate) params: SmallVec<[u16; 32]>,
+    params: SmallVec<[u16; 32]>,
+    /// Whether that is each argument in its place.
+    #[cfg(feature = "cuda")]
+    is_direct: bool,
     code: Code,
     meta: KernelMeta,
     ptx: String,
@@ -152,6 +156,18 @@ impl Variant {
                 }
             }
         }
+    }
+
+    /// Makes the variant if nobody has tried. It never waits for another: on a thread of the pool that could be one behind
+    /// it in the queue.
+    pub(crate) fn make_if_idle(&self, kernel: &KernelInner) {
+        let mut state = self.state();
+        if self.ready.get().is_some() || !matches!(*state, State::Idle) {
+            return;
+        }
+        *state = State::Busy;
+        drop(state);
+        self.make(kernel, None);
     }
 
     /// Makes the variant and tells who waits.
@@ -273,6 +289,8 @@ fn build(
     };
     Ok(Ready {
         report,
+        #[cfg(feature = "cuda")]
+        is_direct: params.len() == classes.iter().count(),
         params,
         code,
         meta: stored.meta,
@@ -446,10 +464,13 @@ fn compile_as(
             number += 1;
         }
     });
-    let compiled = compiled.map_err(|error| RuntimeError::Compile {
+    let mut compiled = compiled.map_err(|error| RuntimeError::Compile {
         kernel: kernel.name.clone(),
         error,
     })?;
+    if options.line_info && kernel.source.has_lines() {
+        compiled.ptx = locate::name_source(&compiled.ptx, &kernel.source.name);
+    }
     timing.compile = clock.elapsed();
     save(&compiled.ptx, "ptx");
     Ok(Stored {
@@ -549,38 +570,63 @@ fn locate_error(
 }
 
 impl Ready {
-    /// Launches with an argument in each word.
+    /// Launches with arguments whose classes are these, the variant's own.
     #[inline]
     pub(crate) fn launch(
         &self,
-        kernel: &KernelInner,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[&u64],
+        args: &[Arg<'_>],
     ) -> Result<(), RuntimeError> {
         match &self.code {
-            Code::Emulated(module) => self.emulate(module, kernel, grid, stream, words),
+            Code::Emulated(module) => self.emulate(module, kernel, classes, grid, stream, args),
             #[cfg(feature = "cuda")]
-            Code::Gpu(prepared) => match prepared.launch(grid, stream.driver()?, words) {
-                Ok(()) => Ok(()),
-                Err(error) => Err(kernel.device.failed(Some(&kernel.name), error)),
-            },
+            Code::Gpu(prepared) => {
+                let raw = stream.driver()?;
+                let launched = if self.is_direct {
+                    prepared.launch(grid, raw, args.iter().map(|arg| &arg.bits))
+                } else {
+                    prepared.launch(grid, raw, self.picked(args).map(|arg| &arg.bits))
+                };
+                match launched {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(kernel.device.failed(Some(&kernel.name), error)),
+                }
+            }
         }
+    }
+
+    /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
+    #[inline]
+    fn picked<'a, 'b>(&'a self, args: &'a [Arg<'b>]) -> impl ExactSizeIterator<Item = &'a Arg<'b>> {
+        self.params.iter().map(|&at| &args[usize::from(at)])
     }
 
     fn emulate(
         &self,
         module: &emu::Module,
-        kernel: &KernelInner,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[&u64],
+        args: &[Arg<'_>],
     ) -> Result<(), RuntimeError> {
         kernel.check_grid(grid)?;
-        let params = words.iter().zip(&self.meta.params);
+        let is_recorded = stream.record(|| Recorded {
+            kernel: kernel.clone(),
+            classes: classes.clone(),
+            grid,
+            args: args.iter().map(Arg::detached).collect(),
+        });
+        if is_recorded {
+            return Ok(());
+        }
+        let params = self.picked(args).zip(&self.meta.params);
         let args: Vec<emu::Arg> = params
-            .map(|(word, param)| {
-                let bytes = word.to_le_bytes();
+            .map(|(arg, param)| {
+                let bytes = arg.bits.to_le_bytes();
                 emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
             })
             .collect();
@@ -595,7 +641,7 @@ impl Ready {
                 };
                 let run = emu::run(module, &self.meta.name, &launch, &mut emulated.memory());
                 run.map(|stats| *emulated.stats() = stats)
-                    .map_err(|error| self.emulator_error(kernel, error))
+                    .map_err(|error| self.emulator_error(kernel, classes, error))
             }
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => Ok(()),
@@ -603,18 +649,14 @@ impl Ready {
     }
 
     #[cold]
-    fn emulator_error(&self, kernel: &KernelInner, error: emu::EmuError) -> RuntimeError {
-        let classes = kernel.table.iter().find_map(|variant| {
-            let is_this = variant
-                .ready
-                .get()
-                .is_some_and(|ready| std::ptr::eq(ready, self));
-            is_this.then_some(&variant.classes)
-        });
-        let line = error
-            .line()
-            .zip(classes)
-            .and_then(|(line, classes)| locate(kernel, classes, &self.ptx, line));
+    fn emulator_error(
+        &self,
+        kernel: &KernelInner,
+        classes: &Classes,
+        error: emu::EmuError,
+    ) -> RuntimeError {
+        let line = error.line();
+        let line = line.and_then(|line| locate(kernel, classes, &self.ptx, line));
         RuntimeError::Emulator {
             kernel: kernel.name.clone(),
             line,
