@@ -8,7 +8,6 @@ use super::stream::Stream;
 use super::version::CudaVersion;
 use core::ffi::{c_uint, c_void};
 use core::mem::MaybeUninit;
-use smallvec::SmallVec;
 
 /// Parameters for which a launch allocates nothing.
 const INLINE: usize = 64;
@@ -32,7 +31,7 @@ pub struct Prepared {
     shared: u32,
     params: usize,
     limits: [u32; 3],
-    attributes: SmallVec<[ffi::LaunchAttribute; 3]>,
+    attributes: Vec<ffi::LaunchAttribute>,
 }
 
 impl Prepared {
@@ -234,11 +233,8 @@ impl Prepared {
 }
 
 /// The attributes in the driver's form; none for an ordinary launch.
-fn attribute_list(
-    cluster: [u32; 3],
-    attributes: LaunchAttributes,
-) -> SmallVec<[ffi::LaunchAttribute; 3]> {
-    let mut list = SmallVec::new();
+fn attribute_list(cluster: [u32; 3], attributes: LaunchAttributes) -> Vec<ffi::LaunchAttribute> {
+    let mut list = Vec::new();
     let attribute = |id, value| ffi::LaunchAttribute {
         id,
         pad: 0,

@@ -197,7 +197,7 @@ impl Device {
         let failed = |error| RuntimeError::Driver {
             kernel: None,
             line: None,
-            error,
+            error: Box::new(error),
         };
         let device = driver::Device::get(ordinal).map_err(failed)?;
         let context = driver::Context::new(&device).map_err(failed)?;
@@ -217,7 +217,7 @@ impl Device {
         let failed = |error| RuntimeError::Driver {
             kernel: None,
             line: None,
-            error,
+            error: Box::new(error),
         };
         let (name, capability) = (context.device().name.clone(), context.device().capability);
         let target = options
@@ -353,7 +353,7 @@ impl Device {
         let error = RuntimeError::Driver {
             kernel: kernel.map(str::to_owned),
             line: None,
-            error,
+            error: Box::new(error),
         };
         if sticky {
             let _ = self.inner.lost.set(error.to_string());

@@ -439,6 +439,21 @@ impl Kernel {
         })
     }
 
+    /// What the last launch with arguments of these classes printed, and which of its assertions failed, a line each.
+    /// Waits for what `stream` holds. Nothing if there was no such launch.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran.
+    pub fn printed(&self, stream: &Stream, args: impl Args) -> Result<Vec<String>, RuntimeError> {
+        let classes = args.with(|args| self.inner.classes(args))?;
+        let variant = self.inner.table.get(&classes);
+        match variant.and_then(|variant| variant.ready.get()) {
+            Some(ready) => ready.printed(&self.inner, stream),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// The variants that are ready, sorted by signature.
     pub fn variants(&self) -> Vec<Report> {
         let ready = self.inner.table.iter().filter_map(|v| v.ready.get());

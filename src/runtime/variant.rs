@@ -18,6 +18,7 @@ use smallvec::SmallVec;
 
 use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
 use crate::emu;
+use crate::log::{self, Log};
 
 use super::argument::{Arg, Class, ONE};
 use super::cache::{Key, KeyBuilder, Kind, Origin};
@@ -36,6 +37,8 @@ use super::table::{Classes, Keyed};
 
 #[cfg(feature = "cuda")]
 use super::gpu;
+#[cfg(feature = "cuda")]
+use crate::driver::RawPtr;
 
 /// The build of the compiler, which decides what it makes of a program.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
@@ -75,6 +78,11 @@ pub(crate) struct Ready {
     code: Code,
     meta: KernelMeta,
     ptx: String,
+    /// What the last launch printed, on the emulator.
+    printed: Mutex<Vec<u8>>,
+    /// Where a GPU writes what is printed: address and bytes.
+    #[cfg(feature = "cuda")]
+    log: Option<(u64, usize)>,
 }
 
 #[derive(Debug)]
@@ -287,8 +295,20 @@ fn build(
             Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
         }
     };
+    #[cfg(feature = "cuda")]
+    let log = match &code {
+        Code::Gpu(prepared) if !stored.meta.sites.is_empty() => {
+            let global = prepared.function().module().global(log::SYMBOL);
+            let global = global.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            global.map(|place| (place.address(), place.bytes()))
+        }
+        _ => None,
+    };
     Ok(Ready {
         report,
+        printed: Mutex::default(),
+        #[cfg(feature = "cuda")]
+        log,
         #[cfg(feature = "cuda")]
         is_direct: params.len() == classes.iter().count(),
         params,
@@ -466,7 +486,7 @@ fn compile_as(
     });
     let mut compiled = compiled.map_err(|error| RuntimeError::Compile {
         kernel: kernel.name.clone(),
-        error,
+        error: Box::new(error),
     })?;
     if options.line_info && kernel.source.has_lines() {
         compiled.ptx = locate::name_source(&compiled.ptx, &kernel.source.name);
@@ -553,7 +573,7 @@ fn locate_error(
             line: None,
             error,
         } => {
-            let log = match &error {
+            let log = match &*error {
                 crate::driver::DriverError::Assemble { log, .. } => log.as_str(),
                 _ => "",
             };
@@ -585,6 +605,11 @@ impl Ready {
             #[cfg(feature = "cuda")]
             Code::Gpu(prepared) => {
                 let raw = stream.driver()?;
+                if let Some((address, _)) = self.log {
+                    let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
+                    let cleared = header.fill(raw, 0);
+                    cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+                }
                 let launched = if self.is_direct {
                     prepared.launch(grid, raw, args.iter().map(|arg| &arg.bits))
                 } else {
@@ -596,6 +621,24 @@ impl Ready {
                 }
             }
         }
+    }
+
+    /// What the last launch printed and asserted, a line each, after everything in the stream.
+    pub(crate) fn printed(
+        &self,
+        kernel: &KernelInner,
+        stream: &Stream,
+    ) -> Result<Vec<String>, RuntimeError> {
+        stream.expect_device(&kernel.device)?;
+        #[cfg(feature = "cuda")]
+        if let Some((address, bytes)) = self.log {
+            let mut log = vec![0_u8; bytes];
+            let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
+            read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            return Ok(Log::decode(&log).lines(&self.meta.sites));
+        }
+        let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Log::decode(&log).lines(&self.meta.sites))
     }
 
     /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
@@ -639,7 +682,13 @@ impl Ready {
                     args: &args,
                     options: emulated.options.clone(),
                 };
-                let run = emu::run(module, &self.meta.name, &launch, &mut emulated.memory());
+                let mut memory = emulated.memory();
+                let run = emu::run(module, &self.meta.name, &launch, &mut memory);
+                if !self.meta.sites.is_empty() {
+                    let log = memory.variable(log::SYMBOL).unwrap_or_default().to_vec();
+                    *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
+                }
+                drop(memory);
                 run.map(|stats| *emulated.stats() = stats)
                     .map_err(|error| self.emulator_error(kernel, classes, error))
             }
@@ -660,7 +709,7 @@ impl Ready {
         RuntimeError::Emulator {
             kernel: kernel.name.clone(),
             line,
-            error,
+            error: Box::new(error),
         }
     }
 }

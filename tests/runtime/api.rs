@@ -444,3 +444,26 @@ fn kernels_take_many_arguments() {
     );
     assert_eq!(kernel.variants().len(), 2);
 }
+
+#[test]
+fn what_kernels_print_is_read() {
+    let device = emulator(None);
+    let text = "import triton.language as tl\nimport triton\n@triton.jit\ndef say(n):\n    tl.device_print(\"n is\", n)\n";
+    let program = Program::python("say.py", text).expect("it is Python");
+    let kernel = device.kernel(&program, None).expect("there is one kernel");
+    let stream = device.stream();
+    assert_eq!(kernel.printed(&stream, (7,)), Ok(Vec::new()));
+    kernel.launch(&stream, 2, (7,)).expect("it runs");
+    let lines = kernel.printed(&stream, (7,)).expect("it ran");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(
+        lines[1].starts_with("pid (1, 0, 0)") && lines[1].ends_with(": 7"),
+        "{lines:?}"
+    );
+    // Of another launch only what that one printed.
+    kernel.launch(&stream, 1, (7,)).expect("it runs");
+    assert_eq!(
+        kernel.printed(&stream, (7,)).map(|lines| lines.len()),
+        Ok(1)
+    );
+}
