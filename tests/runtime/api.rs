@@ -448,8 +448,13 @@ fn kernels_take_many_arguments() {
 #[test]
 fn what_kernels_print_is_read() {
     let device = emulator(None);
-    let text = "import triton.language as tl\nimport triton\n@triton.jit\ndef say(n):\n    tl.device_print(\"n is\", n)\n";
-    let program = Program::python("say.py", text).expect("it is Python");
+    let text = r#"
+kernel @say(v0 "n": i32) warps(1) {
+block0:
+    device_print v0 {text = "n is"}
+    return
+}"#;
+    let program = Program::tir("say.tir", text).expect("it is valid");
     let kernel = device.kernel(&program, None).expect("there is one kernel");
     let stream = device.stream();
     assert_eq!(kernel.printed(&stream, (7,)), Ok(Vec::new()));
