@@ -3,6 +3,8 @@
 //! ```text
 //! cargo run --release --features cuda --example launch_cost                 # launches, then first launches cold and warm
 //! cargo run --release --features cuda --example launch_cost -- first DIR    # first launches with the cache in DIR
+//! cargo run --release --features cuda --example launch_cost -- tune         # the autotuner on 24 configurations
+//! cargo run --release --features cuda --example launch_cost -- throughput   # kernels compiled in a second
 //! cargo run --release --features cuda --example launch_cost -- count N      # N launches and nothing else, for callgrind
 //! ```
 
@@ -92,6 +94,8 @@ unsafe extern "C" {
 fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["tune"] => tune(),
+        ["throughput"] => throughput(),
         ["first", dir] => first_launches(Path::new(dir)),
         ["count", n] => count(n.parse()?),
         _ => {
@@ -365,6 +369,86 @@ fn first_launches(dir: &Path) -> Outcome<()> {
     run("layer_norm", &|k| {
         Ok(k.launch(&stream, 8, (&x, &out, &x, &x, m, 1e-5_f32))?)
     })?;
+    Ok(())
+}
+
+/// Tunes a vector addition over 24 configurations, and compares the choice with what long measurements say.
+fn tune() -> Outcome<()> {
+    use tilelift::runtime::Graph;
+    use tilelift::tune::{Config, Tuner};
+    let dir = std::env::temp_dir().join(format!("tilelift-tune-{}", std::process::id()));
+    let device = device(Some(&dir));
+    let n: usize = if device.is_gpu() { 1 << 24 } else { 1 << 12 };
+    let x = Buffer::from_slice(&device, &vec![1.0_f32; n])?;
+    let y = Buffer::from_slice(&device, &vec![2.0_f32; n])?;
+    let out = Buffer::<f32>::new(&device, n)?;
+    let add = kernel(&device, "add")?;
+    let config = |block: i32, warps| Config::new().constant("BLOCK", block).warps(warps);
+    let blocks = [256, 512, 1024, 2048, 4096, 8192];
+    let configs = blocks.map(|block| [1, 2, 4, 8].map(|warps| config(block, warps)));
+    let configs = configs.as_flattened().to_vec();
+    let stream = device.stream();
+    let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
+    let args = (&x, &y, &out, n as i32);
+    for round in ["first", "again"] {
+        let tuner = Tuner::new(configs.clone()).key(&["n"]);
+        let tuned = tuner.tune(&add, &stream, &grid, args)?;
+        println!("{round}: {}\nchosen: {}", tuned.report, tuned.config);
+    }
+    let mut all = Vec::new();
+    for config in &configs {
+        let kernel = config.set_up(&add)?;
+        let time = Graph::time(&stream, 50, |stream| kernel.launch(stream, &grid, args))?;
+        all.push((time, config.to_string()));
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    println!(
+        "by 50 launches in a graph, without a flush: {:.5} ms {}",
+        all[0].0, all[0].1
+    );
+    let sums = out.read(&stream)?;
+    println!(
+        "results: {}",
+        if sums.iter().all(|&s| s == 3.0) {
+            "right"
+        } else {
+            "WRONG"
+        }
+    );
+    std::fs::remove_dir_all(&dir)?;
+    Ok(())
+}
+
+/// Compiles variants to PTX on one thread and on two.
+fn throughput() -> Outcome<()> {
+    const VARIANTS: i32 = 400;
+    let device = Device::emulator_with(DeviceOptions::plain());
+    let x = Buffer::<f32>::new(&device, 64)?;
+    let compile = |first: i32| -> Result<(), tilelift::runtime::RuntimeError> {
+        let program = Program::python("kernels.py", KERNELS)?;
+        let softmax = device
+            .kernel(&program, "softmax")?
+            .constant("BLOCK", 1024)?;
+        for variant in (first..VARIANTS).step_by(2) {
+            let kernel = softmax.constant("VARIANT", variant)?;
+            kernel.predict((&x, &x, 7, 7, 7), &Patience::default())?;
+        }
+        Ok(())
+    };
+    let clock = Instant::now();
+    compile(0)?;
+    compile(1)?;
+    let one = f64::from(VARIANTS) / clock.elapsed().as_secs_f64();
+    let clock = Instant::now();
+    let second = std::thread::scope(|scope| {
+        let second = scope.spawn(|| compile(1));
+        compile(0).and(second.join().unwrap_or(Ok(())))
+    });
+    second?;
+    let two = f64::from(VARIANTS) / clock.elapsed().as_secs_f64();
+    println!(
+        "softmax of 1024 from text to PTX: {one:.0} kernels a second on one thread, {two:.0} on two"
+    );
     Ok(())
 }
 

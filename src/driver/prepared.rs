@@ -7,7 +7,10 @@ use super::module::Function;
 use super::stream::Stream;
 use super::version::CudaVersion;
 use core::ffi::{c_uint, c_void};
-use smallvec::SmallVec;
+use core::mem::MaybeUninit;
+
+/// Parameters for which a launch allocates nothing.
+const INLINE: usize = 64;
 
 /// How a kernel is launched, beside its grid and arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -28,7 +31,7 @@ pub struct Prepared {
     shared: u32,
     params: usize,
     limits: [u32; 3],
-    attributes: SmallVec<[ffi::LaunchAttribute; 3]>,
+    attributes: Vec<ffi::LaunchAttribute>,
 }
 
 impl Prepared {
@@ -111,24 +114,48 @@ impl Prepared {
 
     /// Puts a launch of `grid` blocks into `stream`, with an argument in the low bytes of each of `words`.
     ///
-    /// An empty grid launches nothing. Nothing is allocated.
+    /// An empty grid launches nothing. Nothing is allocated for up to 64 parameters.
     ///
     /// # Errors
     ///
     /// A number of arguments, a stream or a grid that does not fit; else what the driver reports.
-    pub fn launch(
+    #[inline]
+    pub fn launch<'w>(
         &self,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[&u64],
+        words: impl ExactSizeIterator<Item = &'w u64>,
+    ) -> Result<(), DriverError> {
+        // Addresses, of which the driver reads as many as the kernel has parameters. Those behind the last are not set, as
+        // setting them would cost as much as the rest of this function.
+        let mut places = [const { MaybeUninit::<*const u64>::uninit() }; INLINE];
+        if words.len() <= INLINE {
+            let mut count = 0;
+            for (place, word) in places.iter_mut().zip(words) {
+                place.write(word);
+                count += 1;
+            }
+            return self.start(grid, stream, places.as_ptr().cast(), count);
+        }
+        let places: Vec<*const u64> = words.map(std::ptr::from_ref).collect();
+        self.start(grid, stream, places.as_ptr(), places.len())
+    }
+
+    /// Launches with `count` arguments, whose addresses begin at `places`.
+    fn start(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        places: *const *const u64,
+        count: usize,
     ) -> Result<(), DriverError> {
         let context = self.function.module().context();
         context.expect_same("the stream", stream.context())?;
-        if words.len() != self.params {
+        if count != self.params {
             return Err(DriverError::ArgumentCount {
                 name: self.function.name().to_owned(),
                 expected: self.params,
-                got: words.len(),
+                got: count,
             });
         }
         if grid.contains(&0) {
@@ -136,8 +163,8 @@ impl Prepared {
         }
         check_grid(self.function.name(), grid, self.limits)?;
         let _current = context.enter()?;
-        // A reference is an address. The driver's signature lacks `const` twice; it only reads.
-        let places = words.as_ptr().cast::<*mut c_void>().cast_mut();
+        // The driver's signature lacks `const` twice; it only reads.
+        let places = places.cast::<*mut c_void>().cast_mut();
         let code = if self.attributes.is_empty() {
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, self.block);
             // SAFETY: function and stream are alive and of the current context; there is a place of eight bytes for each
@@ -206,11 +233,8 @@ impl Prepared {
 }
 
 /// The attributes in the driver's form; none for an ordinary launch.
-fn attribute_list(
-    cluster: [u32; 3],
-    attributes: LaunchAttributes,
-) -> SmallVec<[ffi::LaunchAttribute; 3]> {
-    let mut list = SmallVec::new();
+fn attribute_list(cluster: [u32; 3], attributes: LaunchAttributes) -> Vec<ffi::LaunchAttribute> {
+    let mut list = Vec::new();
     let attribute = |id, value| ffi::LaunchAttribute {
         id,
         pad: 0,

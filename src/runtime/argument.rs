@@ -131,9 +131,8 @@ pub struct Arg<'a> {
     pub(crate) bits: u64,
     /// Bytes behind a pointer.
     pub(crate) bytes: usize,
+    /// Type and promises of the value.
     pub(crate) class: u8,
-    /// What a value of this type may promise: [`ONE`], [`DIVISIBLE`].
-    promises: u8,
     /// The device that a pointer belongs to; 0 if that is not known.
     pub(crate) device: u32,
     owner: PhantomData<&'a ()>,
@@ -144,33 +143,25 @@ pub const NONE: Arg<'static> = Arg {
     bits: 0,
     bytes: 0,
     class: ABSENT,
-    promises: 0,
     device: 0,
     owner: PhantomData,
 };
 
 impl<'a> Arg<'a> {
+    #[inline]
     const fn number(dtype: DType, bits: u64) -> Arg<'a> {
+        let promises = match bits {
+            1 => ONE,
+            _ if bits.is_multiple_of(16) => DIVISIBLE,
+            _ => 0,
+        };
         Arg {
             bits,
             bytes: 0,
-            class: dtype.code(),
-            promises: if dtype.is_integer() {
-                ONE | DIVISIBLE
-            } else {
-                0
-            },
+            class: dtype.code() | if dtype.is_integer() { promises } else { 0 },
             device: 0,
             owner: PhantomData,
         }
-    }
-
-    /// Its class with what its value promises, of the promises that `allowed` has.
-    #[inline]
-    pub(crate) fn promised(&self, allowed: u8) -> u8 {
-        let one = u8::from(self.bits == 1) * ONE;
-        let divisible = u8::from(self.bits.is_multiple_of(16)) * DIVISIBLE;
-        self.class | ((one | divisible) & self.promises & allowed)
     }
 }
 
@@ -179,6 +170,16 @@ impl fmt::Debug for Arg<'_> {
         match self.class & POINTER {
             0 => write!(f, "{}({:#x})", Class(self.class), self.bits),
             _ => write!(f, "{}@{:#x}", Class(self.class), self.bits),
+        }
+    }
+}
+
+impl Arg<'_> {
+    /// The same for a launch that comes later, whose maker sees to it that the memory is still there.
+    pub(crate) fn detached(&self) -> Arg<'static> {
+        Arg {
+            owner: PhantomData,
+            ..*self
         }
     }
 }
@@ -206,10 +207,11 @@ impl Specialize {
 }
 
 impl Specialize {
-    /// The promises that a class may have.
-    pub(crate) fn promises(self) -> u8 {
+    /// The bits of a class that count: its type, and the promises that are made use of.
+    pub(crate) fn mask(self) -> u8 {
         let one = if self.value { ONE } else { 0 };
-        one | if self.alignment { DIVISIBLE } else { 0 }
+        let divisible = if self.alignment { DIVISIBLE } else { 0 };
+        CODE | POINTER | one | divisible
     }
 }
 
@@ -251,6 +253,7 @@ impl fmt::Display for Class {
 macro_rules! numbers {
     ($($ty:ty, $dtype:ident, |$value:ident| $bits:expr;)*) => {$(
         impl From<$ty> for Arg<'_> {
+            #[inline]
             fn from($value: $ty) -> Self {
                 Arg::number(DType::$dtype, $bits)
             }
@@ -275,12 +278,13 @@ numbers! {
 }
 
 impl<'a> From<Pointer<'a>> for Arg<'a> {
+    #[inline]
     fn from(pointer: Pointer<'a>) -> Self {
+        let promises = u8::from(pointer.address().is_multiple_of(16)) * DIVISIBLE;
         Arg {
             bits: pointer.address(),
             bytes: pointer.bytes(),
-            class: pointer.dtype().code() | POINTER,
-            promises: DIVISIBLE,
+            class: pointer.dtype().code() | POINTER | promises,
             device: pointer.device(),
             owner: PhantomData,
         }
@@ -288,6 +292,7 @@ impl<'a> From<Pointer<'a>> for Arg<'a> {
 }
 
 impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
+    #[inline]
     fn from(buffer: &'a Buffer<T>) -> Self {
         Arg::from(buffer.ptr())
     }
@@ -326,6 +331,7 @@ impl<A: Args + ?Sized> Args for &A {
 macro_rules! tuples {
     ($(($($name:ident),*))*) => {$(
         impl<'a, $($name: Copy + Into<Arg<'a>>),*> Args for ($($name,)*) {
+            #[inline]
             fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
                 #[expect(non_snake_case, reason = "a name for the type and for the value")]
                 let ($($name,)*) = *self;
@@ -365,7 +371,7 @@ mod tests {
     use super::*;
 
     fn shown<'a>(arg: impl Into<Arg<'a>>, specialize: Specialize) -> String {
-        Class(arg.into().promised(specialize.promises())).to_string()
+        Class(arg.into().class & specialize.mask()).to_string()
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl Device {
         let failed = |error| RuntimeError::Driver {
             kernel: None,
             line: None,
-            error,
+            error: Box::new(error),
         };
         let device = driver::Device::get(ordinal).map_err(failed)?;
         let context = driver::Context::new(&device).map_err(failed)?;
@@ -217,7 +217,7 @@ impl Device {
         let failed = |error| RuntimeError::Driver {
             kernel: None,
             line: None,
-            error,
+            error: Box::new(error),
         };
         let (name, capability) = (context.device().name.clone(), context.device().capability);
         let target = options
@@ -237,9 +237,11 @@ impl Device {
 
     fn with(name: String, target: Target, options: DeviceOptions, backend: Backend) -> Device {
         static NEXT: AtomicU32 = AtomicU32::new(1);
+        // The complement in the lower half: no number has all the bits of another.
+        let count = NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff;
         Device {
             inner: Arc::new(Inner {
-                id: NEXT.fetch_add(1, Ordering::Relaxed).max(1),
+                id: count << 16 | !count & 0xffff,
                 name,
                 target,
                 cache: options.cache,
@@ -351,7 +353,7 @@ impl Device {
         let error = RuntimeError::Driver {
             kernel: kernel.map(str::to_owned),
             line: None,
-            error,
+            error: Box::new(error),
         };
         if sticky {
             let _ = self.inner.lost.set(error.to_string());

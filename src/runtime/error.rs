@@ -71,7 +71,7 @@ pub enum RuntimeError {
         /// The kernel.
         kernel: String,
         /// Why.
-        error: CompileError,
+        error: Box<CompileError>,
     },
 
     /// More variants of a kernel than it may have.
@@ -106,7 +106,7 @@ pub enum RuntimeError {
         /// Line of the source, as `name:line`, if the error has one.
         line: Option<String>,
         /// The driver's error.
-        error: DriverError,
+        error: Box<DriverError>,
     },
 
     /// What the emulator reports.

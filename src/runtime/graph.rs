@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::argument::Arg;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::RuntimeError;
@@ -18,7 +19,7 @@ pub(crate) struct Recorded {
     pub(crate) kernel: Arc<KernelInner>,
     pub(crate) classes: Classes,
     pub(crate) grid: [u32; 3],
-    pub(crate) words: Vec<u64>,
+    pub(crate) args: Vec<Arg<'static>>,
 }
 
 /// Launches in order, ready to run again and again with the arguments that they had.

@@ -37,8 +37,11 @@ use super::variant::{Ready, Variant, identity, predict};
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;
 
-/// Parameters of the PTX entry for which a launch allocates nothing.
-const WORDS: usize = 32;
+/// The patience of a plain launch.
+static FOREVER: Patience = Patience {
+    deadline: None,
+    cancel: None,
+};
 
 /// How a kernel is set up. Part of what its variants are found by on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,8 +100,12 @@ pub(crate) struct KernelInner {
     pub(crate) params: Vec<Param>,
     /// The parameters that take an argument.
     pub(crate) slots: Vec<Slot>,
+    /// For each of these the bits of an argument's class that count.
+    masks: Vec<u8>,
     /// How many of them must have one.
     required: usize,
+    /// Whether there is an argument that must have bits clear.
+    is_picky: bool,
     pub(crate) table: Table<Variant>,
 }
 
@@ -107,8 +114,6 @@ pub(crate) struct KernelInner {
 pub(crate) struct Slot {
     /// Its index among all parameters.
     pub(crate) param: usize,
-    /// What a class of it may promise.
-    promises: u8,
     /// Bits that every argument must have clear.
     clear: u64,
 }
@@ -355,7 +360,7 @@ impl Kernel {
         args: impl Args,
     ) -> Result<(), RuntimeError> {
         let grid = grid.into();
-        args.with(|args| self.inner.launch(stream, grid, args, &Patience::default()))
+        args.with(|args| self.inner.launch(stream, grid, args, &FOREVER))
     }
 
     /// [`Kernel::launch`] that waits for a compilation only so long.
@@ -418,10 +423,7 @@ impl Kernel {
     pub fn prepare_in_background(&self, args: impl Args) -> Result<(), RuntimeError> {
         let classes = args.with(|args| self.inner.classes(args))?;
         let kernel = self.inner.clone();
-        pool::spawn(move || {
-            // An error waits for the launch that needs the variant.
-            let _ = kernel.ready(&classes, &Patience::default());
-        });
+        pool::spawn(move || kernel.prepare(&classes));
         Ok(())
     }
 
@@ -435,6 +437,21 @@ impl Kernel {
             let classes = self.inner.classes(args)?;
             Ok(self.inner.explain(args, &classes))
         })
+    }
+
+    /// What the last launch with arguments of these classes printed, and which of its assertions failed, a line each.
+    /// Waits for what `stream` holds. Nothing if there was no such launch.
+    ///
+    /// # Errors
+    ///
+    /// Errors of kernels that ran.
+    pub fn printed(&self, stream: &Stream, args: impl Args) -> Result<Vec<String>, RuntimeError> {
+        let classes = args.with(|args| self.inner.classes(args))?;
+        let variant = self.inner.table.get(&classes);
+        match variant.and_then(|variant| variant.ready.get()) {
+            Some(ready) => ready.printed(&self.inner, stream),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The variants that are ready, sorted by signature.
@@ -465,7 +482,7 @@ impl KernelInner {
             .iter()
             .map(|(name, allowed)| (name.as_str(), *allowed))
             .collect();
-        let mut slots = Vec::new();
+        let (mut slots, mut masks) = (Vec::new(), Vec::new());
         let mut required = 0;
         for (index, param) in params.iter().enumerate() {
             if param.constexpr || options.constant(&param.name).is_some() {
@@ -473,9 +490,9 @@ impl KernelInner {
             }
             let allowed = opted_out.get(param.name.as_str());
             let allowed = allowed.copied().unwrap_or(Specialize::ALL);
+            masks.push(param.specialize.mask() & allowed.mask());
             slots.push(Slot {
                 param: index,
-                promises: param.specialize.promises() & allowed.promises(),
                 clear: u64::from(param.divisible.max(1)) - 1,
             });
             if !param.default {
@@ -497,7 +514,9 @@ impl KernelInner {
             name,
             options,
             params,
+            is_picky: slots.iter().any(|slot: &Slot| slot.clear != 0),
             slots,
+            masks,
             required,
             table,
         })
@@ -509,25 +528,22 @@ impl KernelInner {
     }
 
     /// The classes of arguments.
-    #[inline]
+    #[inline(always)]
     fn classes(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
         if args.len() > self.slots.len() || args.len() < self.required {
             return Err(self.wrong_count(args.len()));
         }
-        let id = self.device.id();
-        // Mistakes are gathered and looked for afterwards: there are none on the way that has to be fast.
-        let (mut unclear, mut foreign) = (0, false);
-        let classes = Classes::from_words(args.len(), |i| {
-            let args = args[8 * i..].iter().take(8);
-            let mut word = 0;
-            for (at, (arg, slot)) in args.zip(&self.slots[8 * i..]).enumerate() {
-                unclear |= arg.bits & slot.clear;
-                foreign |= arg.device != 0 && arg.device != id;
-                word |= u64::from(arg.promised(slot.promises)) << (8 * at);
-            }
-            word
+        // Mistakes are gathered and looked for afterwards: there are none on the way that has to be fast. No device's number
+        // is part of another's, so that numbers put together are this device's only if each is.
+        let mut devices = 0;
+        let classes = Classes::of(args, &self.masks, |arg, mask| {
+            devices |= arg.device;
+            arg.class & mask
         });
-        if unclear != 0 || foreign {
+        let mut pairs = args.iter().zip(&self.slots);
+        let is_wrong = devices != 0 && devices != self.device.id()
+            || self.is_picky && pairs.any(|(arg, slot)| arg.bits & slot.clear != 0);
+        if is_wrong {
             return Err(self.wrong(args));
         }
         Ok(classes)
@@ -592,6 +608,13 @@ impl KernelInner {
         }
     }
 
+    /// Makes the variant of these classes unless it is there or being made. An error waits for the launch that needs it.
+    fn prepare(&self, classes: &Classes) {
+        if let Ok(variant) = self.insert(classes) {
+            variant.make_if_idle(self);
+        }
+    }
+
     /// A place for the variant of these classes; beyond the bound, that of the types alone.
     #[cold]
     fn insert(&self, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
@@ -638,39 +661,7 @@ impl KernelInner {
         if grid.contains(&0) {
             return Ok(());
         }
-        // A variant's parameters are some of the arguments that its classes were taken from.
-        let word = |&at: &u16| &args[usize::from(at)].bits;
-        if ready.params.len() > WORDS {
-            let words: Vec<&u64> = ready.params.iter().map(word).collect();
-            return self.start(ready, classes, grid, stream, &words);
-        }
-        let mut words = [&0; WORDS];
-        for (place, at) in words.iter_mut().zip(&ready.params) {
-            *place = word(at);
-        }
-        self.start(ready, classes, grid, stream, &words[..ready.params.len()])
-    }
-
-    /// Launches with an argument behind each reference.
-    #[inline]
-    fn start(
-        self: &Arc<Self>,
-        ready: &Ready,
-        classes: Classes,
-        grid: [u32; 3],
-        stream: &Stream,
-        words: &[&u64],
-    ) -> Result<(), RuntimeError> {
-        let is_recorded = stream.record(|| Recorded {
-            kernel: self.clone(),
-            classes,
-            grid,
-            words: words.iter().map(|&&word| word).collect(),
-        });
-        if is_recorded {
-            return Ok(());
-        }
-        ready.launch(self, grid, stream, words)?;
+        ready.launch(self, &classes, grid, stream, args)?;
         if self.device.is_blocking() {
             return stream.synchronize().map_err(|error| self.at_fault(error));
         }
@@ -683,9 +674,14 @@ impl KernelInner {
         recorded: &Recorded,
         stream: &Stream,
     ) -> Result<(), RuntimeError> {
-        let ready = self.ready(&recorded.classes, &Patience::default())?;
-        let words: Vec<&u64> = recorded.words.iter().collect();
-        ready.launch(self, recorded.grid, stream, &words)
+        let Recorded {
+            classes,
+            grid,
+            args,
+            ..
+        } = recorded;
+        let ready = self.ready(classes, &FOREVER)?;
+        ready.launch(self, classes, *grid, stream, args)
     }
 
     /// The error of waiting for a launch of this kernel alone.
@@ -732,8 +728,9 @@ impl KernelInner {
     }
 
     fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
-        let reasons = args.iter().zip(&self.slots).zip(classes.iter());
-        let arguments = reasons.map(|((arg, slot), class)| {
+        let slots = self.slots.iter().zip(&self.masks);
+        let reasons = args.iter().zip(slots).zip(classes.iter());
+        let arguments = reasons.map(|((arg, (slot, mask)), class)| {
             let kind = if Class(class).is_pointer() {
                 "address"
             } else {
@@ -742,7 +739,7 @@ impl KernelInner {
             let reason = match class & (ONE | DIVISIBLE) {
                 ONE => "its value is 1 and becomes a constant".to_owned(),
                 DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
-                _ if slot.promises == 0 => "it is not specialised for values".to_owned(),
+                _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
                 _ if Class(class).dtype().is_none() => "it is absent".to_owned(),
                 _ => format!("its {kind} {:#x} promises nothing", arg.bits),
             };

@@ -28,6 +28,25 @@ pub(crate) fn source_line(ptx: &str, at: u32, with_locations: &str) -> Option<u3
     None
 }
 
+/// PTX with locations whose file is `name`, where the compiler, which knows no files, wrote the kernel's name.
+pub(crate) fn name_source(ptx: &str, name: &str) -> String {
+    const START: &str = "\n.file 1 \"";
+    let Some((before, rest)) = ptx.split_once(START) else {
+        return ptx.to_owned();
+    };
+    let Some((_, after)) = rest.split_once('"') else {
+        return ptx.to_owned();
+    };
+    // What would end the text or is not in PTX's alphabet has no place in it.
+    let plain = |c: char| match c {
+        '"' | '\\' => '_',
+        ' '..='~' => c,
+        _ => '_',
+    };
+    let name: String = name.chars().map(plain).collect();
+    format!("{before}{START}{name}\"{after}")
+}
+
 /// The first line of PTX that a log of the assembler names.
 #[cfg(feature = "cuda")]
 pub(crate) fn line_in_log(log: &str) -> Option<u32> {
@@ -51,6 +70,14 @@ mod tests {
         assert_eq!(source_line(plain, 3, located), None);
         assert_eq!(source_line(located, 8, located), Some(12));
         assert_eq!(source_line(plain, 60, located), Some(13));
+    }
+
+    #[test]
+    fn files_are_named() {
+        let ptx = ".version 7.0\n\n.file 1 \"add\"\n.entry add\n";
+        let named = name_source(ptx, "dir/a \"b\"\u{e9}.py");
+        assert_eq!(named, ptx.replace("\"add\"", "\"dir/a _b__.py\""));
+        assert_eq!(name_source(".entry add", "x.py"), ".entry add");
     }
 
     #[cfg(feature = "cuda")]

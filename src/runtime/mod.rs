@@ -114,7 +114,10 @@ pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use stream::{Event, Stream};
 pub use warning::on_warning;
 
+#[cfg(feature = "tool")]
+pub(crate) use locate::name_source;
 pub(crate) use memory::Memory;
+#[cfg(feature = "tool")]
 pub(crate) use program::set_stages;
 
 /// Everything may be sent to and used from other threads.

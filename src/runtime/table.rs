@@ -7,60 +7,60 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Words that need no memory of the heap.
-const INLINE: usize = 4;
+/// Classes that need no memory of the heap.
+const INLINE: usize = 32;
 
-/// The classes of all arguments, eight to a word. Up to 32 arguments take no memory of the heap.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// The classes of all arguments. Up to 32 take no memory of the heap.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Classes {
-    words: [u64; INLINE],
-    more: Vec<u64>,
+    /// The first ones; zero behind the last.
+    first: [u8; INLINE],
+    more: Option<Box<[u8]>>,
     len: usize,
 }
 
 impl Classes {
-    /// The classes of `len` arguments, those of the arguments from `8 i` on given by `word(i)`.
-    #[inline]
-    pub(crate) fn from_words(len: usize, mut word: impl FnMut(usize) -> u64) -> Classes {
+    /// The classes of a list, by a function of its elements and of what stands in another list in their places.
+    #[inline(always)]
+    pub(crate) fn of<T>(list: &[T], masks: &[u8], mut class: impl FnMut(&T, u8) -> u8) -> Classes {
         let mut classes = Classes {
-            len,
-            ..Classes::default()
+            first: [0; INLINE],
+            more: None,
+            len: list.len(),
         };
-        for i in 0..len.div_ceil(8) {
-            match classes.words.get_mut(i) {
-                Some(place) => *place = word(i),
-                None => classes.more.push(word(i)),
-            }
+        for ((place, element), &mask) in classes.first.iter_mut().zip(list).zip(masks) {
+            *place = class(element, mask);
+        }
+        if classes.len > INLINE {
+            let rest = list.iter().zip(masks).skip(INLINE);
+            classes.more = Some(rest.map(|(element, &mask)| class(element, mask)).collect());
         }
         classes
     }
 
     /// The same with each class changed.
     pub(crate) fn map(&self, change: impl Fn(u8) -> u8) -> Classes {
-        let word = |i| {
-            let classes = self.iter().skip(8 * i).take(8).enumerate();
-            classes.fold(0, |word, (at, class)| {
-                word | u64::from(change(class)) << (8 * at)
-            })
-        };
-        Classes::from_words(self.len, word)
+        let all: Vec<u8> = self.iter().collect();
+        Classes::of(&all, &all, |_, class| change(class))
     }
 
     /// The classes in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + '_ {
-        let words = self.words.iter().chain(&self.more);
-        let bytes = words.flat_map(|word| word.to_le_bytes());
-        bytes.take(self.len)
+        let more = self.more.as_deref().unwrap_or_default();
+        self.first.iter().chain(more).copied().take(self.len)
     }
 
     #[inline]
     fn hash(&self) -> usize {
         // The multiplier of rustc's hash; its upper bits are the well mixed ones.
-        let mix = |hash: u64, word: &u64| {
-            (hash.rotate_left(5) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5)
-        };
-        let hash = self.words.iter().fold(self.len as u64, mix);
-        (self.more.iter().fold(hash, mix) >> 32) as usize
+        let mix =
+            |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5);
+        let (words, _) = self.first.as_chunks();
+        let words = words.iter().map(|&word| u64::from_le_bytes(word));
+        let hash = words.fold(self.len as u64, mix);
+        let more = self.more.as_deref().unwrap_or_default();
+        let more = more.iter().map(|&class| class.into());
+        (more.fold(hash, mix) >> 32) as usize
     }
 }
 
@@ -168,11 +168,7 @@ mod tests {
     }
 
     fn classes(bytes: &[u8]) -> Classes {
-        let word = |i: usize| {
-            let bytes = bytes[8 * i..].iter().take(8).enumerate();
-            bytes.fold(0, |word, (at, &byte)| word | u64::from(byte) << (8 * at))
-        };
-        Classes::from_words(bytes.len(), word)
+        Classes::of(bytes, bytes, |&byte, _| byte)
     }
 
     #[test]

@@ -18,12 +18,14 @@ use smallvec::SmallVec;
 
 use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
 use crate::emu;
+use crate::log::{self, Log};
 
-use super::argument::{Class, ONE};
+use super::argument::{Arg, Class, ONE};
 use super::cache::{Key, KeyBuilder, Kind, Origin};
 use super::device::Backend;
 use super::dump::file_name;
 use super::error::RuntimeError;
+use super::graph::Recorded;
 use super::kernel::KernelInner;
 use super::locate;
 use super::patience::{CancelToken, Patience, Stopped};
@@ -35,6 +37,8 @@ use super::table::{Classes, Keyed};
 
 #[cfg(feature = "cuda")]
 use super::gpu;
+#[cfg(feature = "cuda")]
+use crate::driver::RawPtr;
 
 /// The build of the compiler, which decides what it makes of a program.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
@@ -67,10 +71,18 @@ enum State {
 pub(crate) struct Ready {
     pub(crate) report: Report,
     /// For each parameter of the PTX entry the argument that it takes.
-    pub(crate) params: SmallVec<[u16; 32]>,
+    params: SmallVec<[u16; 32]>,
+    /// Whether that is each argument in its place.
+    #[cfg(feature = "cuda")]
+    is_direct: bool,
     code: Code,
     meta: KernelMeta,
     ptx: String,
+    /// What the last launch printed, on the emulator.
+    printed: Mutex<Vec<u8>>,
+    /// Where a GPU writes what is printed: address and bytes.
+    #[cfg(feature = "cuda")]
+    log: Option<(u64, usize)>,
 }
 
 #[derive(Debug)]
@@ -152,6 +164,18 @@ impl Variant {
                 }
             }
         }
+    }
+
+    /// Makes the variant if nobody has tried. It never waits for another: on a thread of the pool that could be one behind
+    /// it in the queue.
+    pub(crate) fn make_if_idle(&self, kernel: &KernelInner) {
+        let mut state = self.state();
+        if self.ready.get().is_some() || !matches!(*state, State::Idle) {
+            return;
+        }
+        *state = State::Busy;
+        drop(state);
+        self.make(kernel, None);
     }
 
     /// Makes the variant and tells who waits.
@@ -271,8 +295,22 @@ fn build(
             Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
         }
     };
+    #[cfg(feature = "cuda")]
+    let log = match &code {
+        Code::Gpu(prepared) if !stored.meta.sites.is_empty() => {
+            let global = prepared.function().module().global(log::SYMBOL);
+            let global = global.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            global.map(|place| (place.address(), place.bytes()))
+        }
+        _ => None,
+    };
     Ok(Ready {
         report,
+        printed: Mutex::default(),
+        #[cfg(feature = "cuda")]
+        log,
+        #[cfg(feature = "cuda")]
+        is_direct: params.len() == classes.iter().count(),
         params,
         code,
         meta: stored.meta,
@@ -446,10 +484,13 @@ fn compile_as(
             number += 1;
         }
     });
-    let compiled = compiled.map_err(|error| RuntimeError::Compile {
+    let mut compiled = compiled.map_err(|error| RuntimeError::Compile {
         kernel: kernel.name.clone(),
-        error,
+        error: Box::new(error),
     })?;
+    if options.line_info && kernel.source.has_lines() {
+        compiled.ptx = locate::name_source(&compiled.ptx, &kernel.source.name);
+    }
     timing.compile = clock.elapsed();
     save(&compiled.ptx, "ptx");
     Ok(Stored {
@@ -532,7 +573,7 @@ fn locate_error(
             line: None,
             error,
         } => {
-            let log = match &error {
+            let log = match &*error {
                 crate::driver::DriverError::Assemble { log, .. } => log.as_str(),
                 _ => "",
             };
@@ -549,38 +590,86 @@ fn locate_error(
 }
 
 impl Ready {
-    /// Launches with an argument in each word.
+    /// Launches with arguments whose classes are these, the variant's own.
     #[inline]
     pub(crate) fn launch(
         &self,
-        kernel: &KernelInner,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[&u64],
+        args: &[Arg<'_>],
     ) -> Result<(), RuntimeError> {
         match &self.code {
-            Code::Emulated(module) => self.emulate(module, kernel, grid, stream, words),
+            Code::Emulated(module) => self.emulate(module, kernel, classes, grid, stream, args),
             #[cfg(feature = "cuda")]
-            Code::Gpu(prepared) => match prepared.launch(grid, stream.driver()?, words) {
-                Ok(()) => Ok(()),
-                Err(error) => Err(kernel.device.failed(Some(&kernel.name), error)),
-            },
+            Code::Gpu(prepared) => {
+                let raw = stream.driver()?;
+                if let Some((address, _)) = self.log {
+                    let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
+                    let cleared = header.fill(raw, 0);
+                    cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+                }
+                let launched = if self.is_direct {
+                    prepared.launch(grid, raw, args.iter().map(|arg| &arg.bits))
+                } else {
+                    prepared.launch(grid, raw, self.picked(args).map(|arg| &arg.bits))
+                };
+                match launched {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(kernel.device.failed(Some(&kernel.name), error)),
+                }
+            }
         }
+    }
+
+    /// What the last launch printed and asserted, a line each, after everything in the stream.
+    pub(crate) fn printed(
+        &self,
+        kernel: &KernelInner,
+        stream: &Stream,
+    ) -> Result<Vec<String>, RuntimeError> {
+        stream.expect_device(&kernel.device)?;
+        #[cfg(feature = "cuda")]
+        if let Some((address, bytes)) = self.log {
+            let mut log = vec![0_u8; bytes];
+            let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
+            read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            return Ok(Log::decode(&log).lines(&self.meta.sites));
+        }
+        let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Log::decode(&log).lines(&self.meta.sites))
+    }
+
+    /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
+    #[inline]
+    fn picked<'a, 'b>(&'a self, args: &'a [Arg<'b>]) -> impl ExactSizeIterator<Item = &'a Arg<'b>> {
+        self.params.iter().map(|&at| &args[usize::from(at)])
     }
 
     fn emulate(
         &self,
         module: &emu::Module,
-        kernel: &KernelInner,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
         grid: [u32; 3],
         stream: &Stream,
-        words: &[&u64],
+        args: &[Arg<'_>],
     ) -> Result<(), RuntimeError> {
         kernel.check_grid(grid)?;
-        let params = words.iter().zip(&self.meta.params);
+        let is_recorded = stream.record(|| Recorded {
+            kernel: kernel.clone(),
+            classes: classes.clone(),
+            grid,
+            args: args.iter().map(Arg::detached).collect(),
+        });
+        if is_recorded {
+            return Ok(());
+        }
+        let params = self.picked(args).zip(&self.meta.params);
         let args: Vec<emu::Arg> = params
-            .map(|(word, param)| {
-                let bytes = word.to_le_bytes();
+            .map(|(arg, param)| {
+                let bytes = arg.bits.to_le_bytes();
                 emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
             })
             .collect();
@@ -593,9 +682,15 @@ impl Ready {
                     args: &args,
                     options: emulated.options.clone(),
                 };
-                let run = emu::run(module, &self.meta.name, &launch, &mut emulated.memory());
+                let mut memory = emulated.memory();
+                let run = emu::run(module, &self.meta.name, &launch, &mut memory);
+                if !self.meta.sites.is_empty() {
+                    let log = memory.variable(log::SYMBOL).unwrap_or_default().to_vec();
+                    *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
+                }
+                drop(memory);
                 run.map(|stats| *emulated.stats() = stats)
-                    .map_err(|error| self.emulator_error(kernel, error))
+                    .map_err(|error| self.emulator_error(kernel, classes, error))
             }
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => Ok(()),
@@ -603,18 +698,14 @@ impl Ready {
     }
 
     #[cold]
-    fn emulator_error(&self, kernel: &KernelInner, error: emu::EmuError) -> RuntimeError {
-        let classes = kernel.table.iter().find_map(|variant| {
-            let is_this = variant
-                .ready
-                .get()
-                .is_some_and(|ready| std::ptr::eq(ready, self));
-            is_this.then_some(&variant.classes)
-        });
-        let line = error
-            .line()
-            .zip(classes)
-            .and_then(|(line, classes)| locate(kernel, classes, &self.ptx, line));
+    fn emulator_error(
+        &self,
+        kernel: &KernelInner,
+        classes: &Classes,
+        error: emu::EmuError,
+    ) -> RuntimeError {
+        let line = error.line();
+        let line = line.and_then(|line| locate(kernel, classes, &self.ptx, line));
         RuntimeError::Emulator {
             kernel: kernel.name.clone(),
             line,

@@ -11,7 +11,7 @@ use crate::compile::{self, CompiledKernel};
 use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
-use crate::runtime::rust_module;
+use crate::runtime::{name_source, rust_module};
 use crate::settings::Options;
 
 /// Compiles a kernel and writes what was asked for.
@@ -32,6 +32,12 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         (None, stage) if stage != Stage::Ptx => None,
         _ => Some(compile::compile(func, target, options).map_err(refused)?),
     };
+    let compiled = compiled.map(|mut compiled| {
+        if options.line_info && kernel.has_lines {
+            compiled.ptx = name_source(&compiled.ptx, &kernel.source.name);
+        }
+        compiled
+    });
     if let Some(compiled) = &compiled {
         warn_of_spills(compiled, options);
     }

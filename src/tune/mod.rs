@@ -63,6 +63,9 @@ use store::Results;
 /// What tells of the way: how many configurations are done, how many there are, and the one that comes next.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize, &str) + Sync + 'a);
 
+/// A [`Progress`] that knows how many there are, and the bar.
+type Teller<'a> = Box<dyn Fn(usize, &str) + 'a>;
+
 /// A cost where there is no GPU, or in place of time: of a configuration and what it is expected to use. None skips it.
 pub type Cost<'a> = &'a (dyn Fn(&Config, &Prediction) -> Option<f64> + Sync + 'a);
 
@@ -317,7 +320,7 @@ impl<'a> Tuner<'a> {
     }
 
     /// What tells of the way.
-    fn teller(&self, total: usize) -> impl Fn(usize, &str) + use<'a> {
+    fn teller(&self, total: usize) -> Teller<'a> {
         let progress = self.progress;
         #[cfg(feature = "tool")]
         let bar = self.bar.then(|| {
@@ -325,7 +328,7 @@ impl<'a> Tuner<'a> {
             let style = indicatif::ProgressStyle::with_template("{bar:30} {pos}/{len} {wide_msg}");
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
-        move |done: usize, what: &str| {
+        Box::new(move |done, what| {
             if let Some(progress) = progress {
                 progress(done, total, what);
             }
@@ -337,7 +340,7 @@ impl<'a> Tuner<'a> {
                     bar.finish_and_clear();
                 }
             }
-        }
+        })
     }
 }
 

@@ -418,3 +418,57 @@ fn a_warm_cache_compiles_nothing() {
     }
     assert_eq!(origins, [(Origin::Made, false), (Origin::Disk, true)]);
 }
+
+#[test]
+fn kernels_take_many_arguments() {
+    let device = emulator(None);
+    let names: Vec<String> = (0..40).map(|i| format!("p{i}")).collect();
+    let sum = names[1..].join(" + ");
+    let text = format!(
+        "import triton\nimport triton.language as tl\n@triton.jit\ndef many({}):\n    tl.store(p0, {sum})\n",
+        names.join(", ")
+    );
+    let program = Program::python("many.py", &text).expect("it is Python");
+    let kernel = device.kernel(&program, None).expect("there is one kernel");
+    let out = Buffer::<i32>::new(&device, 1).expect("there is memory");
+    let mut args = vec![Arg::from(&out)];
+    // Among them are 1 and 16, which are other variants than their neighbours.
+    args.extend((1..40).map(Arg::from));
+    kernel.run(1, &args).expect("it runs");
+    assert_eq!(out.read(&device.stream()), Ok(vec![(1..40).sum()]));
+    args[39] = Arg::from(48);
+    kernel.run(1, args.as_slice()).expect("it runs");
+    assert_eq!(
+        out.read(&device.stream()),
+        Ok(vec![(1..40).sum::<i32>() + 9])
+    );
+    assert_eq!(kernel.variants().len(), 2);
+}
+
+#[test]
+fn what_kernels_print_is_read() {
+    let device = emulator(None);
+    let text = r#"
+kernel @say(v0 "n": i32) warps(1) {
+block0:
+    device_print v0 {text = "n is"}
+    return
+}"#;
+    let program = Program::tir("say.tir", text).expect("it is valid");
+    let kernel = device.kernel(&program, None).expect("there is one kernel");
+    let stream = device.stream();
+    assert_eq!(kernel.printed(&stream, (7,)), Ok(Vec::new()));
+    kernel.launch(&stream, 2, (7,)).expect("it runs");
+    let lines = kernel.printed(&stream, (7,)).expect("it ran");
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(
+        lines[1].starts_with("pid (1, 0, 0)") && lines[1].ends_with(": 7"),
+        "{lines:?}"
+    );
+    // Of another launch only what that one printed.
+    kernel.launch(&stream, 1, (7,)).expect("it runs");
+    assert_eq!(
+        kernel.printed(&stream, (7,)).map(|lines| lines.len()),
+        Ok(1)
+    );
+}

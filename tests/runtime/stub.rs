@@ -281,15 +281,7 @@ fn a_forked_process_is_told() {
         // SAFETY: the child does nothing that another thread could hold a lock of, and leaves.
         let child = unsafe { fork() };
         if child == 0 {
-            let forked = |result: Result<(), RuntimeError>| {
-                matches!(
-                    result,
-                    Err(RuntimeError::Driver {
-                        error: DriverError::Forked,
-                        ..
-                    })
-                )
-            };
+            let forked = |result: Result<(), RuntimeError>| matches!(result, Err(RuntimeError::Driver { error, .. }) if *error == DriverError::Forked);
             let told = forked(kernel.run(1, (&x, &x, &x, 5)))
                 && Driver::load() == Err(DriverError::Forked);
             drop(x);

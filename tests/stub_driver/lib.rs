@@ -3,7 +3,6 @@
 //! Device memory is the host's. "Machine code" is an ELF header with the PTX behind it. Launches run nothing. What happens
 //! is written, a line each, to the file that `STUB_LOG` names. `STUB_SYNC_ERROR` is the result of every wait,
 //! `STUB_REFUSE` is a text: PTX that contains it does not assemble.
-#![expect(non_snake_case, reason = "the names are the driver's")]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::Write;
