@@ -17,7 +17,8 @@ use super::stream::Stream;
 #[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};
 
-/// A device that kernels run on. Clones are the same device; every method may be called from any thread.
+/// A device that kernels run on. Clones are the same device, and so are all that stand for one GPU: their memory and
+/// streams mix. Every method may be called from any thread.
 ///
 /// # Errors that stay
 ///
@@ -37,6 +38,8 @@ pub struct Device {
 struct Inner {
     /// Tells devices apart; not 0.
     id: u32,
+    /// Tells values of one device apart, whose options may differ.
+    instance: u32,
     name: String,
     target: Target,
     cache: Cache,
@@ -236,12 +239,19 @@ impl Device {
     }
 
     fn with(name: String, target: Target, options: DeviceOptions, backend: Backend) -> Device {
-        static NEXT: AtomicU32 = AtomicU32::new(1);
-        // The complement in the lower half: no number has all the bits of another.
-        let count = NEXT.fetch_add(1, Ordering::Relaxed) & 0xffff;
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let instance = NEXT.fetch_add(1, Ordering::Relaxed);
+        // All that stand for one GPU are one device, as they share its primary context; each emulator is its own.
+        let number = match &backend {
+            Backend::Emulated(_) => 0x1000 + instance % 0xe000,
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(gpu) => 1 + gpu.ordinal() % 0xfff,
+        };
         Device {
             inner: Arc::new(Inner {
-                id: count << 16 | !count & 0xffff,
+                // The complement in the lower half: no number has all the bits of another.
+                id: number << 16 | !number & 0xffff,
+                instance,
                 name,
                 target,
                 cache: options.cache,
@@ -303,6 +313,11 @@ impl Device {
             Backend::Emulated(_) => None,
             Backend::Gpu(gpu) => Some(&gpu.context),
         }
+    }
+
+    /// Tells values of one device apart.
+    pub(crate) fn instance(&self) -> u32 {
+        self.inner.instance
     }
 
     /// Tells devices apart.

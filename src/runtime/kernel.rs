@@ -148,7 +148,7 @@ impl Kernel {
         name: String,
         options: KernelOptions,
     ) -> Result<Kernel, RuntimeError> {
-        let setup = format!("{} {name} {options:?}", device.id());
+        let setup = format!("{} {name} {options:?}", device.instance());
         let inner = family.intern(setup, || {
             KernelInner::new(device.clone(), source.clone(), name, options)
         })?;

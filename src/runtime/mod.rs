@@ -92,6 +92,8 @@ mod memory;
 mod patience;
 mod pool;
 mod program;
+#[cfg(feature = "triton")]
+mod python;
 mod report;
 mod stored;
 mod stream;

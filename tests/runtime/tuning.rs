@@ -304,3 +304,20 @@ fn kernels_compiled_ahead_run() {
     let odd = x.slice(1..64).expect("inside");
     assert!(add.run(1, (odd, &x, &out, 16)).is_err());
 }
+
+/// What `tilelift compile --emit rust` wrote for the addition with `BLOCK` 128 and `SCALE` 2.
+#[expect(unreachable_pub, reason = "it is written for crates of any kind")]
+mod add_ahead {
+    include!("add_ahead.txt");
+}
+
+#[test]
+fn rust_modules_launch() {
+    let device = emulator(None);
+    let add = add_ahead::Add::load(&device).expect("it is well described");
+    let x = Buffer::from_slice(&device, &[2.5_f32; 200]).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 200).expect("there is memory");
+    let stream = device.stream();
+    add.launch(&stream, 2, &x, &x, &out, 200).expect("it runs");
+    assert_eq!(out.read(&stream), Ok(vec![10.0; 200]));
+}
