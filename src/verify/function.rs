@@ -16,7 +16,7 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
     check_warps(func, errors);
     if !is_ptx_identifier(&func.name) {
         let message = format!(
-            "{:?} is not an identifier of PTX; rename the function",
+            "{:?} is not an identifier of PTX or is taken there; rename the function",
             func.name
         );
         errors.report(Rule::Name, AnyEntity::Function, message);
@@ -120,8 +120,11 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
 }
 
 /// Section 4.4 of the PTX manual: a letter, then letters, digits, `_` and `$`; or `_`, `$` or `%` and at least
-/// one of those. `%` is left to registers.
+/// one of those. `%` is left to registers. The manual's predefined identifier and the module's log are taken.
 fn is_ptx_identifier(name: &str) -> bool {
+    if ["WARP_SZ", "tilelift_log"].contains(&name) {
+        return false;
+    }
     let follows = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     match name.chars().next() {
         Some('_' | '$') => name.len() > 1 && name.chars().all(follows),

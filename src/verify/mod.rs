@@ -32,7 +32,7 @@
 //! - **V13** Parameters are scalars that a caller can pass, pointers to device memory, with one name and one
 //!   set of hints each; no two have one name. `divisible` stands on integers and pointers and is a power of two.
 //! - **V14** The number of warps is a power of two, 1 to 32; the first partition starts at warp 0 and covers the others.
-//! - **V15** The name is an identifier of PTX.
+//! - **V15** The name is an identifier of PTX that is not taken there.
 //! - **V16** A slot has a size, its alignment is a power of two up to 1024, and its offset a multiple of it.
 //!
 //! # Layouts
