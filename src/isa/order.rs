@@ -16,8 +16,7 @@
 //! together fall apart into registers of their own, so that each is free when its own value ends.
 //!
 //! Instructions only move down, within their block, and a register that is written again is read in its old place; so no
-//! value changes. ptxas orders anew, but starts from here: on the kernels of `tests/registers.rs` it takes 2 % fewer
-//! registers, and their number can be foretold.
+//! value changes. ptxas orders anew, but starts from here, so that the number of registers it takes can be foretold.
 //!
 //! **Rematerialization.** What is made from nothing (numbers, parameters, special registers) is made again where it is
 //! needed after a stretch of high pressure, instead of living over it.
