@@ -107,6 +107,10 @@ pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
             raise(*since);
         }
     }
+    let wide = has(&["v8"]) || has(&["v4"]) && has(&["b64", "u64", "s64", "f64"]);
+    if matches!(name, "ld" | "st") && wide {
+        raise((100, (8, 8)));
+    }
     if name == "cvt" && has(BF) {
         // The first type is that of the result.
         let to = modifiers.iter().find(|&&m| super::Type::parse(m).is_some());
@@ -186,6 +190,9 @@ mod tests {
             ("ld.global.L1::evict_last.b32", 70, (7, 4)),
             ("ld.acquire.cluster.global.u32", 90, (7, 8)),
             ("atom.add.noftz.bf16", 90, (7, 8)),
+            ("ld.global.v4.f32", 0, (1, 0)),
+            ("ld.global.v8.f32", 100, (8, 8)),
+            ("st.global.v4.b64", 100, (8, 8)),
         ];
         for (opcode, sm, version) in rows {
             let mut parts = opcode.split('.');
