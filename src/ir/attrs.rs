@@ -466,6 +466,8 @@ attrs! {
     Pending pending: u32;
     /// Nothing that is written was read since the last barrier.
     Apart apart: Flag;
+    /// Whether threads hold copies of what is accessed.
+    Copied copied: Flag;
     /// Rows become columns.
     Trans trans: Flag;
     /// How exact a product of matrices is.

@@ -41,7 +41,7 @@
 //!   reports it unless the values are equal.
 //! - The elements of a block are read and written by many threads. Two accesses of one program to the same byte, one of
 //!   them a store, are ordered by a `barrier` between them, or when the store's value at that element depends on the load
-//!   and both start from the same pointer argument (an update in place). Otherwise their order is unspecified, as in Triton,
+//!   of it (an update in place), also where a caller gave one pointer for two arguments. Otherwise their order is unspecified, as in Triton,
 //!   and the interpreter reports it, unless both store the same value.
 //! - Between programs of a grid, two accesses to the same byte of which one is a store are a race unless atomics
 //!   order them: the result is undefined, and interpreter and emulator report it where they see it. Two stores of the

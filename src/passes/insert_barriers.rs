@@ -16,8 +16,9 @@
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
 //! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
 //! store lets all have read. An atomic access is a store to plain loads, but no hazard to volatile ones. It is placed where load and store start from the same parameter of the kernel, or from
-//! a pointer whose origin is not known. Two parameters are taken to point to different elements, as the semantics in
-//! [`crate::ir`] say.
+//! a pointer whose origin is not known. Two parameters may be given one pointer, too: where several threads read an element
+//! and one writes for those that hold copies, a barrier stands between whatever the parameters are. Where each thread reads and
+//! writes its own elements, that is in order by itself.
 //!
 //! All branches are uniform over the CTA (conditions are scalars of the program), so every thread reaches
 //! every barrier. Sets at block entries only grow, so the iteration ends.
@@ -47,6 +48,8 @@ struct Pending {
     loaded: BTreeSet<Origin>,
     /// The same for volatile loads, which are atomic.
     loaded_atomically: BTreeSet<Origin>,
+    /// Whether several threads loaded the same.
+    loaded_copies: bool,
 }
 
 /// What a pointer to device memory was made from.
@@ -91,7 +94,7 @@ impl Pending {
 
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
-            let loaded = (p.loaded.len(), p.loaded_atomically.len());
+            let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
             let shared = (p.read.len(), p.written.len(), p.counted.len());
             (shared, p.arriving.len(), loaded)
         };
@@ -102,6 +105,7 @@ impl Pending {
         self.arriving.extend(&other.arriving);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
+        self.loaded_copies |= other.loaded_copies;
         before != sizes(self)
     }
 }
@@ -228,12 +232,15 @@ fn global_step(
                 None => &mut pending.loaded,
             };
             loaded.insert(origins[address]);
+            pending.loaded_copies |= data.copied().is_some();
             false
         }
         ThreadOp::St | ThreadOp::Atom | ThreadOp::AtomCas => {
             let meets = |set: &BTreeSet<Origin>| set.iter().any(|o| o.meets(origins[address]));
             let is_plain = data.op == ThreadOp::St;
-            let hazard = meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
+            let copies = is_plain && data.copied().is_some() && pending.loaded_copies;
+            let hazard =
+                copies || meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
             if hazard {
                 pending.pass_barrier();
             }
@@ -299,6 +306,7 @@ fn overlap(func: &ThreadFunction, a: Slot, b: Slot) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::attrs::Flag;
     use crate::ir::builder::ThreadBuilder;
     use crate::ir::entities::Value;
     use crate::ir::function::SlotData;
@@ -360,14 +368,25 @@ mod tests {
 
     #[test]
     fn an_update_in_place_waits_until_all_have_read() {
-        for (same, expected) in [(true, "r|w"), (false, "rw")] {
+        // Of two parameters only copies, which several threads read and one writes.
+        for (same, copied, expected) in [
+            (true, false, "r|w"),
+            (false, false, "rw"),
+            (false, true, "r|w"),
+        ] {
             let mut b = ThreadBuilder::new("k", 4);
             let ty = ThreadType::scalar(Elem::global(Scalar::F32));
             let [x, y] = ["x", "y"].map(|name| b.param(name, ty));
             let one = b.const_bits(1, ThreadType::scalar(Elem::I64));
             let (from, to) = (b.addptr(x, one), b.addptr(if same { x } else { y }, one));
             let value = b.ld(from, None, None, ThreadType::scalar(Elem::F32));
+            if copied {
+                b.with(make::copied(Flag));
+            }
             b.st(to, value, None);
+            if copied {
+                b.with(make::copied(Flag));
+            }
             b.ret();
             let mut func = b.finish().expect("everything fits");
             insert_barriers(&mut func);

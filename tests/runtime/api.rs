@@ -472,3 +472,32 @@ block0:
         Ok(1)
     );
 }
+
+#[test]
+fn a_buffer_can_be_changed_in_place() {
+    // The kernel knows nothing of it: two arguments are the same. Blocks of 32 in four warps have three copies, of 8 more.
+    for (block, warps, seed) in [(32, 4, 1), (32, 4, 2), (8, 1, 3), (8, 4, 4), (256, 4, 5)] {
+        let device = Device::emulator_with(DeviceOptions {
+            emulator: tilelift::emu::Options {
+                seed,
+                ..tilelift::emu::Options::default()
+            },
+            ..DeviceOptions::plain()
+        });
+        let kernel = device.kernel(&add_program(), "add");
+        let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", block));
+        let kernel = kernel.and_then(|kernel| kernel.warps(warps));
+        let kernel = kernel.expect("there is a kernel");
+        let n = 256;
+        let x = Buffer::from_slice(&device, &numbers(n)).expect("there is memory");
+        let stream = device.stream();
+        let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
+        kernel
+            .launch(&stream, &grid, (&x, &x, &x, n as i32))
+            .expect("it runs");
+        assert_eq!(
+            x.read(&stream).expect("it ran, without a race"),
+            numbers(2 * n).into_iter().step_by(2).collect::<Vec<_>>()
+        );
+    }
+}

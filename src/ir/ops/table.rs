@@ -342,10 +342,12 @@ macro_rules! for_each_op {
                 /// Address of a shared-memory buffer.
                 SlotAddr "slot_addr" slot_addr() {slot: Slot} {} [ty] SlotAddr, Pure;
                 /// `result.count` adjacent elements read at `ptr` + `offset` bytes as one access where `pred` is true,
-                /// elsewhere `other`, or 0 without one. The address is a multiple of the access's size.
-                Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot} [ty] Ld, Read;
-                /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true.
-                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag} [] St, Write;
+                /// elsewhere `other`, or 0 without one. The address is a multiple of the access's size. `copied`: other threads
+                /// read the same.
+                Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot, copied: Flag} [ty] Ld, Read;
+                /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true. `copied`: other threads
+                /// have the same value and leave it to this one.
+                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag, copied: Flag} [] St, Write;
                 /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
                 /// true, each in a step of its own; gives what they were, elsewhere 0.
                 Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32, slot: Slot} [] Atom, Write;

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Attr, AttrKind, Attrs, make};
+use crate::ir::attrs::{Attr, AttrKind, Attrs, Flag, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::ops::ThreadOp;
@@ -32,7 +32,8 @@ impl Expander<'_> {
         let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 1, count)?;
         let other = self.fallback(inst, 2)?;
-        let attrs = self.access_attrs(inst);
+        let (_, copies) = self.copies(ty)?;
+        let attrs = self.access_attrs(inst, copies);
 
         let widest = self.target.widest_access();
         let mut sources: Vec<Value> = Vec::new();
@@ -87,9 +88,8 @@ impl Expander<'_> {
         let pointers = self.parts_of(&pointers, count)?;
         let mask = self.mask(inst, 2, count)?;
         let value = self.arg(inst, 1)?;
-        let attrs = self.access_attrs(inst);
-
         let (register_copies, thread_copies) = self.copies(ty)?;
+        let attrs = self.access_attrs(inst, thread_copies);
         let leader = self.leader(thread_copies)?;
         let mut preds: FxHashMap<Option<Value>, Option<Value>> = FxHashMap::default();
         let mut reg = 0;
@@ -146,14 +146,15 @@ impl Expander<'_> {
         self.op(data, &[ty])
     }
 
-    /// The attributes of a tile access that the thread accesses keep.
-    fn access_attrs(&self, inst: Inst) -> Vec<Attr> {
+    /// The attributes of a tile access that the thread accesses keep, and that threads hold copies.
+    fn access_attrs(&self, inst: Inst, copies: u32) -> Vec<Attr> {
         let kept = [AttrKind::Cache, AttrKind::Evict, AttrKind::Volatile];
         let attrs = self.tile.dfg.insts[inst].attrs();
         attrs
             .iter()
             .filter(|a| kept.contains(&a.kind()))
             .cloned()
+            .chain((copies != 0).then(|| make::copied(Flag)))
             .collect()
     }
 
