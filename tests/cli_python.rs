@@ -294,13 +294,13 @@ fn what_is_missing_for_a_run_is_said() {
     for (line, words) in [
         (
             "# run: fill : grid(1)",
-            "scale.py:20: error: this cannot be read",
+            "scale.py:17: error: this cannot be read",
         ),
         ("# run: fill \"*i33\" : grid(1)", "entry 1 of the signature"),
         ("# run: fill \"*i32\" N=x : grid(1)", "expected NAME=VALUE"),
         (
             "# run: fill \"*i32\" N=4 : grid(1) y=i32[4] zeros",
-            "scale.py:20",
+            "scale.py:17",
         ),
         (
             "# run: fil \"*i32\" N=4 : grid(1)",

@@ -33,6 +33,34 @@ def erf(x):
 A, B = normal(24, 40), normal(40, 20)
 Q, K, V = normal(16, 16), normal(24, 16), normal(24, 16)
 
+Q32, K32, V32 = normal(32, 16), normal(32, 16), normal(32, 16)
+
+
+def attend_powers():
+    s = (Q32 @ K32.T) * 0.25
+    s[np.arange(32)[:, None] < np.arange(32)[None, :]] = -1e6
+    p = np.exp2(s - s.max(1, keepdims=True))
+    # The sum starts with one.
+    first = np.exp2(-np.inf - s.max(1, keepdims=True))
+    return ((p / (p.sum(1, keepdims=True) + first)) @ V32).reshape(-1)
+
+
+def narrow(a, b, c):
+    """What the types of the language wrap to; NumPy's promotion is another."""
+    wide = lambda x: x.astype(np.int64)
+    as_u8 = b.view(np.uint8)
+    parts = [a + a, a - np.uint8(1), ~a, b * b, a + as_u8, b.astype(np.int16) + c, wide(a >> 1) + wide(b >> 1), c << 3, a > as_u8,
+             np.maximum(wide(a), 100) + np.minimum(wide(b), 0), np.abs(b), a // 7 + a % 7]
+    return np.concatenate([wide(p) for p in parts]).astype(np.int32)
+
+
+def by_methods(x):
+    v = x.reshape(4, 8).astype(np.float64)
+    both = v[:, None, :] * 2 + np.arange(8)[None, :, None]
+    parts = [v.sum(1), v.max(1) - v.min(1), [v.sum()], v.sum(0), v.argmax(1) + np.abs(v).sum(1), v.sum(1),
+             v.reshape(4, 2, 4).transpose(0, 2, 1).sum(-1).max(-1), both.sum(2).sum(1)]
+    return np.concatenate(parts)
+
 
 def attend():
     s = (Q @ K.T) * 0.25
@@ -125,6 +153,49 @@ CASES = [
     ("bits", [("out", "*i32", 16), ("x", "*fp32", [1.5, -1000.3, 0.1, 3e10])], 1, {}),
     ("unpack_int4", [("out", "*fp16", 32), ("packed", "*i32", [0x76543210, -2, 0x12345678, 0x0FEDCBA9]), ("scales", "*fp16", [0.5, 2]),
                      ("zeros", "*i32", [0x38]), ("G", 16, None), ("N", 32, None)], 1, {}),
+    ("pointwise", [("in_ptr0", "*fp32", normal(48)), ("in_ptr1", "*fp32", normal(16)), ("out_ptr0", "*fp32", 48), ("out_ptr1", "*i1", 48),
+                   ("xnumel", "i32", 48), ("XBLOCK", 32, None)], 2, {}),
+    ("inner_reduction", [("in_ptr0", "*fp32", normal(5 * 37)), ("out_ptr0", "*fp32", 5), ("out_ptr1", "*fp32", 5), ("xnumel", "i32", 5),
+                         ("rnumel", "i32", 37), ("XBLOCK", 4, None), ("RBLOCK", 16, None)], 2, {}, CLOSE),
+    ("online_softmax", [("loss_ptr", "*fp32", 4), ("x_ptr", "*fp16", normal(4 * 50)), ("target_ptr", "*i64", [3, -100, 49, 0]), ("stride", "i32", 50),
+                        ("n_cols", "i32", 50), ("IGNORE", -100, None), ("SMOOTH", 0.1, None), ("BLOCK", 16, None)], 4, {}, CLOSE),
+    ("chunked_scan", [("out", "*fp32", 20 * 8), ("a", "*fp32", RANDOM.choice([0.5, 1, 2, -1], 160)), ("b", "*fp32", normal(160)), ("n", "i32", 20),
+                      ("D", 8, None), ("T", 8, None)], 1, {}, CLOSE),
+    ("experts", [("a_ptr", "*fp16", normal(10 * 40)), ("b_ptr", "*fp16", normal(3 * 40 * 16)), ("c_ptr", "*fp16", [0] * 20 * 16),
+                 ("weights_ptr", "*fp32", normal(20)), ("ids_ptr", "*i64", [0, 3, 5, 7, 9, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 20, 1, 2, 4, 6, 8, 10, 11,
+                                                                            12, 13, 14, 20, 20, 20, 20, 20, 20] + [15, 16, 17, 18, 19] + [20] * 11),
+                 ("experts_ptr", "*i32", [2, 0, -1]), ("valid", "i32", 20), ("K", "i32", 40), ("stride_am", "i32", 40), ("stride_be", "i32", 640),
+                 ("stride_bk", "i32:16", 16), ("stride_cm", "i32:16", 16), ("BLOCK_M", 16, None), ("N", 16, None), ("BLOCK_K", 32, None),
+                 ("MUL_WEIGHT", True, None), ("top_k", 2, None), ("compute_type", "fp16", None)], 3, {}, "rel 2e-3 abs 1e-3"),
+    ("paged", [("out", "*fp32", 16), ("q_ptr", "*fp32", normal(16)), ("k_ptr", "*fp32", normal(5 * 8 * 16)), ("v_ptr", "*fp32", normal(5 * 8 * 16)),
+               ("table_ptr", "*i32", [3, 0, 4]), ("length", "i32", 21), ("scale", "fp32", 0.25), ("D", 16, None), ("PAGE", 8, None)], 1, {}, CLOSE),
+    ("unpack_awq", [("out", "*fp16", 32), ("q_ptr", "*i32", [0x76543210, -2, 0x12345678, 0x0FEDCBA9]), ("scales_ptr", "*fp16", [0.5, 2, 1, 3, 1, 1, 4, 1]),
+                    ("zeros_ptr", "*i32", range(8)), ("X", 4, None)], 1, {}),
+    ("sorted_pairs", [("keys_out", "*fp32", 16), ("index_out", "*i32", 16), ("x", "*fp32", EIGHT + [9.5, -0.125, 1e10, -1e-3, 8, 4, 2, -7])], 1, {}),
+    ("narrow_integers", [("out", "*i32", 48), ("u", "*u8", [0, 1, 200, 255]), ("s", "*i8", [-128, 127, -1, 100]), ("h", "*i16", [-32768, 32767, 5, -5])],
+     1, {"out": narrow}),
+    ("eighths", [("out", "*fp32", 16), ("x", "*fp32", [1, -1.9, 0.3, 70000, 1e-4, -3.5, 57344, 1.1e-5]), ("bytes", "*u8", 8)], 1, {}),
+    ("constant_math", [("out", "*i32", 11), ("N", 11, None), ("M", 3, None), ("MODE", "'mean'", None)], 1, {}),
+    ("conditions", [("out", "*i32", 4), ("a", "i32", 2), ("b", "i32", 2), ("flag", "i1", False), ("p", None, None)], 1,
+     {"out": lambda *_: np.array([101111, 2, 0, 3], I32)}),
+    ("conditions", [("out", "*i32", 4), ("a", "i32", 7), ("b", "i32", 3), ("flag", "i1", True), ("p", "*fp32", [1.0])], 1,
+     {"out": lambda *_: np.array([10110, 7, 1, 4], I32)}),
+    ("methods", [("out", "*fp32", 33), ("x", "*fp32", normal(32))], 1, {"out": by_methods}, CLOSE),
+    ("chosen_pointers", [("out", "*fp32", 9), ("a", "*fp32", range(8)), ("b", "*fp32", range(50, 58)), ("n", "i32", 3)], 1, {}),
+    ("compact", [("out", "*i32", [-9] * 20), ("count", "*i32", [0]), ("x", "*i32", [3, 0, -1, 5, 6, 0, 7, 8, 1, 0, 0, 2, 9]), ("n", "i32", 13), ("BLOCK", 8, None)],
+     1, {}),
+    ("ties_right", [("out", "*i32", 11), ("x", "*fp32", [3, 9, -4, 9, -4, 9, 9, -8])], 1, {}),
+    ("stochastic", [("out", "*fp32", 8), ("x", "*fp32", [1.1, 2.7, -3.3, 0.01, 1e5, -7, 0.3, 9]), ("seed", "i32", 5)], 1, {}),
+    ("annotated", [("out", "*fp32", 8), ("x", "*fp32", EIGHT), ("n", "i64", 8), ("eps", "fp32", 0.5), ("BLOCK", 8, None)], 1,
+     {"out": lambda x: x + 0.5}),
+    ("causal_attention", [("Q", "*fp16", Q32.reshape(-1)), ("K", "*fp16", K32.reshape(-1)), ("V", "*fp16", V32.reshape(-1)), ("Out", "*fp16", 512),
+                          ("N_CTX", 32, None), ("D", 16, None), ("BLOCK_M", 16, None), ("BLOCK_N", 16, None), ("STAGE", 3, None)], 2,
+     {"Out": lambda *_: attend_powers()}, "rel 4e-3 abs 2e-3"),
+    ("batched_dot", [("out", "*fp32", 512), ("a", "*fp32", normal(512)), ("b", "*fp32", normal(512))], 1, {}, "rel 1e-5 abs 1e-5"),
+    ("rotate_halves", [("x_ptr", "*fp16", normal(3 * 2 * 16)), ("cos_ptr", "*fp32", normal(24)), ("sin_ptr", "*fp32", normal(24)), ("heads", "i32", 2),
+                       ("HALF", 8, None), ("BACKWARD", True, None)], 3, {}, "rel 1e-3 abs 1e-3"),
+    ("called", [("out", "*i32", 1), ("n", "i32", 9)], 1, {}),
+    ("literals", [("out", "*i64", 8), ("x", "*i32", [-7]), ("u", "*u32", [4000000000])], 1, {}),
     ("spin_lock", [("out", "*i32", 5), ("lock", "*i32", [0]), ("count", "*i32", [0])], 5, {}),
 ]
 SHORT = {"fp16": "f16", "fp32": "f32", "fp64": "f64"}

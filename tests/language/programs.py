@@ -736,3 +736,437 @@ def spin_lock(out, lock, count):
     tl.store(out + tl.program_id(0), n * 0)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+@triton.jit
+def pointwise(in_ptr0, in_ptr1, out_ptr0, out_ptr1, xnumel, XBLOCK: tl.constexpr):
+    # As PyTorch's compiler writes them.
+    xnumel = 48
+    xoffset = tl.program_id(0) * XBLOCK
+    xindex = xoffset + tl.arange(0, XBLOCK)[:]
+    xmask = xindex < xnumel
+    x0 = (xindex % 16)
+    x1 = xindex // 16
+    x2 = xindex
+    tmp0 = tl.load(in_ptr0 + (x0 + 16*x1), xmask)
+    tmp1 = tl.load(in_ptr1 + (x0), xmask, eviction_policy='evict_last')
+    tmp2 = tmp0 + tmp1
+    tmp3 = tl.full([1], 0, tl.int32)
+    tmp4 = tl.where(tmp2 > tmp3, tmp2, tmp3.to(tl.float32))
+    tmp5 = 0.5
+    tmp6 = tmp4 * tmp5
+    tmp7 = tmp6.to(tl.float32)
+    tmp8 = tmp7 > 1.0
+    tmp9 = tmp8 == 0
+    tl.store(out_ptr0 + (x2), tmp6, xmask)
+    tl.store(out_ptr1 + (x2), tmp9, xmask)
+
+
+@triton.jit
+def inner_reduction(in_ptr0, out_ptr0, out_ptr1, xnumel, rnumel, XBLOCK: tl.constexpr, RBLOCK: tl.constexpr):
+    xoffset = tl.program_id(0) * XBLOCK
+    xindex = xoffset + tl.arange(0, XBLOCK)[:, None]
+    xmask = xindex < xnumel
+    rbase = tl.arange(0, RBLOCK)[None, :]
+    x0 = xindex
+    _tmp2 = tl.full([XBLOCK, RBLOCK], 0, tl.float32)
+    _tmp4 = tl.full([XBLOCK, RBLOCK], float("-inf"), tl.float32)
+    for roffset in range(0, rnumel, RBLOCK):
+        rindex = roffset + rbase
+        rmask = rindex < rnumel
+        tmp0 = tl.load(in_ptr0 + (rindex + rnumel * x0), rmask & xmask, eviction_policy='evict_first', other=0.0)
+        tmp1 = tl.broadcast_to(tmp0, [XBLOCK, RBLOCK])
+        tmp3 = _tmp2 + tmp1
+        _tmp2 = tl.where(rmask & xmask, tmp3, _tmp2)
+        _tmp4 = tl.where(rmask & xmask, tl.maximum(_tmp4, tmp1), _tmp4)
+    tmp2 = tl.sum(_tmp2, 1)[:, None]
+    tmp4 = tl.max(_tmp4, 1)[:, None]
+    tl.store(out_ptr0 + (x0), tmp2, xmask)
+    tl.store(out_ptr1 + (x0), tmp4, xmask)
+
+
+@triton.jit
+def online_softmax(loss_ptr, x_ptr, target_ptr, stride, n_cols, IGNORE: tl.constexpr, SMOOTH: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0).to(tl.int64)
+    loss_ptr += pid
+    x_ptr += pid * stride
+    y = tl.load(target_ptr + pid)
+    if y == IGNORE:
+        tl.store(loss_ptr, 0.0)
+        return
+    m = float("-inf")
+    d = 0.0
+    total = 0.0
+    x_y = tl.load(x_ptr + y).cast(tl.float32)
+    for i in range(0, n_cols, BLOCK):
+        offs = i + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offs, mask=offs < n_cols, other=float("-inf")).cast(tl.float32)
+        if SMOOTH > 0:
+            total += tl.sum(tl.where(offs < n_cols, -(SMOOTH / n_cols) * x, 0.0))
+        block_max = tl.max(x)
+        m_new = tl.maximum(m, block_max)
+        d = d * tl.exp(m - m_new) + tl.sum(tl.exp(x - m_new))
+        m = m_new
+    lse = m + tl.log(d)
+    loss = lse - x_y
+    if SMOOTH > 0:
+        loss = loss * (1 - SMOOTH) + total + SMOOTH * lse
+    tl.store(loss_ptr, loss)
+
+
+@triton.jit
+def chunked_scan(out, a, b, n, D: tl.constexpr, T: tl.constexpr):
+    d = tl.arange(0, D)
+    t = tl.arange(0, T)
+    h = tl.zeros((D,), tl.float32)
+    for start in range(0, n, T):
+        p = (start + t)[:, None] * D + d[None, :]
+        inside = (start + t)[:, None] < n
+        x = tl.load(a + p, mask=inside, other=1.0)
+        y = tl.load(b + p, mask=inside, other=0.0)
+        ca, cb = tl.associative_scan((x, y), 0, linear)
+        h_all = ca * h[None, :] + cb
+        tl.store(out + p, h_all, mask=inside)
+        h = tl.sum(tl.where(t[:, None] == T - 1, h_all, 0.0), 0)
+
+
+@triton.jit
+def write_zeros(c_ptr, stride, offs_token, token_mask, N: tl.constexpr, compute_type):
+    offs = tl.arange(0, N)
+    tl.store(c_ptr + stride * offs_token[:, None] + offs[None, :], tl.zeros((offs_token.shape[0], N), compute_type), mask=token_mask[:, None])
+
+
+@triton.jit
+def experts(a_ptr, b_ptr, c_ptr, weights_ptr, ids_ptr, experts_ptr, valid, K, stride_am, stride_be, stride_bk, stride_cm, BLOCK_M: tl.constexpr,
+            N: tl.constexpr, BLOCK_K: tl.constexpr, MUL_WEIGHT: tl.constexpr, top_k: tl.constexpr, compute_type: tl.constexpr):
+    pid_m = tl.program_id(axis=0)
+    offs_token_id = pid_m * BLOCK_M + tl.arange(0, BLOCK_M).to(tl.int64)
+    offs_token = tl.load(ids_ptr + offs_token_id)
+    token_mask = offs_token < valid
+    off_experts = tl.load(experts_ptr + pid_m).to(tl.int64)
+    if off_experts == -1:
+        write_zeros(c_ptr, stride_cm, offs_token, token_mask, N, compute_type)
+        return
+    offs_bn = tl.arange(0, N) % N
+    offs_k = tl.arange(0, BLOCK_K)
+    a_ptrs = a_ptr + (offs_token[:, None] // top_k * stride_am + offs_k[None, :])
+    b_ptrs = b_ptr + off_experts * stride_be + (offs_k[:, None] * stride_bk + offs_bn[None, :])
+    accumulator = tl.zeros((BLOCK_M, N), dtype=tl.float32)
+    for k in range(0, tl.cdiv(K, BLOCK_K)):
+        a = tl.load(a_ptrs, mask=token_mask[:, None] & (offs_k[None, :] < K - k * BLOCK_K), other=0.0)
+        b = tl.load(b_ptrs, mask=offs_k[:, None] < K - k * BLOCK_K, other=0.0)
+        accumulator += tl.dot(a, b)
+        a_ptrs += BLOCK_K
+        b_ptrs += BLOCK_K * stride_bk
+    if MUL_WEIGHT:
+        weight = tl.load(weights_ptr + offs_token, mask=token_mask, other=0)
+        accumulator = accumulator * weight[:, None]
+    c_ptrs = c_ptr + stride_cm * offs_token[:, None] + tl.arange(0, N)[None, :]
+    tl.store(c_ptrs, accumulator.to(compute_type), mask=token_mask[:, None])
+
+
+@triton.jit
+def paged(out, q_ptr, k_ptr, v_ptr, table_ptr, length, scale, D: tl.constexpr, PAGE: tl.constexpr):
+    d = tl.arange(0, D)
+    q = tl.load(q_ptr + d) * scale
+    m = float("-inf")
+    l = 1.0 * 0
+    acc = tl.zeros([D], tl.float32)
+    for j in range(0, tl.cdiv(length, PAGE)):
+        page = tl.load(table_ptr + j).to(tl.int64)
+        s = j * PAGE + tl.arange(0, PAGE)
+        at = (page * PAGE + tl.arange(0, PAGE))[:, None] * D + d[None, :]
+        k = tl.load(k_ptr + at, mask=s[:, None] < length, other=0.0)
+        v = tl.load(v_ptr + at, mask=s[:, None] < length, other=0.0)
+        scores = tl.where(s < length, tl.sum(k * q[None, :], 1), float("-inf"))
+        new = tl.maximum(m, tl.max(scores, 0))
+        p = tl.exp(scores - new)
+        alpha = tl.exp(m - new)
+        acc = acc * alpha + tl.sum(p[:, None] * v, axis=0)
+        l = l * alpha + tl.sum(p, axis=0)
+        m = new
+    tl.store(out + d, acc / l)
+
+
+@triton.jit
+def unpack_awq(out, q_ptr, scales_ptr, zeros_ptr, X: tl.constexpr):
+    i = tl.arange(0, X)
+    q = tl.load(q_ptr + i)
+    q = tl.interleave(q, q)
+    q = tl.interleave(q, q)
+    q = tl.interleave(q, q)
+    order = ((tl.arange(0, 2) * 4)[None, :] + tl.arange(0, 4)[:, None]).reshape(8)
+    shifts = tl.broadcast_to((order * 4)[None, :], (X, 8))
+    shifts = tl.reshape(shifts, (X * 8,))
+    q = (q >> shifts) & 0xF
+    o = tl.arange(0, X * 8)
+    z = tl.load(zeros_ptr + o // 4)
+    tl.store(out + o, ((q - z) * tl.load(scales_ptr + o // 4)).to(tl.float16))
+
+
+@triton.jit
+def sorted_pairs(keys_out, index_out, x):
+    i = tl.arange(0, 16)
+    v = tl.load(x + i)
+    bits = v.to(tl.int32, bitcast=True)
+    key = (bits ^ ((bits >> 31) & 0x7FFFFFFF)).to(tl.int64)
+    packed = (key << 32) | i.to(tl.int64)
+    packed = tl.sort(packed, descending=True)
+    tl.store(index_out + i, (packed & 0xFFFFFFFF).to(tl.int32))
+    back = (packed >> 32).to(tl.int32)
+    back = back ^ ((back >> 31) & 0x7FFFFFFF)
+    tl.store(keys_out + i, back.to(tl.float32, bitcast=True))
+
+
+@triton.jit
+def narrow_integers(out, u, s, h):
+    i = tl.arange(0, 4)
+    a = tl.load(u + i)
+    b = tl.load(s + i)
+    c = tl.load(h + i)
+    tl.store(out + i, (a + a).to(tl.int32))
+    tl.store(out + 4 + i, (a - 1).to(tl.int32))
+    tl.store(out + 8 + i, (~a).to(tl.int32))
+    tl.store(out + 12 + i, (b * b).to(tl.int32))
+    tl.store(out + 16 + i, (a + b).to(tl.int32))
+    tl.store(out + 20 + i, (b + c).to(tl.int32))
+    tl.store(out + 24 + i, (a >> 1).to(tl.int32) + (b >> 1).to(tl.int32))
+    tl.store(out + 28 + i, (c << 3).to(tl.int32))
+    tl.store(out + 32 + i, tl.where(a > b, 1, 0))
+    tl.store(out + 36 + i, tl.maximum(a, 100).to(tl.int32) + tl.minimum(b, 0))
+    tl.store(out + 40 + i, tl.abs(b).to(tl.int32))
+    tl.store(out + 44 + i, a // 7 * 1 + a % 7)
+
+
+@triton.jit
+def eighths(out, x, bytes):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i)
+    e = v.to(tl.float8e5)
+    tl.store(bytes + i, e.to(tl.uint8, bitcast=True))
+    tl.store(out + i, e.to(tl.float32))
+    tl.debug_barrier()
+    back = tl.load(bytes + i).to(tl.float8e5, bitcast=True).to(tl.float16)
+    tl.store(out + 8 + i, back)
+
+
+@triton.jit
+def constant_math(out, N: tl.constexpr, M: tl.constexpr = 3, MODE: tl.constexpr = "mean"):
+    TILES: tl.constexpr = triton.cdiv(N, 4)
+    POW: tl.constexpr = triton.next_power_of_2(N)
+    v = tl.zeros([POW], tl.int32) + TILES
+    i = tl.arange(0, POW)
+    if MODE == "mean" and M != 0:
+        v = v // M
+    elif MODE == "sum":
+        v = v * M
+    x: tl.constexpr = N % 4 if N > 4 else 0
+    y: tl.constexpr = (N << 2) | 1
+    z: tl.constexpr = not (N == 0 or M > 5)
+    tl.store(out + i, v + x * 10 + y * 100 + z, mask=i < N)
+
+
+@triton.jit
+def conditions(out, a, b, flag, p):
+    k = 0
+    if a > 0 and b < 3:
+        k += 1
+    if a > 5 or not b > 10:
+        k += 10
+    if (a > 0) & (b > 0) & (a + b < 100):
+        k += 100
+    if not flag:
+        k += 1000
+    if p is not None and a > 1:
+        k += 10000
+    if p is None or b == 2:
+        k += 100000
+    tl.store(out, k)
+    tl.store(out + 1, a if a > b else b)
+    tl.store(out + 2, 1 if (a > b and b > 0) else 0)
+    mask = tl.arange(0, 4) < a
+    mask &= tl.arange(0, 4) != b
+    mask |= tl.arange(0, 4) == 3
+    tl.store(out + 3, tl.sum(mask.to(tl.int32)))
+
+
+@triton.jit
+def methods(out, x):
+    r = tl.arange(0, 4)
+    c = tl.arange(0, 8)
+    v = tl.load(x + r[:, None] * 8 + c)
+    tl.store(out + r, v.sum(axis=1))
+    tl.store(out + 4 + r, v.max(1) - v.min(1))
+    tl.store(out + 8, v.to(tl.float32).sum())
+    tl.store(out + 9 + c, v.trans().sum(1))
+    tl.store(out + 17 + r, v.argmax(1).to(tl.float32) + v.abs().cumsum(1).max(1))
+    w = v.reshape(2, 2, 8)[:, :, :].sum(axis=2, keep_dims=True)
+    tl.store(out + 21 + tl.arange(0, 4), w.reshape(4) + v.exp().log().sum(1) * 0)
+    tl.store(out + 25 + r, v.reshape(4, 2, 4).permute(0, 2, 1).sum(-1).max(-1))
+    u = v[:, None, :] * 2.0 + c[None, :, None]
+    tl.store(out + 29 + r, u.sum(2).sum(1))
+
+
+@triton.jit
+def chosen_pointers(out, a, b, n):
+    i = tl.arange(0, 8)
+    p = tl.where(i < n, a + i, b + i)
+    q = a if n > 100 else b
+    tl.store(out + i, tl.load(p) + tl.load(q + i))
+    distance = (a + 3).to(tl.int64) - a.to(tl.int64)
+    tl.store(out + 8, distance)
+
+
+@triton.jit
+def compact(out, count, x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0)
+    keep = (v > 0) & (i < n)
+    at = tl.cumsum(keep.to(tl.int32), 0) - 1
+    base = tl.atomic_add(count, tl.sum(keep.to(tl.int32)))
+    tl.store(out + base + at, v, mask=keep)
+
+
+@triton.jit
+def ties_right(out, x):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i).reshape(2, 4)
+    tl.store(out + tl.arange(0, 2), tl.argmax(v, 1))
+    tl.store(out + 2, tl.argmax(tl.load(x + i), 0, tie_break_left=True))
+    value, index = tl.min(v, 0, return_indices=True)
+    tl.store(out + 3 + tl.arange(0, 4), index)
+    tl.store(out + 7 + tl.arange(0, 4), value.to(tl.int32))
+
+
+@triton.jit
+def stochastic(out, x, seed):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i)
+    noise = tl.randint(seed, i).to(tl.uint32) & 0xFFFF
+    bits = v.to(tl.uint32, bitcast=True) + noise
+    tl.store(out + i, (bits & 0xFFFF0000).to(tl.float32, bitcast=True))
+
+
+@triton.jit
+def annotated(out, x, n: tl.int64, eps: float, BLOCK: tl.constexpr) -> None:
+    """Annotations of numbers pin their types."""
+    tl.static_assert(n.dtype == tl.int64)
+    i: tl.tensor = tl.arange(0, BLOCK)
+    v: "tl.tensor" = tl.load(x + i + n * 0, mask=i < n)
+    tl.store(out + i, v + eps, mask=i < n)
+
+
+@triton.jit
+def grouped(tables, sizes, groups, TILE: tl.constexpr):
+    tile = tl.program_id(0)
+    last = 0
+    for g in range(groups):
+        n = tl.load(sizes + g)
+        tiles = tl.cdiv(n, TILE)
+        while tile >= last and tile < last + tiles:
+            base = tl.load(tables + g).to(tl.pointer_type(tl.float32))
+            at = (tile - last) * TILE + tl.arange(0, TILE)
+            tl.store(base + at, tl.load(base + at, mask=at < n) * 2 + g, mask=at < n)
+            tile += tl.num_programs(0)
+        last = last + tiles
+
+
+@triton.jit
+def staged_attention(acc, l_i, m_i, q, K, V, start_m, BLOCK_M: tl.constexpr, D: tl.constexpr, BLOCK_N: tl.constexpr, STAGE: tl.constexpr,
+                     offs_m: tl.constexpr, offs_n: tl.constexpr, N_CTX: tl.constexpr):
+    if STAGE == 1:
+        lo, hi = 0, start_m * BLOCK_M
+    elif STAGE == 2:
+        lo, hi = start_m * BLOCK_M, (start_m + 1) * BLOCK_M
+        lo = tl.multiple_of(lo, BLOCK_M)
+    else:
+        lo, hi = 0, N_CTX
+    for start_n in tl.range(lo, hi, BLOCK_N):
+        start_n = tl.multiple_of(start_n, BLOCK_N)
+        n = start_n + tl.arange(0, BLOCK_N)
+        k = tl.load(K + n[None, :] * D + tl.arange(0, D)[:, None])
+        qk = tl.dot(q, k)
+        if STAGE == 2:
+            mask = (start_m * BLOCK_M + tl.arange(0, BLOCK_M))[:, None] >= n[None, :]
+            qk = qk * 0.25 + tl.where(mask, 0, -1.0e6)
+            m_ij = tl.maximum(m_i, tl.max(qk, 1))
+            qk -= m_ij[:, None]
+        else:
+            m_ij = tl.maximum(m_i, tl.max(qk, 1) * 0.25)
+            qk = qk * 0.25 - m_ij[:, None]
+        p = tl.math.exp2(qk)
+        alpha = tl.math.exp2(m_i - m_ij)
+        l_ij = tl.sum(p, 1)
+        acc = acc * alpha[:, None]
+        v = tl.load(V + n[:, None] * D + tl.arange(0, D)[None, :])
+        acc = tl.dot(p.to(tl.float16), v, acc)
+        l_i = l_i * alpha + l_ij
+        m_i = m_ij
+    return acc, l_i, m_i
+
+
+@triton.jit
+def causal_attention(Q, K, V, Out, N_CTX: tl.constexpr, D: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, STAGE: tl.constexpr):
+    tl.static_assert(BLOCK_N <= BLOCK_M)
+    start_m = tl.program_id(0)
+    m = start_m * BLOCK_M + tl.arange(0, BLOCK_M)
+    d = tl.arange(0, D)
+    m_i = tl.zeros([BLOCK_M], dtype=tl.float32) - float("inf")
+    l_i = tl.zeros([BLOCK_M], dtype=tl.float32) + 1.0
+    acc = tl.zeros([BLOCK_M, D], dtype=tl.float32)
+    q = tl.load(Q + m[:, None] * D + d[None, :])
+    if STAGE & 1:
+        acc, l_i, m_i = staged_attention(acc, l_i, m_i, q, K, V, start_m, BLOCK_M, D, BLOCK_N, 4 - STAGE, BLOCK_M, BLOCK_N, N_CTX)
+    if STAGE & 2:
+        acc, l_i, m_i = staged_attention(acc, l_i, m_i, q, K, V, start_m, BLOCK_M, D, BLOCK_N, 2, BLOCK_M, BLOCK_N, N_CTX)
+    acc = acc / l_i[:, None]
+    tl.store(Out + m[:, None] * D + d[None, :], acc.to(Out.type.element_ty))
+
+
+@triton.jit
+def batched_dot(out, a, b):
+    g = tl.arange(0, 2)[:, None, None]
+    i = tl.arange(0, 16)
+    x = tl.load(a + g * 256 + i[None, :, None] * 16 + i[None, None, :])
+    y = tl.load(b + g * 256 + i[None, :, None] * 16 + i[None, None, :])
+    tl.store(out + g * 256 + i[None, :, None] * 16 + i[None, None, :], tl.dot(x, y, input_precision="ieee"))
+
+
+@triton.jit
+def rotate_halves(x_ptr, cos_ptr, sin_ptr, heads, HALF: tl.constexpr, BACKWARD: tl.constexpr):
+    pid = tl.program_id(0)
+    h = tl.arange(0, HALF)
+    cos = tl.load(cos_ptr + pid * HALF + h)
+    sin = tl.load(sin_ptr + pid * HALF + h)
+    if BACKWARD:
+        sin = -sin
+    for head in range(heads):
+        p = x_ptr + (pid * heads + head) * 2 * HALF + h
+        a, b = tl.load(p).to(tl.float32), tl.load(p + HALF).to(tl.float32)
+        a, b = a * cos - b * sin, b * cos + a * sin
+        tl.store(p, a)
+        tl.store(p + HALF, b)
+
+
+@triton.jit(noinline=True)
+def not_inlined(a, b):
+    return a * 2 + b
+
+
+@triton.jit
+def called(out, n):
+    tl.store(out, not_inlined(n, 3) + not_inlined(tl.program_id(0), n))
+
+
+@triton.jit
+def literals(out, x, u):
+    v = tl.load(x)
+    w = tl.load(u)
+    tl.store(out, v * 1_000 + 0x10 + 0b11 + 0o7)
+    tl.store(out + 1, (w & 0xFFFFFFFF).to(tl.int64))
+    tl.store(out + 2, v.to(tl.int64) & 0xFFFFFFFF)
+    tl.store(out + 3, v.to(tl.int64) * 3000000000)
+    tl.store(out + 4, (v + 1e10).to(tl.int64))
+    tl.store(out + 5, w.to(tl.uint64) * 0xFFFFFFFFFFFFFFFF)
+    tl.store(out + 6, -5 // 2 + (-5) % 3)
+    tl.store(out + 7, v // 2 + v % 3)
