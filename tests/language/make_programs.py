@@ -9,6 +9,7 @@ import math
 import os
 import sys
 
+import ml_dtypes
 import numpy as np
 
 COMPILE = len(sys.argv) > 1 and sys.argv[1] == "compile"
@@ -174,7 +175,10 @@ CASES = [
     ("sorted_pairs", [("keys_out", "*fp32", 16), ("index_out", "*i32", 16), ("x", "*fp32", EIGHT + [9.5, -0.125, 1e10, -1e-3, 8, 4, 2, -7])], 1, {}),
     ("narrow_integers", [("out", "*i32", 48), ("u", "*u8", [0, 1, 200, 255]), ("s", "*i8", [-128, 127, -1, 100]), ("h", "*i16", [-32768, 32767, 5, -5])],
      1, {"out": narrow}),
-    ("eighths", [("out", "*fp32", 16), ("x", "*fp32", [1, -1.9, 0.3, 70000, 1e-4, -3.5, 57344, 1.1e-5]), ("bytes", "*u8", 8)], 1, {}),
+    # The interpreter loses the carry of a fraction that is rounded up.
+    ("eighths", [("out", "*fp32", 16), ("x", "*fp32", [1, -1.9, 0.3, 40000, 1e-4, -3.5, 57344, 1.1e-5]), ("bytes", "*u8", 8)], 1, {
+        "out": lambda x: np.tile(x.astype(ml_dtypes.float8_e5m2).astype(F32), 2),
+        "bytes": lambda x: x.astype(ml_dtypes.float8_e5m2).view(np.uint8)}),
     ("constant_math", [("out", "*i32", 11), ("N", 11, None), ("M", 3, None), ("MODE", "'mean'", None)], 1, {}),
     ("conditions", [("out", "*i32", 4), ("a", "i32", 2), ("b", "i32", 2), ("flag", "i1", False), ("p", None, None)], 1,
      {"out": lambda *_: np.array([101111, 2, 0, 3], I32)}),
