@@ -54,7 +54,7 @@ const LIBDEVICE: &str = "abs acos acosh add_rd add_rn add_ru add_rz asin asinh a
 #[test]
 fn what_the_language_has_is_there_or_known_to_be_missing() {
     let lists = [
-        (Scope::Language, LANGUAGE, &[]),
+        (Scope::Language, LANGUAGE, &[][..]),
         (Scope::Libdevice, LIBDEVICE, MISSING_LIBDEVICE),
     ];
     for (scope, names, missing) in lists {
