@@ -96,6 +96,7 @@ impl Constant {
                 let found = front::types::DType::from_short_name(&dtype.to_string());
                 found.map_or(front::Constant::None, front::Constant::Type)
             }
+            Constant::Function(name) => front::Constant::Function(name.clone()),
         }
     }
 }
