@@ -590,19 +590,24 @@ pub(crate) fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
     }
 }
 
-/// `==` of what is no number.
-pub(crate) fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+/// `==` of what is no number, and of tuples; none where it depends on numbers of run time.
+pub(crate) fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     match (a.as_const(), b.as_const()) {
-        (Some(x), Some(y)) => constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false),
+        (Some(x), Some(y)) => Some(constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false)),
         _ => match (a, b) {
             (Value::Tuple(x), Value::Tuple(y)) => {
-                x.items.len() == y.items.len()
-                    && x.items
-                        .iter()
-                        .zip(&y.items)
-                        .all(|(x, y)| constant_equal(x, y))
+                if x.items.len() != y.items.len() {
+                    return Some(false);
+                }
+                let pairs = x.items.iter().zip(&y.items);
+                let parts: Vec<Option<bool>> = pairs.map(|(x, y)| constant_equal(x, y)).collect();
+                if parts.contains(&Some(false)) {
+                    return Some(false);
+                }
+                (!parts.contains(&None)).then_some(true)
             }
-            _ => same(a, b),
+            (Value::Tensor(_), other) | (other, Value::Tensor(_)) if is_number(other) => None,
+            _ => Some(same(a, b)),
         },
     }
 }

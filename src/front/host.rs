@@ -159,6 +159,14 @@ impl<'m> Lower<'m> {
         self.add(d.with_severity(Severity::Warning));
     }
 
+    /// What depends on numbers of run time and would have to be known.
+    fn not_decided(&self, what: &str) -> Stop {
+        let message = format!("{what} is decided at compile time, and this depends on data");
+        let d = self.error(Code::Constant, message);
+        d.help("compare the numbers one by one: `(x == a) | (x == b)`")
+            .into()
+    }
+
     /// One comparison of anything.
     pub(crate) fn compare_values(
         &mut self,
@@ -173,7 +181,12 @@ impl<'m> Lower<'m> {
             CmpOp::In | CmpOp::NotIn => {
                 let found = match (a, b) {
                     (_, Value::Tuple(tuple)) => {
-                        tuple.items.iter().any(|item| constant_equal(a, item))
+                        let found = tuple.items.iter().map(|item| constant_equal(a, item));
+                        let found: Vec<Option<bool>> = found.collect();
+                        match found.contains(&Some(true)) {
+                            false if found.contains(&None) => return Err(self.not_decided("`in`")),
+                            found => found,
+                        }
                     }
                     (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) => b.contains(&**a),
                     (Value::Const(Const::Str(a)), Value::Dict(dict)) => dict.contains_key(&**a),
@@ -185,7 +198,10 @@ impl<'m> Lower<'m> {
                 Ok(Value::bool(found == (op == CmpOp::In)))
             }
             CmpOp::Eq | CmpOp::NotEq if !is_number(a) || !is_number(b) => {
-                Ok(Value::bool(constant_equal(a, b) == (op == CmpOp::Eq)))
+                let Some(equal) = constant_equal(a, b) else {
+                    return Err(self.not_decided("a comparison of tuples"));
+                };
+                Ok(Value::bool(equal == (op == CmpOp::Eq)))
             }
             op => self.compare(op, a, b),
         }

@@ -15,6 +15,8 @@
 # error: applied "*fp32, *fp32" F=@square DTYP=fp32
 # error: needs_number "*fp32, i32"
 # error: of_a_file "*i32" SIZES=3
+# run: decided "*i32, i32" : grid(1) x=i32[3] poison n=7 ; expect x = [1,1,0]
+# error: undecided "*i32, i32"
 
 from typing import NamedTuple
 
@@ -88,6 +90,23 @@ def needs_number(x, N: tl.constexpr):
 @triton.jit
 def of_a_file(x):
     tl.store(x + tl.arange(0, SIZE), UNSET)
+
+
+@triton.jit
+def decided(x, n):
+    """Comparisons of tuples and `in`, where they do not depend on data."""
+    ...
+    pair = (n, 3)
+    tl.store(x, pair == pair[:] + () if False else (1, "a") == (1, "a"))
+    tl.store(x + 1, 3 in (1, 2, 3) and pair != (n, 4) and (n,) != (n, n))
+    tl.store(x + 2, "b" in ("a", "c"))
+
+
+@triton.jit
+def undecided(x, n):
+    tl.store(x, n in (1, 2))
+    tl.store(x, (n, 1) == (2, 1))
+    tl.store(x, n if n > 2 else 0.5)
 # == tile moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
 # kernel @moved(v0 "out": ptr<f32>, v1 "p_scale": f32, v2 "m_ptr": ptr<f32> {divisible = 16}) warps(4) {
 # block0:
