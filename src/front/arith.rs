@@ -158,7 +158,12 @@ impl<'m> Lower<'m> {
                     x.items.iter().chain(&y.items).cloned().collect(),
                 ));
             }
-            (Value::Tuple(x), y) if op == Operator::Mult => return self.repeat_tuple(x, y),
+            (Value::Tuple(x), y) | (y, Value::Tuple(x)) if op == Operator::Mult => {
+                return self.repeat_tuple(x, y);
+            }
+            (Value::Const(Const::Str(text)), values) if op == Operator::Mod => {
+                return self.percent(text, values);
+            }
             _ => {}
         }
         let ((ta, _), (tb, _)) = (self.type_of(a)?, self.type_of(b)?);
@@ -182,6 +187,19 @@ impl<'m> Lower<'m> {
                 .error(Code::Unsupported, "blocks have no `@`")
                 .help("use tl.dot(a, b)")
                 .into()),
+        }
+    }
+
+    /// `text % values`, of values that are known at compile time.
+    fn percent(&self, text: &str, values: &Value<'m>) -> Res<Value<'m>> {
+        let items = match values {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            single => vec![single.clone()],
+        };
+        let items: Vec<Const> = items.iter().map(|item| self.as_shown(item)).collect();
+        match super::format::percent(text, &items) {
+            Ok(text) => Ok(Value::Const(Const::Str(text.into()))),
+            Err(message) => Err(self.error(Code::Value, message).into()),
         }
     }
 

@@ -195,9 +195,11 @@ impl<'m> Lower<'m> {
         if self.regions >= MAX_REGIONS {
             let message = format!("loops and conditions are nested more than {MAX_REGIONS} deep");
             let d = self.error(Code::Budget, message);
-            return Err(d
-                .help("combine conditions with `and`, or use `elif` of constants")
-                .into());
+            // What follows would be as deep, and lacks the names that are given here.
+            return self.abort(d.help(
+                "each `elif` and each `return` under a condition nests what follows it: move parts to functions, \
+                 choose values with tl.where, or decide by constants",
+            ));
         }
         self.regions += 1;
         Ok(())

@@ -76,7 +76,7 @@ impl<'m> Lower<'m> {
         d.help("write `(a < b) & (b < c)`").into()
     }
 
-    /// A dictionary whose keys are texts.
+    /// A dictionary whose keys are texts, or types and tuples of types, which stand for their texts.
     pub(crate) fn dictionary(&mut self, e: &'m ExprDict) -> Res<Value<'m>> {
         let mut dict: IndexMap<String, Value<'m>> = IndexMap::new();
         for item in &e.items {
@@ -90,14 +90,20 @@ impl<'m> Lower<'m> {
                 continue;
             };
             let key = self.eval(key)?;
-            let Value::Const(Const::Str(key)) = &key else {
-                let message = format!(
-                    "the keys of a dictionary are texts, found {}",
-                    key.describe()
-                );
-                return Err(self.error(Code::Unsupported, message).into());
+            let is_type = |value: &Value<'m>| matches!(value, Value::Type(_));
+            let key = match &key {
+                Value::Const(Const::Str(key)) => key.to_string(),
+                Value::Tuple(types) if types.items.iter().all(is_type) => self.display(&key),
+                key if is_type(key) => self.display(key),
+                other => {
+                    let message = format!(
+                        "the keys of a dictionary are texts, found {}",
+                        other.describe()
+                    );
+                    return Err(self.error(Code::Unsupported, message).into());
+                }
             };
-            dict.insert(key.to_string(), value);
+            dict.insert(key, value);
         }
         Ok(Value::Dict(dict.into()))
     }

@@ -135,7 +135,9 @@ fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
 fn argument<'m>(arg: &Arg) -> Value<'m> {
     match arg {
         Arg::Constant(Constant::Type(dtype)) => Value::ty(Ty::Num(*dtype)),
+        Arg::Constant(Constant::Function(_)) => Value::Path(Path("a function".into())),
         Arg::Constant(c) => c.to_const().map_or(Value::NONE, Value::Const),
+        Arg::Tuple(tuple) => Value::tuple(tuple.items.iter().map(argument).collect()),
         Arg::Typed { .. } | Arg::Descriptor(_) => Value::Path(Path("an argument".into())),
     }
 }
