@@ -3,11 +3,12 @@
 //!
 //! - `seeds`: the files that this project starts from, byte for byte;
 //! - `traps`: where the language is not what it looks like, against Triton's own interpreter;
-//! - `kernels`: kernels in the style of real ones, against NumPy.
+//! - `kernels`, `products`: kernels in the style of real ones, against NumPy.
 #![cfg(feature = "triton")]
 
 mod cases;
 mod kernels;
+mod products;
 #[path = "../common/ptxas.rs"]
 mod ptxas;
 mod run;
