@@ -16,6 +16,7 @@ pub mod merge_equal_values;
 pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
+pub mod share_operands;
 pub mod simplify;
 
 mod edit;
@@ -40,6 +41,7 @@ use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
 use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
+use share_operands::{share_operands, split_readers};
 use simplify::simplify;
 
 /// Everything between a verified block program and its expansion into what one thread does. `on_pass_end` sees
@@ -91,6 +93,9 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
+    if share_operands(func, target) > 0 {
+        done("share_operands", func)?;
+    }
     let axis = Axis::compute(func);
     if pipeline_loops(func, &axis, target) > 0 {
         done("pipeline_loops", func)?;
@@ -99,6 +104,9 @@ pub fn optimize(
         hoist_invariants(func);
         eliminate_dead_code(func);
         done("eliminate_dead_code_last", func)?;
+    }
+    if split_readers(func) > 0 {
+        done("split_readers", func)?;
     }
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis, target);
