@@ -44,8 +44,8 @@ use settle_asserts::settle_asserts;
 use share_operands::{share_operands, split_readers};
 use simplify::simplify;
 
-/// Everything between a verified block program and its expansion into what one thread does. `on_pass_end` sees
-/// the function after each pass, under the pass's name.
+/// Everything between a verified block program and its expansion into what one thread does. `may_share` allows operands
+/// of products to be kept in shared memory. `on_pass_end` sees the function after each pass, under the pass's name.
 ///
 /// The order matters in four places: contraction looks for products with one use, so dead code and copies go
 /// first; it comes before legalization, which takes products and sums apart; what lowering writes per element is
@@ -55,6 +55,7 @@ pub fn optimize(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
+    may_share: bool,
     on_pass_end: &mut dyn FnMut(&str, &TileFunction),
 ) -> Result<LayoutStats, CompileError> {
     let mut done = |pass: &'static str, func: &TileFunction| {
@@ -93,7 +94,7 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
-    if share_operands(func, target) > 0 {
+    if may_share && share_operands(func, target) > 0 {
         done("share_operands", func)?;
     }
     let axis = Axis::compute(func);

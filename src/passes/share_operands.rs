@@ -80,6 +80,11 @@ pub fn share_operands(func: &mut TileFunction, target: Target) -> usize {
     count
 }
 
+/// Whether an operand of a product is kept in shared memory: rings have more than one entry.
+pub fn holds_operands(func: &TileFunction) -> bool {
+    func.buffers.values().flatten().any(|b| b.stages == 1)
+}
+
 /// Bodies of loops without loops in them.
 fn loop_bodies(func: &TileFunction) -> Vec<Block> {
     let blocks = func.all_blocks();
