@@ -10,6 +10,7 @@ use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
 use crate::passes::place_shared::place_shared;
+use crate::passes::share_operands::holds_operands;
 use crate::ptx;
 use crate::settings::{Options, PtxVersion, SettingsError, Target};
 use crate::verify::{VerifierErrors, verify};
@@ -175,15 +176,22 @@ fn pipeline(
 ) -> Result<CompiledKernel, CompileError> {
     options.check(target).map_err(CompileError::Settings)?;
     verify(func).map_err(CompileError::Invalid)?;
-    let mut tile = func.clone();
-    let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
-        on_pass_end(pass, Snapshot::Tile(f))
-    })?;
-
-    let mut thread = expand(&tile, target)?;
-    on_pass_end("expand", Snapshot::Thread(&thread));
-    let shared = place_shared(&mut thread);
-    check_shared(shared, target)?;
+    let mut may_share = true;
+    let (tile, mut thread, layouts, shared) = loop {
+        let mut tile = func.clone();
+        let layouts = optimize(&mut tile, target, options, may_share, &mut |pass, f| {
+            on_pass_end(pass, Snapshot::Tile(f))
+        })?;
+        let mut thread = expand(&tile, target)?;
+        on_pass_end("expand", Snapshot::Thread(&thread));
+        let shared = place_shared(&mut thread);
+        match check_shared(shared, target) {
+            Ok(()) => break (tile, thread, layouts, shared),
+            // What conversions need besides is known only here.
+            Err(_) if may_share && holds_operands(&tile) => may_share = false,
+            Err(error) => return Err(error),
+        }
+    };
     check_params(&thread)?;
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));

@@ -4,11 +4,12 @@
 //! - `seeds`: the files that this project starts from, byte for byte;
 //! - `traps`: where the language is not what it looks like, against Triton's own interpreter;
 //! - `programs`: the ways in which people write, against Triton's own interpreter;
-//! - `kernels`: kernels in the style of real ones, against NumPy.
+//! - `kernels`, `products`: kernels in the style of real ones, against NumPy.
 #![cfg(feature = "triton")]
 
 mod cases;
 mod kernels;
+mod products;
 mod programs;
 #[path = "../common/ptxas.rs"]
 mod ptxas;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use half::f16;
 use tilelift::front::Constant;
+use tilelift::settings::Target;
 
 use crate::run::{Given, Launch, everywhere};
 
@@ -54,6 +55,7 @@ fn vector_addition_adds() {
         signature: "*fp32:16, *fp32:16, *fp32:16, i32",
         constants: &[],
         num_warps: 4,
+        target: Target::SM_80,
         grid: [n.div_ceil(512) as u32, 1, 1],
         args: &[
             bytes(&x),
@@ -87,6 +89,7 @@ fn softmax_normalises_rows() {
         signature: "*fp32:16, i32, i32:1, *fp32:16, i32, i32:1, i32, i32",
         constants: &[],
         num_warps: 4,
+        target: Target::SM_80,
         grid: [rows as u32, 1, 1],
         args: &[
             Given::Poison(4 * x.len()),
@@ -145,6 +148,7 @@ fn matmul_multiplies() {
         signature: "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1",
         constants: &constants,
         num_warps: 4,
+        target: Target::SM_80,
         grid: [2 * (m / 32) as u32, (n / 32 / 2) as u32, 1],
         args: &[
             halves(&a),
@@ -228,6 +232,7 @@ fn fused_layers_follow_their_formula() {
             signature: &signature,
             constants: &[],
             num_warps: 4,
+            target: Target::SM_80,
             grid: [(rows / 32) as u32, (outputs / 32) as u32, 1],
             args: &args,
         };
