@@ -16,6 +16,7 @@ pub mod merge_equal_values;
 pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
+pub mod share_factors;
 pub mod simplify;
 
 mod edit;
@@ -40,6 +41,7 @@ use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
 use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
+use share_factors::share_factors;
 use simplify::simplify;
 
 /// Everything between a verified block program and its expansion into what one thread does. `on_pass_end` sees
@@ -99,6 +101,9 @@ pub fn optimize(
         hoist_invariants(func);
         eliminate_dead_code(func);
         done("eliminate_dead_code_last", func)?;
+    }
+    if share_factors(func, target) > 0 {
+        done("share_factors", func)?;
     }
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis, target);

@@ -41,7 +41,7 @@ use tilelift::ir::types::Scalar;
 use tilelift::settings::{Options, Target};
 
 /// Cases without `TILELIFT_DOTS`.
-const FEW: u64 = 60;
+const FEW: u64 = 48;
 
 /// Half the distance from 1 to the next number.
 fn unit(scalar: Scalar) -> f64 {
@@ -224,8 +224,11 @@ fn interpreter_and_emulator_agree() {
     run_all(
         |_| true,
         |case, done| {
-            let mut modules = modules.lock().expect("no thread panics with it");
-            modules.entry(case.target).or_default().add(&done.kernel);
+            // The assembler takes minutes for thousands.
+            if case.number < FEW {
+                let mut modules = modules.lock().expect("no thread panics with it");
+                modules.entry(case.target).or_default().add(&done.kernel);
+            }
             let emulated = done.emulated[RESULT].bytes();
             compare(case, &done.ours, emulated, &done.most)
         },
