@@ -72,7 +72,12 @@ impl Loading<'_> {
         let spec = LaunchSpec {
             name: &meta.name,
             block: [threads, 1, 1],
-            cluster: [1, 1, 1],
+            // Older devices have none.
+            cluster: if meta.target >= Target::SM_90 {
+                self.kernel.options.cluster
+            } else {
+                [1, 1, 1]
+            },
             shared: meta.shared,
             params: &params,
         };

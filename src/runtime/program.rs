@@ -15,8 +15,10 @@ use crate::verify::verify;
 use crate::front;
 
 use super::ahead::{self, Compiled};
-use super::argument::{Class, DIVISIBLE, Specialize};
+use super::argument::{Arg, Class, DIVISIBLE, Specialize};
+use super::constant::Constant;
 use super::error::RuntimeError;
+use super::given::Given;
 use super::kernel::{KernelInner, KernelOptions};
 #[cfg(feature = "triton")]
 use super::python;
@@ -162,6 +164,26 @@ impl Program {
         }
     }
 
+    /// Its name for messages.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// A kernel's name, and what its decorators say about tuning.
+    #[cfg(feature = "triton")]
+    pub(crate) fn tuning(
+        &self,
+        kernel: Option<&str>,
+    ) -> Result<(String, front::Tuning), RuntimeError> {
+        let name = self.source.pick(kernel)?;
+        let Form::Python(module) = &self.source.form else {
+            return Ok((name, front::Tuning::default()));
+        };
+        let tuning = module.tuning(Some(&name));
+        let tuning = tuning.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        Ok((name, tuning))
+    }
+
     /// The names of its kernels, in order.
     pub fn kernels(&self) -> Vec<String> {
         self.source.kernels()
@@ -200,6 +222,24 @@ impl Source {
         }
     }
 
+    /// The constants that a kernel's heuristics give for these arguments.
+    #[cfg_attr(
+        not(feature = "triton"),
+        expect(unused_variables, reason = "only the language has heuristics")
+    )]
+    pub(crate) fn heuristics(
+        &self,
+        kernel: &str,
+        options: &KernelOptions,
+        args: &[(&str, &Arg<'_>)],
+    ) -> Result<Vec<(String, Constant)>, RuntimeError> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(module) => python::heuristics(module, kernel, options, args),
+            Form::Tile(_) | Form::Compiled(..) => Ok(Vec::new()),
+        }
+    }
+
     /// The parameters of a kernel.
     pub(crate) fn params(&self, kernel: &str) -> Vec<Param> {
         match &self.form {
@@ -212,10 +252,9 @@ impl Source {
                     name: p.name,
                     constexpr: p.constexpr,
                     default: p.default,
-                    specialize: if p.specialize {
-                        Specialize::ALL
-                    } else {
-                        Specialize::NOTHING
+                    specialize: Specialize {
+                        value: p.specialize,
+                        alignment: p.specialize && p.specialize_alignment,
                     },
                     divisible: 1,
                     elem: None,
@@ -252,15 +291,16 @@ impl Source {
     /// The kernel, if it was compiled before.
     pub(crate) fn compiled(
         &self,
-        classes: &[(usize, Class)],
+        given: &[(usize, Given)],
     ) -> Option<Result<Stored, RuntimeError>> {
         let Form::Compiled(stored, params) = &self.form else {
             return None;
         };
-        let check =
-            |&(param, class): &(usize, Class)| check_elem(&stored.meta.name, &params[param], class);
+        let check = |(param, given): &(usize, Given)| {
+            check_elem(&stored.meta.name, &params[*param], given).map(drop)
+        };
         Some(
-            classes
+            given
                 .iter()
                 .try_for_each(check)
                 .map(|()| (**stored).clone()),
@@ -278,11 +318,11 @@ impl Source {
         options: &KernelOptions,
         target: Target,
         params: &[Param],
-        classes: &[(usize, Class)],
+        given: &[(usize, Given)],
     ) -> Result<Made, RuntimeError> {
         match &self.form {
             #[cfg(feature = "triton")]
-            Form::Python(module) => python::make(module, kernel, options, target, params, classes),
+            Form::Python(module) => python::make(module, kernel, options, target, params, given),
             Form::Compiled(..) => Err(RuntimeError::Internal {
                 kernel: kernel.to_owned(),
                 message: "it is compiled already".to_owned(),
@@ -295,8 +335,8 @@ impl Source {
                     });
                 };
                 let mut func = func.clone();
-                for &(param, class) in classes {
-                    check_elem(kernel, &params[param], class)?;
+                for (param, given) in given {
+                    let (param, class) = (*param, check_elem(kernel, &params[*param], given)?);
                     if class.0 & DIVISIBLE != 0 {
                         let hint = &mut func.param_hints[param];
                         hint.divisible = hint.divisible.max(16);
@@ -318,7 +358,14 @@ impl Source {
 }
 
 /// An error unless arguments of a class are what a parameter of the IR takes. Its integers have no sign.
-fn check_elem(kernel: &str, param: &Param, class: Class) -> Result<(), RuntimeError> {
+fn check_elem(kernel: &str, param: &Param, given: &Given) -> Result<Class, RuntimeError> {
+    let Some(class) = given.plain() else {
+        return Err(RuntimeError::Argument {
+            kernel: kernel.to_owned(),
+            name: param.name.clone(),
+            problem: format!("it is {given}, and the kernel takes one number or address"),
+        });
+    };
     let fits = match (param.elem, class.dtype()) {
         (None, _) => true,
         (Some(_), None) => false,
@@ -329,7 +376,7 @@ fn check_elem(kernel: &str, param: &Param, class: Class) -> Result<(), RuntimeEr
         (Some(Elem::Token), Some(_)) => false,
     };
     if fits {
-        return Ok(());
+        return Ok(class);
     }
     let wanted = param.elem.map_or(String::new(), |elem| elem.to_string());
     Err(RuntimeError::Argument {
