@@ -594,10 +594,12 @@ impl KernelInner {
     /// The classes of arguments among which there are tuples or descriptors; else what is wrong with them.
     #[cold]
     fn marked(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
-        let by_param = given::split(args);
-        let fits = (self.required..=self.slots.len()).contains(&by_param.len());
-        if !fits || !args.iter().any(Arg::is_mark) {
+        if !args.iter().any(Arg::is_mark) {
             return Err(self.wrong(args));
+        }
+        let by_param = given::split(args);
+        if !(self.required..=self.slots.len()).contains(&by_param.len()) {
+            return Err(self.wrong_count(by_param.len()));
         }
         for (args, slot) in by_param.iter().zip(&self.slots) {
             let is_foreign =

@@ -103,7 +103,7 @@ mod table;
 mod variant;
 mod warning;
 
-pub use ahead::{Compiled, CompiledParam, rust_module};
+pub use ahead::{Compiled, CompiledParam, rust_module, rust_module_with};
 pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
 pub use buffer::{Buffer, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};

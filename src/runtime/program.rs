@@ -70,7 +70,16 @@ enum Form {
     #[cfg(feature = "triton")]
     Python(front::Module),
     Tile(Vec<TileFunction>),
-    Compiled(Box<Stored>, Vec<Param>),
+    Compiled(Box<Ahead>),
+}
+
+/// A kernel that was compiled before.
+#[derive(Debug)]
+struct Ahead {
+    stored: Stored,
+    params: Vec<Param>,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "it runs on GPUs"))]
+    cubin: Option<&'static [u8]>,
 }
 
 /// A parameter of a kernel as a launch sees it.
@@ -148,7 +157,12 @@ impl Program {
     /// The description names a target or a format that there is none of.
     pub fn compiled(compiled: &Compiled) -> Result<Program, RuntimeError> {
         let (stored, params) = ahead::unpack(compiled)?;
-        let form = Form::Compiled(Box::new(stored), params);
+        let ahead = Ahead {
+            stored,
+            params,
+            cubin: compiled.cubin,
+        };
+        let form = Form::Compiled(Box::new(ahead));
         Ok(Program::with(compiled.name, compiled.ptx.to_owned(), form))
     }
 
@@ -196,7 +210,7 @@ impl Source {
             #[cfg(feature = "triton")]
             Form::Python(module) => module.kernels().into_iter().map(|k| k.name).collect(),
             Form::Tile(functions) => functions.iter().map(|f| f.name.clone()).collect(),
-            Form::Compiled(stored, _) => vec![stored.meta.name.clone()],
+            Form::Compiled(ahead) => vec![ahead.stored.meta.name.clone()],
         }
     }
 
@@ -213,12 +227,25 @@ impl Source {
         }
     }
 
+    /// The machine code of a kernel that was compiled before, if it has some that a device of this compute capability
+    /// runs.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn machine_code(&self, major: u32, minor: u32) -> Option<&'static [u8]> {
+        let Form::Compiled(ahead) = &self.form else {
+            return None;
+        };
+        // Later devices of the same generation run it, and no others.
+        let target = ahead.stored.meta.target;
+        let fits = target.runs_on(major, minor) && target.sm / 10 == major;
+        ahead.cubin.filter(|_| fits)
+    }
+
     /// Whether lines of operations are lines of the text.
     pub(crate) fn has_lines(&self) -> bool {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(_) => true,
-            Form::Tile(_) | Form::Compiled(..) => false,
+            Form::Tile(_) | Form::Compiled(_) => false,
         }
     }
 
@@ -236,7 +263,7 @@ impl Source {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(module) => python::heuristics(module, kernel, options, args),
-            Form::Tile(_) | Form::Compiled(..) => Ok(Vec::new()),
+            Form::Tile(_) | Form::Compiled(_) => Ok(Vec::new()),
         }
     }
 
@@ -261,7 +288,7 @@ impl Source {
                 };
                 params.into_iter().map(param).collect()
             }
-            Form::Compiled(_, params) => params.clone(),
+            Form::Compiled(ahead) => ahead.params.clone(),
             Form::Tile(functions) => {
                 let func = functions.iter().find(|f| f.name == kernel);
                 let params = func.map_or_else(Vec::new, |f| {
@@ -293,18 +320,14 @@ impl Source {
         &self,
         given: &[(usize, Given)],
     ) -> Option<Result<Stored, RuntimeError>> {
-        let Form::Compiled(stored, params) = &self.form else {
+        let Form::Compiled(ahead) = &self.form else {
             return None;
         };
+        let Ahead { stored, params, .. } = &**ahead;
         let check = |(param, given): &(usize, Given)| {
             check_elem(&stored.meta.name, &params[*param], given).map(drop)
         };
-        Some(
-            given
-                .iter()
-                .try_for_each(check)
-                .map(|()| (**stored).clone()),
-        )
+        Some(given.iter().try_for_each(check).map(|()| stored.clone()))
     }
 
     /// The kernel for arguments of these classes.
@@ -323,7 +346,7 @@ impl Source {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(module) => python::make(module, kernel, options, target, params, given),
-            Form::Compiled(..) => Err(RuntimeError::Internal {
+            Form::Compiled(_) => Err(RuntimeError::Internal {
                 kernel: kernel.to_owned(),
                 message: "it is compiled already".to_owned(),
             }),

@@ -554,8 +554,12 @@ fn tensors_that_cannot_be_described_are_told() {
         ("has 4004 bytes, its memory 4000", of(&[1001], &[1], &[4])),
         ("is too large", of(&[1 << 31], &[1], &[4])),
         (
+            "stride 4611686018427387904 of dimension 0",
+            of(&[2, 4], &[1 << 62, 1], &[4, 4]),
+        ),
+        (
             "bytes, its memory 4000",
-            of(&[2, u64::from(u32::MAX) / 2], &[1 << 62, 1], &[4, 4]),
+            of(&[1 << 30, 4], &[1 << 60, 1], &[4, 4]),
         ),
     ] {
         let error = error.expect("it is refused");

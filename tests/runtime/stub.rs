@@ -284,6 +284,54 @@ fn clusters_are_whole() {
 }
 
 #[test]
+fn machine_code_made_ahead_is_loaded() {
+    use tilelift::runtime::Compiled;
+    /// What the stand-in takes for machine code.
+    fn code(ptx: &str) -> &'static [u8] {
+        let mut image = vec![0; 64];
+        image[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        image.extend_from_slice(ptx.as_bytes());
+        image.push(0);
+        image.leak()
+    }
+    if role().is_some() {
+        let device = gpu(None);
+        let ptx = ".version 7.0\n.target sm_80\n.visible .entry nothing()\n{ ret; }\n";
+        for (target, cubin, expected) in [
+            ("sm_90", Some(code(ptx)), Origin::Ahead),
+            // For another generation, cut short, and none: the PTX is assembled.
+            ("sm_80", Some(code(ptx)), Origin::Made),
+            ("sm_90", Some(&code(ptx)[..40]), Origin::Made),
+            ("sm_90", None, Origin::Made),
+        ] {
+            let program = Program::compiled(&Compiled {
+                name: "nothing",
+                ptx,
+                cubin,
+                target,
+                num_warps: 4,
+                shared_bytes: 0,
+                predicted_registers: 8,
+                params: &[],
+            });
+            let program = program.expect("it is well described");
+            let kernel = device.kernel(&program, None).expect("there is one kernel");
+            kernel.run(1, ()).expect("it is launched");
+            assert_eq!(kernel.variants()[0].cubin_origin, Some(expected));
+        }
+        return;
+    }
+    if let Some(log) = run("stub::machine_code_made_ahead_is_loaded", "load", &[]) {
+        let count = |what| log.lines().filter(|line| line.starts_with(what)).count();
+        assert_eq!(
+            (count("assemble"), count("load"), count("launch")),
+            (3, 4, 4),
+            "{log}"
+        );
+    }
+}
+
+#[test]
 fn modules_are_unloaded_with_their_last_kernel() {
     if role().is_some() {
         let device = gpu(None);

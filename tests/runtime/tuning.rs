@@ -450,6 +450,7 @@ fn kernels_compiled_ahead_run() {
     let compiled = Compiled {
         name: "add",
         ptx: kernel.ptx.leak(),
+        cubin: None,
         target: "sm_80",
         num_warps: 4,
         shared_bytes: kernel.meta.shared,

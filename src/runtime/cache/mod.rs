@@ -109,6 +109,8 @@ pub enum Origin {
     Disk,
     /// From the seed of this number.
     Seed(usize),
+    /// From the program, which holds machine code made ahead of time.
+    Ahead,
 }
 
 /// A cache on disk, or none. Clones are the same cache; every method may be called from any thread.
