@@ -781,19 +781,13 @@ impl KernelInner {
         args: &[Arg<'_>],
         patience: &Patience,
     ) -> Result<(), RuntimeError> {
-        // Not by the operator, which would move the error's place about on the way that has none.
-        let ready = match self.ready(classes, patience) {
-            Ok(ready) => ready,
-            Err(error) => return Err(error),
-        };
+        let ready = self.ready(classes, patience)?;
         let grid = match grid {
             Grid::Fixed(grid) => grid,
             Grid::Of(function) => self.grid_of(function, ready)?,
         };
         stream.expect_device(&self.device)?;
-        if let Err(error) = ready.launch(self, classes, grid, stream, args) {
-            return Err(error);
-        }
+        ready.launch(self, classes, grid, stream, args)?;
         if self.device.is_blocking() {
             return self.wait(stream);
         }
