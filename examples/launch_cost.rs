@@ -166,20 +166,33 @@ fn correct() -> Outcome<()> {
     Ok(())
 }
 
-/// The median time of a launch in bursts.
-fn per_launch(stream: &Stream, mut launch: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
-    let mut times = Vec::new();
-    for _ in 0..BURSTS {
+/// The median times of launches in bursts, of each kind in turn, so that what the machine does besides meets all alike;
+/// and the median of the differences between bursts that followed one another.
+fn per_launch(
+    stream: &Stream,
+    mut first: impl FnMut() -> Outcome<()>,
+    mut second: impl FnMut() -> Outcome<()>,
+) -> Outcome<[f64; 3]> {
+    let burst = |launch: &mut dyn FnMut() -> Outcome<()>| -> Outcome<f64> {
         stream.synchronize()?;
         let clock = Instant::now();
         for _ in 0..BURST {
             launch()?;
         }
-        times.push(clock.elapsed().as_secs_f64() * 1e6 / BURST as f64);
+        Ok(clock.elapsed().as_secs_f64() * 1e6 / BURST as f64)
+    };
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..BURSTS {
+        let (a, b) = (burst(&mut first)?, burst(&mut second)?);
+        for (list, time) in times.iter_mut().zip([a, b, b - a]) {
+            list.push(time);
+        }
     }
     stream.synchronize()?;
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    Ok(times.map(|mut list| {
+        list.sort_by(f64::total_cmp);
+        list[list.len() / 2]
+    }))
 }
 
 /// The driver's own way to a kernel, with its arguments as eight bytes each.
@@ -292,16 +305,18 @@ fn launch_costs() -> Outcome<()> {
         "| round | empty, raw | empty, tilelift | more | 12 arguments, raw | tilelift | more |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for round in 1..=3 {
-        let a = per_launch(&stream, || raw_empty.launch(handle))?;
-        let b = per_launch(&stream, || Ok(empty.launch(&stream, 1, ())?))?;
-        let c = per_launch(&stream, || raw_twelve.launch(handle))?;
-        let d = per_launch(&stream, || Ok(twelve.launch(&stream, 1, args)?))?;
-        println!(
-            "| {round} | {a:.3} | {b:.3} | {:+.3} | {c:.3} | {d:.3} | {:+.3} |",
-            b - a,
-            d - c
-        );
+    for round in 1..=5 {
+        let [a, b, more] = per_launch(
+            &stream,
+            || raw_empty.launch(handle),
+            || Ok(empty.launch(&stream, 1, ())?),
+        )?;
+        let [c, d, much] = per_launch(
+            &stream,
+            || raw_twelve.launch(handle),
+            || Ok(twelve.launch(&stream, 1, args)?),
+        )?;
+        println!("| {round} | {a:.3} | {b:.3} | {more:+.3} | {c:.3} | {d:.3} | {much:+.3} |");
     }
     Ok(())
 }
@@ -502,36 +517,43 @@ fn tune_and_die(dir: &Path) -> Outcome<()> {
     tuning.tune(&tuner.progress(&stop)).map(drop)
 }
 
-/// Compiles variants to PTX on one thread and on two.
+/// Compiles variants to PTX on one thread, on two, and on four.
 fn throughput() -> Outcome<()> {
-    const VARIANTS: i32 = 400;
+    const VARIANTS: i32 = 1200;
     let device = Device::emulator_with(DeviceOptions::plain());
     let x = Buffer::<f32>::new(&device, 64)?;
-    let compile = |first: i32| -> Result<(), tilelift::runtime::RuntimeError> {
+    let compile = |first: usize, step: usize| -> Result<(), tilelift::runtime::RuntimeError> {
         let program = Program::python("kernels.py", KERNELS)?;
         let softmax = device
             .kernel(&program, "softmax")?
             .constant("BLOCK", 1024)?;
-        for variant in (first..VARIANTS).step_by(2) {
+        for variant in (0..VARIANTS).skip(first).step_by(step) {
             let kernel = softmax.constant("VARIANT", variant)?;
             kernel.predict((&x, &x, 7, 7, 7), &Patience::default())?;
         }
         Ok(())
     };
-    let clock = Instant::now();
-    compile(0)?;
-    compile(1)?;
-    let one = f64::from(VARIANTS) / clock.elapsed().as_secs_f64();
-    let clock = Instant::now();
-    let second = std::thread::scope(|scope| {
-        let second = scope.spawn(|| compile(1));
-        compile(0).and(second.join().unwrap_or(Ok(())))
-    });
-    second?;
-    let two = f64::from(VARIANTS) / clock.elapsed().as_secs_f64();
-    println!(
-        "softmax of 1024 from text to PTX: {one:.0} kernels a second on one thread, {two:.0} on two"
-    );
+    let on = |threads: usize| -> Outcome<f64> {
+        let clock = Instant::now();
+        std::thread::scope(|scope| -> Outcome<()> {
+            let start = |first| scope.spawn(move || compile(first, threads));
+            let started: Vec<_> = (0..threads).map(start).collect();
+            for thread in started {
+                thread.join().map_err(|_| "a thread panicked")??;
+            }
+            Ok(())
+        })?;
+        Ok(f64::from(VARIANTS) / clock.elapsed().as_secs_f64())
+    };
+    on(1)?;
+    println!("softmax of 1024 from text to PTX, kernels a second");
+    println!("| round | one thread | two | four | two : one |");
+    println!("|---|---|---|---|---|");
+    for round in 1..=5 {
+        let [one, two, four] = [on(1)?, on(2)?, on(4)?];
+        let ratio = two / one;
+        println!("| {round} | {one:.0} | {two:.0} | {four:.0} | {ratio:.2} |");
+    }
     Ok(())
 }
 

@@ -446,7 +446,7 @@ fn kernels_take_many_arguments() {
 }
 
 /// Copies tiles of a matrix into another, turned over.
-const TURN: &str = r#"
+pub(crate) const TURN: &str = r#"
 import triton
 import triton.language as tl
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use tilelift::driver;
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Buffer, Constants, DType, Device, DeviceOptions, Graph, Kernel, Pointer, Program, RuntimeError,
-    Stream,
+    Buffer, Constants, DType, Descriptor, Device, DeviceOptions, Graph, Kernel, Pointer, Program,
+    RuntimeError, Stream,
 };
 
 use crate::tools::{add_program, another_process, role};
@@ -246,6 +246,108 @@ fn tuning_goes_on_where_it_was_killed_on_a_gpu() {
     };
     let test = "gpu::tuning_goes_on_where_it_was_killed_on_a_gpu";
     crate::tuning::goes_on(&device, test, dir.path(), 3);
+}
+
+#[test]
+fn machine_code_made_ahead_runs() {
+    use tilelift::runtime::cache::Origin;
+    use tilelift::runtime::{Compiled, CompiledParam, Dump};
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let context = device.as_driver().expect("it is a GPU");
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let dump = Dump {
+        write: Some(dir.path().to_owned()),
+        replace: None,
+    };
+    let dumping = Device::gpu_with(
+        0,
+        DeviceOptions {
+            dump,
+            ..DeviceOptions::plain()
+        },
+    );
+    let dumping = dumping.expect("there is one");
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 256).expect("there is memory");
+    let made = add(&dumping).prepare((&x, &x, &out, 5), &tilelift::runtime::Patience::default());
+    let made = made.expect("it compiles");
+    let files = std::fs::read_dir(dir.path()).expect("it was written");
+    let ptx = files.filter_map(|file| {
+        let path = file.ok()?.path();
+        let is_ptx = path.extension().is_some_and(|ending| ending == "ptx");
+        is_ptx.then(|| std::fs::read_to_string(path).ok()).flatten()
+    });
+    let ptx = ptx.last().expect("it was written").leak();
+    let code = driver::assemble(context, ptx, &driver::JitOptions::default());
+    let code = code.expect("it is assembled").bytes.leak();
+    const POINTER: CompiledParam = CompiledParam {
+        name: "x",
+        pointer: true,
+        element: "f32",
+        divisible: 16,
+    };
+    let target = made.target.to_string().leak();
+    let program = Program::compiled(&Compiled {
+        name: "add",
+        ptx,
+        cubin: Some(code),
+        target,
+        num_warps: made.num_warps,
+        shared_bytes: made.shared_bytes,
+        predicted_registers: made.predicted_registers,
+        params: &[
+            POINTER,
+            CompiledParam {
+                name: "y",
+                ..POINTER
+            },
+            CompiledParam {
+                name: "out",
+                ..POINTER
+            },
+            CompiledParam {
+                name: "n",
+                pointer: false,
+                element: "i32",
+                divisible: 1,
+            },
+        ],
+    });
+    let program = program.expect("it is well described");
+    let kernel = device.kernel(&program, None).expect("there is one kernel");
+    kernel.run(1, (&x, &x, &out, 256)).expect("it runs");
+    let report = &kernel.variants()[0];
+    println!("{:?} {:?}", report.cubin_origin, report.timing);
+    assert_eq!(report.cubin_origin, Some(Origin::Ahead));
+    let sums = out.read(&device.stream()).expect("it ran");
+    assert!(
+        sums.iter()
+            .zip(numbers(256))
+            .all(|(&sum, x)| sum == 2.0 * x)
+    );
+}
+
+#[test]
+fn descriptors_are_arguments_on_a_gpu() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let turn = kernel(&device, crate::api::TURN, "turn");
+    let (rows, columns) = (200_u64, 360_u64);
+    let matrix = numbers((rows * columns) as usize);
+    let x = Buffer::from_slice(&device, &matrix).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, matrix.len()).expect("there is memory");
+    let from = Descriptor::contiguous(x.ptr(), &[rows, columns], &[16, 16]).expect("it fits");
+    let to = Descriptor::contiguous(out.ptr(), &[columns, rows], &[16, 16]).expect("it fits");
+    turn.run([13, 23, 1], (from, to, 2.0_f32)).expect("it runs");
+    let result = out.read(&device.stream()).expect("it ran");
+    for (i, row) in result.chunks(rows as usize).enumerate() {
+        for (j, &value) in row.iter().enumerate() {
+            assert_eq!(value, 2.0 * matrix[j * columns as usize + i], "{i}, {j}");
+        }
+    }
 }
 
 #[test]
