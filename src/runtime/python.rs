@@ -103,7 +103,10 @@ fn to_given(given: &Given) -> Option<front::Arg> {
                 nan: *nan,
             }))
         }
-        Given::Tuple(_) => None,
+        Given::Tuple(elements) => {
+            let items = elements.iter().map(to_given).collect::<Option<_>>()?;
+            Some(front::Arg::Tuple(front::TupleArg { class: None, items }))
+        }
     }
 }
 
@@ -141,6 +144,7 @@ impl Constant {
                 let found = DType::ALL.iter().find(|dtype| dtype.to_string() == name);
                 found.map_or(Constant::Text(name), |&dtype| Constant::Type(dtype))
             }
+            front::Constant::Function(name) => Constant::Function(name.clone()),
         }
     }
 
@@ -155,6 +159,7 @@ impl Constant {
                 let found = front::types::DType::from_short_name(&dtype.to_string());
                 found.map_or(front::Constant::None, front::Constant::Type)
             }
+            Constant::Function(name) => front::Constant::Function(name.clone()),
         }
     }
 }
