@@ -19,7 +19,7 @@ pub enum Constant {
     Text(String),
     /// A type.
     Type(DType),
-    /// A function of the file, by name, for a parameter that is called.
+    /// A function of the program, by name.
     Function(String),
 }
 

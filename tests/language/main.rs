@@ -7,6 +7,13 @@
 //! - `kernels`, `products`: kernels in the style of real ones, against NumPy.
 #![cfg(feature = "triton")]
 
+#[path = "../common/kernels/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "other tests use the other kernels"
+)]
+mod built;
 mod cases;
 mod kernels;
 mod products;

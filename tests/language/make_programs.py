@@ -63,6 +63,34 @@ def by_methods(x):
     return np.concatenate(parts)
 
 
+def small_floats(x, y):
+    a, b = x.astype(np.float64), y.astype(np.float64)
+    half = lambda v: v.astype(np.float16).astype(np.float64)
+    parts = [half(half(a * a) + 1), b * b + 1, half(np.full(4, a.sum())) + a, np.where(a > 1.5, a, -a) + np.maximum(b, 0),
+             np.fmod(a, 1.5), half(a / 3) + (b - 0.5)]
+    return np.concatenate(parts).astype(F32)
+
+
+def long_results(a, b):
+    """Python's integers, with the language's rounding to zero."""
+    quotient = lambda x, y: abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+    wrap = lambda n: (n + (1 << 63)) % (1 << 64) - (1 << 63)
+    a, b = [int(v) for v in a], [int(v) for v in b]
+    parts = [[quotient(x, 7) * 10 + (x - 7 * quotient(x, 7)) for x in a], [x // 10 for x in b], [(y >> 60) + (x >> 62) for x, y in zip(a, b)],
+             [(y * y) >> 64 for y in b], [wrap(x * x) for x in a], [int(np.float32(x)) for x in a], [i - (1 << 31) for i in range(4)]]
+    return np.array([wrap(n) for part in parts for n in part], np.int64)
+
+
+def more_shapes(x):
+    v = x.reshape(4, 4)
+    at = np.arange(16).reshape(4, 4)
+    j = v + v + 100
+    parts = [np.take_along_axis(v, (at * 7) % 4, 1), np.take_along_axis(v, (at * 5) % 4, 0), v[:, ::-1], -np.sort(-v, 1), np.cumprod(v % 3 + 1, 0),
+             v.reshape(2, 2, 4).transpose(0, 2, 1), v.T, j, np.tile(v.sum(0), (4, 1)), np.stack([v, -v], -1),
+             np.bincount(x[x > 4] % 8, minlength=8)]
+    return np.concatenate([p.reshape(-1) for p in parts]).astype(I32)
+
+
 def attend():
     s = (Q @ K.T) * 0.25
     s[np.arange(16)[:, None] < np.arange(24)[None, :]] = -np.inf
@@ -200,6 +228,37 @@ CASES = [
                        ("HALF", 8, None), ("BACKWARD", True, None)], 3, {}, "rel 1e-3 abs 1e-3"),
     ("called", [("out", "*i32", 1), ("n", "i32", 9)], 1, {}),
     ("literals", [("out", "*i64", 8), ("x", "*i32", [-7]), ("u", "*u32", [4000000000])], 1, {}),
+    ("returns_in_loops", [("out", "*fp32", 1), ("x", "*fp32", [1, 2, -3, 4, 5, 6, -1]), ("n", "i32", 6)], 1, {
+        "out": lambda x: np.array([3 + 1.0 + 0.5 + 9 + 11 + 1.0 + 2 - 6 + 10], F32)}),
+    ("reassigned", [("out", "*i64", 1), ("x", "*i32", range(8)), ("n", "i32", 5)], 1, {"out": lambda x: np.array([112 + 12 + 10 + 4], np.int64)}),
+    ("nothing", [("out", "*fp32", 1), ("x", "*fp32", [1.5]), ("bias", None, None), ("DEFAULT", None, None)], 1, {}),
+    ("nothing", [("out", "*fp32", 1), ("x", "*fp32", [1.5]), ("bias", "*fp32", [4]), ("DEFAULT", 0.5, None)], 1, {}),
+    ("chosen_texts", [("out", "*i32", [7] * 5), ("MODE", "'none'", None)], 1, {"out": lambda _: np.array([-1, 2, 0, 7, 20], I32)}),
+    ("truths", [("out", "*i32", 19), ("m", "*i1", [1, 1, 0, 0, 1, 0, 1, 0]), ("k", "*i1", [1, 0, 1, 0, 0, 0, 1, 1]), ("flag", "i1", True)], 1, {
+        "out": lambda m, k: np.concatenate([(m & ~k) + (m | k) * 10 + (m ^ k) * 100, m.astype(I32) - k, [4 + 100, 2, 5]]).astype(I32),
+        "m": lambda m, k: (k + np.arange(8)) != 0}),
+    ("doubles", [("out", "*fp64", 14), ("x", "*fp64", [0.1, 1.7, -2.3, 1e10]), ("n", "i32", 5)], 1, {
+        "out": lambda x: np.concatenate([x * 0.1 + 1e-300, np.where(x > 100, INF, np.exp(np.minimum(x, 100)) + np.sqrt(np.abs(x))),
+                                         np.where(x > 1, x, 5) / 3, [x.sum() + x.max(), x.astype(F32).sum()]])}, "rel 1e-12 abs 1e-12"),
+    ("halves", [("out", "*fp32", 24), ("x", "*fp16", [1.1, 2.5, -3.3, 100.7]), ("y", "*bf16", [1.1, -2.5, 3.3, 100.7])], 1,
+     {"out": small_floats}, "rel 8e-3 abs 1e-3"),
+    ("long_integers", [("out", "*i64", 28), ("x", "*i64", [-(1 << 40) - 3, 1 << 62, 12345678901, -1]),
+                       ("u", "*u64", [(1 << 64) - 1, 1 << 63, 5, 1 << 40])], 1, {"out": long_results}),
+    ("ones", [("out", "*fp32", 6), ("x", "*fp32", [2.5, 7])], 1, {}),
+    ("more_shapes", [("out", "*i32", 184), ("x", "*i32", SIXTEEN)], 1, {"out": more_shapes}),
+    ("ranges", [("out", "*i32", 5), ("n", "i32", 7), ("m", "i64", 1 << 40)], 1, {}),
+    ("nested_state", [("out", "*fp32", 4), ("x", "*fp32", EIGHT), ("n", "i32", 8)], 1, {}, CLOSE),
+    ("pointers_compared", [("out", "*i32", 5), ("a", "*i32", [5, 6, 7, 8]), ("b", "*i32", [5])], 1, {
+        "out": lambda *_: np.array([0, 1, 0, 7, 8], I32)}),
+    ("matrices", [("out", "*fp32", 512), ("a", "*fp16", normal(512)), ("b", "*fp16", normal(1024)), ("M", 16, None), ("N", 32, None), ("K", 32, None),
+                  ("TRANSPOSED", True, None), ("DTYPE", "fp32", None)], 1,
+     {"out": lambda a, b: (a.astype(F32).reshape(16, 32) @ b.astype(F32).reshape(32, 32).T + 1).reshape(-1)}, "rel 1e-5 abs 1e-4"),
+    ("matrices", [("out", "*fp16", 512), ("a", "*fp16", normal(512)), ("b", "*fp16", normal(1024)), ("M", 16, None), ("N", 32, None), ("K", 32, None),
+                  ("TRANSPOSED", False, None), ("DTYPE", "fp16", None)], 1,
+     {"out": lambda a, b: (a.astype(F32).reshape(16, 32) @ b.astype(F32).reshape(32, 32) + 1).reshape(-1)}, "rel 4e-3 abs 2e-2"),
+    ("scaled_softmax", [("out_ptr", "*fp32", 5 * 20), ("in_ptr", "*fp32", normal(100)), ("in_stride", "i32", 20), ("out_stride", "i32", 20), ("n_rows", "i32", 5),
+                        ("n_cols", "i32", 20), ("BLOCK_SIZE", 32, None), ("num_stages", 2, None)], 2, {}, CLOSE),
+    ("stores_of_kinds", [("out8", "*i8", 5), ("out16", "*i16", 5), ("outh", "*fp16", 5), ("x", "*fp32", [1.9, -2.9, 100.5, 0])], 1, {}),
     ("spin_lock", [("out", "*i32", 5), ("lock", "*i32", [0]), ("count", "*i32", [0])], 5, {}),
 ]
 SHORT = {"fp16": "f16", "fp32": "f32", "fp64": "f64"}

@@ -1,7 +1,8 @@
 """Programs as people bring them from Triton: each uses a few of the ways of writing that real files have.
 
 `make_programs.py` runs them on Triton's interpreter and writes what they store to `programs.txt`; the test `language`
-compiles this file and runs it on Tilelift's interpreter and emulator. Triton 3.6 compiles all but `walrus`, `defaults` and `tuples`.
+compiles this file and runs it on Tilelift's interpreter and emulator. Triton 3.6 compiles all but `walrus`,
+`defaults`, `tuples` and `pointers_compared`.
 """
 from typing import NamedTuple
 
@@ -1170,3 +1171,262 @@ def literals(out, x, u):
     tl.store(out + 5, w.to(tl.uint64) * 0xFFFFFFFFFFFFFFFF)
     tl.store(out + 6, -5 // 2 + (-5) % 3)
     tl.store(out + 7, v // 2 + v % 3)
+
+
+TABLE = tl.constexpr(("relu", "none"))
+DEPTH = tl.constexpr(3)
+
+
+@triton.jit
+def first_negative(p, n):
+    for k in range(n):
+        pass
+    v = tl.load(p)
+    if v < 0:
+        return 0.5
+    w = tl.load(p + 1)
+    if w < 0:
+        return 1.0
+    return v + w
+
+
+@triton.jit
+def returns_in_loops(out, x, n):
+    total = 0.0
+    for i in range(n):
+        total += first_negative(x + i, 2)
+        if i % 2 == 0:
+            odd = tl.load(x + i) * 2
+            total += odd
+    tl.store(out, total)
+
+
+@triton.jit
+def reassigned(out, x, n):
+    n = n.to(tl.int64) * 2
+    v = tl.load(x + tl.arange(0, 8))
+    v = tl.sum(v.reshape(2, 4), 1)
+    v = v[:, None] + tl.arange(0, 4)[None, :]
+    v = tl.sum(v)
+    x = x + 4
+    tl.store(out, v + n + tl.load(x))
+
+
+@triton.jit
+def nothing(out, x, bias, DEFAULT: tl.constexpr = None):
+    b = tl.load(bias) if bias is not None else None
+    v = tl.load(x)
+    if b is not None:
+        v += b
+    scale = 2.0 if DEFAULT is None else DEFAULT
+    tl.store(out, v * scale)
+
+
+@triton.jit
+def chosen_texts(out, MODE: tl.constexpr):
+    for k in tl.static_range(len(TABLE)):
+        if TABLE[k] == MODE:
+            tl.store(out + k, k + 1)
+        else:
+            tl.store(out + k, -1)
+    for d in tl.static_range(DEPTH - 1, -1, -1):
+        if d != 1:
+            tl.store(out + 2 + d, d * 10)
+
+
+@triton.jit
+def truths(out, m, k, flag):
+    i = tl.arange(0, 8)
+    a = tl.load(m + i)
+    b = tl.load(k + i)
+    tl.store(out + i, (a & ~b).to(tl.int32) + (a | b) * 10 + (a ^ b).to(tl.int8) * 100)
+    tl.store(out + 8 + i, tl.where(a, 1, 0) - tl.where(b & flag, 1, 0))
+    tl.store(out + 16, tl.sum(a.to(tl.int32)) + tl.max(b.to(tl.int32), 0) * 100)
+    tl.store(m + i, b + i)
+    if flag:
+        tl.store(out + 17, flag + 1)
+    tl.store(out + 18, flag * 5)
+
+
+@triton.jit
+def doubles(out, x, n):
+    i = tl.arange(0, 4)
+    v = tl.load(x + i)
+    tl.static_assert((v * 0.1).dtype == tl.float64)
+    tl.store(out + i, v * 0.1 + 1e-300)
+    tl.store(out + 4 + i, tl.exp(v) + tl.sqrt(tl.abs(v)))
+    tl.store(out + 8 + i, tl.where(v > 1, v, n) / 3)
+    tl.store(out + 12, tl.sum(v) + tl.max(v, 0))
+    tl.store(out + 13, tl.sum(v.to(tl.float32)))
+
+
+@triton.jit
+def halves(out, x, y):
+    i = tl.arange(0, 4)
+    a = tl.load(x + i)
+    b = tl.load(y + i)
+    s = a * a + 1
+    t = b * b + 1
+    tl.static_assert(s.dtype == tl.float16 and t.dtype == tl.bfloat16)
+    tl.store(out + i, s)
+    tl.store(out + 4 + i, t)
+    tl.store(out + 8 + i, tl.sum(a, 0) + a)
+    tl.store(out + 12 + i, tl.where(a > 1.5, a, -a) + tl.maximum(b, 0))
+    tl.store(out + 16 + i, a % 1.5)
+    tl.store(out + 20 + i, (a / 3).to(tl.float16) + (b - 0.5).to(tl.float32))
+
+
+@triton.jit
+def long_integers(out, x, u):
+    i = tl.arange(0, 4)
+    a = tl.load(x + i)
+    b = tl.load(u + i)
+    tl.store(out + i, a // 7 * 10 + a % 7)
+    tl.store(out + 4 + i, (b // 10).to(tl.int64))
+    tl.store(out + 8 + i, (b >> 60).to(tl.int64) + (a >> 62))
+    tl.store(out + 12 + i, tl.umulhi(b, b).to(tl.int64))
+    tl.store(out + 16 + i, a * a)
+    tl.store(out + 20 + i, (a.to(tl.float32)).to(tl.int64))
+    tl.store(out + 24 + i, -2147483648 + a * 0 + i)
+
+
+@triton.jit
+def ones(out, x):
+    i = tl.arange(0, 1)
+    v = tl.load(x + i)
+    tl.store(out + i, v * 2)
+    tl.store(out + 1, tl.sum(v) + tl.max(v, 0))
+    w = tl.load(x + 1 + i)[:, None] + tl.zeros((1, 4), tl.float32)
+    tl.store(out + 2 + tl.arange(0, 4)[None, :], w)
+
+
+@triton.jit
+def more_shapes(out, x):
+    r = tl.arange(0, 4)
+    c = tl.arange(0, 4)
+    v = tl.load(x + r[:, None] * 4 + c)
+    at = r[:, None] * 4 + c
+    tl.store(out + at, tl.gather(v, (at * 7) % 4, 1))
+    tl.store(out + 16 + at, tl.gather(v, (at * 5) % 4, 0))
+    tl.store(out + 32 + at, tl.flip(v, 1))
+    tl.store(out + 48 + at, tl.sort(v, dim=1, descending=True))
+    tl.store(out + 64 + at, tl.cumprod(v % 3 + 1, 0))
+    t = tl.trans(v.reshape(2, 2, 4), 0, 2, 1)
+    tl.store(out + 80 + at, t.reshape(4, 4))
+    tl.store(out + 96 + at, tl.permute(v, (1, 0)))
+    j = tl.join(v, v + 100)
+    a, b = tl.split(j)
+    tl.store(out + 112 + at, a + b)
+    tl.store(out + 128 + at, tl.sum(tl.expand_dims(v, [0, 3]), 1).reshape(1, 4) + tl.zeros((4, 4), tl.int32))
+    tl.store(out + 144 + r[:, None] * 8 + tl.arange(0, 8), tl.interleave(v, -v))
+    tl.store(out + 176 + tl.arange(0, 8), tl.histogram(tl.ravel(v) % 8, 8, mask=tl.ravel(v) > 4))
+
+
+@triton.jit
+def scalar_map(x, y):
+    if x > y:
+        return x - y
+    return x * y
+
+
+@triton.jit
+def ranges(out, n, m):
+    k = 0
+    for i in tl.range(n, flatten=True):
+        k += 1
+    for i in range(5, 5):
+        k += 1000
+    for i in range(n, 0, -2):
+        k += i * 10
+    for i in tl.static_range(6, 0, -3):
+        k += i * 100
+    for i in range(m, m + 3):
+        k += (i - m).to(tl.int32) * 10000
+    tl.store(out, k)
+    total = tl.zeros((4,), tl.int32)
+    for i in tl.range(0, n, 3, num_stages=3, loop_unroll_factor=2):
+        total += i + tl.arange(0, 4)
+    tl.store(out + 1 + tl.arange(0, 4), total)
+
+
+@triton.jit
+def state_step(state, x):
+    mean, count = state
+    count = count + 1
+    return mean + (x - mean) / count, count
+
+
+@triton.jit
+def nested_state(out, x, n):
+    state = (0.0, 0.0)
+    best = Stats(-1e30, 0.0)
+    i = 0
+    while i < n:
+        for j in range(2):
+            v = tl.load(x + i + j)
+            state = state_step(state, v)
+            if v > best.mean:
+                best = Stats(v, (i + j).to(tl.float32))
+        i += 2
+    tl.store(out, state[0])
+    tl.store(out + 1, state[1])
+    tl.store(out + 2, best.mean)
+    tl.store(out + 3, best.count)
+
+
+@triton.jit
+def pointers_compared(out, a, b):
+    tl.store(out, (a == b).to(tl.int32))
+    tl.store(out + 1, (a + 4 > a).to(tl.int32))
+    tl.store(out + 2, (a.to(tl.int64) % 4).to(tl.int32))
+    p = a
+    for _ in range(2):
+        p += 1
+    tl.store(out + 3, tl.load(p))
+    e = a + 4
+    last = 0
+    while p < e:
+        last = tl.load(p)
+        p += 1
+    tl.store(out + 4, last)
+
+
+@triton.jit
+def matrices(out, a, b, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, TRANSPOSED: tl.constexpr, DTYPE: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + m[:, None] * K + k)
+    if TRANSPOSED:
+        y = tl.load(b + n[:, None] * K + k).T
+    else:
+        y = tl.load(b + k[:, None] * N + n)
+    acc = tl.full((M, N), 1.0, DTYPE)
+    acc = tl.dot(x, y, acc=acc, out_dtype=DTYPE)
+    tl.store(out + m[:, None] * N + n, acc)
+
+
+@triton.jit
+def scaled_softmax(out_ptr, in_ptr, in_stride, out_stride, n_rows, n_cols, BLOCK_SIZE: tl.constexpr, num_stages: tl.constexpr):
+    row_start = tl.program_id(0)
+    row_step = tl.num_programs(0)
+    for row_idx in tl.range(row_start, n_rows, row_step, num_stages=num_stages):
+        row_start_ptr = in_ptr + row_idx * in_stride
+        col_offsets = tl.arange(0, BLOCK_SIZE)
+        input_ptrs = row_start_ptr + col_offsets
+        mask = col_offsets < n_cols
+        row = tl.load(input_ptrs, mask=mask, other=-float('inf'))
+        row_minus_max = row - tl.max(row, axis=0)
+        numerator = tl.exp(row_minus_max)
+        denominator = tl.sum(numerator, axis=0)
+        tl.store(out_ptr + row_idx * out_stride + col_offsets, numerator / denominator, mask=mask)
+
+
+@triton.jit
+def stores_of_kinds(out8, out16, outh, x):
+    i = tl.arange(0, 4)
+    v = tl.load(x + i)
+    tl.store(out8 + i, v)
+    tl.store(out16 + i, v * 2)
+    tl.store(outh + i, v.to(tl.int32))
+    tl.store(out8 + 4, 300 % 256 - 256)
+    tl.store(outh + 4, True)
+    tl.store(out16 + 4, 2.75)

@@ -240,8 +240,10 @@ def not_yet(x):
 #     |
 # help: define it, or give a constant with -c later=VALUE
 # == error not_yet "*fp32"
-# error[F10]: `arg_type_symbol_dict` is a dictionary from types to symbols
-#    --> names.py:121:68
+# error[F08]: `triton.language.extra.libdevice.j0` is not supported yet
+#    --> names.py:121:17
 #     |
-# 121 |     tl.store(x, tl.extern_elementwise("lib", "path", [tl.load(x)], 0, is_pure=True))
-#     |                                                                    ^
+# 121 |     tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: it is part of the language but not of this version
