@@ -111,7 +111,7 @@ pub(crate) struct Lower<'m> {
     pub(crate) regions: usize,
     /// The expression being evaluated.
     pub(crate) range: TextRange,
-    line_starts: Rc<[u32]>,
+    pub(crate) line_starts: Rc<[u32]>,
     steps: u64,
 }
 

@@ -156,6 +156,9 @@ pub(super) struct CompileArgs {
     /// What to write.
     #[arg(long, value_enum, default_value_t = Emit::Ptx)]
     pub(super) emit: Emit,
+    /// With --emit rust: machine code beside the PTX, by the GPU's driver or by ptxas.
+    #[arg(long)]
+    pub(super) cubin: bool,
     /// Where to write it; else to standard output.
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(super) out: Option<PathBuf>,

@@ -4,7 +4,7 @@
 //! - `seeds`: the files that this project starts from, byte for byte;
 //! - `traps`: where the language is not what it looks like, against Triton's own interpreter;
 //! - `programs`: the ways in which people write, against Triton's own interpreter;
-//! - `kernels`: kernels in the style of real ones, against NumPy.
+//! - `kernels`, `products`: kernels in the style of real ones, against NumPy.
 #![cfg(feature = "triton")]
 
 #[path = "../common/kernels/mod.rs"]
@@ -16,6 +16,7 @@
 mod built;
 mod cases;
 mod kernels;
+mod products;
 mod programs;
 #[path = "../common/ptxas.rs"]
 mod ptxas;

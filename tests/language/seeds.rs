@@ -58,6 +58,7 @@ fn vector_addition_adds() {
         signature: "*fp32:16, *fp32:16, *fp32:16, i32",
         constants: &[],
         num_warps: 4,
+        target: Target::SM_80,
         grid: [n.div_ceil(512) as u32, 1, 1],
         args: &[
             bytes(&x),
@@ -91,6 +92,7 @@ fn softmax_normalises_rows() {
         signature: "*fp32:16, i32, i32:1, *fp32:16, i32, i32:1, i32, i32",
         constants: &[],
         num_warps: 4,
+        target: Target::SM_80,
         grid: [rows as u32, 1, 1],
         args: &[
             Given::Poison(4 * x.len()),
@@ -160,7 +162,8 @@ fn seeds_become_the_code_of_the_builder() {
                 args: &[],
             };
             let lowered = lower(&launch, target).expect("it lowers");
-            let seed = compile(&lowered.func, target, &options).expect("it compiles");
+                args: &[],
+                target,
             let config = Config {
                 scalar: Scalar::F32,
                 block: 1024,
@@ -215,6 +218,7 @@ fn matmul_multiplies() {
         signature: "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1",
         constants: &constants,
         num_warps: 4,
+        target: Target::SM_80,
         grid: [2 * (m / 32) as u32, (n / 32 / 2) as u32, 1],
         args: &[
             halves(&a),
@@ -298,6 +302,7 @@ fn fused_layers_follow_their_formula() {
             signature: &signature,
             constants: &[],
             num_warps: 4,
+            target: Target::SM_80,
             grid: [(rows / 32) as u32, (outputs / 32) as u32, 1],
             args: &args,
         };
