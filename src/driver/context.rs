@@ -8,7 +8,7 @@ use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device's primary context, the one that the CUDA runtime and every library on it use, so
 /// their memory and streams and ours can be mixed; or a borrowed one, [`Context::from_raw`]. Clones share it.
@@ -136,14 +136,26 @@ impl Context {
         Ok((free, total))
     }
 
+    /// Tells contexts apart: the same number for the same handle, counted from 0 in the order of their first use.
+    pub(crate) fn number(&self) -> u32 {
+        static HANDLES: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+        let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = handles.iter().position(|&handle| handle == self.inner.raw);
+        let at = known.unwrap_or_else(|| {
+            handles.push(self.inner.raw);
+            handles.len() - 1
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
     /// The driver's handle.
     pub(super) fn raw(&self) -> Handle {
         self.inner.raw
     }
 
-    /// Whether both are the context of the same device.
+    /// Whether both are the same context.
     #[inline]
-    pub(super) fn same(&self, other: &Context) -> bool {
+    pub(crate) fn same(&self, other: &Context) -> bool {
         self.inner.raw == other.inner.raw
     }
 

@@ -386,23 +386,36 @@ fn several_devices_and_contexts_do_not_mix() {
             .run(1, (&x, &x, &x, 5))
             .expect("the first works on");
 
-        // A context of the second device that somebody else made.
-        let handle = std::ptr::without_provenance_mut(0x1001);
-        // SAFETY: the stand-in takes any number for a context.
-        let context = unsafe { tilelift::driver::Context::from_raw(handle) };
-        let context = context.expect("it is of a device");
-        assert_eq!(context.device().ordinal, 1);
-        assert!(context.cust().is_none());
-        let third = Device::from_context(context, DeviceOptions::plain()).expect("a device");
-        // It stands for the same GPU.
-        add(&third)
+        let borrowed = |handle: usize| {
+            let handle = std::ptr::without_provenance_mut(handle);
+            // SAFETY: the stand-in takes any number for a context.
+            let context = unsafe { tilelift::driver::Context::from_raw(handle) };
+            let context = context.expect("it is of a device");
+            assert_eq!(context.device().ordinal, 1);
+            assert!(context.cust().is_none());
+            Device::from_context(context, DeviceOptions::plain()).expect("a device")
+        };
+        // The handle of the context that `second` uses: memory mixes.
+        add(&borrowed(0x1001))
             .run(1, (&y, &y, &y, 5))
+            .expect("all of it is there");
+        // Another context of the same GPU: it does not.
+        let other = borrowed(0x2001);
+        let error = add(&other).run(1, (&y, &y, &y, 5));
+        let text = error.expect_err("it is of another context").to_string();
+        assert!(
+            text.contains("argument `x`: its memory belongs to another device"),
+            "{text}"
+        );
+        let z = Buffer::<f32>::new(&other, 256).expect("there is memory");
+        add(&other)
+            .run(1, (&z, &z, &z, 5))
             .expect("all of it is there");
         return;
     }
     let test = "stub::several_devices_and_contexts_do_not_mix";
     if let Some(log) = run(test, "launch", &[("STUB_DEVICES", "2")]) {
-        assert_eq!(log.matches("launch add").count(), 3, "{log}");
+        assert_eq!(log.matches("launch add").count(), 4, "{log}");
     }
 }
 
