@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::ir::entities::Slot;
 use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
@@ -9,7 +10,7 @@ use crate::log::{self, Site};
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
-use crate::passes::place_shared::place_shared;
+use crate::passes::place_shared::{fullest, place_shared};
 use crate::passes::share_operands::holds_operands;
 use crate::ptx;
 use crate::settings::{Options, PtxVersion, SettingsError, Target};
@@ -99,7 +100,7 @@ pub enum CompileError {
     },
     /// The kernel needs more shared memory than the target has.
     #[error(
-        "the kernel needs {needed} bytes of shared memory, {target} has {limit}; use smaller blocks or more warps"
+        "the kernel needs {needed} bytes of shared memory, {target} has {limit}: {uses}; {advice}"
     )]
     SharedMemory {
         /// Bytes the kernel needs.
@@ -108,6 +109,10 @@ pub enum CompileError {
         limit: u32,
         /// The target.
         target: Target,
+        /// What takes most of it where most is taken, the largest first.
+        uses: String,
+        /// What to change.
+        advice: &'static str,
     },
     /// The compiler has no code for an operation on the target.
     #[error("{what} has no form on {target}{}", .line.map_or(String::new(), |line| format!(" (line {line})")))]
@@ -185,7 +190,8 @@ fn pipeline(
         let mut thread = expand(&tile, target)?;
         on_pass_end("expand", Snapshot::Thread(&thread));
         let shared = place_shared(&mut thread);
-        match check_shared(shared, target) {
+        on_pass_end("place_shared", Snapshot::Thread(&thread));
+        match check_shared(shared, target, &tile, &thread) {
             Ok(()) => break (tile, thread, layouts, shared),
             // What conversions need besides is known only here.
             Err(_) if may_share && holds_operands(&tile) => may_share = false,
@@ -223,17 +229,47 @@ fn pipeline(
     Ok(CompiledKernel { ptx, meta, stats })
 }
 
-fn check_shared(needed: u32, target: Target) -> Result<(), CompileError> {
+/// Most uses of shared memory that an error names.
+const SHOWN_USES: usize = 4;
+
+fn check_shared(
+    needed: u32,
+    target: Target,
+    tile: &TileFunction,
+    thread: &ThreadFunction,
+) -> Result<(), CompileError> {
     let limit = target.shared_limit();
-    if needed > limit {
-        Err(CompileError::SharedMemory {
-            needed,
-            limit,
-            target,
-        })
-    } else {
-        Ok(())
+    if needed <= limit {
+        return Ok(());
     }
+    let fullest = fullest(thread);
+    let ring = |slot: Slot| tile.buffers.get(slot).copied().flatten();
+    let uses = fullest.iter().take(SHOWN_USES).map(|range| {
+        let bytes = thread.slots[range.slot].bytes;
+        let line = thread.dfg.insts[range.inst].loc.0.expand();
+        let line = line.map_or(String::new(), |line| format!(" (line {})", line.0));
+        match ring(range.slot) {
+            Some(ring) => format!("{bytes} for {ring}{line}"),
+            None => format!("{bytes} to exchange values between threads{line}"),
+        }
+    });
+    let mut uses: Vec<String> = uses.collect();
+    if SHOWN_USES < fullest.len() {
+        uses.push("and others".to_owned());
+    }
+    let is_pipelined = fullest
+        .iter()
+        .any(|range| ring(range.slot).is_some_and(|ring| 1 < ring.stages));
+    Err(CompileError::SharedMemory {
+        needed,
+        limit,
+        target,
+        uses: uses.join(", "),
+        advice: match is_pipelined {
+            true => "use smaller blocks or fewer stages",
+            false => "use smaller blocks or more warps",
+        },
+    })
 }
 
 fn check_params(func: &ThreadFunction) -> Result<(), CompileError> {

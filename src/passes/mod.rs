@@ -16,6 +16,7 @@ pub mod merge_equal_values;
 pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
+pub mod share_factors;
 pub mod share_operands;
 pub mod simplify;
 
@@ -41,6 +42,7 @@ use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
 use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
+use share_factors::share_factors;
 use share_operands::{share_operands, split_readers};
 use simplify::simplify;
 
@@ -105,6 +107,9 @@ pub fn optimize(
         hoist_invariants(func);
         eliminate_dead_code(func);
         done("eliminate_dead_code_last", func)?;
+    }
+    if may_share && share_factors(func, target) > 0 {
+        done("share_factors", func)?;
     }
     if split_readers(func) > 0 {
         done("split_readers", func)?;

@@ -355,8 +355,7 @@ impl<'a> Expander<'a> {
         for k in 0..inner as u32 {
             let mut pair = Vec::new();
             for lines in &mut factors {
-                let x = self.line(layout, lines, &mut addresses, k)?;
-                pair.push(self.as_term(x, ty.elem, is_cut)?);
+                pair.push(self.line(layout, lines, &mut addresses, k, (ty.elem, is_cut))?);
             }
             let [x, y] = pair[..] else {
                 return bug("a product of matrices has two factors");
@@ -371,13 +370,15 @@ impl<'a> Expander<'a> {
         Ok(Expanded::Pack(sum))
     }
 
-    /// For each register of the result, the factor at `k` of the summed dimension.
+    /// For each register of the result, the factor at `k` of the summed dimension, as [`Expander::as_term`] makes it. Each
+    /// element is made a term once.
     fn line(
         &mut self,
         result: &LinearLayout,
         lines: &mut Lines<'_>,
         addresses: &mut Sums,
         k: u32,
+        (sum, is_cut): (Elem, bool),
     ) -> Result<Value> {
         let (kept, summed) = lines.dims;
         let (to, shape) = (result.shape(), lines.layout.shape());
@@ -413,13 +414,21 @@ impl<'a> Expander<'a> {
                 }
             }
         };
-        let map: Option<Vec<u32>> = registers()
-            .map(|flat| holders.get(&element(flat, k)).copied())
-            .collect();
-        match map {
-            Some(map) => self.rearrange(&[pack], &map),
-            None => bug("a register of a factor is missing"),
+        let mut kept: Vec<u32> = Vec::new();
+        let mut map = Vec::new();
+        for flat in registers() {
+            let Some(&holder) = holders.get(&element(flat, k)) else {
+                return bug("a register of a factor is missing");
+            };
+            let known = kept.iter().position(|&other| other == holder);
+            map.push(known.unwrap_or(kept.len()) as u32);
+            if known.is_none() {
+                kept.push(holder);
+            }
         }
+        let line = self.rearrange(&[pack], &kept)?;
+        let terms = self.as_term(line, sum, is_cut)?;
+        self.rearrange(&[terms], &map)
     }
 
     /// Elements of a factor in the type that they are multiplied in.
