@@ -8,8 +8,8 @@
 //!   largest go first, until what is left fits; what is needed is estimated from the sizes of the blocks that are alive in
 //!   the loop, as no layouts are known yet.
 //! - [`split_readers`], after it: a block that several products use, or one product both ways round, is loaded for each of
-//!   them, so that each load has the layout that its product wants; what else uses the block shares one more. Otherwise one of
-//!   them would have to convert the whole block, by way of shared memory, or compute with as many copies as a product needs.
+//!   them, so that each load has the layout that its product wants. Otherwise one of them would have to convert the whole block,
+//!   by way of shared memory.
 //!
 //! Both are heuristics about speed; the values are the same.
 
@@ -242,7 +242,7 @@ fn load_in(func: &mut TileFunction, body: Block, value: Value, slot: Slot) {
 /// Gives each product that reads a block in shared memory a load of its own; gives their number.
 pub fn split_readers(func: &mut TileFunction) -> usize {
     let mut count = 0;
-    let mut taken = used_otherwise(func);
+    let mut taken: EntitySet<Value> = EntitySet::new();
     for block in func.all_blocks() {
         let insts = func.order.insts(block).to_vec();
         let mut list = Vec::with_capacity(insts.len());
@@ -253,7 +253,7 @@ pub fn split_readers(func: &mut TileFunction) -> usize {
                     let Some(chain) = chain(func, block, value) else {
                         continue;
                     };
-                    // The first keeps what is there, if nothing else uses it.
+                    // The first keeps what is there.
                     if !chain
                         .iter()
                         .any(|&i| taken.contains(func.dfg.insts[i].results[0]))
@@ -284,21 +284,6 @@ pub fn split_readers(func: &mut TileFunction) -> usize {
         func.order.replace(block, list);
     }
     count
-}
-
-/// Values that more than products and changes of shape use.
-fn used_otherwise(func: &TileFunction) -> EntitySet<Value> {
-    let mut found = EntitySet::new();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            let op = func.dfg.insts[inst].op;
-            let uses = func.dfg.uses(inst).enumerate();
-            let others =
-                uses.filter(|&(i, _)| op != TileOp::Permute && (op != TileOp::Dot || i > 1));
-            found.extend(others.map(|(_, value)| value));
-        }
-    }
-    found
 }
 
 /// The changes of shape through which a value comes from a load from shared memory in the same block, the load last.

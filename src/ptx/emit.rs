@@ -74,6 +74,15 @@ fn legal_name(name: &str) -> String {
     legal
 }
 
+/// Bytes of shared memory that the system keeps of each CTA.
+const RESERVED: u32 = 1024;
+
+/// Registers of an SM.
+const SM_REGISTERS: u32 = 65536;
+
+/// Most CTAs beside each other of which the assembler is told.
+const MOST_BESIDE: u32 = 3;
+
 struct Writer<'a> {
     out: String,
     code: &'a Code,
@@ -130,6 +139,8 @@ impl Writer<'_> {
         self.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
         if let Some(most) = self.options.max_registers {
             self.out += &format!(".maxnreg {most}\n");
+        } else if let Some(ctas) = self.ctas_beside(func, target) {
+            self.out += &format!(".minnctapersm {ctas}\n");
         }
         self.out += "{\n";
         for class in RegClass::ALL {
@@ -145,6 +156,21 @@ impl Writer<'_> {
             }
         }
         self.out.push('\n');
+    }
+
+    /// CTAs that an SM's shared memory has room for, if these are few and registers would do for more. The assembler knows
+    /// nothing of dynamic shared memory: unless it is told it saves registers, even by spilling, for CTAs that find no room.
+    fn ctas_beside(&self, func: &ThreadFunction, target: Target) -> Option<u32> {
+        let ends = func
+            .slots
+            .values()
+            .filter_map(|s| Some(s.offset? + s.bytes));
+        let needed = ends.max()? + RESERVED;
+        let ctas = (target.shared_limit() + RESERVED) / needed;
+        let registers = self.stats.predicted_registers.next_multiple_of(8).max(8);
+        let by_registers = SM_REGISTERS / (func.num_threads() * registers);
+        let is_few = (1..=MOST_BESIDE).contains(&ctas);
+        (is_few && ctas <= by_registers).then_some(ctas)
     }
 
     fn body(&mut self) {
