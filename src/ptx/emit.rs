@@ -211,8 +211,20 @@ impl Writer<'_> {
                 then,
                 otherwise,
             } => {
+                const NONE: &Vec<Move> = &Vec::new();
+                let ahead = self.allocation.ahead[index];
+                if let Some(way) = ahead {
+                    self.moves(&moves[way]);
+                }
+                let after = |way: usize| {
+                    if ahead == Some(way) {
+                        NONE
+                    } else {
+                        &moves[way]
+                    }
+                };
                 let (mut taken, mut rest, mut negated) =
-                    ((then, &moves[0]), (otherwise, &moves[1]), false);
+                    ((then, after(0)), (otherwise, after(1)), false);
                 // The way that needs moves or leads to the next block is the one not branched to.
                 let falls = |way: (&Edge, &Vec<Move>)| way.0.target == next;
                 if (taken.1.is_empty(), falls(rest)) != (true, true)
@@ -242,7 +254,7 @@ impl Writer<'_> {
         }
     }
 
-    fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
+    fn moves(&mut self, moves: &[Move]) {
         for m in moves {
             self.out += "\tmov.";
             self.out += bits_type(m.class).name();
@@ -256,6 +268,10 @@ impl Writer<'_> {
             self.out += ";\n";
             self.stats.moves += 1;
         }
+    }
+
+    fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
+        self.moves(moves);
         if edge.target != next {
             self.out += "\tbra ";
             self.label(edge.target);
