@@ -139,12 +139,12 @@ def cases():
     m, n, k = 16, 4096, 4096
     yield Case("thin matmul f16 16x4096x4096, atomics", "matmul.py", "thin_matmul",
                [B("a", "fp16", (m, k)), B("b", "fp16", (k, n)), B("c", "fp32", (m, n), "zero"), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"),
-                C("PARTS")], lambda c: (n // c["BN"], c["PARTS"]),
+                C("PARTS")], lambda c: (4096 // c["BN"], c["PARTS"]),
                configs((*BLOCKS, "PARTS"), [(16, 64, 128, 4, 4, 4), (16, 128, 64, 8, 4, 4), (16, 64, 128, 2, 4, 4), (16, 128, 128, 4, 4, 3)]),
                "product", 2 * m * n * k, graph=True)
 
     m = n = k = 4096
-    grid = lambda rows, columns: lambda c: (cdiv(m, c[rows]) * cdiv(n, c[columns]),)
+    grid = lambda rows, columns: lambda c: (cdiv(4096, c[rows]) * cdiv(4096, c[columns]),)
     yield Case("linear, gelu f16 4096^3", "linear.py", "linear_gelu",
                [B("weight", "fp16", (k, n)), B("bias", "fp16", (n,)), B("x", "fp16", (m, k)), B("out", "fp16", (m, n), "poison"), N(k), N(n),
                 N(m), C("STEP"), C("COLUMNS"), C("ROWS"), C(8)], grid("ROWS", "COLUMNS"), configs(("ROWS", "COLUMNS", "STEP"), BIG),
@@ -160,7 +160,7 @@ def cases():
     batches, m, n, k = 32, 1024, 1024, 512
     yield Case(f"batched matmul f16 {batches}x{m}x{n}x{k}", "matmul.py", "batched_matmul",
                [B("out", "fp16", (batches, m, n), "poison"), B("x", "fp16", (batches, m, k)), B("weight", "fp16", (batches, n, k)), N(m), N(n),
-                N(k), *map(C, BLOCKS), C(8)], lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]), batches), configs(BLOCKS, BIG), "batched",
+                N(k), *map(C, BLOCKS), C(8)], lambda c, m=m, n=n: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]), batches), configs(BLOCKS, BIG), "batched",
                2 * batches * m * n * k, "bmm")
     yield Case("grouped matmul f16, 8 sizes", "matmul.py", "grouped_matmul",
                [B("a_ptrs", "i64", (8,), "group_a"), B("b_ptrs", "i64", (8,), "group_b"), B("c_ptrs", "i64", (8,), "group_c"),

@@ -416,9 +416,9 @@ def short(config):
 
 
 def try_all(case, tensors, expected, launch):
-    """The best of the configurations: time, configuration, callable, facts; and complaints."""
+    """The best of the configurations: time, configuration, callable, facts; complaints; and all times."""
     import torch
-    best, complaints = None, []
+    best, complaints, tried = None, [], {}
     for config in case.configs:
         try:
             fresh(case, tensors)
@@ -436,9 +436,10 @@ def try_all(case, tensors, expected, launch):
         facts["error"] = max(error(tensors[x][: want.shape[0]], want) for x, (want, _) in expected.items())
         timed = graph_of(go) if case.graph else go
         entry = (median(timed), config, go, facts, *more)
+        tried[short(config)] = round(entry[0] / (20 if case.graph else 1), 1)
         if best is None or entry[0] < best[0]:
             best = entry
-    return best, complaints
+    return best, complaints, tried
 
 
 def environment():
@@ -489,8 +490,8 @@ def run(folder, kernels, seed_folder):
     def measure(case):
         tensors = inputs(case)
         expected = globals()[case.expected](tensors)
-        a, mine = try_all(case, tensors, expected, lambda config: ours(folder, case, config, tensors))
-        b, other = try_all(case, tensors, expected, lambda config: theirs(kernels, case, config, tensors))
+        a, mine, mine_tried = try_all(case, tensors, expected, lambda config: ours(folder, case, config, tensors))
+        b, other, other_tried = try_all(case, tensors, expected, lambda config: theirs(kernels, case, config, tensors))
         row = {"complaints": [f"ours {x}" for x in mine] + [f"Triton {x}" for x in other]}
         if not a or not b:
             return row
@@ -499,7 +500,7 @@ def run(folder, kernels, seed_folder):
             row["flushed"] = times
             times = [t / 20 for t in alternate((graph_of(a[2]), graph_of(b[2])))]
         print(f"{case.name:44}{times[0]:9.1f}{times[1]:9.1f}{times[1] / times[0]:8.3f}  {short(a[1])} / {short(b[1])}", flush=True)
-        return row | {"times": times, "configs": [a[1], b[1]], "facts": [a[3], b[3]],
+        return row | {"times": times, "configs": [a[1], b[1]], "facts": [a[3], b[3]], "tried": [mine_tried, other_tried],
                       "assembled": assemble(folder, case.key(b[1]), b[4].asm["ptx"])}
     each([case for _, case in chosen], folder / f"results_{arch}.json", measure)
     if arch == 80:
@@ -600,7 +601,7 @@ def native(folder, kernels):
         tensors = inputs(case)
         expected = globals()[case.expected](tensors)
         mine = ours(folder, case, row["configs"][0], tensors)[0]
-        best, complaints = try_all(case, tensors, expected, lambda config: theirs(kernels, case, config, tensors))
+        best, complaints, _ = try_all(case, tensors, expected, lambda config: theirs(kernels, case, config, tensors))
         sides = {"ours": mine} | ({"Triton": best[2]} if best else {})
         library = peer(case, tensors)
         if library:
@@ -652,6 +653,7 @@ def report(folder):
             flushed = "flushed {:.1f} {:.1f} {:.3f}".format(*row["flushed"], row["flushed"][1] / row["flushed"][0]) if "flushed" in row else ""
             print(f"{row['case']}; {short(row['configs'][0])} / {short(row['configs'][1])}; {x['error']:.2e} / {y['error']:.2e}; "
                   + " / ".join(f"{t:.0f} {r} {s}" for t, r, s in row["assembled"]) + f"; {flushed} {'; '.join(row['complaints'])[:300]}")
+            print("    " + "  ".join(f"{config}: {t} {row['tried'][1].get(config, '')}" for config, t in row["tried"][0].items()))
     for name in ("variants", "seeds"):
         path = folder / f"{name}.json"
         if path.exists():

@@ -27,7 +27,7 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_bk, stride_bn, stride_
     for i in range(0, tl.cdiv(K, BK)):
         x = tl.load(a, mask=k[None, :] < K - i * BK, other=0.0)
         y = tl.load(b, mask=k[:, None] < K - i * BK, other=0.0)
-        acc = tl.dot(x, y, acc, input_precision=PRECISION)
+        acc = tl.dot(x, y, acc, input_precision=PRECISION, out_dtype=SUM)
         a += BK
         b += BK * stride_bk
     m = row * BM + tl.arange(0, BM)
@@ -80,11 +80,11 @@ def grouped_matmul(a_ptrs, b_ptrs, c_ptrs, sizes, groups, PROGRAMS: tl.constexpr
             n = column * BN + tl.arange(0, BN)
             k = tl.arange(0, BK)
             a = a_ptr + (m % M)[:, None] * K + k[None, :]
-            b = b_ptr + k[:, None] * N + (n % N)[None, :]
+            b = b_ptr + k[:, None] * N + n[None, :]
             acc = tl.zeros((BM, BN), dtype=tl.float32)
             for start in range(0, K, BK):
                 x = tl.load(a, mask=k[None, :] < K - start, other=0.0)
-                y = tl.load(b, mask=k[:, None] < K - start, other=0.0)
+                y = tl.load(b, mask=(k[:, None] < K - start) & (n[None, :] < N), other=0.0)
                 acc = tl.dot(x, y, acc)
                 a += BK
                 b += BK * N

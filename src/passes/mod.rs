@@ -108,11 +108,11 @@ pub fn optimize(
         eliminate_dead_code(func);
         done("eliminate_dead_code_last", func)?;
     }
-    if split_readers(func) > 0 {
-        done("split_readers", func)?;
-    }
     if may_share && share_factors(func, target) > 0 {
         done("share_factors", func)?;
+    }
+    if split_readers(func) > 0 {
+        done("split_readers", func)?;
     }
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis, target);

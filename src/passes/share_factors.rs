@@ -10,8 +10,8 @@
 //! memory goes through shared memory in between. A conversion of layouts brings it all back into registers at once; a product
 //! that reads shared memory itself takes what each step needs, by `ldmatrix` from an arrangement made for it.
 //!
-//! That is done with what is computed from loads in the block of the product: loops that are not pipelined, and products outside
-//! of loops. Factors from before a loop are [`super::share_operands`]'s, those of pipelines are in rings already.
+//! What is computed from loads in the block of the product waits there: in loops that are not pipelined, and for products
+//! outside of loops. What was computed before a loop is the matter of [`super::share_operands`].
 //!
 //! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become a factor
 //! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave.

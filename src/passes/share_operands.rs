@@ -253,7 +253,7 @@ pub fn split_readers(func: &mut TileFunction) -> usize {
                     let Some(chain) = chain(func, block, value) else {
                         continue;
                     };
-                    // The first keeps what is there. All that an earlier one passes through is taken.
+                    // The first keeps what is there.
                     if !chain
                         .iter()
                         .any(|&i| taken.contains(func.dfg.insts[i].results[0]))
