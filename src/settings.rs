@@ -162,6 +162,11 @@ impl Target {
         (100..120).contains(&self.sm)
     }
 
+    /// Most bytes that a thread reads from device memory, or writes to it, in one instruction.
+    pub fn widest_access(self) -> u32 {
+        if self.sm >= 100 { 32 } else { 16 }
+    }
+
     /// Whether `cvt` knows the 8-bit floating-point formats.
     pub fn converts_f8(self) -> bool {
         self.sm >= 89

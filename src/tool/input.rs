@@ -142,13 +142,8 @@ impl Kernel {
 
     /// Why the kernel cannot be compiled, at its place.
     pub(super) fn refused(&self, error: &CompileError) -> Failure {
-        let place = match error {
-            CompileError::Unsupported {
-                line: Some(line), ..
-            } if self.has_lines => Pos {
-                line: *line,
-                column: 0,
-            },
+        let place = match error.line() {
+            Some(line) if self.has_lines => Pos { line, column: 0 },
             _ => self.place,
         };
         let message = self.source.message(place, "", &error.to_string());
