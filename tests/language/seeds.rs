@@ -160,10 +160,10 @@ fn seeds_become_the_code_of_the_builder() {
                 num_warps: warps,
                 grid: [1; 3],
                 args: &[],
+                target,
             };
             let lowered = lower(&launch, target).expect("it lowers");
-                args: &[],
-                target,
+            let seed = compile(&lowered.func, target, &options).expect("it compiles");
             let config = Config {
                 scalar: Scalar::F32,
                 block: 1024,
