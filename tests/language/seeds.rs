@@ -158,12 +158,12 @@ fn seeds_become_the_code_of_the_builder() {
                 signature,
                 constants: if name == "add" { &constants } else { &[] },
                 num_warps: warps,
+                target,
                 grid: [1; 3],
                 args: &[],
             };
             let lowered = lower(&launch, target).expect("it lowers");
-                args: &[],
-                target,
+            let seed = compile(&lowered.func, target, &options).expect("it compiles");
             let config = Config {
                 scalar: Scalar::F32,
                 block: 1024,
