@@ -158,6 +158,7 @@ fn seeds_become_the_code_of_the_builder() {
                 signature,
                 constants: if name == "add" { &constants } else { &[] },
                 num_warps: warps,
+                target,
                 grid: [1; 3],
                 args: &[],
                 target,
