@@ -492,27 +492,24 @@ impl Writer<'_> {
         self.out += match vector {
             None | Some(1) => "",
             Some(2) => ".v2",
-            Some(_) => ".v4",
+            Some(3..=4) => ".v4",
+            Some(_) => ".v8",
         };
     }
 
     fn operand(&mut self, inst: &MInst, index: usize, form: Form, arg: Arg, rep: u16) {
         match (form, arg) {
-            (Form::VDef | Form::VUse | Form::PDef, Arg::Regs(view)) => {
+            (Form::VDef | Form::VUse, Arg::Regs(view)) => {
                 let each = view.count / inst.reps;
-                let (open, between, close) = match form {
-                    Form::PDef => ("", "|", ""),
-                    _ if each == 1 && inst.op.info().group != InstGroup::Matrix => ("", "", ""),
-                    _ => ("{", ", ", "}"),
-                };
-                self.out += open;
+                let is_list = each != 1 || inst.op.info().group == InstGroup::Matrix;
+                self.out += if is_list { "{" } else { "" };
                 for i in 0..each {
                     if i != 0 {
-                        self.out += between;
+                        self.out += ", ";
                     }
                     self.unit(self.code.regs.unit(view, rep * each + i));
                 }
-                self.out += close;
+                self.out += if is_list { "}" } else { "" };
             }
             (_, Arg::Regs(view)) => self.unit(self.element(view, rep)),
             (_, Arg::Imm(bits)) => self.immediate(bits, inst.operand_type(index)),
