@@ -7,6 +7,7 @@ use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
 use crate::log::{self, Site};
+use crate::passes::drop_parameters::drop_parameters;
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
@@ -239,6 +240,9 @@ fn pipeline(
         })?;
         let mut thread = expand(&tile, target)?;
         on_pass_end("expand", Snapshot::Thread(&thread));
+        if drop_parameters(&mut thread) > 0 {
+            on_pass_end("drop_parameters", Snapshot::Thread(&thread));
+        }
         let shared = place_shared(&mut thread);
         on_pass_end("place_shared", Snapshot::Thread(&thread));
         match check_shared(shared, target, &tile, &thread) {

@@ -4,6 +4,7 @@
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
 pub mod contract;
+pub mod drop_parameters;
 pub mod eliminate_dead_code;
 pub mod expand;
 pub mod forget_layouts;

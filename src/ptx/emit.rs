@@ -80,6 +80,12 @@ const RESERVED: u32 = 1024;
 /// Registers of an SM.
 const SM_REGISTERS: u32 = 65536;
 
+/// Registers by which a prediction may be too low.
+const UNSURE: u32 = 24;
+
+/// Registers above which the assembler seldom saves any.
+const CHOICE: u32 = 144;
+
 /// Most CTAs beside each other of which the assembler is told.
 const MOST_BESIDE: u32 = 3;
 
@@ -167,9 +173,10 @@ impl Writer<'_> {
             .filter_map(|s| Some(s.offset? + s.bytes));
         let needed = ends.max()? + RESERVED;
         let ctas = (target.shared_limit() + RESERVED) / needed;
-        let registers = self.stats.predicted_registers.next_multiple_of(8).max(8);
+        // What is predicted may be too little, and where it is much the assembler has no choice.
+        let registers = self.stats.predicted_registers + UNSURE;
         let by_registers = SM_REGISTERS / (func.num_threads() * registers);
-        let is_few = (1..=MOST_BESIDE).contains(&ctas);
+        let is_few = (1..=MOST_BESIDE).contains(&ctas) && registers <= CHOICE;
         (is_few && ctas <= by_registers).then_some(ctas)
     }
 
