@@ -185,10 +185,18 @@ impl Writer<'_> {
                 then,
                 otherwise,
             } => {
-                let (mut taken, mut rest, mut negated) =
-                    ((then, &moves[0]), (otherwise, &moves[1]), false);
+                // What both ways begin with comes first.
+                let pred = self.allocation.names[cond.as_u32() as usize];
+                let writes_cond = |m: &Move| m.class == RegClass::P && m.to == pred;
+                let pairs = moves[0].iter().zip(&moves[1]);
+                let shared = pairs.take_while(|(a, b)| a == b && !writes_cond(a));
+                let shared = shared.count();
+                let (first, one) = moves[0].split_at(shared);
+                let other = &moves[1][shared..];
+                self.moves(first);
+                let (mut taken, mut rest, mut negated) = ((then, one), (otherwise, other), false);
                 // The way that needs moves or leads to the next block is the one not branched to.
-                let falls = |way: (&Edge, &Vec<Move>)| way.0.target == next;
+                let falls = |way: (&Edge, &[Move])| way.0.target == next;
                 if (taken.1.is_empty(), falls(rest)) != (true, true)
                     && (rest.1.is_empty(), falls(taken)) > (taken.1.is_empty(), falls(rest))
                 {
@@ -217,6 +225,16 @@ impl Writer<'_> {
     }
 
     fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
+        self.moves(moves);
+        if edge.target != next {
+            self.out += "\tbra ";
+            self.label(edge.target);
+            self.out += ";\n";
+            self.stats.branches += 1;
+        }
+    }
+
+    fn moves(&mut self, moves: &[Move]) {
         for m in moves {
             self.out += "\tmov.";
             self.out += bits_type(m.class).name();
@@ -229,12 +247,6 @@ impl Writer<'_> {
             }
             self.out += ";\n";
             self.stats.moves += 1;
-        }
-        if edge.target != next {
-            self.out += "\tbra ";
-            self.label(edge.target);
-            self.out += ";\n";
-            self.stats.branches += 1;
         }
     }
 

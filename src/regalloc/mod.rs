@@ -13,6 +13,8 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashSet;
+
 use bundles::Bundles;
 use live::Liveness;
 
@@ -99,7 +101,8 @@ pub(crate) struct Allocation {
     pub(crate) names: Vec<u32>,
     /// How many names each class has.
     pub(crate) n_names: [u32; 4],
-    /// Moves on each way out, in sequence.
+    /// Moves on each way out, in sequence. What both ways begin with may be done before the choice among them, unless it
+    /// writes what that reads.
     pub(crate) moves: Vec<[Vec<Move>; 2]>,
     /// Most units of each class that are live at one place.
     pub(crate) peak: [u32; 4],
@@ -144,7 +147,68 @@ pub(crate) fn allocate(program: &impl Program) -> Allocation {
         predicted: predict(&live, program.width()),
     };
     place_moves(program, &mut allocation);
+    share_moves(program, &live, &mut allocation);
     allocation
+}
+
+/// Lets the way out of a loop begin with the moves of the way back, wherever these write nothing that is read behind the loop, so
+/// that they can be done before the choice and a loop ends with one branch: back, or on. Ptxas (CUDA 13.0) writes the body
+/// of a loop that ends with two branches twice, the first iteration apart, and takes a third longer.
+fn share_moves(program: &impl Program, live: &Liveness, allocation: &mut Allocation) {
+    let mut starts = Vec::with_capacity(program.num_blocks());
+    let mut slot = 0;
+    for block in 0..program.num_blocks() {
+        starts.push(slot);
+        slot += program.insts(block).len() as u32 + 2;
+    }
+    for block in 0..program.num_blocks() {
+        if program.num_edges(block) != 2 {
+            continue;
+        }
+        let is_back = |edge: usize| program.target(block, edge) <= block;
+        let (back, on) = match (is_back(0), is_back(1)) {
+            (true, false) => (0, 1),
+            (false, true) => (1, 0),
+            _ => continue,
+        };
+        let target = program.target(block, on);
+        let names = &allocation.names;
+        let name = |unit: Unit| {
+            let class = program.regs().class_of(unit);
+            (class, names[unit.as_u32() as usize])
+        };
+        let moves = &allocation.moves[block][back];
+        if moves.is_empty() {
+            continue;
+        }
+        let is_written = |unit: Unit| {
+            let (class, name) = name(unit);
+            moves.iter().any(|m| m.class == class && m.to == name)
+        };
+        let mut is_read = program.condition(block).is_some_and(is_written);
+        program.inputs(block, on, |_, input| {
+            is_read |= matches!(input, Input::Unit(unit) if is_written(unit));
+        });
+        let mut params = FxHashSet::default();
+        program.params(target, |unit| {
+            params.insert(program.regs().group_of(unit));
+        });
+        let start = 2 * starts[target];
+        for (group, data) in &program.regs().groups {
+            let ranges = live.ranges(group);
+            // A parameter is written by the moves that follow.
+            let is_live = ranges.iter().any(|r| r.start <= start && start < r.end);
+            if is_live && !params.contains(&group) {
+                let first = data.first.as_u32();
+                let mut units = (first..first + u32::from(data.count)).map(Unit::from_u32);
+                is_read |= units.any(is_written);
+            }
+        }
+        if !is_read {
+            let shared = moves.clone();
+            allocation.moves[block][on].splice(0..0, shared);
+        }
+    }
 }
 
 /// Writes the moves on the edges.
