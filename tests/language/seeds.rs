@@ -161,7 +161,6 @@ fn seeds_become_the_code_of_the_builder() {
                 target,
                 grid: [1; 3],
                 args: &[],
-                target,
             };
             let lowered = lower(&launch, target).expect("it lowers");
             let seed = compile(&lowered.func, target, &options).expect("it compiles");
