@@ -277,6 +277,10 @@ macro_rules! for_each_ptx {
             CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Memory;
             /// Starts a copy of so many bytes to shared memory, the rest filled with zeros.
             CpAsyncFill "cp.async{m}.shared.global" (addr D, addr D, imm W, imm W) sm 80 ptx 7 0, Memory;
+            /// Starts a copy to shared memory, with a policy for the L2 cache.
+            CpAsyncHint "cp.async{m}.shared.global.L2::cache_hint" (addr D, addr D, imm W, use D) sm 80 ptx 7 4, Memory;
+            /// Starts a copy of so many bytes to shared memory, the rest filled with zeros, with a policy for the L2 cache.
+            CpAsyncFillHint "cp.async{m}.shared.global.L2::cache_hint" (addr D, addr D, imm W, imm W, use D) sm 80 ptx 7 4, Memory;
             /// Makes copies a group.
             CpAsyncCommit "cp.async.commit_group" () sm 80 ptx 7 0, Sync;
             /// Waits until at most so many groups are under way.

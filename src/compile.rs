@@ -2,14 +2,17 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::ir::entities::Slot;
 use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
 use crate::log::{self, Site};
+use crate::passes::drop_parameters::drop_parameters;
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
-use crate::passes::place_shared::place_shared;
+use crate::passes::place_shared::{fullest, place_shared};
+use crate::passes::share_operands::holds_operands;
 use crate::ptx;
 use crate::settings::{Options, PtxVersion, SettingsError, Target};
 use crate::verify::{VerifierErrors, verify};
@@ -98,7 +101,7 @@ pub enum CompileError {
     },
     /// The kernel needs more shared memory than the target has.
     #[error(
-        "the kernel needs {needed} bytes of shared memory, {target} has {limit}; use smaller blocks or more warps"
+        "the kernel needs {needed} bytes of shared memory, {target} has {limit}: {uses}; {advice}"
     )]
     SharedMemory {
         /// Bytes the kernel needs.
@@ -107,6 +110,10 @@ pub enum CompileError {
         limit: u32,
         /// The target.
         target: Target,
+        /// What takes most of it where most is taken, the largest first.
+        uses: String,
+        /// What to change.
+        advice: &'static str,
     },
     /// The compiler has no code for an operation on the target.
     #[error("{what} has no form on {target}{}", place(*.line))]
@@ -225,15 +232,26 @@ fn pipeline(
 ) -> Result<CompiledKernel, CompileError> {
     options.check(target).map_err(CompileError::Settings)?;
     verify(func).map_err(CompileError::Invalid)?;
-    let mut tile = func.clone();
-    let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
-        on_pass_end(pass, Snapshot::Tile(f))
-    })?;
-
-    let mut thread = expand(&tile, target)?;
-    on_pass_end("expand", Snapshot::Thread(&thread));
-    let shared = place_shared(&mut thread);
-    check_shared(shared, target)?;
+    let mut may_share = true;
+    let (tile, mut thread, layouts, shared) = loop {
+        let mut tile = func.clone();
+        let layouts = optimize(&mut tile, target, options, may_share, &mut |pass, f| {
+            on_pass_end(pass, Snapshot::Tile(f))
+        })?;
+        let mut thread = expand(&tile, target)?;
+        on_pass_end("expand", Snapshot::Thread(&thread));
+        if drop_parameters(&mut thread) > 0 {
+            on_pass_end("drop_parameters", Snapshot::Thread(&thread));
+        }
+        let shared = place_shared(&mut thread);
+        on_pass_end("place_shared", Snapshot::Thread(&thread));
+        match check_shared(shared, target, &tile, &thread) {
+            Ok(()) => break (tile, thread, layouts, shared),
+            // What conversions need besides is known only here.
+            Err(_) if may_share && holds_operands(&tile) => may_share = false,
+            Err(error) => return Err(error),
+        }
+    };
     check_params(&thread)?;
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));
@@ -265,17 +283,47 @@ fn pipeline(
     Ok(CompiledKernel { ptx, meta, stats })
 }
 
-fn check_shared(needed: u32, target: Target) -> Result<(), CompileError> {
+/// Most uses of shared memory that an error names.
+const SHOWN_USES: usize = 4;
+
+fn check_shared(
+    needed: u32,
+    target: Target,
+    tile: &TileFunction,
+    thread: &ThreadFunction,
+) -> Result<(), CompileError> {
     let limit = target.shared_limit();
-    if needed > limit {
-        Err(CompileError::SharedMemory {
-            needed,
-            limit,
-            target,
-        })
-    } else {
-        Ok(())
+    if needed <= limit {
+        return Ok(());
     }
+    let fullest = fullest(thread);
+    let ring = |slot: Slot| tile.buffers.get(slot).copied().flatten();
+    let uses = fullest.iter().take(SHOWN_USES).map(|range| {
+        let bytes = thread.slots[range.slot].bytes;
+        let line = thread.dfg.insts[range.inst].loc.0.expand();
+        let line = line.map_or(String::new(), |line| format!(" (line {})", line.0));
+        match ring(range.slot) {
+            Some(ring) => format!("{bytes} for {ring}{line}"),
+            None => format!("{bytes} to exchange values between threads{line}"),
+        }
+    });
+    let mut uses: Vec<String> = uses.collect();
+    if SHOWN_USES < fullest.len() {
+        uses.push("and others".to_owned());
+    }
+    let is_pipelined = fullest
+        .iter()
+        .any(|range| ring(range.slot).is_some_and(|ring| 1 < ring.stages));
+    Err(CompileError::SharedMemory {
+        needed,
+        limit,
+        target,
+        uses: uses.join(", "),
+        advice: match is_pipelined {
+            true => "use smaller blocks or fewer stages",
+            false => "use smaller blocks or more warps",
+        },
+    })
 }
 
 fn check_params(func: &ThreadFunction) -> Result<(), CompileError> {

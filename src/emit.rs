@@ -1,7 +1,10 @@
 //! The text of a kernel at each stage of its way: what `--emit` prints and file tests compare.
 
+use cranelift_entity::SecondaryMap;
+
 use crate::compile::{CompileError, CompiledKernel, Snapshot, compile_with};
-use crate::ir::function::{ThreadFunction, TileFunction};
+use crate::ir::entities::Slot;
+use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
 use crate::passes::place_shared::live_ranges;
 use crate::settings::{Options, Target};
 
@@ -68,6 +71,7 @@ pub fn emit(
         return Ok(func.to_string());
     }
     let mut text = None;
+    let mut rings = SecondaryMap::new();
     let result = compile_with(
         func,
         target,
@@ -78,7 +82,8 @@ pub fn emit(
             }
             (Snapshot::Tile(func), Stage::Layout) => text = Some(func.to_string()),
             (Snapshot::Thread(func), Stage::Thread) => text = Some(func.to_string()),
-            (Snapshot::Thread(func), Stage::Shared) => text = Some(draw_shared(func)),
+            (Snapshot::Tile(func), Stage::Shared) => rings.clone_from(&func.buffers),
+            (Snapshot::Thread(func), Stage::Shared) => text = Some(draw_shared(func, &rings)),
             _ => {}
         },
     );
@@ -97,8 +102,8 @@ const LAYOUT_PASS: &str = "assign_layouts";
 /// Columns of the drawing of shared memory.
 const COLUMNS: u32 = 60;
 
-/// Slots of shared memory by offset, each with a bar from its first to its last access.
-fn draw_shared(func: &ThreadFunction) -> String {
+/// Slots of shared memory by offset, each with a bar from its first to its last access; rings say what they hold.
+fn draw_shared(func: &ThreadFunction, rings: &SecondaryMap<Slot, Option<BufferData>>) -> String {
     let ranges = live_ranges(func);
     let end = ranges.iter().map(|r| r.last + 1).max().unwrap_or(1);
     let mut rows: Vec<(u32, String)> = Vec::new();
@@ -111,10 +116,11 @@ fn draw_shared(func: &ThreadFunction) -> String {
             .collect();
         let bytes = format!("{offset}..{}", offset + slot.bytes);
         let name = range.slot.to_string();
+        let ring = rings[range.slot].map_or(String::new(), |ring| format!(" {ring}"));
         rows.push((
             offset,
             format!(
-                "{name:8} {bytes:>14} {bar} {}..{}\n",
+                "{name:8} {bytes:>14} {bar} {}..{}{ring}\n",
                 range.first, range.last
             ),
         ));

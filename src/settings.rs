@@ -109,9 +109,17 @@ impl Target {
         all
     };
 
-    /// The target with this name, as in `sm_80`.
+    /// The target with this name, as in `sm_80`; also `sm80`, `80`, and `cuda:80` or `cuda:80:32` as Triton's tools
+    /// have it.
     pub fn parse(name: &str) -> Result<Target, TargetError> {
-        let found = Target::ALL.into_iter().find(|t| t.to_string() == name);
+        let short = match name.strip_prefix("cuda:") {
+            Some(rest) => rest.strip_suffix(":32").unwrap_or(rest),
+            None => name
+                .strip_prefix("sm")
+                .map_or(name, |n| n.strip_prefix('_').unwrap_or(n)),
+        };
+        let is_named = |t: &Target| t.to_string().strip_prefix("sm_") == Some(short);
+        let found = Target::ALL.into_iter().find(is_named);
         found.ok_or_else(|| TargetError(name.to_owned()))
     }
 

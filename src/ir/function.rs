@@ -1,5 +1,7 @@
 //! Functions, their parameters and what belongs to a function as a whole.
 
+use std::fmt;
+
 use cranelift_entity::{PrimaryMap, SecondaryMap};
 
 use super::dfg::Dfg;
@@ -43,6 +45,15 @@ pub struct BufferData {
     pub shape: Shape,
     /// Number of blocks.
     pub stages: u32,
+}
+
+/// As in `3 blocks of f16[64,32]`.
+impl fmt::Display for BufferData {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blocks = if self.stages == 1 { "block" } else { "blocks" };
+        let (stages, elem, shape) = (self.stages, self.elem, self.shape);
+        write!(f, "{stages} {blocks} of {elem}[{shape}]")
+    }
 }
 
 impl BufferData {

@@ -7,7 +7,8 @@
 //! - **Roots** stay in their order: accesses to memory, barriers, shuffles, and what is guarded or writes a register
 //!   that is written elsewhere too. So loads stay as early as they were, and nothing convergent moves. Reads of shared
 //!   memory are no roots, as their latency is short: they wait until their value is needed, or until a root comes that
-//!   may write there or order accesses to it.
+//!   may write there or order accesses to it. Where that would read [`MANY`] registers at once, what is computed from them
+//!   comes before such a root as well, in the old order: the sums of products without a unit of matrices.
 //! - Everything else is put off until a root needs it, which evaluates what it needs depth first just before. A sum over
 //!   many elements that are needed later as well is a tree that holds the logarithm of its leaves; a store of four
 //!   elements takes four through the whole chain. What no root needs is needed by other blocks and stands at the end.
@@ -41,6 +42,9 @@ const LONG: u32 = 32;
 
 /// Parts that the repetitions of an instruction fall into, at most.
 const PARTS: u16 = 8;
+
+/// 32-bit registers that are read from shared memory before it changes which are too many to wait for their uses.
+const MANY: u32 = 64;
 
 /// Stands for no item, no instruction and no block.
 const NONE: u32 = u32::MAX;
@@ -444,6 +448,9 @@ impl Order {
                 continue;
             }
             if orders_shared(&inst) {
+                if MANY <= self.words(&waiting) {
+                    self.consume(code, &waiting, k);
+                }
                 for read in waiting.drain(..) {
                     self.evaluate(code, read);
                 }
@@ -454,6 +461,40 @@ impl Order {
             self.evaluate(code, k);
         }
         self.end_run(code);
+    }
+
+    /// The 32-bit registers that items write.
+    fn words(&self, items: &[u32]) -> u32 {
+        let touches = items.iter().flat_map(|&k| &self.touches[self.touches(k)]);
+        let writes = touches.filter(|&&(_, access)| access == Access::Write);
+        let words = writes.map(|&(unit, _)| self.known[unit.as_u32() as usize].words as u32);
+        words.sum()
+    }
+
+    /// Writes down what is computed before item `end` from what is read, in the old order.
+    fn consume(&mut self, code: &mut Code, reads: &[u32], end: u32) {
+        let Some(&first) = reads.first() else {
+            return;
+        };
+        let mut is_made = EntitySet::new();
+        let mut next = 0;
+        for k in first..end {
+            let is_read = reads.get(next) == Some(&k);
+            next += usize::from(is_read);
+            let touches = &self.touches[self.touches(k)];
+            let is_consumer = touches.iter().any(|&(unit, access)| {
+                matches!(access, Access::Read | Access::FixedRead) && is_made.contains(unit)
+            });
+            if is_read || is_consumer {
+                let writes = touches
+                    .iter()
+                    .filter(|(_, access)| *access == Access::Write);
+                is_made.extend(writes.map(|&(unit, _)| unit));
+            }
+            if is_consumer {
+                self.evaluate(code, k);
+            }
+        }
     }
 
     /// Whether an item stays where it is.

@@ -178,6 +178,13 @@ impl Editor<'_> {
         self.func.dfg.insts[inst].results[0]
     }
 
+    /// A new instruction without results in front of the visited one.
+    pub(super) fn append(&mut self, mut data: InstData<Tile>) {
+        data.loc = self.loc;
+        let inst = self.func.dfg.make_inst(data, &[]);
+        self.lists[self.block].push(inst);
+    }
+
     /// A new instruction in front of the visited one.
     pub(super) fn emit(
         &mut self,

@@ -9,7 +9,7 @@
 //! first, each at the lowest offset that no neighbour in time takes (first fit on intervals).
 
 use crate::ir::attrs::Attrs;
-use crate::ir::entities::{Block, Slot};
+use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
 
@@ -26,6 +26,8 @@ pub struct LiveRange {
     pub first: u32,
     /// Position of the last access.
     pub last: u32,
+    /// The first access.
+    pub inst: Inst,
 }
 
 /// Places the slots and returns the bytes of shared memory that the kernel needs.
@@ -68,6 +70,22 @@ pub fn place_shared(func: &mut ThreadFunction) -> u32 {
     end
 }
 
+/// The slots that live at once where they take the most bytes, the largest first.
+pub fn fullest(func: &ThreadFunction) -> Vec<LiveRange> {
+    let ranges = live_ranges(func);
+    let bytes = |slot: Slot| func.slots[slot].bytes;
+    // The sum is largest where a range begins.
+    let at = |position: u32| {
+        let live = ranges.iter().copied();
+        live.filter(move |r| r.first <= position && position <= r.last)
+    };
+    let sum = |r: &&LiveRange| at(r.first).map(|r| u64::from(bytes(r.slot))).sum::<u64>();
+    let most = ranges.iter().max_by_key(sum).map(|r| r.first);
+    let mut found: Vec<LiveRange> = most.into_iter().flat_map(at).collect();
+    found.sort_by_key(|r| (std::cmp::Reverse(bytes(r.slot)), r.slot));
+    found
+}
+
 /// Size of a slot rounded up so that the next one may start behind it.
 fn padded(func: &ThreadFunction, slot: Slot) -> u32 {
     let data = &func.slots[slot];
@@ -94,6 +112,7 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
                         slot,
                         first: position,
                         last: position,
+                        inst,
                     }),
                 }
             }

@@ -74,6 +74,21 @@ fn legal_name(name: &str) -> String {
     legal
 }
 
+/// Bytes of shared memory that the system keeps of each CTA.
+const RESERVED: u32 = 1024;
+
+/// Registers of an SM.
+const SM_REGISTERS: u32 = 65536;
+
+/// Registers by which a prediction may be too low.
+const UNSURE: u32 = 24;
+
+/// Registers above which the assembler seldom saves any.
+const CHOICE: u32 = 144;
+
+/// Most CTAs beside each other of which the assembler is told.
+const MOST_BESIDE: u32 = 3;
+
 struct Writer<'a> {
     out: String,
     code: &'a Code,
@@ -130,6 +145,8 @@ impl Writer<'_> {
         self.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
         if let Some(most) = self.options.max_registers {
             self.out += &format!(".maxnreg {most}\n");
+        } else if let Some(ctas) = self.ctas_beside(func, target) {
+            self.out += &format!(".minnctapersm {ctas}\n");
         }
         self.out += "{\n";
         for class in RegClass::ALL {
@@ -145,6 +162,22 @@ impl Writer<'_> {
             }
         }
         self.out.push('\n');
+    }
+
+    /// CTAs that an SM's shared memory has room for, if these are few and registers would do for more. The assembler knows
+    /// nothing of dynamic shared memory: unless it is told it saves registers, even by spilling, for CTAs that find no room.
+    fn ctas_beside(&self, func: &ThreadFunction, target: Target) -> Option<u32> {
+        let ends = func
+            .slots
+            .values()
+            .filter_map(|s| Some(s.offset? + s.bytes));
+        let needed = ends.max()? + RESERVED;
+        let ctas = (target.shared_limit() + RESERVED) / needed;
+        // What is predicted may be too little, and where it is much the assembler has no choice.
+        let registers = self.stats.predicted_registers + UNSURE;
+        let by_registers = SM_REGISTERS / (func.num_threads() * registers);
+        let is_few = (1..=MOST_BESIDE).contains(&ctas) && registers <= CHOICE;
+        (is_few && ctas <= by_registers).then_some(ctas)
     }
 
     fn body(&mut self) {
@@ -185,8 +218,20 @@ impl Writer<'_> {
                 then,
                 otherwise,
             } => {
+                const NONE: &Vec<Move> = &Vec::new();
+                let ahead = self.allocation.ahead[index];
+                if let Some(way) = ahead {
+                    self.moves(&moves[way]);
+                }
+                let after = |way: usize| {
+                    if ahead == Some(way) {
+                        NONE
+                    } else {
+                        &moves[way]
+                    }
+                };
                 let (mut taken, mut rest, mut negated) =
-                    ((then, &moves[0]), (otherwise, &moves[1]), false);
+                    ((then, after(0)), (otherwise, after(1)), false);
                 // The way that needs moves or leads to the next block is the one not branched to.
                 let falls = |way: (&Edge, &Vec<Move>)| way.0.target == next;
                 if (taken.1.is_empty(), falls(rest)) != (true, true)
@@ -216,7 +261,7 @@ impl Writer<'_> {
         }
     }
 
-    fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
+    fn moves(&mut self, moves: &[Move]) {
         for m in moves {
             self.out += "\tmov.";
             self.out += bits_type(m.class).name();
@@ -230,6 +275,10 @@ impl Writer<'_> {
             self.out += ";\n";
             self.stats.moves += 1;
         }
+    }
+
+    fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
+        self.moves(moves);
         if edge.target != next {
             self.out += "\tbra ";
             self.label(edge.target);

@@ -101,6 +101,9 @@ pub(crate) struct Allocation {
     pub(crate) n_names: [u32; 4],
     /// Moves on each way out, in sequence.
     pub(crate) moves: Vec<[Vec<Move>; 2]>,
+    /// For each block the way back whose moves come before the branch, because they change nothing that the other way needs:
+    /// the loop then ends in one branch, and ptxas need not turn it.
+    pub(crate) ahead: Vec<Option<usize>>,
     /// Most units of each class that are live at one place.
     pub(crate) peak: [u32; 4],
     /// Registers that the assembler is expected to use.
@@ -140,11 +143,56 @@ pub(crate) fn allocate(program: &impl Program) -> Allocation {
         names,
         n_names,
         moves: Vec::with_capacity(program.num_blocks()),
+        ahead: Vec::with_capacity(program.num_blocks()),
         peak: live.peak,
         predicted: predict(&live, program.width()),
     };
     place_moves(program, &mut allocation);
+    for block in 0..program.num_blocks() {
+        let way = (0..program.num_edges(block))
+            .find(|&way| may_run_ahead(program, &live, &allocation, block, way));
+        allocation.ahead.push(way);
+    }
     allocation
+}
+
+/// Whether the moves of a way back to a loop's start can come before the branch at the end of `block`.
+fn may_run_ahead(
+    program: &impl Program,
+    live: &Liveness,
+    allocation: &Allocation,
+    block: usize,
+    way: usize,
+) -> bool {
+    let moves = &allocation.moves[block];
+    let is_branch = program.num_edges(block) == 2;
+    if !is_branch || program.target(block, way) > block || moves[way].is_empty() {
+        return false;
+    }
+    let other = 1 - way;
+    let place = |unit: Unit| {
+        let class = program.regs().class_of(unit);
+        (class, allocation.names[unit.as_u32() as usize])
+    };
+    let is_changed = |place| moves[way].iter().any(|m| (m.class, m.to) == place);
+    let mut is_free = !program
+        .condition(block)
+        .is_some_and(|c| is_changed(place(c)));
+    for m in &moves[other] {
+        if let Source::Register(name) = m.source {
+            is_free &= !is_changed((m.class, name));
+        }
+    }
+    // A parameter that is where its argument was needs no move.
+    program.inputs(block, other, |_, input| {
+        if let Input::Unit(unit) = input {
+            is_free &= !is_changed(place(unit));
+        }
+    });
+    live.at_start(program.target(block, other), |unit| {
+        is_free &= !is_changed(place(unit));
+    });
+    is_free
 }
 
 /// Writes the moves on the edges.

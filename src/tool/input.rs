@@ -167,7 +167,7 @@ pub(super) fn options(args: &KernelArgs) -> Options {
 }
 
 /// The language of the input; an error for options that do not belong to it.
-fn check_usage(args: &KernelArgs) -> Result<Lang> {
+pub(super) fn check_usage(args: &KernelArgs) -> Result<Lang> {
     let is_py = args.file.extension().is_some_and(|ext| ext == "py");
     let lang = args
         .lang

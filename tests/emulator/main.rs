@@ -4,6 +4,7 @@ mod coverage;
 mod errors;
 mod hardware;
 mod instructions;
+mod matrices;
 mod programs;
 mod rows;
 mod triton;

@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/triton")
 }
 
-fn module(name: &str) -> Module {
+pub(crate) fn module(name: &str) -> Module {
     let text =
         fs::read_to_string(folder().join(format!("{name}.ptx"))).expect("committed test data");
     match Module::parse(&text) {
@@ -23,7 +23,7 @@ fn module(name: &str) -> Module {
 }
 
 /// Values that NumPy computed, as bits of f64.
-fn expected(name: &str) -> Vec<f64> {
+pub(crate) fn expected(name: &str) -> Vec<f64> {
     let text =
         fs::read_to_string(folder().join(format!("{name}.expected"))).expect("committed test data");
     text.lines()
@@ -58,7 +58,7 @@ fn launch(
     run(module, &entry.name, &launch, memory)
 }
 
-fn close(got: &[f64], want: &[f64], relative: f64, absolute: f64) {
+pub(crate) fn close(got: &[f64], want: &[f64], relative: f64, absolute: f64) {
     assert_eq!(got.len(), want.len());
     for (index, (got, want)) in got.iter().zip(want).enumerate() {
         let bound = absolute + relative * want.abs();
@@ -69,14 +69,14 @@ fn close(got: &[f64], want: &[f64], relative: f64, absolute: f64) {
     }
 }
 
-fn f16_bytes(values: &[f64]) -> Vec<u8> {
+pub(crate) fn f16_bytes(values: &[f64]) -> Vec<u8> {
     values
         .iter()
         .flat_map(|&x| f16::from_f64(x, Rounding::NearestEven).to_le_bytes())
         .collect()
 }
 
-fn read_f16(memory: &Memory, address: u64, count: usize) -> Vec<f64> {
+pub(crate) fn read_f16(memory: &Memory, address: u64, count: usize) -> Vec<f64> {
     let bytes = memory
         .read(address, count * 2)
         .expect("the kernel wrote all of it");
@@ -88,7 +88,7 @@ fn read_f16(memory: &Memory, address: u64, count: usize) -> Vec<f64> {
         .collect()
 }
 
-fn rounded_f16(values: &[f64]) -> Vec<f64> {
+pub(crate) fn rounded_f16(values: &[f64]) -> Vec<f64> {
     values
         .iter()
         .map(|&x| f16::to_f64(f16::from_f64(x, Rounding::NearestEven)))

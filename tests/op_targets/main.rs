@@ -14,6 +14,8 @@ mod kernels;
 mod on_emu;
 #[path = "../common/on_interp.rs"]
 mod on_interp;
+#[path = "../common/package.rs"]
+mod package;
 #[expect(dead_code, reason = "the report is not needed")]
 #[path = "../common/ptxas.rs"]
 mod ptxas;
@@ -25,12 +27,13 @@ use std::path::Path;
 use common::data::Random;
 use common::executor::HostArg;
 use kernels::{Domain, Judge, Kernel};
+use package::{Batch, Package};
 use tilelift::compile::{CompileError, CompiledKernel, Snapshot, compile_with};
 use tilelift::ir::function::ThreadFunction;
 use tilelift::ir::ops::{ThreadOp, TileOp};
 use tilelift::ir::types::{Scalar, ValueType};
 use tilelift::num::{Overflow, Rounding};
-use tilelift::settings::{Options, PtxVersion, Target};
+use tilelift::settings::{Options, Target};
 
 /// What a target makes of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -301,40 +304,11 @@ fn compare(
     Ok(())
 }
 
-/// Kernels of one target, to be assembled together.
-#[derive(Default)]
-struct Batch {
-    version: Option<PtxVersion>,
-    globals: Vec<String>,
-    text: String,
-}
-
-impl Batch {
-    fn add(&mut self, kernel: &CompiledKernel) {
-        self.version = self.version.max(Some(kernel.meta.ptx_version));
-        for line in kernel.ptx.lines() {
-            let is_global = line.starts_with(".extern") || line.starts_with(".visible .global");
-            if is_global && !self.globals.iter().any(|known| known == line) {
-                self.globals.push(line.to_owned());
-            }
-        }
-        let start = kernel.ptx.find(".visible .entry");
-        self.text += &kernel.ptx[start.expect("every kernel has an entry")..];
-    }
-
-    fn module(&self, target: Target) -> Option<String> {
-        let globals = self.globals.join("\n");
-        let text = &self.text;
-        self.version.map(|version| {
-            format!(".version {version}\n.target {target}\n.address_size 64\n{globals}\n{text}")
-        })
-    }
-
-    fn assemble(&self, target: Target) {
-        if let Some(text) = self.module(target) {
-            // Only whether it is accepted matters, so nothing is optimised.
-            ptxas::assemble_with(&text, &target.to_string(), &["-O0"]);
-        }
+/// Assembles the kernels of a target.
+fn assemble(batch: &Batch, target: Target) {
+    if let Some(text) = batch.module(target) {
+        // Only whether it is accepted matters, so nothing is optimised.
+        ptxas::assemble_with(&text, &target.to_string(), &["-O0"]);
     }
 }
 
@@ -384,7 +358,7 @@ fn every_op_type_and_target() {
     assert!(failures.is_empty(), "\n{failures}");
     std::thread::scope(|scope| {
         for (target, batch) in Target::ALL.into_iter().zip(&batches) {
-            scope.spawn(move || batch.assemble(target));
+            scope.spawn(move || assemble(batch, target));
         }
     });
     let table = table(&rows, &refusals);
@@ -396,17 +370,8 @@ fn every_op_type_and_target() {
     assert!(listed == table, "BLESS=1 rewrites TARGETS.md:\n{table}");
 }
 
-/// FNV-1a.
-fn digest(bytes: &[u8]) -> String {
-    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
-}
-
-/// With `TILELIFT_HARDWARE=DIR` writes there what `gpu.py` beside this file runs on a GPU: `kernels.ptx`, `kernels.bin`
-/// with the buffers, and `kernels.plan`: for each kernel its name, threads, shared bytes, where its buffers stand, their
-/// sizes, and the digest of what the emulator leaves in them. Once `gpu.py` wrote `device.txt` there, compares instead.
+/// With `TILELIFT_HARDWARE=DIR` writes there what `tests/common/gpu.py` runs on a GPU. Once that wrote `device.txt` there,
+/// compares instead.
 #[test]
 fn a_gpu_agrees_with_the_emulator() {
     let Some(folder) = std::env::var_os("TILELIFT_HARDWARE") else {
@@ -414,7 +379,7 @@ fn a_gpu_agrees_with_the_emulator() {
         return;
     };
     let folder = Path::new(&folder);
-    let (mut batch, mut plan, mut data) = (Batch::default(), String::new(), Vec::new());
+    let (mut batch, mut package) = (Batch::default(), Package::default());
     let (mut failures, mut closer) = (String::new(), 0);
     let is_done = folder.join("device.txt").exists();
     for kernel in &kernels::kernels() {
@@ -423,50 +388,30 @@ fn a_gpu_agrees_with_the_emulator() {
         let columns = columns(kernel);
         let args = arguments(kernel, &columns);
         let after = on_emu::run(&compiled, [1, 1, 1], &args).expect("the other test runs it");
-        let emulated: Vec<u8> = after.iter().flat_map(|arg| arg.bytes().to_vec()).collect();
-        let name = &compiled.meta.name;
-        if is_done {
-            if let Ok(bytes) = std::fs::read(folder.join(format!("{name}.bin"))) {
-                closer += 1;
-                if let Err(problem) = compare(kernel, &columns, &emulated, &bytes) {
-                    let Kernel {
-                        op, variant, types, ..
-                    } = kernel;
-                    let _ = writeln!(failures, "{op} {variant} of {types}: {problem}");
-                }
-            }
+        if !is_done {
+            package.launch(&compiled, 0, [1, 1, 1], &args, &after);
+            batch.add(&compiled);
             continue;
         }
-        let start = data.len();
-        let mut sizes = String::new();
-        for arg in &args {
-            let before = data.len();
-            match arg {
-                HostArg::Buffer(bytes) => data.extend(bytes),
-                HostArg::Output(size) => data.resize(before + size, 0xa5),
-                HostArg::I32(_) | HostArg::F32(_) => {}
+        let name = &compiled.meta.name;
+        if let Ok(bytes) = std::fs::read(folder.join(format!("{name}.bin"))) {
+            closer += 1;
+            let emulated: Vec<u8> = after.iter().flat_map(|arg| arg.bytes().to_vec()).collect();
+            if let Err(problem) = compare(kernel, &columns, &emulated, &bytes) {
+                let Kernel {
+                    op, variant, types, ..
+                } = kernel;
+                let _ = writeln!(failures, "{op} {variant} of {types}: {problem}");
             }
-            let _ = write!(sizes, " {}", data.len() - before);
         }
-        let (threads, shared) = (32 * compiled.meta.num_warps, compiled.meta.shared);
-        let wanted = digest(&emulated);
-        let _ = writeln!(plan, "{name} {threads} {shared} {wanted} {start}{sizes}");
-        batch.add(&compiled);
     }
     if is_done {
         eprintln!("{closer} kernels left other bits than on the emulator");
         assert!(failures.is_empty(), "\n{failures}");
         return;
     }
-    let text = batch.module(Target::SM_90).unwrap_or_default();
-    let files = [
-        ("kernels.ptx", text.as_bytes()),
-        ("kernels.plan", plan.as_bytes()),
-        ("kernels.bin", &data),
-    ];
-    for (name, bytes) in files {
-        std::fs::write(folder.join(name), bytes).expect("the folder can be written");
-    }
+    package.module(batch.module(Target::SM_90).unwrap_or_default());
+    package.write(folder);
 }
 
 fn table(

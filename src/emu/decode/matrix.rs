@@ -207,11 +207,18 @@ impl<'a> Decoder<'_, 'a> {
         if !past_l1 && !self.take("ca") {
             return self.unsupported();
         }
+        let has_policy = self.take("L2::cache_hint");
         self.parts.retain(|part| !part.starts_with("L2::"));
         if !(self.take("shared") || self.take("shared::cta")) || !self.take("global") {
             return self.unsupported();
         }
-        self.arity(3..=4)?;
+        let policies = usize::from(has_policy);
+        self.arity(3 + policies..=4 + policies)?;
+        // The policy stands last.
+        let count = self.count() - policies;
+        if has_policy {
+            self.source(count, B64)?;
+        }
         let Src::Imm(bytes) = self.source(2, B32)? else {
             return self.bad("the size must be a number");
         };
@@ -219,7 +226,7 @@ impl<'a> Decoder<'_, 'a> {
         if !allowed.contains(&bytes) {
             return self.bad(format!("copies of {bytes} bytes do not exist here"));
         }
-        let size = match self.count() {
+        let size = match count {
             4 => Some(self.source(3, B32)?),
             _ => None,
         };

@@ -151,6 +151,13 @@ impl Lower<'_> {
                 Ptx::CpAsyncFill
             }
         };
+        let policy = self.func.dfg.insts[inst].evict().copied();
+        let op = match (policy, op) {
+            (None, op) => op,
+            (Some(_), Ptx::CpAsync) => Ptx::CpAsyncHint,
+            (Some(_), _) => Ptx::CpAsyncFillHint,
+        };
+        args.extend(policy.map(|evict| self.policy(evict)));
         let ty = PtxType::U32;
         self.emit(op, ty, ty, Modifier::Copy(bytes == 16), 1, &args);
         Ok(())

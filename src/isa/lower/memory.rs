@@ -78,7 +78,7 @@ impl Lower<'_> {
                 (true, false, _) => Ptx::LdWide,
             };
             let mut args = vec![Arg::Regs(dest), Arg::Place(place)];
-            args.extend(self.policy(inst, access));
+            args.extend(self.policy_of(inst, access));
             self.emit(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
             if let When::If(guard) = when {
                 self.guard_last(Some(guard));
@@ -125,7 +125,7 @@ impl Lower<'_> {
             (true, false, _) => Ptx::StWide,
         };
         let mut args = vec![Arg::Place(place), Arg::Regs(value)];
-        args.extend(self.policy(inst, access));
+        args.extend(self.policy_of(inst, access));
         self.emit(op, shape.ty, shape.ty, Modifier::Memory(access), 1, &args);
         if let When::If(guard) = when {
             self.guard_last(Some(guard));
@@ -189,15 +189,20 @@ impl Lower<'_> {
         Place::Register(self.in_register(pointer, class).part(0, 1), offset)
     }
 
-    /// The register that holds the policy of an access which has one; filled at the start of the kernel.
-    fn policy(&mut self, inst: Inst, access: Access) -> Option<Arg> {
+    /// The register that holds the policy of an access which has one.
+    fn policy_of(&mut self, inst: Inst, access: Access) -> Option<Arg> {
         let evict = *self.func.dfg.insts[inst].evict().filter(|_| access.hint)?;
+        Some(self.policy(evict))
+    }
+
+    /// The register that holds a policy; filled at the start of the kernel.
+    pub(super) fn policy(&mut self, evict: Evict) -> Arg {
         let view = match self.policies[evict as usize] {
             Some(view) => view,
             None => self.fresh(RegClass::D, 1),
         };
         self.policies[evict as usize] = Some(view);
-        Some(Arg::Regs(view))
+        Arg::Regs(view)
     }
 
     /// Makes the policies that any access has.

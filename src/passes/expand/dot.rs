@@ -128,20 +128,42 @@ impl<'a> Expander<'a> {
                 }
             }
             let mut sum = self.rearrange(&[acc], &map)?;
-            for k in (0..left.extent(column_dim) as u32).step_by(step as usize) {
+            // One column of tiles leaves room in the registers that four matrices fill: for the next step.
+            let inner = left.extent(column_dim) as u32;
+            let is_shared = matches!(factors[1].source, Source::Shared(_));
+            let at_once = match columns.len() {
+                1 if is_shared && inner.is_multiple_of(2 * step) => 2,
+                _ => 1,
+            };
+            let mut loaded: Option<Value> = None;
+            for k in (0..inner).step_by(step as usize) {
                 let tiles_a = rows.iter().flat_map(|&row| {
                     (0..4).map(move |j| (row + 8 * (j & 1), k + (j >> 1) * step / 2))
                 });
                 let elements: Vec<u32> =
                     tiles_a.map(|(row, k)| flat(left, batch, row, k)).collect();
                 let a = self.fragments(&factors[0], &mut addresses, &elements)?;
-                let tiles_b = columns
-                    .iter()
-                    .flat_map(|&column| (0..2).map(move |j| (k + j * step / 2, column)));
-                let elements: Vec<u32> = tiles_b
-                    .map(|(k, column)| flat(right, batch, k, column))
-                    .collect();
-                let b = self.fragments(&factors[1], &mut addresses, &elements)?;
+                let part = k / step % at_once;
+                let pack = match loaded.filter(|_| part > 0) {
+                    Some(pack) => pack,
+                    None => {
+                        let tiles_b = columns.iter().flat_map(|&column| {
+                            (0..2 * at_once).map(move |j| (k + j * step / 2, column))
+                        });
+                        let elements: Vec<u32> = tiles_b
+                            .map(|(k, column)| flat(right, batch, k, column))
+                            .collect();
+                        self.fragments(&factors[1], &mut addresses, &elements)?
+                    }
+                };
+                loaded = Some(pack);
+                let b = if at_once == 1 {
+                    pack
+                } else {
+                    let each = u32::from(self.ty(pack).count) / at_once;
+                    let map: Vec<u32> = (part * each..(part + 1) * each).collect();
+                    self.rearrange(&[pack], &map)?
+                };
                 let mut data = InstData::new(ThreadOp::Mma, &[a, b, sum]);
                 data.attrs.push(make::unit(unit));
                 sum = self.op(data, &[])?;
@@ -355,8 +377,7 @@ impl<'a> Expander<'a> {
         for k in 0..inner as u32 {
             let mut pair = Vec::new();
             for lines in &mut factors {
-                let x = self.line(layout, lines, &mut addresses, k)?;
-                pair.push(self.as_term(x, ty.elem, is_cut)?);
+                pair.push(self.line(layout, lines, &mut addresses, k, (ty.elem, is_cut))?);
             }
             let [x, y] = pair[..] else {
                 return bug("a product of matrices has two factors");
@@ -371,13 +392,15 @@ impl<'a> Expander<'a> {
         Ok(Expanded::Pack(sum))
     }
 
-    /// For each register of the result, the factor at `k` of the summed dimension.
+    /// For each register of the result, the factor at `k` of the summed dimension, as [`Expander::as_term`] makes it. Each
+    /// element is made a term once.
     fn line(
         &mut self,
         result: &LinearLayout,
         lines: &mut Lines<'_>,
         addresses: &mut Sums,
         k: u32,
+        (sum, is_cut): (Elem, bool),
     ) -> Result<Value> {
         let (kept, summed) = lines.dims;
         let (to, shape) = (result.shape(), lines.layout.shape());
@@ -413,13 +436,21 @@ impl<'a> Expander<'a> {
                 }
             }
         };
-        let map: Option<Vec<u32>> = registers()
-            .map(|flat| holders.get(&element(flat, k)).copied())
-            .collect();
-        match map {
-            Some(map) => self.rearrange(&[pack], &map),
-            None => bug("a register of a factor is missing"),
+        let mut kept: Vec<u32> = Vec::new();
+        let mut map = Vec::new();
+        for flat in registers() {
+            let Some(&holder) = holders.get(&element(flat, k)) else {
+                return bug("a register of a factor is missing");
+            };
+            let known = kept.iter().position(|&other| other == holder);
+            map.push(known.unwrap_or(kept.len()) as u32);
+            if known.is_none() {
+                kept.push(holder);
+            }
         }
+        let line = self.rearrange(&[pack], &kept)?;
+        let terms = self.as_term(line, sum, is_cut)?;
+        self.rearrange(&[terms], &map)
     }
 
     /// Elements of a factor in the type that they are multiplied in.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Attrs, Flag, make};
+use crate::ir::attrs::{Attr, Attrs, Flag, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
@@ -220,6 +220,11 @@ impl Expander<'_> {
         let pointers = self.parts_of(&pointers, count)?;
         let (slot, start) = self.entry(inst, 1)?;
         let mask = self.mask(inst, 2, count)?;
+        let data = &self.tile.dfg.insts[inst];
+        let evict = data.evict().copied();
+        // A copy of 16 bytes passes the L1 cache by, others do not; that is no choice.
+        let cache = data.cache().copied().map(make::cache);
+        let kept: Vec<Attr> = cache.into_iter().chain(evict.map(make::evict)).collect();
         let size = scalar.bytes();
         let offsets = offsets_in(&*self.ring(slot)?, size)?;
         let columns = Self::offset_columns(layout, &offsets);
@@ -260,12 +265,13 @@ impl Expander<'_> {
                 if read_offset != 0 {
                     data.attrs.push(make::read_offset(read_offset));
                 }
+                data.attrs.extend(evict.map(make::evict));
                 data.attrs.extend(slot_attrs(slot, offset));
                 self.effect(data)?;
             } else {
                 let ty = ThreadType::pack(Elem::Num(scalar), width as u16);
                 let place = (from, i64::from(read_offset), pred);
-                let loaded = self.load_one(place, None, ty, &[])?;
+                let loaded = self.load_one(place, None, ty, &kept)?;
                 let to = self.typed(to, scalar)?;
                 let mut data = InstData::new(ThreadOp::St, &[to, loaded]);
                 data.args.extend(leader);

@@ -8,6 +8,7 @@ The kernels are ours; Triton only compiles them. `tests/emulator.rs` runs each f
 """
 
 import os
+import sys
 
 import numpy as np
 import triton
@@ -16,6 +17,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../../../benches/gpu"))
+import matmul_kernels  # noqa: E402, it stands there
 
 
 @triton.jit
@@ -137,14 +140,15 @@ def layer_norm_backward_dwdb(
     tl.store(db_ptr + column, tl.sum(db, axis=0), mask=column < columns)
 
 
-def compile_to(name, kernel, signature, constants, aligned, warps, targets=(80, 90)):
+def compile_to(name, kernel, signature, constants, aligned, warps, targets=(80, 90), stages=3):
     """One PTX file per target. `aligned` names the arguments divisible by 16."""
     names = kernel.arg_names
     attrs = {(names.index(a),): [["tt.divisibility", 16]] for a in aligned}
     full = {n: signature.get(n, "constexpr") for n in names}
     source = ASTSource(kernel, full, {(names.index(k),): v for k, v in constants.items()}, attrs)
     for target in targets:
-        compiled = triton.compile(source, target=GPUTarget("cuda", target, 32), options={"num_warps": warps})
+        compiled = triton.compile(source, target=GPUTarget("cuda", target, 32),
+                                  options={"num_warps": warps, "num_stages": stages})
         ptx = compiled.asm["ptx"]
         # Debug sections name the machine's folders and carry nothing to execute.
         lines = []
@@ -173,6 +177,11 @@ def uniform(seed, count):
     return np.array(out)
 
 
+def half(seed, rows, columns):
+    """A matrix of such numbers as f16 holds them."""
+    return uniform(seed, rows * columns).astype(np.float16).astype(np.float64).reshape(rows, columns)
+
+
 def write_expected(name, values):
     """One f64 a line, as its bits."""
     with open(os.path.join(HERE, f"{name}.expected"), "w") as out:
@@ -189,6 +198,11 @@ def expected():
     mean = x.mean(axis=1, keepdims=True)
     rstd = 1 / np.sqrt(x.var(axis=1, keepdims=True) + np.float64(np.float32(1e-5)))
     write_expected("layer_norm_forward", (x - mean) * rstd * w + b)
+    a, b = half(31, 40, 80), half(32, 80, 48)
+    write_expected("matmul", a @ b)
+    q, k, v = (half(seed, 64, 32) for seed in (33, 34, 35))
+    p = np.exp2(2 * (q @ k.T))
+    write_expected("attention", p / p.sum(axis=1, keepdims=True) @ v)
 
 
 def main():
@@ -217,6 +231,14 @@ def main():
                {"dw_part_ptr": "*fp32", "db_part_ptr": "*fp32", "dw_ptr": "*fp32", "db_ptr": "*fp32",
                 "rows": "i32", "columns": "i32"},
                {"ROWS": 32, "COLUMNS": 32}, ["dw_part_ptr", "db_part_ptr", "dw_ptr", "db_ptr"], 4)
+    numbers = ["M", "N", "K", "lda", "ldb", "ldc"]
+    for dtype in ("fp32", "fp16"):
+        compile_to(f"matmul_fp16_{dtype}", matmul_kernels.matmul,
+                   {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": f"*{dtype}"} | dict.fromkeys(numbers, "i32"),
+                   {"BM": 32, "BN": 32, "BK": 32, "GROUP": 8}, ["a_ptr", "b_ptr", "c_ptr", "lda", "ldb", "ldc"], 4, (80,))
+    compile_to("attention_fp16", matmul_kernels.attention,
+               {"q_ptr": "*fp16", "k_ptr": "*fp16", "v_ptr": "*fp16", "out_ptr": "*fp16", "N": "i32", "scale": "fp32"},
+               {"BM": 32, "BN": 32, "D": 32}, ["q_ptr", "k_ptr", "v_ptr", "out_ptr", "N"], 4, (80,))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,129 @@
+//! Factors of products of matrices wait in shared memory, where a unit reads them piece by piece.
+//!
+//! ```text
+//! x = load p                        x = load p; shared_store x -> s
+//! y = fmul x, ..             =>     y' = ..
+//! acc = dot y, z, acc               y = shared_load s; acc = dot y, z, acc
+//! ```
+//!
+//! A unit wants its factors dealt to threads in its own way, while loads want neighbours side by side, so that what comes from
+//! memory goes through shared memory in between. A conversion of layouts brings it all back into registers at once; a product
+//! that reads shared memory itself takes what each step needs, by `ldmatrix` from an arrangement made for it.
+//!
+//! What is computed from loads in the block of the product waits there: in loops that are not pipelined, and for products
+//! outside of loops. What was computed before a loop is the matter of [`super::share_operands`].
+//!
+//! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become a factor
+//! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave.
+
+use cranelift_entity::EntitySet;
+use rustc_hash::FxHashMap;
+
+use super::edit::{self, Editor, Fate};
+use crate::ir::attrs::make;
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::function::{BufferData, TileFunction};
+use crate::ir::ops::{Effect, TileOp};
+use crate::ir::types::{Elem, TileType};
+use crate::settings::Target;
+
+/// Puts factors into shared memory; gives how many operands of products are read from there.
+pub fn share_factors(func: &mut TileFunction, target: Target) -> usize {
+    if !func.dfg.insts.values().any(|data| data.op == TileOp::Dot) {
+        return 0;
+    }
+    let rings = func.slots.keys().filter_map(|slot| func.buffers[slot]);
+    let taken: u32 = rings.map(|ring| ring.stages * ring.stage_bytes()).sum();
+    let mut sharing = Sharing {
+        room: target.shared_limit().saturating_sub(taken),
+        slots: FxHashMap::default(),
+    };
+    edit::rewrite(func, |edit, inst| {
+        if edit.func.dfg.insts[inst].op == TileOp::Dot {
+            sharing.before_dot(edit, inst);
+        }
+        Fate::Keep
+    })
+}
+
+/// What has been put into shared memory.
+struct Sharing {
+    /// Bytes that are left.
+    room: u32,
+    /// Where a value waits for products in a block.
+    slots: FxHashMap<(Block, Value), Slot>,
+}
+
+impl Sharing {
+    /// Lets a product read its factors from shared memory.
+    fn before_dot(&mut self, edit: &mut Editor<'_>, inst: Inst) {
+        for i in 0..2 {
+            let value = edit.func.dfg.insts[inst].args[i];
+            let key = (edit.block(), value);
+            if !is_loaded(edit, value) {
+                continue;
+            }
+            let known = self.slots.get(&key).copied();
+            let Some(slot) = known.or_else(|| self.put(edit, value)) else {
+                continue;
+            };
+            self.slots.insert(key, slot);
+            let ty = edit.ty(value);
+            let entry = edit.constant(0, TileType::scalar(Elem::I32));
+            let attrs = [make::slot(slot)];
+            let read = edit.emit(TileOp::SharedLoad, &[entry], &attrs, ty);
+            edit.func.dfg.insts[inst].args[i] = read;
+            edit.changed();
+        }
+    }
+
+    /// Stores a block to shared memory in front of the visited instruction, if there is room.
+    fn put(&mut self, edit: &mut Editor<'_>, value: Value) -> Option<Slot> {
+        let ty = edit.ty(value);
+        let buffer = BufferData {
+            elem: ty.elem.scalar().filter(|_| 8 <= ty.elem.bits())?,
+            shape: ty.shape,
+            stages: 1,
+        };
+        // What finds no place is converted, which takes as much room for a while.
+        let bytes = buffer.stage_bytes();
+        if self.room / 2 < bytes {
+            return None;
+        }
+        self.room -= bytes;
+        let slot = edit.func.add_buffer(buffer);
+        let entry = edit.constant(0, TileType::scalar(Elem::I32));
+        let mut data = InstData::new(TileOp::SharedStore, &[value, entry]);
+        data.attrs.push(make::slot(slot));
+        edit.append(data);
+        Some(slot)
+    }
+}
+
+/// Whether a value is computed in the visited block from loads there, by ops on elements and changes of shape.
+fn is_loaded(edit: &Editor<'_>, value: Value) -> bool {
+    let func = &edit.func;
+    let mut stack = vec![value];
+    let mut seen = EntitySet::new();
+    let mut found = false;
+    while let Some(value) = stack.pop() {
+        if !seen.insert(value) || func.dfg.ty(value).is_scalar() {
+            continue;
+        }
+        let Some(inst) = func.dfg.def_inst(value) else {
+            return false;
+        };
+        let data = &func.dfg.insts[inst];
+        match data.op {
+            TileOp::Load if func.order.block_of(inst) == Some(edit.block()) => found = true,
+            TileOp::Const | TileOp::Splat | TileOp::Arange => {}
+            TileOp::Dot | TileOp::Gather | TileOp::Histogram | TileOp::ConvertLayout => {
+                return false;
+            }
+            _ if data.effect() != Effect::Pure => return false,
+            _ => stack.extend(&data.args),
+        }
+    }
+    found
+}
