@@ -263,18 +263,7 @@ impl<'m> Lower<'m> {
                     d.help(format!("give it with -c {key}=VALUE")).into()
                 })
             }
-            Value::Const(Const::Str(text)) => {
-                let items = text
-                    .chars()
-                    .map(|c| Value::Const(Const::Str(c.to_string().into())));
-                let items = Value::tuple(items.collect());
-                let part = self.index_tuple(&items, &e.slice)?;
-                let chars = match &part {
-                    Value::Tuple(part) => part.items.iter().map(|c| self.display(c)).collect(),
-                    single => self.display(single),
-                };
-                Ok(Value::Const(Const::Str(chars.into())))
-            }
+            Value::Const(Const::Str(text)) => self.index_text(text, &e.slice),
             Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
                 let t = self.tensor(&value)?;
                 self.index_block(t, &e.slice)
@@ -288,6 +277,34 @@ impl<'m> Lower<'m> {
                 Err(self.error(Code::Type, message).into())
             }
         }
+    }
+
+    /// A character of a text, or a slice of it.
+    fn index_text(&mut self, text: &str, index: &'m Expr) -> Res<Value<'m>> {
+        self.charge(text.len() / 16)?;
+        let chars: Vec<char> = text.chars().collect();
+        let part: String = if let Expr::Slice(slice) = index {
+            let places = self.tuple_slice(slice, chars.len())?;
+            places.into_iter().map(|i| chars[i]).collect()
+        } else {
+            let index = self.eval(index)?;
+            let number = index.as_const().and_then(|c| constant::as_int(&c));
+            let Some(number) = number else {
+                let found = index.describe();
+                let message = format!("a text is indexed by a constant, found {found}");
+                return Err(self.error(Code::Constant, message).into());
+            };
+            let len = chars.len() as i128;
+            let at = if number < 0 { number + len } else { number };
+            match usize::try_from(at).ok().and_then(|i| chars.get(i)) {
+                Some(c) => c.to_string(),
+                None => {
+                    let message = format!("index {number} of a text of {len}");
+                    return Err(self.error(Code::Value, message).into());
+                }
+            }
+        };
+        Ok(Value::Const(Const::Str(part.into())))
     }
 
     /// An element of a tuple, or a slice of it.

@@ -190,7 +190,7 @@ impl<'m> Lower<'m> {
 
     /// Counts the steps that something costs which looks at a whole text.
     pub(crate) fn charge_text(&mut self, text: &str) -> Res<()> {
-        self.charge(text.len() / 64)
+        self.charge(text.len() / 8)
     }
 
     /// Reports an error after which nothing more is done.
