@@ -197,6 +197,20 @@ fn what_grows_without_end_is_refused() {
     check("loops", kernel(loops), Code::Budget);
     let work = "    for i in tl.static_range(60000):\n        tl.store(x + i, tl.load(x) * n + i)";
     check("operations", kernel(work), Code::Budget);
+    // One message, and none of those that it would cause.
+    let branches = (1..200).map(|i| format!("    elif n == {i}:\n        y = {i}\n"));
+    let branches: String = branches.collect();
+    let branches = format!(
+        "    if n == 0:\n        y = 0\n{branches}    else:\n        y = -1\n    tl.store(x, y)"
+    );
+    let returns: String = (0..200)
+        .map(|i| format!("    if n == {i}:\n        return\n"))
+        .collect();
+    for (name, body) in [("branches", branches), ("returns", returns)] {
+        check(name, kernel(&body), Code::Budget);
+        let refused = refusal(kernel(&body).into_bytes()).expect("it is refused");
+        assert_eq!(refused.list.len(), 1, "{name}: {refused}");
+    }
     let tuple = "    t = (n, n)\n    for i in tl.static_range(200):\n        t = t + t";
     check("tuples", kernel(tuple), Code::Budget);
     let tuple = "    t = (n, n)\n    for i in tl.static_range(200):\n        t = (t, t)";
@@ -213,6 +227,32 @@ fn what_grows_without_end_is_refused() {
     );
     let text = "    s: tl.constexpr = 'abc'\n    for i in tl.static_range(100):\n        s: tl.constexpr = s + s";
     check("strings", kernel(text), Code::Arithmetic);
+    // Each of these looks at a text of 60,000 characters again and again.
+    for work in [
+        "len(s[1:])",
+        "s + 'a'",
+        "f'{s}'",
+        "s.upper()",
+        "s.replace('a', 'b')",
+        "'%s' % s",
+        "'{}'.format(s)",
+        "s.find('b')",
+    ] {
+        let text = format!(
+            "    s: tl.constexpr = 'a' * 60000\n    for i in tl.static_range(60000):\n        for j in tl.static_range(60000):\n            y: tl.constexpr = {work}"
+        );
+        check(work, kernel(&text), Code::Budget);
+    }
+    check(
+        "widths",
+        kernel("    y: tl.constexpr = f'{n:>99999999}'"),
+        Code::Value,
+    );
+    check(
+        "joined",
+        kernel("    y: tl.constexpr = ('a' * 60000).join(['b'] * 4000)"),
+        Code::Budget,
+    );
     check("powers", kernel("    y = 10 ** 1000"), Code::Arithmetic);
     check(
         "tower",

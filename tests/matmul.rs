@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tilelift::compile::{CompiledKernel, compile};
+use tilelift::emit::{Stage, emit};
 use tilelift::emu::{Arg, Launch, Memory, Module, Options as EmuOptions, Stats, run};
 use tilelift::ir::function::TileFunction;
 use tilelift::settings::{Options, Target};
@@ -106,4 +107,66 @@ fn the_text_does_not_depend_on_names() {
         compiled.ptx.replace(&compiled.meta.name, "k")
     };
     assert_eq!(text(&func), text(&renamed));
+}
+
+#[test]
+fn shared_memory_can_be_seen() {
+    let shown = emit(
+        &kernel("matmul_f16.tir"),
+        Target::SM_80,
+        &Options::DEFAULT,
+        Stage::Shared,
+    );
+    let shown = shown.unwrap_or_else(|e| panic!("{e}"));
+    // Where in the program a slot is accessed changes with every pass; what it holds and where it stands does not.
+    let rows: Vec<String> = shown
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+            let is_bar = |word: &str| word.chars().all(|c| matches!(c, '#' | '.'));
+            let kept = words.iter().filter(|word| !is_bar(word));
+            kept.copied().collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    let [first, ring_a, ring_b] = &rows[..] else {
+        panic!("{shown}");
+    };
+    assert_eq!(
+        first,
+        "2 slots; bytes, and instructions from first to last access"
+    );
+    // 64x32 and 32x64 elements of 2 bytes, three times.
+    for (row, start, end) in [
+        (ring_a, "slot0 0..12288 ", " 3 blocks of f16[64,32]"),
+        (ring_b, "slot1 12288..24576 ", " 3 blocks of f16[32,64]"),
+    ] {
+        assert!(row.starts_with(start) && row.ends_with(end), "{shown}");
+    }
+}
+
+#[test]
+fn an_error_says_what_takes_shared_memory() {
+    // Blocks of 128 KiB, which are not pipelined.
+    let text = kernel("matmul_f16.tir").to_string();
+    let larger = text
+        .replace("[64,32]", "[64,1024]")
+        .replace("[32,64]", "[1024,64]")
+        .replace("i32[32]", "i32[1024]")
+        .replace("[32,1]", "[1024,1]")
+        .replace("[1,32]", "[1,1024]")
+        .replace("value = 32", "value = 1024");
+    let func = parse_tile(&larger).unwrap_or_else(|errors| panic!("{errors:?}"));
+    let error =
+        compile(&func, Target::SM_75, &Options::DEFAULT).expect_err("the rings are too large");
+    let text = error.to_string();
+    assert!(text.contains("sm_75 has 65536: "), "{text}");
+    assert!(
+        text.contains(" to exchange values between threads"),
+        "{text}"
+    );
+    let shown = emit(&func, Target::SM_75, &Options::DEFAULT, Stage::Shared);
+    assert!(
+        shown.is_ok_and(|text| text.contains("slots; bytes")),
+        "it can be seen all the same"
+    );
 }

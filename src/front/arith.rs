@@ -148,6 +148,11 @@ impl<'m> Lower<'m> {
         match (a, b) {
             (Value::Poison, _) | (_, Value::Poison) => return Err(Stop::Reported),
             (Value::Const(x), Value::Const(y)) => {
+                for side in [x, y] {
+                    if let Const::Str(text) = side {
+                        self.charge_text(text)?;
+                    }
+                }
                 return match constant::binary(op, x, y) {
                     Ok(c) => Ok(Value::Const(c)),
                     Err(message) => Err(self.error(Code::Arithmetic, message).into()),
@@ -191,7 +196,8 @@ impl<'m> Lower<'m> {
     }
 
     /// `text % values`, of values that are known at compile time.
-    fn percent(&self, text: &str, values: &Value<'m>) -> Res<Value<'m>> {
+    fn percent(&mut self, text: &str, values: &Value<'m>) -> Res<Value<'m>> {
+        self.charge_text(text)?;
         let items = match values {
             Value::Tuple(tuple) => tuple.items.clone(),
             single => vec![single.clone()],

@@ -446,6 +446,7 @@ impl<'m> Lower<'m> {
                 return Err(self.error(Code::Budget, "the string is too long").into());
             }
         }
+        self.charge_text(text)?;
         Ok(())
     }
 

@@ -188,6 +188,11 @@ impl<'m> Lower<'m> {
         Ok(())
     }
 
+    /// Counts the steps that something costs which looks at a whole text.
+    pub(crate) fn charge_text(&mut self, text: &str) -> Res<()> {
+        self.charge(text.len() / 64)
+    }
+
     /// Reports an error after which nothing more is done.
     pub(crate) fn abort<T>(&mut self, diagnostic: Diagnostic) -> Res<T> {
         self.add(diagnostic);

@@ -288,7 +288,10 @@ impl MInst {
     /// Calls `visit` for every unit read or written. Reads come before writes.
     pub(crate) fn visit(&self, regs: &Registers, args: &[Arg], mut visit: impl FnMut(Unit, Touch)) {
         let operands = self.op.info().operands;
-        let repeated = 1 < self.reps;
+        // For targets that lack this unit ptxas (CUDA 13.0, sm_90) writes it with others, and stores sums before it has
+        // read all accumulators: of a sum whose columns share registers, the second one came out wrong.
+        let is_written_out = self.op == Ptx::MmaF8;
+        let repeated = 1 < self.reps || is_written_out;
         // A single repetition reads everything before it writes. With more, a whole group read in step
         // with a whole group written is safe to share, everything else is not.
         let dest_is_whole = operands
@@ -299,7 +302,7 @@ impl MInst {
                 (Form::VDef, _) => false,
                 _ => true,
             });
-        for ((form, _), arg) in operands.iter().zip(args) {
+        for (i, ((form, _), arg)) in operands.iter().zip(args).enumerate() {
             let view = match (form, arg) {
                 (Form::Def | Form::VDef, _) => continue,
                 (_, Arg::Regs(view)) | (_, Arg::Place(Place::Register(view, _))) => *view,
@@ -307,6 +310,7 @@ impl MInst {
             };
             // The sums of a product of matrices are read where they are written, tile by tile.
             let in_place = self.op.info().group == InstGroup::Matrix
+                && (!is_written_out || i + 1 == operands.len())
                 && matches!(args[0], Arg::Regs(dest) if dest.count == view.count && regs.is_whole(dest));
             let in_step = dest_is_whole && view.count == self.reps || in_place;
             let aligned = in_step && regs.is_whole(view);

@@ -241,6 +241,42 @@ fn interpreter_and_emulator_agree() {
     }
 }
 
+/// Ptxas (CUDA 13.0) writes products of 8-bit floats with other units for sm_90, and stores sums before it has read all
+/// accumulators, so that a sum may only stand where its own accumulator stood. Found on an H100.
+#[test]
+fn sums_of_eight_bits_take_the_place_of_their_accumulators_alone() {
+    let is_eight = |case: &Case| {
+        let elem = case.operand.unwrap_or(case.factors[0].stored);
+        matches!(elem, Scalar::F8E4M3 | Scalar::F8E5M2) && 89 <= case.target.sm
+    };
+    let mut products = 0;
+    for case in (0..).map(Case::new).filter(is_eight).take(40) {
+        let func = kernel::kernel(&case);
+        let Ok(compiled) = compile(&func, case.target, &Options::DEFAULT) else {
+            continue;
+        };
+        let is_product = |line: &&str| line.contains("mma.sync") && line.contains(".f32.e");
+        for line in compiled.ptx.lines().filter(is_product) {
+            let lists: Vec<Vec<&str>> = line
+                .split('{')
+                .skip(1)
+                .filter_map(|list| Some(list.split_once('}')?.0.split(", ").collect()))
+                .collect();
+            let [sums, left, right, accumulators] = &lists[..] else {
+                panic!("four lists of registers in {line}");
+            };
+            for (i, sum) in sums.iter().enumerate() {
+                let others = accumulators.iter().enumerate();
+                let others = others.filter(|&(j, _)| i != j).map(|(_, other)| other);
+                let mut all = left.iter().chain(right).chain(others);
+                assert!(all.all(|other| other != sum), "{line} of {case:?}");
+            }
+            products += 1;
+        }
+    }
+    assert!(products > 40, "{products} products");
+}
+
 /// With `TILELIFT_HARDWARE=DIR` writes there what `tests/common/gpu.py` runs on a GPU. Once that wrote `device.txt` there,
 /// compares instead.
 #[test]

@@ -158,9 +158,9 @@ fn seeds_become_the_code_of_the_builder() {
                 signature,
                 constants: if name == "add" { &constants } else { &[] },
                 num_warps: warps,
+                target,
                 grid: [1; 3],
                 args: &[],
-                target,
             };
             let lowered = lower(&launch, target).expect("it lowers");
             let seed = compile(&lowered.func, target, &options).expect("it compiles");

@@ -45,8 +45,10 @@ pub(super) const ROWS: &[Builtin] = rows! { Text;
 };
 
 /// The text that the method is of.
-fn own<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<std::rc::Rc<str>> {
-    string(cx, args, "self")
+fn own<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<std::rc::Rc<str>> {
+    let text = string(cx, args, "self")?;
+    cx.charge_text(&text)?;
+    Ok(text)
 }
 
 fn string<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<std::rc::Rc<str>> {
@@ -64,7 +66,11 @@ fn made<'m>(cx: &Lower<'m>, text: String) -> Res<Value<'m>> {
     Ok(Value::Const(Const::Str(text.into())))
 }
 
-fn map<'m>(cx: &Lower<'m>, args: &Args<'m>, change: impl FnOnce(&str) -> String) -> Res<Value<'m>> {
+fn map<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    change: impl FnOnce(&str) -> String,
+) -> Res<Value<'m>> {
     let text = own(cx, args)?;
     made(cx, change(&text))
 }
@@ -94,7 +100,7 @@ fn title(text: &str) -> String {
     result
 }
 
-fn strip<'m>(cx: &Lower<'m>, args: &Args<'m>, left: bool, right: bool) -> Res<Value<'m>> {
+fn strip<'m>(cx: &mut Lower<'m>, args: &Args<'m>, left: bool, right: bool) -> Res<Value<'m>> {
     let chars = cx.str_arg(args, "chars")?;
     let gone = |c: char| match &chars {
         Some(chars) => chars.contains(c),
@@ -109,7 +115,7 @@ fn strip<'m>(cx: &Lower<'m>, args: &Args<'m>, left: bool, right: bool) -> Res<Va
 
 /// Whether one of the texts given, a text or a tuple of them, fits.
 fn any<'m>(
-    cx: &Lower<'m>,
+    cx: &mut Lower<'m>,
     args: &Args<'m>,
     name: &str,
     fits: impl Fn(&str, &str) -> bool,

@@ -222,7 +222,8 @@ impl Assignment {
                         .views
                         .view(&mut self.pool, output, View::Broadcast(shape));
                 }
-            } else if let Some(axis) = self.graph.nodes[node].reduced
+            } else if !need.is_any()
+                && let Some(axis) = self.graph.nodes[node].reduced
                 && let Some(&layout) = self.graph.nodes[to].candidates.first()
             {
                 let result = self.views.view(&mut self.pool, layout, View::Need(need));

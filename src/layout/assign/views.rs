@@ -62,7 +62,7 @@ impl Views {
                     matrix::factor(old, unit, shape, is_left)
                         .unwrap_or_else(|| old.before_dot(shape, is_left))
                 }
-                // Where nothing is asked for, the own layout if the shape is the same is as good as any.
+                // Where nothing is asked for, the own layout is as good as any; who asks has seen that the shape is the same.
                 View::Need(Need::Gathered(_) | Need::Counted) => old.clone(),
                 View::JoinCopies(dim, bit) => old.join_copies(dim, bit),
                 View::Permute(dims) => old.permute(&dims.list()),

@@ -57,6 +57,24 @@ impl Form {
     }
 }
 
+/// Of the values that travel for tile values in these forms, those for the tile values with these numbers.
+fn those_of(chosen: &[usize], forms: &[Form], values: &[Value]) -> ValueList {
+    let mut found = ValueList::new();
+    let mut rest = values;
+    for (i, form) in forms.iter().enumerate() {
+        let count = match form {
+            Form::Uniform { .. } | Form::Pack { .. } => 1,
+            Form::Parts { parts, .. } => parts.bases.len(),
+        };
+        let (own, later) = rest.split_at(count.min(rest.len()));
+        rest = later;
+        if chosen.contains(&i) {
+            found.extend_from_slice(own);
+        }
+    }
+    found
+}
+
 impl Expander<'_> {
     /// The values that travel for `expanded` in this form, or none if it has another structure.
     fn travelling(&mut self, form: &Form, expanded: &Expanded) -> Result<Option<ValueList>> {
@@ -266,16 +284,23 @@ impl Expander<'_> {
         };
         let counter = self.ty(lo);
         let (body, params) = self.block_for(&[counter], forms, types);
-        let (exit, exit_params) = self.block_for(&[], forms, types);
+        // What nothing uses behind the loop stays in it.
+        let leaves: Vec<usize> = (0..results.len())
+            .filter(|&i| self.used.contains(results[i]))
+            .collect();
+        let exit_forms: Vec<Form> = leaves.iter().map(|&i| forms[i].clone()).collect();
+        let exit_types: Vec<TileType> = leaves.iter().map(|&i| types[i]).collect();
+        let (exit, exit_params) = self.block_for(&[], &exit_forms, &exit_types);
         let entering = self.travelling_all(forms, inits)?;
         let first = [&[lo][..], &entering].concat();
+        let passing = those_of(&leaves, forms, &entering);
         let constants = (self.known(lo), self.known(hi), self.known(step));
         match constants {
             (Some(l), Some(h), _) if l < h => self.b.jump(body, &first),
-            (Some(_), Some(_), _) => self.b.jump(exit, &entering),
+            (Some(_), Some(_), _) => self.b.jump(exit, &passing),
             _ => {
                 let enters = self.b.icmp(lo, hi, IntPred::Slt);
-                self.b.brif(enters, (body, &first), (exit, &entering));
+                self.b.brif(enters, (body, &first), (exit, &passing));
             }
         }
         self.b.append_block(body);
@@ -321,10 +346,12 @@ impl Expander<'_> {
             self.b.icmp(step, left, IntPred::Ult)
         };
         let back = [&[next][..], &leaving].concat();
-        self.b.brif(again, (body, &back), (exit, &leaving));
+        let on = those_of(&leaves, forms, &leaving);
+        self.b.brif(again, (body, &back), (exit, &on));
         self.b.append_block(exit);
         self.b.switch_to(exit);
-        self.bind(forms, &exit_params, results);
+        let used: Vec<Value> = leaves.iter().map(|&i| results[i]).collect();
+        self.bind(&exit_forms, &exit_params, &used);
         Ok(true)
     }
 

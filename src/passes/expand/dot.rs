@@ -128,20 +128,42 @@ impl<'a> Expander<'a> {
                 }
             }
             let mut sum = self.rearrange(&[acc], &map)?;
-            for k in (0..left.extent(column_dim) as u32).step_by(step as usize) {
+            // One column of tiles leaves room in the registers that four matrices fill: for the next step.
+            let inner = left.extent(column_dim) as u32;
+            let is_shared = matches!(factors[1].source, Source::Shared(_));
+            let at_once = match columns.len() {
+                1 if is_shared && inner.is_multiple_of(2 * step) => 2,
+                _ => 1,
+            };
+            let mut loaded: Option<Value> = None;
+            for k in (0..inner).step_by(step as usize) {
                 let tiles_a = rows.iter().flat_map(|&row| {
                     (0..4).map(move |j| (row + 8 * (j & 1), k + (j >> 1) * step / 2))
                 });
                 let elements: Vec<u32> =
                     tiles_a.map(|(row, k)| flat(left, batch, row, k)).collect();
                 let a = self.fragments(&factors[0], &mut addresses, &elements)?;
-                let tiles_b = columns
-                    .iter()
-                    .flat_map(|&column| (0..2).map(move |j| (k + j * step / 2, column)));
-                let elements: Vec<u32> = tiles_b
-                    .map(|(k, column)| flat(right, batch, k, column))
-                    .collect();
-                let b = self.fragments(&factors[1], &mut addresses, &elements)?;
+                let part = k / step % at_once;
+                let pack = match loaded.filter(|_| part > 0) {
+                    Some(pack) => pack,
+                    None => {
+                        let tiles_b = columns.iter().flat_map(|&column| {
+                            (0..2 * at_once).map(move |j| (k + j * step / 2, column))
+                        });
+                        let elements: Vec<u32> = tiles_b
+                            .map(|(k, column)| flat(right, batch, k, column))
+                            .collect();
+                        self.fragments(&factors[1], &mut addresses, &elements)?
+                    }
+                };
+                loaded = Some(pack);
+                let b = if at_once == 1 {
+                    pack
+                } else {
+                    let each = u32::from(self.ty(pack).count) / at_once;
+                    let map: Vec<u32> = (part * each..(part + 1) * each).collect();
+                    self.rearrange(&[pack], &map)?
+                };
                 let mut data = InstData::new(ThreadOp::Mma, &[a, b, sum]);
                 data.attrs.push(make::unit(unit));
                 sum = self.op(data, &[])?;

@@ -19,8 +19,21 @@ fn negated(s: &Simplifier<'_, '_>, value: Value) -> Option<Value> {
     s.edit.operand_of(value, TileOp::Fneg, 0)
 }
 
+/// The left operand, where that is what the instruction gives. Of `f8e5m2` it is not: results saturate, and an operand may be
+/// an infinity.
 fn left(s: &Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
-    Some(Rewrite::Value(s.arg(inst, 0)))
+    gives_infinities(s, inst).then(|| Rewrite::Value(s.arg(inst, 0)))
+}
+
+/// Whether an infinite operand may become an infinite result.
+fn gives_infinities(s: &Simplifier<'_, '_>, inst: Inst) -> bool {
+    s.edit.ty(s.arg(inst, 0)).elem.scalar() != Some(Scalar::F8E5M2)
+}
+
+/// The smaller or larger of a number and itself is that number.
+pub(super) fn same_operands(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    (s.arg(inst, 0) == s.arg(inst, 1)).then_some(())?;
+    left(s, inst)
 }
 
 /// A constant on the left of a sum or product goes to the right.
@@ -70,8 +83,8 @@ pub(super) fn multiply_by_one(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<
     let c = right(s, inst)?;
     let x = s.arg(inst, 0);
     if c == 1.0 {
-        Some(Rewrite::Value(x))
-    } else if c == -1.0 {
+        left(s, inst)
+    } else if c == -1.0 && gives_infinities(s, inst) {
         Some(Rewrite::Value(s.op(TileOp::Fneg, &[x])))
     } else {
         None

@@ -121,7 +121,7 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::FdivRn => list![float::divide_by_one, float::divide_by_power],
         TileOp::Fneg => list![float::negate_negated],
         TileOp::Fabs => list![float::absolute_of_signed],
-        TileOp::Fmin | TileOp::Fmax => list![int::same_operands],
+        TileOp::Fmin | TileOp::Fmax => list![float::same_operands],
         TileOp::Fma
         | TileOp::Fcmp
         | tile_functions!()

@@ -110,112 +110,136 @@ def undecided(x, n):
 # == tile moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
 # kernel @moved(v0 "out": ptr<f32>, v1 "p_scale": f32, v2 "m_ptr": ptr<f32> {divisible = 16}) warps(4) {
 # block0:
-#     v3 = arange {start = 0} : i32[4] @48
-#     v4 = splat v0 : ptr<f32>[4] @49
-#     v5 = addptr v4, v3 : ptr<f32>[4] @49
-#     v6 = const {value = 1} : i32[4] @49
-#     v7 = imul v3, v6 : i32[4] @49
-#     v8 = splat v2 : ptr<f32>[4] @49
-#     v9 = addptr v8, v7 : ptr<f32>[4] @49
-#     v10 = load v9 : f32[4] @49
-#     v11 = splat v1 : f32[4] @49
-#     v12 = fmul v10, v11 : f32[4] @49
-#     v13 = const {value = 3.0} : f32[4] @49
-#     v14 = fadd v12, v13 : f32[4] @49
-#     store v5, v14 @49
-#     return @47
+#     v3 = arange {start = 0} : i32[4] @50
+#     v4 = splat v0 : ptr<f32>[4] @51
+#     v5 = addptr v4, v3 : ptr<f32>[4] @51
+#     v6 = const {value = 1} : i32[4] @51
+#     v7 = imul v3, v6 : i32[4] @51
+#     v8 = splat v2 : ptr<f32>[4] @51
+#     v9 = addptr v8, v7 : ptr<f32>[4] @51
+#     v10 = load v9 : f32[4] @51
+#     v11 = splat v1 : f32[4] @51
+#     v12 = fmul v10, v11 : f32[4] @51
+#     v13 = const {value = 3.0} : f32[4] @51
+#     v14 = fadd v12, v13 : f32[4] @51
+#     store v5, v14 @51
+#     return @49
 # }
 # == tile promised "*i32:16, i32:16, i32:1"
 # kernel @promised(v0 "out": ptr<i32> {divisible = 16}, v1 "n": i32 {divisible = 16}) warps(4) {
 # block0:
-#     v2 = arange {start = 0} : i32[16] @77
-#     v3 = splat v0 : ptr<i32>[16] @78
-#     v4 = addptr v3, v2 : ptr<i32>[16] @78
-#     v5 = splat v1 : i32[16] @78
-#     v6 = icmp v2, v5 {ipred = slt} : i1[16] @78
-#     v7 = const {value = 1} : i32[16] @78
-#     store v4, v7, v6 @78
-#     return @76
+#     v2 = arange {start = 0} : i32[16] @79
+#     v3 = splat v0 : ptr<i32>[16] @80
+#     v4 = addptr v3, v2 : ptr<i32>[16] @80
+#     v5 = splat v1 : i32[16] @80
+#     v6 = icmp v2, v5 {ipred = slt} : i1[16] @80
+#     v7 = const {value = 1} : i32[16] @80
+#     store v4, v7, v6 @80
+#     return @78
 # }
 # == error sums "*i32, *i32, (*i32,)"
 # error[F10]: expected a tuple of 3, found a pointer *i32
-#   --> arguments.py:40:5
+#   --> arguments.py:42:5
 #    |
-# 40 |     x, n, (m, k) = p
+# 42 |     x, n, (m, k) = p
 #    |     ^^^^^^^^^^^^^^^^
 #
 # error[F07]: blocks are indexed with `:` and `None` only
-#   --> arguments.py:42:40
+#   --> arguments.py:44:40
 #    |
-# 42 |     tl.static_assert(len(q) == 1 and p[2][1] == 4)
+# 44 |     tl.static_assert(len(q) == 1 and p[2][1] == 4)
 #    |                                        ^
 #    |
 # help: elements are chosen with tl.where and a reduction, or loaded from memory
 # == error moved "*fp32, Pair(fp32), Nothing(*fp32)"
 # error[F09]: `Pair` lacks its field `shift`
-#   --> arguments.py:47:16
+#   --> arguments.py:49:16
 #    |
-# 47 | def moved(out, p, m):
+# 49 | def moved(out, p, m):
 #    |                ^
 #
 # error[F04]: there is no class `Nothing` in the file
-#   --> arguments.py:47:19
+#   --> arguments.py:49:19
 #    |
-# 47 | def moved(out, p, m):
+# 49 | def moved(out, p, m):
 #    |                   ^
 # == error applied "*fp32, *fp32, @squre, fp32"
 # error[F04]: there is no function `squre` in the file
-#   --> arguments.py:63:21
+#   --> arguments.py:65:21
 #    |
-# 63 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+# 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |                     ^^^^^^^^^^^^^^^
 #    |
 # help: there is `square`
 # == error applied "*fp32, *fp32, @square, fp32" BLOKC=3
 # error[F04]: nothing in the file is called `BLOKC`
-#   --> arguments.py:63:5
+#   --> arguments.py:65:5
 #    |
-# 63 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+# 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |     ^^^^^^^
 #    |
 # help: constants can be given to SIZE
 # == error applied "*fp32, *fp32" F=@square DTYP=fp32
 # error[F04]: nothing in the file is called `DTYP`
-#   --> arguments.py:63:5
+#   --> arguments.py:65:5
 #    |
-# 63 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+# 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |     ^^^^^^^
 #    |
 # help: there is `DTYPE`
 # == error needs_number "*fp32, i32"
 # error[F12]: `end` of `arange` must be a constant integer, found the type i32
-#   --> arguments.py:83:31
+#   --> arguments.py:85:31
 #    |
-# 83 |     tl.store(x + tl.arange(0, N), 0)
+# 85 |     tl.store(x + tl.arange(0, N), 0)
 #    |                               ^
 #    |
 # help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
 #
 # error[F12]: a shape is made of constants, found the type i32
-#   --> arguments.py:84:17
+#   --> arguments.py:86:17
 #    |
-# 84 |     tl.store(x, tl.zeros((N,), tl.float32))
+# 86 |     tl.store(x, tl.zeros((N,), tl.float32))
 #    |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
 #
 # error[F10]: expected a number or a block, found the type i32
-#   --> arguments.py:85:17
+#   --> arguments.py:87:17
 #    |
-# 85 |     tl.store(x, N + 1)
+# 87 |     tl.store(x, N + 1)
 #    |                 ^
 #    |
 # help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
 # == error of_a_file "*i32" SIZES=3
 # error[F04]: nothing in the file is called `SIZES`
-#   --> arguments.py:89:5
+#   --> arguments.py:91:5
 #    |
-# 89 | def of_a_file(x):
+# 91 | def of_a_file(x):
 #    |     ^^^^^^^^^
 #    |
 # help: there is `SIZE`
+# == error undecided "*i32, i32"
+# error[F12]: `in` is decided at compile time, and this depends on data
+#    --> arguments.py:107:17
+#     |
+# 107 |     tl.store(x, n in (1, 2))
+#     |                 ^^^^^^^^^^^
+#     |
+# help: compare the numbers one by one: `(x == a) | (x == b)`
+#
+# error[F12]: a comparison of tuples is decided at compile time, and this depends on data
+#    --> arguments.py:108:17
+#     |
+# 108 |     tl.store(x, (n, 1) == (2, 1))
+#     |                 ^^^^^^^^^^^^^^^^
+#     |
+# help: compare the numbers one by one: `(x == a) | (x == b)`
+#
+# error[F15]: the value of `.. if .. else ..` is i32 on one way and a number of type fp32 on the other
+#    --> arguments.py:109:17
+#     |
+# 109 |     tl.store(x, n if n > 2 else 0.5)
+#     |                 ^^^^^^^^^^^^^^^^^^^
+#     |
+# help: both ways through an `if` must give the same type; cast with `.to(...)`
