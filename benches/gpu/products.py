@@ -415,8 +415,9 @@ def short(config):
     return ",".join(str(v) for v in config.values())
 
 
-def try_all(case, tensors, expected, launch):
-    """The best of the configurations: time, configuration, callable, facts; complaints; and all times."""
+def try_all(case, tensors, expected, launch, may_spill=True):
+    """The best of the configurations: time, configuration, callable, facts; complaints; and all times. What spills registers is
+    not chosen unless it may."""
     import torch
     best, complaints, tried = None, [], {}
     for config in case.configs:
@@ -437,6 +438,9 @@ def try_all(case, tensors, expected, launch):
         timed = graph_of(go) if case.graph else go
         entry = (median(timed), config, go, facts, *more)
         tried[short(config)] = round(entry[0] / (20 if case.graph else 1), 1)
+        if facts["spilled"] and not may_spill:
+            complaints.append(f"{short(config)}: spills {facts['spilled']} bytes")
+            continue
         if best is None or entry[0] < best[0]:
             best = entry
     return best, complaints, tried
@@ -490,7 +494,7 @@ def run(folder, kernels, seed_folder):
     def measure(case):
         tensors = inputs(case)
         expected = globals()[case.expected](tensors)
-        a, mine, mine_tried = try_all(case, tensors, expected, lambda config: ours(folder, case, config, tensors))
+        a, mine, mine_tried = try_all(case, tensors, expected, lambda config: ours(folder, case, config, tensors), False)
         b, other, other_tried = try_all(case, tensors, expected, lambda config: theirs(kernels, case, config, tensors))
         row = {"complaints": [f"ours {x}" for x in mine] + [f"Triton {x}" for x in other]}
         if not a or not b:
