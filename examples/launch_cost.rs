@@ -15,6 +15,7 @@
 
 use std::error::Error;
 use std::ffi::{CString, c_char, c_uint, c_void};
+use std::hint::black_box;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
     Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Kernel, Patience, Program, Stream,
 };
+use tilelift::tune::{self, Measure, Row, Tuned, Tuner};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -95,6 +97,7 @@ fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["tune"] => tune(),
+        ["tune-and-die", dir] => tune_and_die(Path::new(dir)),
         ["throughput"] => throughput(),
         ["first", dir] => first_launches(Path::new(dir)),
         ["count", n] => count(n.parse()?),
@@ -163,20 +166,33 @@ fn correct() -> Outcome<()> {
     Ok(())
 }
 
-/// The median time of a launch in bursts.
-fn per_launch(stream: &Stream, mut launch: impl FnMut() -> Outcome<()>) -> Outcome<f64> {
-    let mut times = Vec::new();
-    for _ in 0..BURSTS {
+/// The median times of launches in bursts, of each kind in turn, so that what the machine does besides meets all alike;
+/// and the median of the differences between bursts that followed one another.
+fn per_launch(
+    stream: &Stream,
+    mut first: impl FnMut() -> Outcome<()>,
+    mut second: impl FnMut() -> Outcome<()>,
+) -> Outcome<[f64; 3]> {
+    let burst = |launch: &mut dyn FnMut() -> Outcome<()>| -> Outcome<f64> {
         stream.synchronize()?;
         let clock = Instant::now();
         for _ in 0..BURST {
             launch()?;
         }
-        times.push(clock.elapsed().as_secs_f64() * 1e6 / BURST as f64);
+        Ok(clock.elapsed().as_secs_f64() * 1e6 / BURST as f64)
+    };
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..BURSTS {
+        let (a, b) = (burst(&mut first)?, burst(&mut second)?);
+        for (list, time) in times.iter_mut().zip([a, b, b - a]) {
+            list.push(time);
+        }
     }
     stream.synchronize()?;
-    times.sort_by(f64::total_cmp);
-    Ok(times[times.len() / 2])
+    Ok(times.map(|mut list| {
+        list.sort_by(f64::total_cmp);
+        list[list.len() / 2]
+    }))
 }
 
 /// The driver's own way to a kernel, with its arguments as eight bytes each.
@@ -289,16 +305,18 @@ fn launch_costs() -> Outcome<()> {
         "| round | empty, raw | empty, tilelift | more | 12 arguments, raw | tilelift | more |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for round in 1..=3 {
-        let a = per_launch(&stream, || raw_empty.launch(handle))?;
-        let b = per_launch(&stream, || Ok(empty.launch(&stream, 1, ())?))?;
-        let c = per_launch(&stream, || raw_twelve.launch(handle))?;
-        let d = per_launch(&stream, || Ok(twelve.launch(&stream, 1, args)?))?;
-        println!(
-            "| {round} | {a:.3} | {b:.3} | {:+.3} | {c:.3} | {d:.3} | {:+.3} |",
-            b - a,
-            d - c
-        );
+    for round in 1..=5 {
+        let [a, b, more] = per_launch(
+            &stream,
+            || raw_empty.launch(handle),
+            || Ok(empty.launch(&stream, 1, ())?),
+        )?;
+        let [c, d, much] = per_launch(
+            &stream,
+            || raw_twelve.launch(handle),
+            || Ok(twelve.launch(&stream, 1, args)?),
+        )?;
+        println!("| {round} | {a:.3} | {b:.3} | {more:+.3} | {c:.3} | {d:.3} | {much:+.3} |");
     }
     Ok(())
 }
@@ -372,83 +390,170 @@ fn first_launches(dir: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Tunes a vector addition over 24 configurations, and compares the choice with what long measurements say.
+/// The addition that is tuned: its configurations stand in its file.
+const TUNED: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": block}, num_warps=warps)
+        for block in (256, 512, 1024, 2048, 4096, 8192)
+        for warps in (1, 2, 4, 8)
+    ],
+    key=["n"],
+)
+@triton.jit
+def add(x, y, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = i < n
+    tl.store(out + i, tl.load(x + i, mask) + tl.load(y + i, mask), mask)
+"#;
+
+/// What is tuned, and with what.
+struct Tuning {
+    device: Device,
+    program: Program,
+    x: Buffer<f32>,
+    y: Buffer<f32>,
+    out: Buffer<f32>,
+    n: usize,
+}
+
+impl Tuning {
+    fn new(dir: &Path) -> Outcome<Tuning> {
+        let device = device(Some(dir));
+        let n: usize = if device.is_gpu() { 1 << 24 } else { 1 << 12 };
+        Ok(Tuning {
+            program: Program::python("tuned.py", TUNED)?,
+            x: Buffer::from_slice(&device, &vec![1.0_f32; n])?,
+            y: Buffer::from_slice(&device, &vec![2.0_f32; n])?,
+            out: Buffer::<f32>::new(&device, n)?,
+            n,
+            device,
+        })
+    }
+
+    fn tune(&self, tuner: &Tuner<'_>) -> Outcome<Tuned> {
+        let n = self.n;
+        let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
+        let add = self.device.kernel(&self.program, "add")?;
+        let args = (&self.x, &self.y, &self.out, n as i32);
+        Ok(tuner.tune(&add, &self.device.stream(), &grid, args)?)
+    }
+}
+
+/// The cost of a row that was measured.
+fn cost(row: &Row) -> f64 {
+    match row.outcome {
+        tune::Outcome::Measured(cost) => cost,
+        _ => f64::INFINITY,
+    }
+}
+
+/// Tunes a vector addition over the 24 configurations of its file, and compares the choice with long measurements of all.
 fn tune() -> Outcome<()> {
-    use tilelift::runtime::Graph;
-    use tilelift::tune::{Config, Tuner};
     let dir = std::env::temp_dir().join(format!("tilelift-tune-{}", std::process::id()));
-    let device = device(Some(&dir));
-    let n: usize = if device.is_gpu() { 1 << 24 } else { 1 << 12 };
-    let x = Buffer::from_slice(&device, &vec![1.0_f32; n])?;
-    let y = Buffer::from_slice(&device, &vec![2.0_f32; n])?;
-    let out = Buffer::<f32>::new(&device, n)?;
-    let add = kernel(&device, "add")?;
-    let config = |block: i32, warps| Config::new().constant("BLOCK", block).warps(warps);
-    let blocks = [256, 512, 1024, 2048, 4096, 8192];
-    let configs = blocks.map(|block| [1, 2, 4, 8].map(|warps| config(block, warps)));
-    let configs = configs.as_flattened().to_vec();
-    let stream = device.stream();
-    let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
-    let args = (&x, &y, &out, n as i32);
+    // Half of it in a process that does not live to the end.
+    let child = Command::new(std::env::current_exe()?)
+        .arg("tune-and-die")
+        .arg(&dir)
+        .output()?;
+    let tuning = Tuning::new(&dir)?;
+    let tuned = tuning.tune(&tuning.program.tuner("add")?)?;
+    println!(
+        "after a process that was stopped ({}): {} of {} known",
+        child.status,
+        tuned.report.reused,
+        tuned.report.rows.len()
+    );
+    std::fs::remove_dir_all(&dir)?;
+    let tuning = Tuning::new(&dir)?;
     for round in ["first", "again"] {
-        let tuner = Tuner::new(configs.clone()).key(&["n"]);
-        let tuned = tuner.tune(&add, &stream, &grid, args)?;
+        let tuned = tuning.tune(&tuning.program.tuner("add")?)?;
         println!("{round}: {}\nchosen: {}", tuned.report, tuned.config);
     }
-    let mut all = Vec::new();
-    for config in &configs {
-        let kernel = config.set_up(&add)?;
-        let time = Graph::time(&stream, 50, |stream| kernel.launch(stream, &grid, args))?;
-        all.push((time, config.to_string()));
+    // Twice, so that the noise shows.
+    for round in 1..=2 {
+        std::fs::remove_dir_all(&dir)?;
+        let short = tuning.tune(&tuning.program.tuner("add")?)?;
+        let long = tuning.program.tuner("add")?.measure(Measure {
+            budget: Duration::from_millis(400),
+            samples: [200, 4000],
+            hopeless: f64::INFINITY,
+            ..Measure::default()
+        });
+        std::fs::remove_dir_all(&dir)?;
+        let long = tuning.tune(&long)?;
+        let rows = &long.report.rows;
+        let best = rows.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)));
+        let best = best.ok_or("there are configurations")?;
+        let chosen = &rows[short.report.chosen];
+        println!(
+            "exhaustive {round}: best {:.5} ms ({}), the tuner's choice {:.5} ms ({}), {:+.2} %",
+            cost(best),
+            best.config,
+            cost(chosen),
+            chosen.config,
+            100.0 * (cost(chosen) / cost(best) - 1.0)
+        );
     }
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
-    println!(
-        "by 50 launches in a graph, without a flush: {:.5} ms {}",
-        all[0].0, all[0].1
-    );
-    let sums = out.read(&stream)?;
-    println!(
-        "results: {}",
-        if sums.iter().all(|&s| s == 3.0) {
-            "right"
-        } else {
-            "WRONG"
-        }
-    );
+    let sums = tuning.out.read(&tuning.device.stream())?;
+    let is_right = sums.iter().all(|&s| s == 3.0);
+    println!("results: {}", if is_right { "right" } else { "WRONG" });
     std::fs::remove_dir_all(&dir)?;
     Ok(())
 }
 
-/// Compiles variants to PTX on one thread and on two.
+/// Tunes, and ends half-way.
+fn tune_and_die(dir: &Path) -> Outcome<()> {
+    let stop = |done: usize, total: usize, _: &str| {
+        if done == total / 2 {
+            std::process::abort();
+        }
+    };
+    let tuning = Tuning::new(dir)?;
+    let tuner = tuning.program.tuner("add")?;
+    tuning.tune(&tuner.progress(&stop)).map(drop)
+}
+
+/// Compiles variants to PTX on one thread, on two, and on four.
 fn throughput() -> Outcome<()> {
-    const VARIANTS: i32 = 400;
+    const VARIANTS: i32 = 1200;
     let device = Device::emulator_with(DeviceOptions::plain());
     let x = Buffer::<f32>::new(&device, 64)?;
-    let compile = |first: i32| -> Result<(), tilelift::runtime::RuntimeError> {
+    let compile = |first: usize, step: usize| -> Result<(), tilelift::runtime::RuntimeError> {
         let program = Program::python("kernels.py", KERNELS)?;
         let softmax = device
             .kernel(&program, "softmax")?
             .constant("BLOCK", 1024)?;
-        for variant in (first..VARIANTS).step_by(2) {
+        for variant in (0..VARIANTS).skip(first).step_by(step) {
             let kernel = softmax.constant("VARIANT", variant)?;
             kernel.predict((&x, &x, 7, 7, 7), &Patience::default())?;
         }
         Ok(())
     };
-    let clock = Instant::now();
-    compile(0)?;
-    compile(1)?;
-    let one = f64::from(VARIANTS) / clock.elapsed().as_secs_f64();
-    let clock = Instant::now();
-    let second = std::thread::scope(|scope| {
-        let second = scope.spawn(|| compile(1));
-        compile(0).and(second.join().unwrap_or(Ok(())))
-    });
-    second?;
-    let two = f64::from(VARIANTS) / clock.elapsed().as_secs_f64();
-    println!(
-        "softmax of 1024 from text to PTX: {one:.0} kernels a second on one thread, {two:.0} on two"
-    );
+    let on = |threads: usize| -> Outcome<f64> {
+        let clock = Instant::now();
+        std::thread::scope(|scope| -> Outcome<()> {
+            let start = |first| scope.spawn(move || compile(first, threads));
+            let started: Vec<_> = (0..threads).map(start).collect();
+            for thread in started {
+                thread.join().map_err(|_| "a thread panicked")??;
+            }
+            Ok(())
+        })?;
+        Ok(f64::from(VARIANTS) / clock.elapsed().as_secs_f64())
+    };
+    on(1)?;
+    println!("softmax of 1024 from text to PTX, kernels a second");
+    println!("| round | one thread | two | four | two : one |");
+    println!("|---|---|---|---|---|");
+    for round in 1..=5 {
+        let [one, two, four] = [on(1)?, on(2)?, on(4)?];
+        let ratio = two / one;
+        println!("| {round} | {one:.0} | {two:.0} | {four:.0} | {ratio:.2} |");
+    }
     Ok(())
 }
 
@@ -458,12 +563,10 @@ fn count(n: usize) -> Outcome<()> {
     let x = Buffer::<f32>::new(&device, 256)?;
     let twelve = kernel(&device, "twelve")?;
     let stream = device.stream();
-    let p = Arg::from(&x);
-    let args = (
-        p, p, p, p, 7_i32, 7_i32, 7_i32, 7_i32, 1.5_f32, 2.5_f32, 9_i64, p,
-    );
     for _ in 0..n {
-        twelve.launch(&stream, 1, args)?;
+        // Nothing of the arguments is known before the launch, as in an application.
+        let (x, n, m, f) = black_box((&x, 7_i32, 9_i64, 1.5_f32));
+        twelve.launch(&stream, 1, (x, x, x, x, n, n, n, n, f, f, m, x))?;
     }
     Ok(())
 }

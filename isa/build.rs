@@ -17,7 +17,7 @@ mod ops;
 mod ptx;
 
 /// The rule files, by instruction class.
-const RULES: &[&str] = &["prelude", "int", "float", "cmp", "cvt", "mem", "misc"];
+const RULES: &[&str] = &["prelude", "int", "float", "cmp", "cvt", "misc"];
 
 /// An op of the thread level as the rules need it: variant, and operands in the table's words.
 struct Op {

@@ -20,7 +20,6 @@
 //! | `use` | read | one, or one shared by all repetitions |
 //! | `imm` | read; may be an immediate | same |
 //! | `vdef`, `vuse` | written, read as `{..}` | all of the view divided by the repetitions |
-//! | `pdef` | two predicates written as `p\|q` | two |
 //! | `addr` | register plus offset, in brackets | one |
 //! | `name` | special register, symbol or parameter | none |
 //!
@@ -48,8 +47,6 @@ macro_rules! for_each_ptx {
             MulHi "mul.hi.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Whole product of twice the width.
             MulWide "mul.wide.{u}" (def T, imm U, imm U) sm 0 ptx 6 0, Int;
-            /// Low half of the product, plus a third operand.
-            MadLo "mad.lo.{t}" (def T, imm T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Integer quotient.
             Div "div.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Integer remainder.
@@ -95,10 +92,6 @@ macro_rules! for_each_ptx {
             Fma "fma.rn.{t}" (def T, imm T, imm T, imm T) sm 0 ptx 6 0, Float;
             /// Sum in bf16.
             AddBf "add.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
-            /// Difference in bf16.
-            SubBf "sub.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
-            /// Product in bf16.
-            MulBf "mul.rn.{t}" (def T, use T, use T) sm 90 ptx 7 8, Float;
             /// Product and sum in bf16, rounded once.
             FmaBf "fma.rn.{t}" (def T, use T, use T, use T) sm 80 ptx 7 0, Float;
             /// Two sums of f32, each rounded to nearest even.
@@ -144,10 +137,6 @@ macro_rules! for_each_ptx {
             Setp "setp.{m}.{t}" (def P, imm T, imm T) sm 0 ptx 6 0, Compare;
             /// Comparison of bf16.
             SetpBf "setp.{m}.{t}" (def P, use T, use T) sm 90 ptx 7 8, Compare;
-            /// Comparison of pairs of f16.
-            SetpPair "setp.{m}.{t}" (pdef P, use T, use T) sm 0 ptx 6 0, Compare;
-            /// Comparison of pairs of bf16.
-            SetpPairBf "setp.{m}.{t}" (pdef P, use T, use T) sm 90 ptx 7 8, Compare;
             /// First operand where the predicate is true, else the second.
             Selp "selp.{t}" (def T, imm T, imm T, use P) sm 0 ptx 6 0, Compare;
 
@@ -206,6 +195,15 @@ macro_rules! for_each_ptx {
             LdEvict "ld{m}{v}.{t}" (vdef T, addr D) sm 70 ptx 7 4, Memory;
             /// Write to memory with an eviction priority.
             StEvict "st{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 7 4, Memory;
+
+            /// Read 32 bytes of device memory, with an eviction priority or without.
+            LdWide "ld{m}{v}.{t}" (vdef T, addr D) sm 100 ptx 8 8, Memory;
+            /// Write 32 bytes of device memory, with an eviction priority or without.
+            StWide "st{m}{v}.{t}" (addr D, vuse T) sm 100 ptx 8 8, Memory;
+            /// Read 32 bytes of device memory with a policy for the L2 cache.
+            LdWideHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 100 ptx 8 8, Memory;
+            /// Write 32 bytes of device memory with a policy for the L2 cache.
+            StWideHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 100 ptx 8 8, Memory;
 
             /// Read from memory with a policy for the L2 cache.
             LdHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 80 ptx 7 4, Memory;

@@ -11,6 +11,7 @@ use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
 use crate::passes::place_shared::{fullest, place_shared};
+use crate::passes::share_operands::holds_operands;
 use crate::ptx;
 use crate::settings::{Options, PtxVersion, SettingsError, Target};
 use crate::verify::{VerifierErrors, verify};
@@ -114,12 +115,41 @@ pub enum CompileError {
         advice: &'static str,
     },
     /// The compiler has no code for an operation on the target.
-    #[error("{what} has no form on {target}{}", .line.map_or(String::new(), |line| format!(" (line {line})")))]
+    #[error("{what} has no form on {target}{}", place(*.line))]
     Unsupported {
         /// The operation with its types.
         what: String,
         /// The target.
         target: Target,
+        /// Line of the source it comes from, if the kernel says so.
+        line: Option<u32>,
+    },
+    /// A block is too large for the threads that hold it.
+    #[error(
+        "{what} gives each thread {elements} elements, more than {limit}; use more warps or smaller blocks{}", place(*.line)
+    )]
+    Elements {
+        /// The operation that makes the block, with its type.
+        what: String,
+        /// Elements that one thread holds.
+        elements: u32,
+        /// Elements that a thread may hold.
+        limit: u32,
+        /// Line of the source it comes from, if the kernel says so.
+        line: Option<u32>,
+    },
+    /// What one thread does is too long.
+    #[error(
+        "the kernel takes more than {limit} operations of each thread, most of them for {what} with {elements} elements for each \
+         thread; use more warps or smaller blocks{}", place(*.line)
+    )]
+    Operations {
+        /// The operation that takes most of them, with its type.
+        what: String,
+        /// Elements that one thread holds of it.
+        elements: u32,
+        /// Operations there may be.
+        limit: u32,
         /// Line of the source it comes from, if the kernel says so.
         line: Option<u32>,
     },
@@ -131,6 +161,27 @@ pub enum CompileError {
         /// What happened.
         message: String,
     },
+}
+
+/// A line at the end of a message.
+fn place(line: Option<u32>) -> String {
+    line.map_or(String::new(), |line| format!(" (line {line})"))
+}
+
+impl CompileError {
+    /// Line of the source that the error is about, if it is about one and the kernel says so.
+    pub fn line(&self) -> Option<u32> {
+        match self {
+            CompileError::Unsupported { line, .. }
+            | CompileError::Elements { line, .. }
+            | CompileError::Operations { line, .. } => *line,
+            CompileError::Invalid(_)
+            | CompileError::Settings(_)
+            | CompileError::Parameters { .. }
+            | CompileError::SharedMemory { .. }
+            | CompileError::Internal { .. } => None,
+        }
+    }
 }
 
 /// The kernel as it stands after a pass.
@@ -180,16 +231,23 @@ fn pipeline(
 ) -> Result<CompiledKernel, CompileError> {
     options.check(target).map_err(CompileError::Settings)?;
     verify(func).map_err(CompileError::Invalid)?;
-    let mut tile = func.clone();
-    let layouts = optimize(&mut tile, target, options, &mut |pass, f| {
-        on_pass_end(pass, Snapshot::Tile(f))
-    })?;
-
-    let mut thread = expand(&tile, target)?;
-    on_pass_end("expand", Snapshot::Thread(&thread));
-    let shared = place_shared(&mut thread);
-    on_pass_end("place_shared", Snapshot::Thread(&thread));
-    check_shared(shared, target, &tile, &thread)?;
+    let mut may_share = true;
+    let (tile, mut thread, layouts, shared) = loop {
+        let mut tile = func.clone();
+        let layouts = optimize(&mut tile, target, options, may_share, &mut |pass, f| {
+            on_pass_end(pass, Snapshot::Tile(f))
+        })?;
+        let mut thread = expand(&tile, target)?;
+        on_pass_end("expand", Snapshot::Thread(&thread));
+        let shared = place_shared(&mut thread);
+        on_pass_end("place_shared", Snapshot::Thread(&thread));
+        match check_shared(shared, target, &tile, &thread) {
+            Ok(()) => break (tile, thread, layouts, shared),
+            // What conversions need besides is known only here.
+            Err(_) if may_share && holds_operands(&tile) => may_share = false,
+            Err(error) => return Err(error),
+        }
+    };
     check_params(&thread)?;
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));

@@ -109,9 +109,17 @@ impl Target {
         all
     };
 
-    /// The target with this name, as in `sm_80`.
+    /// The target with this name, as in `sm_80`; also `sm80`, `80`, and `cuda:80` or `cuda:80:32` as Triton's tools
+    /// have it.
     pub fn parse(name: &str) -> Result<Target, TargetError> {
-        let found = Target::ALL.into_iter().find(|t| t.to_string() == name);
+        let short = match name.strip_prefix("cuda:") {
+            Some(rest) => rest.strip_suffix(":32").unwrap_or(rest),
+            None => name
+                .strip_prefix("sm")
+                .map_or(name, |n| n.strip_prefix('_').unwrap_or(n)),
+        };
+        let is_named = |t: &Target| t.to_string().strip_prefix("sm_") == Some(short);
+        let found = Target::ALL.into_iter().find(is_named);
         found.ok_or_else(|| TargetError(name.to_owned()))
     }
 
@@ -152,6 +160,11 @@ impl Target {
     /// Whether there are instructions that compute with two f32 at once. sm_120 takes their text and computes with one.
     pub fn packs_f32(self) -> bool {
         (100..120).contains(&self.sm)
+    }
+
+    /// Most bytes that a thread reads from device memory, or writes to it, in one instruction.
+    pub fn widest_access(self) -> u32 {
+        if self.sm >= 100 { 32 } else { 16 }
     }
 
     /// Whether `cvt` knows the 8-bit floating-point formats.

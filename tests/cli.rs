@@ -505,6 +505,34 @@ fn kernels_become_rust_modules() {
 }
 
 #[test]
+fn machine_code_stands_beside_the_ptx() {
+    let wrong = tilelift(&["compile", "-", "--cubin"], KERNEL);
+    assert_eq!(wrong.status.code(), Some(2));
+    let args = ["compile", "-", "-t", "sm_80", "--emit", "rust", "--cubin"];
+    let output = tilelift(&args, KERNEL);
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(
+            text.contains("--cubin needs a GPU of sm_80, or ptxas"),
+            "{text}"
+        );
+        assert_ne!(
+            std::env::var("TILELIFT_REQUIRE_PTXAS").as_deref(),
+            Ok("1"),
+            "{text}"
+        );
+        eprintln!("skipped: {text}");
+        return;
+    }
+    let text = stdout(&output);
+    assert!(text.contains("    cubin: Some(CUBIN),\n"), "{text}");
+    assert!(
+        text.contains("pub const CUBIN: &[u8] = b\"\\x7fELF"),
+        "{text}"
+    );
+}
+
+#[test]
 fn the_cache_is_looked_after() {
     use tilelift::runtime::cache::{Cache, KeyBuilder, Kind, Settings};
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -238,3 +238,139 @@ def kernel(out, x, n, a, b, BLOCK: tl.constexpr):
     assert_eq!(meta["num_warps"], 8);
     assert_eq!(meta["num_stages"], 5);
 }
+
+/// Runs the command and gives its exit code with what it says on standard error.
+fn refused(args: &[&str]) -> (i32, String) {
+    let output = tilelift(args, "");
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code().expect("it ends"), errors)
+}
+
+#[test]
+fn kernels_run_from_their_file_and_from_the_command_line() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("scale.py");
+    let lines = "# run: scale \"*fp32, *fp32, i32, i32:1, fp32, 8, fp32\" : grid(2) x=f32[16] iota(0) \
+                 y=f32[16] zeros n=10 factor=2.0 ; expect y = [0,2,4,6,8,10,12,14,16,18,0,0,0,0,0,0]\n\
+                 # run: fill \"*i32\" N=4 SIZE=5 num_warps=1 : grid(1) x=i32[4] poison ; expect x = [5,5,5,5]\n";
+    std::fs::write(&path, PROGRAM.to_owned() + lines).expect("writable");
+    let file = path.to_str().expect("a name");
+    let shown = stdout(&tilelift(&["run", file, "-t", "80"], ""));
+    assert!(
+        shown.contains("@scale on a grid of 2 x 1 x 1 for sm_80"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("@fill on a grid of 1 x 1 x 1 for sm_80"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("scale.py: ok\n"), "{shown}");
+    let only = stdout(&tilelift(&["run", file, "-n", "fill"], ""));
+    assert!(only.contains("@fill") && !only.contains("@scale"), "{only}");
+
+    let args = [
+        "run", file, "-n", "fill", "-s", "*i32", "-c", "N=2", "--args",
+    ];
+    let given = [&args[..], &["grid(1) x=i32[2] poison"]].concat();
+    let shown = stdout(&tilelift(&given, ""));
+    assert!(shown.contains("[64, 64]"), "{shown}");
+    let wrong = [&args[..], &["grid(1) x=i32[2] poison ; expect x = [1,1]"]].concat();
+    let (code, errors) = refused(&wrong);
+    assert!(code == 1 && errors.contains("error: --args: "), "{errors}");
+}
+
+#[test]
+fn what_is_missing_for_a_run_is_said() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = program(folder.path());
+    let file = path.to_str().expect("a name");
+    let (code, errors) = refused(&["run", file]);
+    assert!(
+        code == 2 && errors.contains("has no `# run:` line"),
+        "{errors}"
+    );
+    let (code, errors) = refused(&["run", file, "-n", "fill", "-s", "*i32"]);
+    assert!(code == 2 && errors.contains("give --args"), "{errors}");
+    for (line, words) in [
+        (
+            "# run: fill : grid(1)",
+            "scale.py:17: error: this cannot be read",
+        ),
+        ("# run: fill \"*i33\" : grid(1)", "entry 1 of the signature"),
+        ("# run: fill \"*i32\" N=x : grid(1)", "expected NAME=VALUE"),
+        (
+            "# run: fill \"*i32\" N=4 : grid(1) y=i32[4] zeros",
+            "scale.py:17",
+        ),
+        (
+            "# run: fil \"*i32\" N=4 : grid(1)",
+            "there is no kernel `fil`",
+        ),
+    ] {
+        std::fs::write(&path, PROGRAM.to_owned() + line).expect("writable");
+        let (code, errors) = refused(&["run", file]);
+        assert!(code == 1 && errors.contains(words), "{line}: {errors}");
+    }
+}
+
+#[test]
+fn constants_that_nothing_asks_for_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = program(folder.path());
+    let file = path.to_str().expect("a name");
+    let scale = [
+        "compile",
+        file,
+        "-n",
+        "scale",
+        "-s",
+        "*fp16, *fp32, i32, 1, fp32",
+        "-c",
+        "DTYPE=fp32",
+        "-c",
+    ];
+    let (code, errors) = refused(&[&scale[..], &["BLOK=128"]].concat());
+    assert!(
+        code == 1
+            && errors.contains("nothing in the file is called `BLOK`")
+            && errors.contains("there is `BLOCK`"),
+        "{errors}"
+    );
+    let (code, errors) = refused(
+        &[
+            &scale[..],
+            &["BLOCK=12345678901234567890123456789012345678901234"],
+        ]
+        .concat(),
+    );
+    assert!(code == 2 && errors.contains("at most 127 bits"), "{errors}");
+}
+
+#[test]
+fn targets_have_short_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = program(folder.path());
+    let file = path.to_str().expect("a name");
+    for (name, target) in [
+        ("80", "sm_80"),
+        ("sm90a", "sm_90a"),
+        ("cuda:89:32", "sm_89"),
+        ("sm_75", "sm_75"),
+    ] {
+        let output = tilelift(
+            &[
+                "compile", file, "-n", "fill", "-s", "*i32", "-c", "N=4", "-t", name,
+            ],
+            "",
+        );
+        assert!(
+            stdout(&output).contains(&format!(".target {target}\n")),
+            "{name}"
+        );
+    }
+    let (code, errors) = refused(&["compile", file, "-n", "fill", "-t", "sm_"]);
+    assert!(
+        code == 2 && errors.contains("unknown target `sm_`"),
+        "{errors}"
+    );
+}

@@ -14,6 +14,7 @@ mod ptxas;
 
 use tilelift::compile::{CompileError, compile};
 use tilelift::ir::builder::TileBuilder;
+use tilelift::ir::dfg::{SourceLine, SourceLoc};
 use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
@@ -141,6 +142,54 @@ fn too_much_shared_memory_is_refused_with_both_numbers() {
             assert_eq!(error.to_string(), text);
         }
     }
+}
+
+/// Mixes the numbers of a block so many times, three operations each.
+fn mixed(elements: u64, warps: u32, rounds: u32) -> TileFunction {
+    let mut b = TileBuilder::new("mixed", warps);
+    let block = Shape::new(&[elements]).expect("a power of two");
+    let pointer = TileType::scalar(Elem::global(Scalar::I32));
+    let [x, out] = ["x", "out"].map(|name| b.param_divisible(name, pointer, 16));
+    let range = b.arange(0, TileType::block(Elem::I32, block));
+    let [from, to] = [x, out].map(|base| {
+        let base = b.to_shape(base, block);
+        b.addptr(base, range)
+    });
+    let mut number = b.load(from, None, None);
+    for round in 0..rounds {
+        b.set_loc(SourceLoc(Some(SourceLine(10 + round)).into()));
+        let factor = b.i32(0x9e37_79b9_u32.wrapping_mul(2 * round + 1) as i32, block);
+        let high = b.umulhi(number, factor);
+        let low = b.imul(number, factor);
+        number = b.xor(high, low);
+    }
+    b.store(to, number, None);
+    b.ret();
+    b.finish().expect("the kernel is built right")
+}
+
+/// What the compiler says of a kernel, on a thread with 2 MB of stack.
+fn verdict(func: TileFunction) -> Result<(), CompileError> {
+    let compiling = std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(move || compile(&func, Target::SM_80, &Options::DEFAULT).map(drop))
+        .expect("a thread");
+    compiling.join().expect("nothing panics")
+}
+
+#[test]
+fn blocks_too_large_for_their_threads_are_refused() {
+    let error = verdict(mixed(1 << 20, 1, 100)).expect_err("32,768 elements for each thread");
+    let expected = "`arange` of i32[1048576] gives each thread 32768 elements, more than 8192; use more warps or smaller \
+                    blocks";
+    assert_eq!(error.to_string(), expected);
+    // As many elements for each thread as there may be, and 307 times as many operations.
+    let error = verdict(mixed(1 << 18, 1, 100)).expect_err("2.4 million operations");
+    let expected = "the kernel takes more than 262144 operations of each thread, most of them for `load` of i32[262144] with \
+                    8192 elements for each thread; use more warps or smaller blocks";
+    assert_eq!(error.to_string(), expected);
+    // The same with a sixteenth of the elements.
+    assert_eq!(verdict(mixed(1 << 18, 16, 100)), Ok(()));
 }
 
 /// The most memory that `tilelift compile` has resident at once.

@@ -1,16 +1,17 @@
-//! Primary contexts.
+//! Contexts: a device's primary one, or one that another library made.
 
-use super::device::Device;
+use super::device::{Device, Driver};
 use super::error::{DriverError, check};
 use super::ffi::{self, Handle};
 use super::fork;
+use core::ffi::c_void;
 use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A device's primary context, the one that the CUDA runtime and every library on it use, so
-/// their memory and streams and ours can be mixed. Clones share it.
+/// their memory and streams and ours can be mixed; or a borrowed one, [`Context::from_raw`]. Clones share it.
 ///
 /// What this module does happens with the context made current for the call; a context that
 /// another library had made current in the thread is current again afterwards.
@@ -21,7 +22,8 @@ pub struct Context {
 
 struct Inner {
     /// Holds the reference to the primary context; released last.
-    owner: ManuallyDrop<cust::context::Context>,
+    /// None of a context that somebody else made.
+    owner: Option<ManuallyDrop<cust::context::Context>>,
     raw: Handle,
     device: Device,
 }
@@ -58,7 +60,7 @@ impl Context {
         }
         Ok(Context {
             inner: Arc::new(Inner {
-                owner: ManuallyDrop::new(owner),
+                owner: Some(ManuallyDrop::new(owner)),
                 raw,
                 device: device.clone(),
             }),
@@ -71,10 +73,41 @@ impl Context {
         &self.inner.device
     }
 
-    /// The same context for use with `cust`.
+    /// Borrows a context that another library made, the handle of a `CUcontext`. It is never destroyed here.
+    ///
+    /// Memory and streams of different contexts do not mix, also where both are of one device.
+    ///
+    /// # Errors
+    ///
+    /// What the driver reports.
+    ///
+    /// # Safety
+    ///
+    /// The handle is one of a context and stays valid as long as the result lives, and all that is made from it.
+    pub unsafe fn from_raw(raw: *mut c_void) -> Result<Context, DriverError> {
+        Driver::load()?;
+        let previous = current()?;
+        set_current(raw.addr())?;
+        let mut number = 0;
+        // SAFETY: writes one number; a context is current.
+        let code = unsafe { ffi::cuCtxGetDevice(&raw mut number) };
+        set_current(previous)?;
+        check("cuCtxGetDevice", code)?;
+        // A device's handle is its number.
+        let device = Device::get(u32::try_from(number).unwrap_or(u32::MAX))?;
+        Ok(Context {
+            inner: Arc::new(Inner {
+                owner: None,
+                raw: raw.addr(),
+                device,
+            }),
+        })
+    }
+
+    /// The same context for use with `cust`; none of a borrowed one.
     #[must_use]
-    pub fn cust(&self) -> &cust::context::Context {
-        &self.inner.owner
+    pub fn cust(&self) -> Option<&cust::context::Context> {
+        self.inner.owner.as_deref()
     }
 
     /// Waits for all work of the context, on every stream.
@@ -103,13 +136,26 @@ impl Context {
         Ok((free, total))
     }
 
+    /// Tells contexts apart: the same number for the same handle, counted from 0 in the order of their first use.
+    pub(crate) fn number(&self) -> u32 {
+        static HANDLES: Mutex<Vec<Handle>> = Mutex::new(Vec::new());
+        let mut handles = HANDLES.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = handles.iter().position(|&handle| handle == self.inner.raw);
+        let at = known.unwrap_or_else(|| {
+            handles.push(self.inner.raw);
+            handles.len() - 1
+        });
+        u32::try_from(at).unwrap_or(u32::MAX)
+    }
+
     /// The driver's handle.
     pub(super) fn raw(&self) -> Handle {
         self.inner.raw
     }
 
-    /// Whether both are the context of the same device.
-    pub(super) fn same(&self, other: &Context) -> bool {
+    /// Whether both are the same context.
+    #[inline]
+    pub(crate) fn same(&self, other: &Context) -> bool {
         self.inner.raw == other.inner.raw
     }
 
@@ -122,25 +168,46 @@ impl Context {
         if self.same(other) {
             return Ok(());
         }
-        Err(DriverError::Device {
+        Err(self.differs(what, other))
+    }
+
+    /// The error for `what`, whose context is `other` and not this one.
+    #[cold]
+    pub(super) fn differs(&self, what: &'static str, other: &Context) -> DriverError {
+        DriverError::Device {
             what,
             expected: self.device().ordinal,
             got: other.device().ordinal,
-        })
+        }
     }
 
     /// Makes the context current in this thread until the guard goes.
     ///
     /// In a thread that had none it stays current, so that the next call finds it: that costs
     /// nothing and is what the runtime does too.
+    #[inline(always)]
     pub(super) fn enter(&self) -> Result<Entered, DriverError> {
+        let mut previous = 0;
+        // SAFETY: writes one handle.
+        let is_current = !fork::is_child()
+            && unsafe { ffi::cuCtxGetCurrent(&raw mut previous) } == ffi::SUCCESS
+            && previous == self.inner.raw;
+        if is_current {
+            return Ok(Entered::NOTHING);
+        }
+        self.make_current()
+    }
+
+    /// [`Context::enter`] where another context is current, or none.
+    #[cold]
+    fn make_current(&self) -> Result<Entered, DriverError> {
         let previous = current()?;
         if previous != self.inner.raw {
             set_current(self.inner.raw)?;
         }
         let restore = previous != self.inner.raw && previous != 0;
         Ok(Entered {
-            restore: restore.then_some(previous),
+            restore: if restore { previous } else { 0 },
             thread: PhantomData,
         })
     }
@@ -160,33 +227,46 @@ impl fmt::Debug for Context {
 impl Drop for Inner {
     fn drop(&mut self) {
         // The last reference may destroy the context; it should not stay current here.
-        if current() == Ok(self.raw) {
+        if self.owner.is_some() && current() == Ok(self.raw) {
             let _ = set_current(0);
         }
-        if !fork::is_child() {
+        if let Some(owner) = &mut self.owner
+            && !fork::is_child()
+        {
             // SAFETY: dropped here alone, and not used afterwards.
-            unsafe { ManuallyDrop::drop(&mut self.owner) };
+            unsafe { ManuallyDrop::drop(owner) };
         }
     }
 }
 
 /// See [`Context::enter`].
 pub(super) struct Entered {
-    restore: Option<Handle>,
+    /// What was current before; 0 if that does not matter.
+    restore: Handle,
     /// The current context is the thread's: the guard must not leave it.
     thread: PhantomData<*mut ()>,
 }
 
+impl Entered {
+    /// Nothing has to be undone.
+    const NOTHING: Entered = Entered {
+        restore: 0,
+        thread: PhantomData,
+    };
+}
+
 impl Drop for Entered {
+    #[inline]
     fn drop(&mut self) {
-        if let Some(previous) = self.restore {
+        if self.restore != 0 {
             // It was current a moment ago; if it went since, there is nobody to tell.
-            let _ = set_current(previous);
+            let _ = set_current(self.restore);
         }
     }
 }
 
 /// The thread's current context, or 0.
+#[cold]
 fn current() -> Result<Handle, DriverError> {
     // Every call goes through here first.
     fork::check()?;
@@ -199,6 +279,7 @@ fn current() -> Result<Handle, DriverError> {
 }
 
 /// Makes `raw`, a live context or 0, the thread's current context.
+#[cold]
 fn set_current(raw: Handle) -> Result<(), DriverError> {
     // SAFETY: the callers pass a context that they hold, or the one that was current.
     check("cuCtxSetCurrent", unsafe { ffi::cuCtxSetCurrent(raw) })

@@ -180,6 +180,17 @@ pub enum DriverError {
         limit: u32,
     },
 
+    /// The grid is not made of whole clusters.
+    #[error("{name}: a grid of {grid:?} is not made of clusters of {cluster:?}")]
+    Cluster {
+        /// The kernel.
+        name: String,
+        /// The grid asked for.
+        grid: [u32; 3],
+        /// Blocks of a cluster by axis.
+        cluster: [u32; 3],
+    },
+
     /// The number of arguments differs from the number of parameters.
     #[error("{name} takes {expected} arguments, {got} given")]
     ArgumentCount {

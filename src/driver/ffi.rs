@@ -79,6 +79,7 @@ unsafe extern "C" {
     pub(super) fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code;
     pub(super) fn cuCtxGetCurrent(context: *mut Handle) -> Code;
     pub(super) fn cuCtxSetCurrent(context: Handle) -> Code;
+    pub(super) fn cuCtxGetDevice(device: *mut c_int) -> Code;
     pub(super) fn cuCtxSynchronize() -> Code;
 
     pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;

@@ -34,6 +34,7 @@ pub(super) fn watch() {
 }
 
 /// Whether this is such a child.
+#[inline]
 pub(super) fn is_child() -> bool {
     FORKED.load(Ordering::Relaxed)
 }

@@ -31,6 +31,7 @@ pub struct Prepared {
     shared: u32,
     params: usize,
     limits: [u32; 3],
+    is_clustered: bool,
     attributes: Vec<ffi::LaunchAttribute>,
 }
 
@@ -90,6 +91,7 @@ impl Prepared {
             shared: spec.shared,
             params: spec.params.len(),
             limits,
+            is_clustered: spec.cluster != [1, 1, 1],
             attributes: list,
         })
     }
@@ -112,57 +114,93 @@ impl Prepared {
         self.shared
     }
 
-    /// Puts a launch of `grid` blocks into `stream`, with an argument in the low bytes of each of `words`.
+    /// Puts a launch of `grid` blocks into `stream`, with an argument in the low bytes of the word of each of `items`.
     ///
     /// An empty grid launches nothing. Nothing is allocated for up to 64 parameters.
     ///
     /// # Errors
     ///
     /// A number of arguments, a stream or a grid that does not fit; else what the driver reports.
-    #[inline]
-    pub fn launch<'w>(
+    #[inline(always)]
+    pub fn launch<'w, T>(
         &self,
         grid: [u32; 3],
         stream: &Stream,
-        words: impl ExactSizeIterator<Item = &'w u64>,
+        items: &'w [T],
+        word: impl Fn(&'w T) -> &'w u64,
     ) -> Result<(), DriverError> {
+        match self.try_launch(grid, stream, items, word) {
+            Launched::Done => Ok(()),
+            other => self.explain(other, grid, stream, items.len()),
+        }
+    }
+
+    /// [`Prepared::launch`], whose result is small enough for registers: an error takes memory, and setting that aside
+    /// would cost every launch.
+    #[inline(always)]
+    fn try_launch<'w, T>(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        items: &'w [T],
+        word: impl Fn(&'w T) -> &'w u64,
+    ) -> Launched {
         // Addresses, of which the driver reads as many as the kernel has parameters. Those behind the last are not set, as
         // setting them would cost as much as the rest of this function.
         let mut places = [const { MaybeUninit::<*const u64>::uninit() }; INLINE];
-        if words.len() <= INLINE {
-            let mut count = 0;
-            for (place, word) in places.iter_mut().zip(words) {
-                place.write(word);
-                count += 1;
+        if items.len() <= INLINE {
+            // Four at a time: one at a time costs twice as much.
+            let (fours, rest) = items.as_chunks::<4>();
+            let (by_four, _) = places.as_chunks_mut::<4>();
+            for (places, items) in by_four.iter_mut().zip(fours) {
+                for i in 0..4 {
+                    places[i].write(word(&items[i]));
+                }
             }
-            return self.start(grid, stream, places.as_ptr().cast(), count);
+            for (place, item) in places[4 * fours.len()..].iter_mut().zip(rest) {
+                place.write(word(item));
+            }
+            return self.start(grid, stream, places.as_ptr().cast(), items.len());
         }
+        self.launch_many(grid, stream, &mut items.iter().map(word))
+    }
+
+    /// [`Prepared::launch`] with more arguments than there is room for on the stack.
+    #[cold]
+    fn launch_many(
+        &self,
+        grid: [u32; 3],
+        stream: &Stream,
+        words: &mut dyn Iterator<Item = &u64>,
+    ) -> Launched {
         let places: Vec<*const u64> = words.map(std::ptr::from_ref).collect();
         self.start(grid, stream, places.as_ptr(), places.len())
     }
 
     /// Launches with `count` arguments, whose addresses begin at `places`.
+    #[inline(always)]
     fn start(
         &self,
         grid: [u32; 3],
         stream: &Stream,
         places: *const *const u64,
         count: usize,
-    ) -> Result<(), DriverError> {
+    ) -> Launched {
         let context = self.function.module().context();
-        context.expect_same("the stream", stream.context())?;
-        if count != self.params {
-            return Err(DriverError::ArgumentCount {
-                name: self.function.name().to_owned(),
-                expected: self.params,
-                got: count,
-            });
+        // One less than a side, so that an empty one is beyond every limit.
+        let beyond = |axis: usize| grid[axis].wrapping_sub(1) >= self.limits[axis];
+        let is_odd = count != self.params
+            || self.is_clustered && !self.is_whole(grid)
+            || !context.same(stream.context())
+            || beyond(0)
+            || beyond(1)
+            || beyond(2);
+        if is_odd {
+            return Launched::Odd;
         }
-        if grid.contains(&0) {
-            return Ok(());
-        }
-        check_grid(self.function.name(), grid, self.limits)?;
-        let _current = context.enter()?;
+        let Ok(_current) = context.enter() else {
+            return Launched::NotEntered;
+        };
         // The driver's signature lacks `const` twice; it only reads.
         let places = places.cast::<*mut c_void>().cast_mut();
         let code = if self.attributes.is_empty() {
@@ -189,10 +227,54 @@ impl Prepared {
             self.launch_with_attributes(grid, stream.raw(), places)
         };
         if code != ffi::SUCCESS {
-            return Err(self.refused(grid, code));
+            return Launched::Refused(code);
         }
         stream.keep(self.function.module());
-        Ok(())
+        Launched::Done
+    }
+
+    /// What a launch comes to that was not done.
+    #[cold]
+    fn explain(
+        &self,
+        launched: Launched,
+        grid: [u32; 3],
+        stream: &Stream,
+        count: usize,
+    ) -> Result<(), DriverError> {
+        match launched {
+            Launched::Done => Ok(()),
+            Launched::Odd => self.odd(grid, stream, count),
+            Launched::NotEntered => self.function.module().context().enter().map(drop),
+            Launched::Refused(code) => Err(self.refused(grid, code)),
+        }
+    }
+
+    /// Whether a grid is made of whole clusters.
+    fn is_whole(&self, grid: [u32; 3]) -> bool {
+        (0..3).all(|axis| grid[axis].is_multiple_of(self.cluster[axis]))
+    }
+
+    /// What a launch comes to that is empty or does not fit.
+    fn odd(&self, grid: [u32; 3], stream: &Stream, count: usize) -> Result<(), DriverError> {
+        let context = self.function.module().context();
+        context.expect_same("the stream", stream.context())?;
+        if count != self.params {
+            return Err(DriverError::ArgumentCount {
+                name: self.function.name().to_owned(),
+                expected: self.params,
+                got: count,
+            });
+        }
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        check_grid(self.function.name(), grid, self.limits)?;
+        Err(DriverError::Cluster {
+            name: self.function.name().to_owned(),
+            grid,
+            cluster: self.cluster,
+        })
     }
 
     fn launch_with_attributes(
@@ -230,6 +312,19 @@ impl Prepared {
         );
         check_launch(self.function.name(), &shape, code)
     }
+}
+
+/// What became of a launch.
+#[derive(Clone, Copy)]
+enum Launched {
+    /// The driver has it.
+    Done,
+    /// It is empty, or does not fit.
+    Odd,
+    /// The context cannot be made current.
+    NotEntered,
+    /// The driver refused it.
+    Refused(ffi::Code),
 }
 
 /// The attributes in the driver's form; none for an ordinary launch.

@@ -111,10 +111,15 @@ impl Stream {
     }
 
     /// Notes that a kernel of `module` was launched, if the stream is being recorded.
+    #[inline]
     pub(super) fn keep(&self, module: &Module) {
-        if !self.recording.load(Ordering::Acquire) {
-            return;
+        if self.recording.load(Ordering::Acquire) {
+            self.keep_recorded(module);
         }
+    }
+
+    #[cold]
+    fn keep_recorded(&self, module: &Module) {
         let mut modules = self.recorded();
         if !modules.last().is_some_and(|last| last.same(module)) {
             modules.push(module.clone());

@@ -186,6 +186,17 @@ pub(super) struct Product {
     pub(super) sum: Type,
 }
 
+impl Product {
+    /// Products of matrices that one instruction computes: of `m8n8k4` in f16 one for each quarter of the warp.
+    pub(super) fn products(&self) -> u32 {
+        if self.shape == [8, 8, 4] && self.a.bits == 16 {
+            4
+        } else {
+            1
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Op {
     /// A pure function of up to four operands; `packed` applies it to both halves.

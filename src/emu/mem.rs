@@ -270,6 +270,32 @@ impl Memory {
         Ok(self.regions[index].data[offset..offset + bytes].to_vec())
     }
 
+    /// Bytes as elements of `size` bytes, and which of these were written as a whole; the others are zero.
+    pub(crate) fn snapshot(
+        &self,
+        address: u64,
+        bytes: usize,
+        size: usize,
+    ) -> Result<(Vec<u8>, Vec<bool>), MemoryError> {
+        let (index, offset) = self.locate(address, bytes)?;
+        let region = &self.regions[index];
+        let mut data = region.data[offset..offset + bytes].to_vec();
+        let count = bytes / size.max(1);
+        if region.written.first_missing(offset, bytes).is_none() {
+            return Ok((data, vec![true; count]));
+        }
+        let is_written = |i: usize| region.is_written(offset + i * size, size);
+        let written: Vec<bool> = (0..count).map(is_written).collect();
+        for (element, _) in data
+            .chunks_exact_mut(size.max(1))
+            .zip(&written)
+            .filter(|(_, written)| !**written)
+        {
+            element.fill(0);
+        }
+        Ok((data, written))
+    }
+
     fn locate(&self, address: u64, bytes: usize) -> Result<(usize, usize), MemoryError> {
         self.find(address, bytes, 0)
             .ok_or(MemoryError::OutOfBounds { address, bytes })

@@ -29,6 +29,7 @@ mod tests;
 
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::text::located;
@@ -111,11 +112,35 @@ pub struct Report {
     pub runs: Vec<run::Summary>,
     /// The text with expectations rewritten, if that was asked for and changes it.
     pub blessed: Option<String>,
+    /// Lines of the text that expectations are rewritten in, and what takes their place.
+    edits: Vec<(Range<usize>, String)>,
 }
 
 impl Report {
     fn fail(&mut self, line: u32, message: impl Into<String>) {
         self.failures.push(Failure::new(line, message));
+    }
+
+    /// Applies the edits to the text; those of one place in the order in which they were made.
+    fn bless(&mut self, text: &str) {
+        let mut edits = std::mem::take(&mut self.edits);
+        if edits.is_empty() {
+            return;
+        }
+        edits.sort_by_key(|(range, _)| range.start);
+        let lines: Vec<&str> = text.lines().collect();
+        let mut blessed = String::new();
+        let copy = |blessed: &mut String, range: Range<usize>| {
+            blessed.extend(lines[range].iter().flat_map(|line| [line, "\n"]));
+        };
+        let mut kept = 0;
+        for (range, new) in edits {
+            copy(&mut blessed, kept..range.start);
+            blessed.push_str(&new);
+            kept = range.end;
+        }
+        copy(&mut blessed, kept..lines.len());
+        self.blessed = Some(blessed);
     }
 
     fn skip(&mut self, reason: String) {
@@ -176,6 +201,7 @@ pub fn run_text(text: &str, config: Config) -> Report {
             },
         }
     }
+    report.bless(text);
     report
 }
 

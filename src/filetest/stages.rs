@@ -18,8 +18,7 @@ pub(super) struct Context<'a> {
 }
 
 pub(super) fn check(file: &ParsedFile, context: &Context<'_>, report: &mut Report) {
-    // From the last function up, so that lines above stay where they are while blocks are rewritten.
-    for (i, parsed) in file.functions.iter().enumerate().rev() {
+    for (i, parsed) in file.functions.iter().enumerate() {
         let belongs = |line: u32| function_of(file, line) == i;
         check_function(parsed, &belongs, context, report);
     }
@@ -117,8 +116,7 @@ const SECTION: &str = "; == ";
 /// Compares the block of comments right after the function, or rewrites it. In a file with several such tests, each has
 /// the section under its own words.
 fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, report: &mut Report) {
-    let text = report.blessed.as_deref().unwrap_or(context.text);
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = context.text.lines().collect();
     let block_start = (parsed.lines.last as usize).min(lines.len());
     let block = lines[block_start..]
         .iter()
@@ -151,14 +149,10 @@ fn compare_block(parsed: &ParsedFunction, found: &str, context: &Context<'_>, re
         return report.fail(parsed.lines.first, message);
     }
     let comment = |line: &str| format!("; {line}").trim_end().to_owned() + "\n";
-    let mut blessed: String = lines[..start]
-        .iter()
-        .map(|line| format!("{line}\n"))
-        .collect();
-    blessed.extend(heading.filter(|_| is_new).map(|line| line + "\n"));
-    blessed.extend(found.trim_end().lines().map(comment));
-    blessed.extend(lines[end..].iter().map(|line| format!("{line}\n")));
-    report.blessed = Some(blessed);
+    let heading = heading.filter(|_| is_new).map(|line| line + "\n");
+    let mut new = heading.unwrap_or_default();
+    new.extend(found.trim_end().lines().map(comment));
+    report.edits.push((start..end, new));
 }
 
 /// First and last line of the section under a heading, and whether it is still to be made, at the end of the block.

@@ -123,6 +123,11 @@ fn several_stages_have_sections() {
     assert!(at("; == tile sm_80\n; kernel @k(") < at("; == stats sm_90\n; layout conversions"));
     assert!(!blessed.contains("; old"), "{blessed}");
     assert_eq!(messages(&blessed), [""; 0]);
+    // So it is with several functions, whose places move.
+    let second = KERNEL.replace("@k", "@l");
+    let both = text.replace(KERNEL, &format!("{KERNEL}\n{second}"));
+    let both = run_text(&both, BLESS).blessed.expect("it is rewritten");
+    assert_eq!(messages(&both), [""; 0]);
     let without = blessed.replace("; == stats sm_90\n", "");
     assert_eq!(messages(&without).len(), 2);
 }

@@ -158,7 +158,12 @@ impl<'m> Lower<'m> {
                     x.items.iter().chain(&y.items).cloned().collect(),
                 ));
             }
-            (Value::Tuple(x), y) if op == Operator::Mult => return self.repeat_tuple(x, y),
+            (Value::Tuple(x), y) | (y, Value::Tuple(x)) if op == Operator::Mult => {
+                return self.repeat_tuple(x, y);
+            }
+            (Value::Const(Const::Str(text)), values) if op == Operator::Mod => {
+                return self.percent(text, values);
+            }
             _ => {}
         }
         let ((ta, _), (tb, _)) = (self.type_of(a)?, self.type_of(b)?);
@@ -182,6 +187,19 @@ impl<'m> Lower<'m> {
                 .error(Code::Unsupported, "blocks have no `@`")
                 .help("use tl.dot(a, b)")
                 .into()),
+        }
+    }
+
+    /// `text % values`, of values that are known at compile time.
+    fn percent(&self, text: &str, values: &Value<'m>) -> Res<Value<'m>> {
+        let items = match values {
+            Value::Tuple(tuple) => tuple.items.clone(),
+            single => vec![single.clone()],
+        };
+        let items: Vec<Const> = items.iter().map(|item| self.as_shown(item)).collect();
+        match super::format::percent(text, &items) {
+            Ok(text) => Ok(Value::Const(Const::Str(text.into()))),
+            Err(message) => Err(self.error(Code::Value, message).into()),
         }
     }
 
@@ -462,8 +480,11 @@ impl<'m> Lower<'m> {
             // Of one bit, each number is its own opposite.
             UnaryOp::USub if dtype == DType::Int1 => return Ok(Value::Tensor(t)),
             UnaryOp::UAdd => return Ok(Value::Tensor(t)),
+            // The IR holds its bits, of which the top one is the sign.
             UnaryOp::USub if dtype == DType::Float8e4b15 => {
-                return Err(self.wrong_type("a wider float", t));
+                let tile = self.tile_type(t.ty, t.shape)?;
+                let sign = self.b.const_bits(0x80, tile);
+                self.b.xor(t.value, sign)
             }
             UnaryOp::USub if dtype.is_float() => self.b.fneg(t.value),
             UnaryOp::USub => {
@@ -512,12 +533,22 @@ impl<'m> Lower<'m> {
                 return Ok(Value::Known(Known::boolean(result)));
             }
         }
-        let p = self.pair(a, b, rules)?;
+        let mut p = self.pair(a, b, rules)?;
+        if p.ty == Ty::Num(DType::Float8e4b15) {
+            // Every number of it is one of f16.
+            let wide = Ty::Num(DType::Float16);
+            let mut widen = |value| {
+                let t = Tensor {
+                    value,
+                    ty: p.ty,
+                    shape: p.shape,
+                };
+                self.cast(t, wide, Rounding::Nearest).map(|t| t.value)
+            };
+            (p.a, p.b) = (widen(p.a)?, widen(p.b)?);
+            p.ty = wide;
+        }
         let value = match p.ty {
-            Ty::Num(DType::Float8e4b15) => {
-                let d = self.error(Code::Type, "numbers of type fp8e4b15 are not compared");
-                return Err(d.help("cast to float16 first").into());
-            }
             Ty::Num(dtype) if dtype.is_float() => {
                 let pred = match op {
                     CmpOp::Eq => FloatPred::Oeq,

@@ -102,7 +102,7 @@ impl<'m> Lower<'m> {
 
         let (then, other, consumed) = self.continue_inside(then, other, rest, tail)?;
         self.b.switch_to(at);
-        let flow = self.merge(cond, then, other, &before)?;
+        let flow = self.merge(cond, then, other, &before, ResultOf::Function)?;
         Ok((flow, consumed))
     }
 
@@ -188,16 +188,18 @@ impl<'m> Lower<'m> {
         let other = self.close(other, flow, before.clone());
         self.regions -= 1;
         self.b.switch_to(at);
-        self.merge(flag, then, other, &before)
+        self.merge(flag, then, other, &before, ResultOf::Function)
     }
 
     pub(crate) fn open_region(&mut self) -> Res<()> {
         if self.regions >= MAX_REGIONS {
             let message = format!("loops and conditions are nested more than {MAX_REGIONS} deep");
             let d = self.error(Code::Budget, message);
-            return Err(d
-                .help("combine conditions with `and`, or use `elif` of constants")
-                .into());
+            // What follows would be as deep, and lacks the names that are given here.
+            return self.abort(d.help(
+                "each `elif` and each `return` under a condition nests what follows it: move parts to functions, \
+                 choose values with tl.where, or decide by constants",
+            ));
         }
         self.regions += 1;
         Ok(())
@@ -234,6 +236,7 @@ impl<'m> Lower<'m> {
         then: Branch<'m>,
         other: Branch<'m>,
         before: &Locals<'m>,
+        result_of: ResultOf,
     ) -> Res<Flow<'m>> {
         let at = self.b.block();
         let mut merge = Merge {
@@ -274,7 +277,8 @@ impl<'m> Lower<'m> {
                 names.push((name, slot));
             }
         }
-        let result = self.merge_flows(&mut merge, &then.flow, &other.flow)?;
+        let flows = (&then.flow, &other.flow);
+        let result = self.merge_flows(&mut merge, flows, result_of)?;
 
         self.b.switch_to(then.block);
         self.b.yield_values(&merge.yields[0]);
@@ -322,7 +326,12 @@ impl<'m> Lower<'m> {
         })
     }
 
-    fn merge_flows(&mut self, merge: &mut Merge, a: &Flow<'m>, b: &Flow<'m>) -> Res<Ended<'m>> {
+    fn merge_flows(
+        &mut self,
+        merge: &mut Merge,
+        (a, b): (&Flow<'m>, &Flow<'m>),
+        result_of: ResultOf,
+    ) -> Res<Ended<'m>> {
         let side = |flow: &Flow<'m>| match flow {
             Flow::Next | Flow::Break | Flow::Continue => Side::Any,
             Flow::Returned(value) | Flow::Maybe(_, value) => Side::Has(value.clone()),
@@ -330,12 +339,17 @@ impl<'m> Lower<'m> {
         if matches!((a, b), (Flow::Next, Flow::Next)) {
             return Ok(Ended::No);
         }
-        let what = || "the result of the function".to_owned();
+        let what = || match result_of {
+            ResultOf::Function => "the result of the function".to_owned(),
+            ResultOf::Expression => "the value of `.. if .. else ..`".to_owned(),
+        };
         let value = self.merge_values(merge, side(a), side(b), &what);
         let value = match value {
             Ok(value) => value.unwrap_or(Slot::Same(Value::NONE)),
             Err(Stop::Error(mut d)) if d.code == Code::Branch => {
-                d.code = Code::Return;
+                if result_of == ResultOf::Function {
+                    d.code = Code::Return;
+                }
                 self.report(Stop::Error(d))?;
                 Slot::Same(Value::Poison)
             }
@@ -499,7 +513,7 @@ impl<'m> Lower<'m> {
         let then = then?;
         let other = other.unwrap_or(Err(Stop::Reported))?;
         let locals = self.frame().locals.clone();
-        let flow = self.merge(cond, then, other, &before)?;
+        let flow = self.merge(cond, then, other, &before, ResultOf::Expression)?;
         self.frame().locals = locals;
         match flow {
             Flow::Returned(Value::Poison) => Err(Stop::Reported),
@@ -508,6 +522,13 @@ impl<'m> Lower<'m> {
             _ => Err(Stop::Reported),
         }
     }
+}
+
+/// What the values that branches end with are the result of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ResultOf {
+    Function,
+    Expression,
 }
 
 /// How the `if` as a whole ends.

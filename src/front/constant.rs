@@ -10,7 +10,7 @@ use super::value::{Const, Known, Number};
 use crate::num::{Format, Overflow, Rounding};
 
 /// Longest string that constants make, in bytes.
-const MAX_STRING: usize = 1 << 16;
+pub(crate) const MAX_STRING: usize = 1 << 16;
 
 /// A number in Python's writing.
 pub(crate) fn repr(x: f64) -> String {
@@ -87,6 +87,21 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
             return Err("the string is too long".to_owned());
         }
         return Ok(Const::Str(format!("{a}{b}").into()));
+    }
+    match (a, b, op) {
+        (Const::Str(text), times, Operator::Mult) | (times, Const::Str(text), Operator::Mult) => {
+            let times = as_int(times).ok_or("a string is repeated an integer number of times")?;
+            let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
+            if text.len().saturating_mul(times) > MAX_STRING {
+                return Err("the string is too long".to_owned());
+            }
+            return Ok(Const::Str(text.repeat(times).into()));
+        }
+        (Const::Str(text), value, Operator::Mod) => {
+            let text = super::format::percent(text, std::slice::from_ref(value))?;
+            return Ok(Const::Str(text.into()));
+        }
+        _ => {}
     }
     let bools = matches!((a, b), (Const::Bool(_), Const::Bool(_)));
     match (as_int(a), as_int(b)) {

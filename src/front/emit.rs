@@ -111,7 +111,11 @@ impl<'m> Lower<'m> {
             Value::Poison => Err(Stop::Reported),
             other => {
                 let message = format!("{NO_NUMBER} {}", other.describe());
-                Err(self.error(Code::Type, message).into())
+                let d = self.error(Code::Type, message);
+                Err(match other {
+                    Value::Type(_) => d.help(super::library::IS_TYPE).into(),
+                    _ => d.into(),
+                })
             }
         }
     }
@@ -127,7 +131,11 @@ impl<'m> Lower<'m> {
             Value::Poison => Err(Stop::Reported),
             other => {
                 let message = format!("{NO_NUMBER} {}", other.describe());
-                Err(self.error(Code::Type, message).into())
+                let d = self.error(Code::Type, message);
+                Err(match other {
+                    Value::Type(_) => d.help(super::library::IS_TYPE).into(),
+                    _ => d.into(),
+                })
             }
         }
     }

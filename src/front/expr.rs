@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use ruff_python_ast::{
-    BoolOp, CmpOp, Expr, ExprCompare, ExprFString, ExprListComp, ExprSubscript, FStringPart,
-    InterpolatedStringElement, Number as AstNumber, UnaryOp,
+    BoolOp, CmpOp, ConversionFlag, Expr, ExprCompare, ExprFString, ExprListComp, ExprSubscript,
+    FStringPart, InterpolatedElement, InterpolatedStringElement, Number as AstNumber, UnaryOp,
 };
 use ruff_text_size::{Ranged, TextRange};
 
@@ -12,6 +12,7 @@ use super::branch::same;
 use super::constant;
 use super::diagnostic::Code;
 use super::emit::NO_NUMBER;
+use super::format;
 use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::types::{DType, Ty};
 use super::value::{Const, Known, Tensor, Value};
@@ -249,34 +250,7 @@ impl<'m> Lower<'m> {
             return self.call_value(&get, given, e.range);
         }
         match &value {
-            Value::Tuple(tuple) => {
-                if let Expr::Slice(slice) = &*e.slice {
-                    let part = self.tuple_slice(slice, tuple.items.len())?;
-                    let items = part.into_iter().map(|i| tuple.items[i].clone());
-                    return Ok(Value::tuple(items.collect()));
-                }
-                let index = self.eval(&e.slice)?;
-                let number = index.as_const().and_then(|c| constant::as_int(&c));
-                let Some(number) = number else {
-                    let message = format!(
-                        "a tuple is indexed by a constant, found {}",
-                        index.describe()
-                    );
-                    return Err(self
-                        .error(Code::Constant, message)
-                        .help("loop with tl.static_range to have a constant")
-                        .into());
-                };
-                let len = tuple.items.len() as i128;
-                let at = if number < 0 { number + len } else { number };
-                match usize::try_from(at).ok().and_then(|i| tuple.items.get(i)) {
-                    Some(item) => Ok(item.clone()),
-                    None => {
-                        let message = format!("index {number} of a tuple of {len}");
-                        Err(self.error(Code::Value, message).into())
-                    }
-                }
-            }
+            Value::Tuple(_) => self.index_tuple(&value, &e.slice),
             Value::Dict(dict) => {
                 let key = self.eval(&e.slice)?;
                 let Value::Const(Const::Str(key)) = &key else {
@@ -289,6 +263,18 @@ impl<'m> Lower<'m> {
                     d.help(format!("give it with -c {key}=VALUE")).into()
                 })
             }
+            Value::Const(Const::Str(text)) => {
+                let items = text
+                    .chars()
+                    .map(|c| Value::Const(Const::Str(c.to_string().into())));
+                let items = Value::tuple(items.collect());
+                let part = self.index_tuple(&items, &e.slice)?;
+                let chars = match &part {
+                    Value::Tuple(part) => part.items.iter().map(|c| self.display(c)).collect(),
+                    single => self.display(single),
+                };
+                Ok(Value::Const(Const::Str(chars.into())))
+            }
             Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
                 let t = self.tensor(&value)?;
                 self.index_block(t, &e.slice)
@@ -300,6 +286,39 @@ impl<'m> Lower<'m> {
             other => {
                 let message = format!("{} cannot be indexed", other.describe());
                 Err(self.error(Code::Type, message).into())
+            }
+        }
+    }
+
+    /// An element of a tuple, or a slice of it.
+    fn index_tuple(&mut self, value: &Value<'m>, index: &'m Expr) -> Res<Value<'m>> {
+        let Value::Tuple(tuple) = value else {
+            return Err(Stop::Reported);
+        };
+        if let Expr::Slice(slice) = index {
+            let part = self.tuple_slice(slice, tuple.items.len())?;
+            let items = part.into_iter().map(|i| tuple.items[i].clone());
+            return Ok(Value::tuple(items.collect()));
+        }
+        let index = self.eval(index)?;
+        let number = index.as_const().and_then(|c| constant::as_int(&c));
+        let Some(number) = number else {
+            let message = format!(
+                "a tuple is indexed by a constant, found {}",
+                index.describe()
+            );
+            return Err(self
+                .error(Code::Constant, message)
+                .help("loop with tl.static_range to have a constant")
+                .into());
+        };
+        let len = tuple.items.len() as i128;
+        let at = if number < 0 { number + len } else { number };
+        match usize::try_from(at).ok().and_then(|i| tuple.items.get(i)) {
+            Some(item) => Ok(item.clone()),
+            None => {
+                let message = format!("index {number} of a tuple of {len}");
+                Err(self.error(Code::Value, message).into())
             }
         }
     }
@@ -410,23 +429,63 @@ impl<'m> Lower<'m> {
         for part in e.value.iter() {
             match part {
                 FStringPart::Literal(literal) => text += literal.as_str(),
-                FStringPart::FString(f) => {
-                    for element in &f.elements {
-                        match element {
-                            InterpolatedStringElement::Literal(literal) => text += &literal.value,
-                            InterpolatedStringElement::Interpolation(hole) => {
-                                let value = self.eval(&hole.expression)?;
-                                text += &self.display(&value);
-                            }
-                        }
-                    }
-                }
-            }
-            if text.len() > 1 << 16 {
-                return Err(self.error(Code::Budget, "the string is too long").into());
+                FStringPart::FString(f) => self.pieces(&f.elements, &mut text)?,
             }
         }
         Ok(Value::Const(Const::Str(text.into())))
+    }
+
+    /// The texts between braces and what stands in them, of an f-string or of a format within one.
+    fn pieces(&mut self, elements: &'m [InterpolatedStringElement], text: &mut String) -> Res<()> {
+        for element in elements {
+            match element {
+                InterpolatedStringElement::Literal(literal) => *text += &literal.value,
+                InterpolatedStringElement::Interpolation(hole) => self.hole(hole, text)?,
+            }
+            if text.len() > constant::MAX_STRING {
+                return Err(self.error(Code::Budget, "the string is too long").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// `{value=!r:format}`.
+    fn hole(&mut self, hole: &'m InterpolatedElement, text: &mut String) -> Res<()> {
+        let value = self.eval(&hole.expression)?;
+        let mut spec = String::new();
+        if let Some(format) = &hole.format_spec {
+            self.pieces(&format.elements, &mut spec)?;
+        }
+        if let Some(debug) = &hole.debug_text {
+            *text += debug.as_str();
+        }
+        let bare = hole.debug_text.is_some() && hole.format_spec.is_none();
+        let as_repr = match hole.conversion {
+            ConversionFlag::None => bare,
+            ConversionFlag::Str => false,
+            ConversionFlag::Repr | ConversionFlag::Ascii => true,
+        };
+        let value = match (value.as_const(), hole.conversion) {
+            (Some(c), _) if as_repr => Const::Str(format::repr(&c).into()),
+            (Some(c), ConversionFlag::None) => c,
+            _ => Const::Str(self.display(&value).into()),
+        };
+        match format::format_value(&value, &spec) {
+            Ok(shown) => *text += &shown,
+            Err(message) => {
+                let outer = self.enter(hole.range);
+                let d = self.error(Code::Value, message);
+                self.enter(outer);
+                return Err(d.help("formats are those of Python's `format`").into());
+            }
+        }
+        Ok(())
+    }
+
+    /// A value as a constant that can stand in a text: what is none is shown.
+    pub(crate) fn as_shown(&self, value: &Value<'m>) -> Const {
+        let shown = || Const::Str(self.display(value).into());
+        value.as_const().unwrap_or_else(shown)
     }
 
     /// A value in a text.
@@ -439,8 +498,13 @@ impl<'m> Lower<'m> {
                 None => t.ty.to_string(),
             },
             Value::Tuple(t) => {
-                let items: Vec<String> = t.items.iter().map(|item| self.display(item)).collect();
-                format!("({})", items.join(", "))
+                let show = |item: &Value<'m>| match item {
+                    Value::Const(c) => format::repr(c),
+                    item => self.display(item),
+                };
+                let items: Vec<String> = t.items.iter().map(show).collect();
+                let end = if items.len() == 1 { "," } else { "" };
+                format!("({}{end})", items.join(", "))
             }
             Value::Tensor(t) => super::types::show(t.ty, t.shape),
             other => other.describe(),
@@ -470,7 +534,10 @@ impl<'m> Lower<'m> {
                     let message =
                         format!("a shape is made of constants, found {}", item.describe());
                     let d = self.error(Code::Constant, message);
-                    return Err(d.help("make the parameter a `tl.constexpr`").into());
+                    return Err(match item {
+                        Value::Type(_) => d.help(super::library::IS_TYPE).into(),
+                        _ => d.help("make the parameter a `tl.constexpr`").into(),
+                    });
                 }
             }
         }
@@ -523,19 +590,24 @@ pub(crate) fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
     }
 }
 
-/// `==` of what is no number.
-pub(crate) fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> bool {
+/// `==` of what is no number, and of tuples; none where it depends on numbers of run time.
+pub(crate) fn constant_equal(a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     match (a.as_const(), b.as_const()) {
-        (Some(x), Some(y)) => constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false),
+        (Some(x), Some(y)) => Some(constant::compare(CmpOp::Eq, &x, &y).unwrap_or(false)),
         _ => match (a, b) {
             (Value::Tuple(x), Value::Tuple(y)) => {
-                x.items.len() == y.items.len()
-                    && x.items
-                        .iter()
-                        .zip(&y.items)
-                        .all(|(x, y)| constant_equal(x, y))
+                if x.items.len() != y.items.len() {
+                    return Some(false);
+                }
+                let pairs = x.items.iter().zip(&y.items);
+                let parts: Vec<Option<bool>> = pairs.map(|(x, y)| constant_equal(x, y)).collect();
+                if parts.contains(&Some(false)) {
+                    return Some(false);
+                }
+                (!parts.contains(&None)).then_some(true)
             }
-            _ => same(a, b),
+            (Value::Tensor(_), other) | (other, Value::Tensor(_)) if is_number(other) => None,
+            _ => Some(same(a, b)),
         },
     }
 }

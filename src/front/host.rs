@@ -76,7 +76,7 @@ impl<'m> Lower<'m> {
         d.help("write `(a < b) & (b < c)`").into()
     }
 
-    /// A dictionary whose keys are texts.
+    /// A dictionary whose keys are texts, or types and tuples of types, which stand for their texts.
     pub(crate) fn dictionary(&mut self, e: &'m ExprDict) -> Res<Value<'m>> {
         let mut dict: IndexMap<String, Value<'m>> = IndexMap::new();
         for item in &e.items {
@@ -90,14 +90,20 @@ impl<'m> Lower<'m> {
                 continue;
             };
             let key = self.eval(key)?;
-            let Value::Const(Const::Str(key)) = &key else {
-                let message = format!(
-                    "the keys of a dictionary are texts, found {}",
-                    key.describe()
-                );
-                return Err(self.error(Code::Unsupported, message).into());
+            let is_type = |value: &Value<'m>| matches!(value, Value::Type(_));
+            let key = match &key {
+                Value::Const(Const::Str(key)) => key.to_string(),
+                Value::Tuple(types) if types.items.iter().all(is_type) => self.display(&key),
+                key if is_type(key) => self.display(key),
+                other => {
+                    let message = format!(
+                        "the keys of a dictionary are texts, found {}",
+                        other.describe()
+                    );
+                    return Err(self.error(Code::Unsupported, message).into());
+                }
             };
-            dict.insert(key.to_string(), value);
+            dict.insert(key, value);
         }
         Ok(Value::Dict(dict.into()))
     }
@@ -153,6 +159,14 @@ impl<'m> Lower<'m> {
         self.add(d.with_severity(Severity::Warning));
     }
 
+    /// What depends on numbers of run time and would have to be known.
+    fn not_decided(&self, what: &str) -> Stop {
+        let message = format!("{what} is decided at compile time, and this depends on data");
+        let d = self.error(Code::Constant, message);
+        d.help("compare the numbers one by one: `(x == a) | (x == b)`")
+            .into()
+    }
+
     /// One comparison of anything.
     pub(crate) fn compare_values(
         &mut self,
@@ -167,7 +181,12 @@ impl<'m> Lower<'m> {
             CmpOp::In | CmpOp::NotIn => {
                 let found = match (a, b) {
                     (_, Value::Tuple(tuple)) => {
-                        tuple.items.iter().any(|item| constant_equal(a, item))
+                        let found = tuple.items.iter().map(|item| constant_equal(a, item));
+                        let found: Vec<Option<bool>> = found.collect();
+                        match found.contains(&Some(true)) {
+                            false if found.contains(&None) => return Err(self.not_decided("`in`")),
+                            found => found,
+                        }
                     }
                     (Value::Const(Const::Str(a)), Value::Const(Const::Str(b))) => b.contains(&**a),
                     (Value::Const(Const::Str(a)), Value::Dict(dict)) => dict.contains_key(&**a),
@@ -179,7 +198,10 @@ impl<'m> Lower<'m> {
                 Ok(Value::bool(found == (op == CmpOp::In)))
             }
             CmpOp::Eq | CmpOp::NotEq if !is_number(a) || !is_number(b) => {
-                Ok(Value::bool(constant_equal(a, b) == (op == CmpOp::Eq)))
+                let Some(equal) = constant_equal(a, b) else {
+                    return Err(self.not_decided("a comparison of tuples"));
+                };
+                Ok(Value::bool(equal == (op == CmpOp::Eq)))
             }
             op => self.compare(op, a, b),
         }

@@ -7,19 +7,17 @@ use indexmap::IndexMap;
 use ruff_python_ast::{ModModule, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
+use super::argument::{bind_parameters, unknown_constant};
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
-use super::lower::{Frame, Local, Locals, Lower, Res, Stop};
-use super::module::{Index, Param, decoration, params};
+use super::lower::{Frame, Locals, Lower, Res, Stop};
+use super::module::{Index, decoration, params};
 use super::names::closest;
 use super::signature::{Arg, Constant};
 use super::source;
 use super::stmt::Flow;
-use super::types::{DType, Ty};
-use super::value::{Const, Tensor, Value};
+use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
-use crate::ir::types::TileType;
-use crate::linear::shape::Shape;
 use crate::settings::Target;
 use crate::verify::verify;
 
@@ -250,11 +248,10 @@ impl Module {
         let f = self
             .pick(&index, kernel)
             .map_err(|d| self.diagnostics(vec![*d]))?;
-        let constants: IndexMap<String, Const> = spec
-            .constants
-            .iter()
-            .filter_map(|(name, c)| c.to_const().map(|c| (name.clone(), c)))
-            .collect();
+        let constants: IndexMap<String, Constant> = spec.constants.iter().cloned().collect();
+        if let Some(d) = unknown_constant(&self.tree, &index, f, spec) {
+            return Err(self.diagnostics(vec![d]));
+        }
         let starts =
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
@@ -382,152 +379,6 @@ fn lower_kernel<'m>(
 /// A number of things.
 pub(crate) fn count(n: usize, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
-}
-
-/// Gives the kernel's parameters their values: parameters of the IR, or constants.
-fn bind_parameters<'m>(
-    lower: &mut Lower<'m>,
-    f: &'m StmtFunctionDef,
-    spec: &Specialization,
-    folded: &mut Vec<(String, String)>,
-) -> Res<()> {
-    let all: Vec<Param<'m>> = params(f).collect();
-    lower.check_names(f)?;
-    if let Some(vararg) = &f.parameters.vararg {
-        lower.enter(vararg.range);
-        let d = lower.error(Code::Unsupported, "a kernel has no `*args`");
-        return Err(d.help("name each parameter").into());
-    }
-    if spec.args.len() > all.len() {
-        let (given, wanted) = (spec.args.len(), all.len());
-        let (given, wanted) = (count(given, "argument"), count(wanted, "parameter"));
-        let message = format!("{given} for {wanted} of `{}`", f.name);
-        return Err(lower.error(Code::Argument, message).into());
-    }
-    let named = |name: &str| {
-        spec.constants
-            .iter()
-            .find(|(n, _)| n == name)
-            .map(|(_, c)| c)
-    };
-    for (i, param) in all.iter().enumerate() {
-        lower.enter(param.range);
-        let value = match (spec.args.get(i), named(param.name)) {
-            (Some(_), Some(_)) => {
-                let message = format!("`{}` is given twice: by position and by name", param.name);
-                Err(lower.error(Code::Argument, message).into())
-            }
-            (Some(arg), None) => parameter(lower, param, arg),
-            (None, Some(constant)) => Ok(constant_value(constant)),
-            (None, None) => match param.default {
-                Some(default) => lower.default_value(default, lower.index),
-                None => {
-                    let (given, wanted) = (spec.args.len(), all.len());
-                    let message = format!("`{}` has no argument", param.name);
-                    let d = lower.error(Code::Argument, message);
-                    let help = format!(
-                        "the signature gives {given} of {wanted} arguments; -c {}=VALUE gives a constant",
-                        param.name
-                    );
-                    Err(d.help(help).into())
-                }
-            },
-        };
-        let value = match value {
-            Ok(value) => value,
-            Err(stop) => {
-                lower.report(stop)?;
-                Value::Poison
-            }
-        };
-        let given = matches!(spec.args.get(i), Some(Arg::Descriptor(_)));
-        if !given && !matches!(value, Value::Tensor(_) | Value::Poison) {
-            folded.push((param.name.to_owned(), lower.display(&value)));
-        }
-        let fixed = param.is_constexpr();
-        lower
-            .frame()
-            .locals
-            .insert(param.name, Local::Bound { value, fixed });
-    }
-    if let Some(kwarg) = &f.parameters.kwarg {
-        let dict: IndexMap<String, Value<'m>> = spec
-            .constants
-            .iter()
-            .map(|(name, c)| (name.clone(), constant_value(c)))
-            .collect();
-        let value = Value::Dict(dict.into());
-        lower.frame().locals.insert(
-            kwarg.name.as_str(),
-            Local::Bound {
-                value,
-                fixed: false,
-            },
-        );
-    }
-    Ok(())
-}
-
-fn constant_value<'m>(constant: &Constant) -> Value<'m> {
-    match constant {
-        Constant::Type(dtype) => Value::ty(Ty::Num(*dtype)),
-        other => other.to_const().map_or(Value::NONE, Value::Const),
-    }
-}
-
-fn parameter<'m>(lower: &mut Lower<'m>, param: &Param<'m>, arg: &Arg) -> Res<Value<'m>> {
-    match arg {
-        Arg::Constant(constant) => Ok(constant_value(constant)),
-        Arg::Descriptor(_) if param.is_constexpr() => {
-            let message = format!("`{}` is a constexpr and cannot be a descriptor", param.name);
-            Err(lower.error(Code::Argument, message).into())
-        }
-        Arg::Descriptor(desc) => super::library::descriptor::from_host(lower, param.name, desc),
-        // For a constant the name of a type is the type itself.
-        Arg::Typed {
-            ty: Ty::Num(dtype),
-            divisible: 1,
-        } if param.is_constexpr() => Ok(Value::ty(Ty::Num(*dtype))),
-        Arg::Typed { ty, .. } if param.is_constexpr() => {
-            let message = format!("`{}` is a constexpr and cannot be {ty}", param.name);
-            let d = lower.error(Code::Argument, message);
-            Err(d
-                .help("give a number, True, False, None, a quoted string or a type")
-                .into())
-        }
-        Arg::Typed { ty, divisible } => {
-            let ty = annotated(param, *ty);
-            let tile: TileType = lower.tile_type(ty, Shape::SCALAR)?;
-            if *divisible > 1 && ty.dtype().is_some_and(|d| !d.is_int() || d == DType::Int1) {
-                let message = format!("`{}` is {ty}, which is a multiple of nothing", param.name);
-                let d = lower.error(Code::Argument, message);
-                return Err(d.help("only integers and pointers are divisible").into());
-            }
-            let value = if *divisible > 1 {
-                lower.b.param_divisible(param.name, tile, *divisible)
-            } else {
-                lower.b.param(param.name, tile)
-            };
-            Ok(Value::Tensor(Tensor {
-                value,
-                ty,
-                shape: Shape::SCALAR,
-            }))
-        }
-    }
-}
-
-/// An annotation like `tl.int64` pins the type of a number.
-fn annotated(param: &Param<'_>, ty: Ty) -> Ty {
-    let pinned = param.annotation.and_then(|annotation| match annotation {
-        ruff_python_ast::Expr::Attribute(a) => DType::from_name(a.attr.as_str()),
-        ruff_python_ast::Expr::StringLiteral(s) => DType::from_short_name(s.value.to_str()),
-        _ => None,
-    });
-    match (pinned, ty) {
-        (Some(dtype), Ty::Num(given)) if dtype.kind() == given.kind() => Ty::Num(dtype),
-        _ => ty,
-    }
 }
 
 /// The function, verified. That it does not verify is a mistake of ours, told as such.

@@ -17,7 +17,8 @@ use ruff_text_size::{TextRange, TextSize};
 use super::diagnostic::{CallSite, Code, Diagnostic, MAX_MESSAGES, Severity, bytes};
 use super::library::prelude;
 use super::module::Index;
-use super::value::{Const, Value};
+use super::signature::Constant;
+use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
 use crate::settings::Target;
@@ -92,7 +93,7 @@ pub(crate) struct Frame<'m> {
 pub(crate) struct Lower<'m> {
     pub(crate) index: &'m Index<'m>,
     /// Constants that the caller gives to names of the module.
-    pub(crate) constants: &'m IndexMap<String, Const>,
+    pub(crate) constants: &'m IndexMap<String, Constant>,
     /// For what kernels ask of it.
     pub(crate) target: Target,
     /// Device assertions are kept.
@@ -110,14 +111,14 @@ pub(crate) struct Lower<'m> {
     pub(crate) regions: usize,
     /// The expression being evaluated.
     pub(crate) range: TextRange,
-    line_starts: Rc<[u32]>,
+    pub(crate) line_starts: Rc<[u32]>,
     steps: u64,
 }
 
 impl<'m> Lower<'m> {
     pub(crate) fn new(
         index: &'m Index<'m>,
-        constants: &'m IndexMap<String, Const>,
+        constants: &'m IndexMap<String, Constant>,
         target: Target,
         b: TileBuilder,
         line_starts: Rc<[u32]>,

@@ -34,6 +34,7 @@ pub mod guide {}
 pub mod signature;
 pub mod types;
 
+mod argument;
 mod arith;
 mod branch;
 mod call;
@@ -41,6 +42,7 @@ mod carry;
 mod constant;
 mod emit;
 mod expr;
+mod format;
 mod host;
 mod kernel;
 mod library;
@@ -57,5 +59,5 @@ mod value;
 
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
-pub use signature::{Arg, Constant, HostDescriptor, SignatureError, parse_signature};
+pub use signature::{Arg, Constant, HostDescriptor, SignatureError, TupleArg, parse_signature};
 pub use tuning::{TuneConfig, Tuning};

@@ -59,7 +59,7 @@ impl<'m> Lower<'m> {
         if std::ptr::eq(index, self.index)
             && let Some(c) = self.constants.get(name)
         {
-            return Ok(Value::Const(c.clone()));
+            return super::argument::constant_value(self, c);
         }
         if let Some(definition) = index.names.get(name) {
             return self.global(name, *definition);
@@ -266,6 +266,7 @@ impl<'m> Lower<'m> {
             let meant = match value {
                 Value::Tensor(_) | Value::Known(_) => closest(name, methods()),
                 Value::Type(_) => closest(name, library::names(Scope::Type)),
+                Value::Const(Const::Str(_)) => closest(name, library::names(Scope::Text)),
                 Value::Tuple(tuple) => closest(name, tuple.names.iter().copied()),
                 _ => None,
             };
@@ -281,8 +282,13 @@ impl<'m> Lower<'m> {
             if name == "value" {
                 return Ok(Some(value.clone()));
             }
-            if matches!(c, Const::None | Const::Str(_)) {
-                return Ok(None);
+            match c {
+                Const::None => return Ok(None),
+                Const::Str(_) => {
+                    let method = library::find_in(Scope::Text, name);
+                    return Ok(method.map(|m| bound(value, Value::Builtin(m))));
+                }
+                Const::Bool(_) | Const::Int(_) | Const::Float(_) => {}
             }
         }
         if let (Value::Known(known), "value") = (value, name) {

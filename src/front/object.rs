@@ -112,6 +112,12 @@ impl<'m> Lower<'m> {
         fields
     }
 
+    /// The names of the fields that a class declares, in order.
+    pub(crate) fn field_names(&self, class: &'m StmtClassDef) -> Vec<&'m str> {
+        let fields = Self::fields(&self.chain(class));
+        fields.into_iter().map(|field| field.name).collect()
+    }
+
     fn method(chain: &Chain<'m>, name: &str) -> Option<&'m StmtFunctionDef> {
         let mut stmts = chain.iter().flat_map(|class| &class.body);
         stmts.find_map(|stmt| match stmt {

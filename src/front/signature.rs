@@ -7,6 +7,13 @@
 //! says that NaN stands outside of the tensor. The kernel has for it, in this order, a pointer to the tensor (a multiple of
 //! 16 bytes), the tensor's extents (i32, `NAME_size0` ..), and its strides but for the last, which is 1 (i64, in
 //! elements, rows multiples of 16 bytes, `NAME_stride0` ..).
+//!
+//! `(*fp32:16, i32, 4)` is a tuple, `Stats(*fp32, i32)` an object of a class of the file: each element that is no constant
+//! is a parameter of the kernel, `NAME_0` .. or `NAME_FIELD`, in order. `@relu` is a function of the file, for a
+//! `constexpr`.
+//!
+//! What is promised counts also where the kernel says `do_not_specialize`: that asks a caller who decides from the
+//! arguments' values to leave a parameter out, and who writes a signature has decided. So does `triton.tools.compile`.
 
 use super::types::{DType, Ty};
 use super::value::Const;
@@ -26,6 +33,8 @@ pub enum Constant {
     Str(String),
     /// A type, as in `fp16`.
     Type(DType),
+    /// A function of the file, by name.
+    Function(String),
 }
 
 impl Constant {
@@ -47,7 +56,14 @@ impl Constant {
         if let Some(dtype) = DType::from_short_name(text) {
             return Some(Constant::Type(dtype));
         }
+        if let Some(name) = text.strip_prefix('@').filter(|name| is_identifier(name)) {
+            return Some(Constant::Function(name.to_owned()));
+        }
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        if is_whole(digits) {
+            // Larger ones would lose digits as floats.
+            return text.parse().ok().map(Constant::Int);
+        }
         if digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
             || matches!(digits, "inf" | "nan")
         {
@@ -57,7 +73,7 @@ impl Constant {
         None
     }
 
-    /// The constant as a value of the language; a type is none.
+    /// The constant as a value of the language; a type is none, nor is a function.
     pub(crate) fn to_const(&self) -> Option<Const> {
         Some(match self {
             Constant::None => Const::None,
@@ -65,9 +81,21 @@ impl Constant {
             Constant::Int(n) => Const::Int(*n),
             Constant::Float(x) => Const::Float(*x),
             Constant::Str(s) => Const::Str(s.as_str().into()),
-            Constant::Type(_) => return None,
+            Constant::Type(_) | Constant::Function(_) => return None,
         })
     }
+}
+
+/// Whether a text is an integer.
+fn is_whole(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// Whether a text can be a name.
+fn is_identifier(text: &str) -> bool {
+    let mut chars = text.chars();
+    chars.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && chars.all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// What one argument is.
@@ -84,6 +112,17 @@ pub enum Arg {
     Constant(Constant),
     /// A tensor descriptor; several parameters of the kernel.
     Descriptor(HostDescriptor),
+    /// A tuple; a parameter of the kernel for each element that is no constant.
+    Tuple(TupleArg),
+}
+
+/// A tuple among the arguments of a kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TupleArg {
+    /// The class of the file that it is an object of, if it has one.
+    pub class: Option<String>,
+    /// Its elements.
+    pub items: Vec<Arg>,
 }
 
 /// A tensor descriptor among the arguments of a kernel.
@@ -111,6 +150,8 @@ pub struct SignatureError {
 
 /// Most entries of a signature.
 const MAX_ENTRIES: usize = 1024;
+/// Deepest nesting of tuples.
+const MAX_NESTING: usize = 16;
 
 /// Reads a signature.
 pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
@@ -133,7 +174,8 @@ pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
     let mut args = Vec::with_capacity(entries.len());
     for (i, entry) in entries.into_iter().enumerate() {
         let entry = entry.trim();
-        args.push(parse_entry(entry).map_err(|problem| error(i, entry, problem))?);
+        let arg = parse_entry(entry, 0).map_err(|problem| error(i, entry, problem))?;
+        args.push(arg);
     }
     Ok(args)
 }
@@ -146,8 +188,8 @@ fn split(text: &str) -> Vec<&str> {
         match (quote, c) {
             (None, '"' | '\'') => quote = Some(c),
             (Some(q), c) if q == c => quote = None,
-            (None, '[') => depth += 1,
-            (None, ']') => depth = depth.saturating_sub(1),
+            (None, '[' | '(') => depth += 1,
+            (None, ']' | ')') => depth = depth.saturating_sub(1),
             (None, ',') if depth == 0 => {
                 entries.push(&text[start..i]);
                 start = i + 1;
@@ -159,11 +201,20 @@ fn split(text: &str) -> Vec<&str> {
     entries
 }
 
-fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
+fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
     const EXPECTED: &str =
         "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
     if entry.is_empty() {
         return Err("it is empty");
+    }
+    if let Some((class, inner)) = entry.strip_suffix(')').and_then(|e| e.split_once('('))
+        && (class.is_empty() || is_identifier(class))
+    {
+        return parse_tuple(class, inner, depth).map(Arg::Tuple);
+    }
+    if is_whole(entry.strip_prefix(['-', '+']).unwrap_or(entry)) {
+        let number = Constant::parse(entry).map(Arg::Constant);
+        return number.ok_or("the number needs more than 127 bits");
     }
     if let Some(rest) = entry.strip_prefix("tensordesc<") {
         return parse_descriptor(rest).map(Arg::Descriptor);
@@ -179,6 +230,11 @@ fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
                 Some(pointee) => (true, pointee),
                 None => (false, pointee),
             };
+            if pointee.starts_with('*') {
+                return Err(
+                    "there are no pointers to pointers; give `*i64` and cast what is loaded: `.to(tl.pointer_type(..))`",
+                );
+            }
             let to = DType::from_short_name(pointee);
             let to = to.ok_or("it is a pointer to an unknown type")?;
             Some(Ty::Ptr { to, constant })
@@ -195,6 +251,29 @@ fn parse_entry(entry: &str) -> Result<Arg, &'static str> {
         (None, Some(_)) => Err(EXPECTED),
         (None, None) => Constant::parse(entry).map(Arg::Constant).ok_or(EXPECTED),
     }
+}
+
+/// What stands between the brackets of a tuple.
+fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'static str> {
+    if depth >= MAX_NESTING {
+        return Err("tuples are nested too deeply");
+    }
+    let mut items = Vec::new();
+    if !inner.trim().is_empty() {
+        let mut entries = split(inner);
+        // `(i32,)`, as Python writes a tuple of one.
+        if entries.len() > 1 && entries.last().is_some_and(|e| e.trim().is_empty()) {
+            entries.pop();
+        }
+        if entries.len() > MAX_ENTRIES {
+            return Err("the tuple has too many elements");
+        }
+        for entry in entries {
+            items.push(parse_entry(entry.trim(), depth + 1)?);
+        }
+    }
+    let class = (!class.is_empty()).then(|| class.to_owned());
+    Ok(TupleArg { class, items })
 }
 
 /// What stands behind `tensordesc<`.
@@ -266,10 +345,53 @@ mod tests {
     }
 
     #[test]
+    fn tuples_nest_and_have_classes() {
+        let args =
+            parse_signature("(*fp32:16, (i32, 4), 'a,)'), Pair(fp16, i32:1), (i64,), (), @relu");
+        let args = args.expect("a signature");
+        let typed = |ty, divisible| Arg::Typed { ty, divisible };
+        let tuple = |class: Option<&str>, items| {
+            let class = class.map(str::to_owned);
+            Arg::Tuple(TupleArg { class, items })
+        };
+        let (half, int) = (Ty::Num(DType::Float16), Ty::Num(DType::Int32));
+        let four = Arg::Constant(Constant::Int(4));
+        let text = Arg::Constant(Constant::Str("a,)".into()));
+        let inner = tuple(None, vec![typed(int, 1), four]);
+        let one = Arg::Constant(Constant::Int(1));
+        assert_eq!(
+            args,
+            [
+                tuple(None, vec![typed(Ty::ptr(DType::Float32), 16), inner, text]),
+                tuple(Some("Pair"), vec![typed(half, 1), one]),
+                tuple(None, vec![typed(Ty::Num(DType::Int64), 1)]),
+                tuple(None, Vec::new()),
+                Arg::Constant(Constant::Function("relu".into())),
+            ]
+        );
+        let deep = format!("{}i32{}", "(".repeat(100), ")".repeat(100));
+        assert!(parse_signature(&deep).is_err());
+    }
+
+    #[test]
+    fn integers_keep_their_digits() {
+        let large = "1".repeat(44);
+        assert_eq!(Constant::parse(&large), None);
+        let error = parse_signature(&large).expect_err("too large");
+        assert_eq!(error.problem, "the number needs more than 127 bits");
+        assert_eq!(Constant::parse("1e43"), Some(Constant::Float(1e43)));
+    }
+
+    #[test]
     fn what_is_no_entry_is_named() {
         for (text, index) in [
             ("*fp32,", 2),
             ("*nope", 1),
+            ("**fp32", 1),
+            ("(i32, )x", 1),
+            ("(i32,,)", 1),
+            ("(i32", 1),
+            ("@", 1),
             ("i32, fp32:1", 2),
             ("i32:8", 1),
             ("xyz", 1),

@@ -92,8 +92,8 @@ impl<'m> Lower<'m> {
     fn statement(&mut self, stmt: &'m Stmt) -> Res<Flow<'m>> {
         match stmt {
             Stmt::Expr(s) => {
-                // A text that stands alone is a comment.
-                if !s.value.is_string_literal_expr() {
+                // A text that stands alone is a comment, and `...` nothing.
+                if !s.value.is_string_literal_expr() && !s.value.is_ellipsis_literal_expr() {
                     self.eval(&s.value)?;
                 }
             }

@@ -46,10 +46,23 @@ pub struct Tuning {
     pub restore_value: Vec<String>,
     /// Constants that functions of the arguments give, with these functions as they are written.
     pub heuristics: Vec<(String, String)>,
+    /// Milliseconds of launches before those that are timed, if it says so.
+    pub warmup: Option<f64>,
+    /// Milliseconds of launches that are timed, if it says so.
+    pub rep: Option<f64>,
+    /// What is a function of the host and no data: `prune_configs_by`, hooks, with their lines.
+    pub ignored: Vec<(String, usize)>,
 }
 
 /// The names of the parts of a configuration, in order.
-const PARTS: [&str; 5] = ["kwargs", "num_warps", "num_stages", "num_ctas", "maxnreg"];
+const PARTS: [&str; 6] = [
+    "kwargs",
+    "num_warps",
+    "num_stages",
+    "num_ctas",
+    "maxnreg",
+    "pre_hook",
+];
 
 impl Module {
     /// What the decorators of a kernel say about tuning.
@@ -135,7 +148,9 @@ fn host_frame<'m>(index: &'m Index<'m>, call: TextRange) -> Frame<'m> {
 fn argument<'m>(arg: &Arg) -> Value<'m> {
     match arg {
         Arg::Constant(Constant::Type(dtype)) => Value::ty(Ty::Num(*dtype)),
+        Arg::Constant(Constant::Function(_)) => Value::Path(Path("a function".into())),
         Arg::Constant(c) => c.to_const().map_or(Value::NONE, Value::Const),
+        Arg::Tuple(tuple) => Value::tuple(tuple.items.iter().map(argument).collect()),
         Arg::Typed { .. } | Arg::Descriptor(_) => Value::Path(Path("an argument".into())),
     }
 }
@@ -241,14 +256,50 @@ impl<'m> Lower<'m> {
             self.enter(outer);
         }
         for keyword in &call.arguments.keywords {
-            let list = match keyword.arg.as_ref().map(|name| name.as_str()) {
-                Some("reset_to_zero") => &mut tuning.reset_to_zero,
-                Some("restore_value") => &mut tuning.restore_value,
-                _ => continue,
-            };
-            *list = names(self.eval(&keyword.value)?);
+            let name = keyword.arg.as_ref().map(|name| name.as_str());
+            match name {
+                Some("reset_to_zero") => {
+                    tuning.reset_to_zero = names(self.eval(&keyword.value)?);
+                }
+                Some("restore_value") => {
+                    tuning.restore_value = names(self.eval(&keyword.value)?);
+                }
+                Some("warmup") => tuning.warmup = self.milliseconds(&keyword.value)?,
+                Some("rep") => tuning.rep = self.milliseconds(&keyword.value)?,
+                // Where the file's kernels are kept and how a graph is timed is not its matter here.
+                None | Some("configs" | "key" | "use_cuda_graph" | "cache_results") => {}
+                Some(name) => {
+                    if !matches!(keyword.value, Expr::NoneLiteral(_)) {
+                        let line = self.line_of(keyword.range());
+                        tuning.ignored.push((name.to_owned(), line));
+                    }
+                }
+            }
         }
         Ok(())
+    }
+
+    /// A time that a decorator states; none for `None`.
+    fn milliseconds(&mut self, expr: &'m Expr) -> Res<Option<f64>> {
+        let outer = self.enter(expr.range());
+        let value = self.eval(expr)?;
+        let time = match value.as_const() {
+            Some(Const::None) => None,
+            Some(Const::Int(n)) if n >= 0 => Some(n as f64),
+            Some(Const::Float(x)) if x >= 0.0 => Some(x),
+            _ => {
+                let message = format!("expected milliseconds, found {}", value.describe());
+                return Err(self.error(Code::Type, message).into());
+            }
+        };
+        self.enter(outer);
+        Ok(time)
+    }
+
+    /// The line of a place in the text, from 1.
+    fn line_of(&self, range: TextRange) -> usize {
+        let start = u32::from(range.start());
+        self.line_starts.partition_point(|&s| s <= start)
     }
 
     fn read_configs(&mut self, value: &Value<'m>, tuning: &mut Tuning) -> Res<()> {
@@ -273,6 +324,12 @@ impl<'m> Lower<'m> {
                 c.and_then(|c| constant::as_int(&c))
                     .and_then(|n| u32::try_from(n).ok())
             };
+            let has_hook =
+                part("pre_hook").is_some_and(|hook| hook.as_const() != Some(Const::None));
+            if has_hook && !tuning.ignored.iter().any(|(name, _)| name == "pre_hook") {
+                let line = self.line_of(self.range);
+                tuning.ignored.push(("pre_hook".to_owned(), line));
+            }
             let mut constants = Vec::new();
             if let Some(Value::Dict(dict)) = part(PARTS[0]) {
                 for (name, value) in dict.iter() {

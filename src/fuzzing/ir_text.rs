@@ -95,7 +95,12 @@ fn judge(text: &str, case: &Case) -> Verdict {
         drop(interpret(func, case, 2000));
         for target in Target::ALL {
             match compile(func, target, &case.options) {
-                Ok(_) | Err(CompileError::SharedMemory { .. }) => {}
+                Ok(_)
+                | Err(
+                    CompileError::SharedMemory { .. }
+                    | CompileError::Elements { .. }
+                    | CompileError::Operations { .. },
+                ) => {}
                 Err(e) => return Verdict::Failed(format!("{target}: {e}\n{text}")),
             }
         }

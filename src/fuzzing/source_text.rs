@@ -87,8 +87,13 @@ fn judge(random: &mut Random, text: &str) -> Verdict {
         };
         match compile(&lowered.func, target, &options) {
             Ok(_) => notes.push("compiled"),
-            // Inline PTX and shared memory have limits of their own.
-            Err(CompileError::SharedMemory { .. } | CompileError::Unsupported { .. }) => {
+            // Inline PTX, shared memory and threads have limits of their own.
+            Err(
+                CompileError::SharedMemory { .. }
+                | CompileError::Unsupported { .. }
+                | CompileError::Elements { .. }
+                | CompileError::Operations { .. },
+            ) => {
                 notes.push("beyond the target");
             }
             Err(e) => return Verdict::Failed(format!("{target}: {e}\n{text}\n{}", lowered.func)),

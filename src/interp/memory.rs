@@ -149,6 +149,28 @@ impl Memory {
         Ok(&self.buffers[index].bytes[offset..][..bytes])
     }
 
+    /// Bytes as elements of `size` bytes, and which of these were written as a whole; the others are zero.
+    pub(crate) fn snapshot(
+        &self,
+        address: u64,
+        bytes: usize,
+        size: usize,
+    ) -> Result<(Vec<u8>, Vec<bool>), MemoryError> {
+        let (index, offset) = self.locate(address, bytes, 0)?;
+        let buffer = &self.buffers[index];
+        let mut data = buffer.bytes[offset..][..bytes].to_vec();
+        let elements = buffer.written[offset..][..bytes].chunks_exact(size.max(1));
+        let written: Vec<bool> = elements.map(|bytes| bytes.iter().all(|&w| w)).collect();
+        for (element, _) in data
+            .chunks_exact_mut(size.max(1))
+            .zip(&written)
+            .filter(|(_, written)| !**written)
+        {
+            element.fill(0);
+        }
+        Ok((data, written))
+    }
+
     fn read_at(&self, index: usize, offset: usize, bytes: usize) -> Result<&[u8], MemoryError> {
         let buffer = &self.buffers[index];
         let written = &buffer.written[offset..][..bytes];

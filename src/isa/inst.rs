@@ -21,7 +21,6 @@ pub(crate) enum Form {
     Imm,
     VDef,
     VUse,
-    PDef,
     Addr,
     Name,
 }
@@ -85,9 +84,6 @@ macro_rules! form {
     };
     (vuse) => {
         Form::VUse
-    };
-    (pdef) => {
-        Form::PDef
     };
     (addr) => {
         Form::Addr
@@ -303,12 +299,12 @@ impl MInst {
             .zip(args)
             .all(|((form, _), arg)| match (form, arg) {
                 (Form::Def, Arg::Regs(view)) => regs.is_whole(*view),
-                (Form::VDef | Form::PDef, _) => false,
+                (Form::VDef, _) => false,
                 _ => true,
             });
         for (i, ((form, _), arg)) in operands.iter().zip(args).enumerate() {
             let view = match (form, arg) {
-                (Form::Def | Form::VDef | Form::PDef, _) => continue,
+                (Form::Def | Form::VDef, _) => continue,
                 (_, Arg::Regs(view)) | (_, Arg::Place(Place::Register(view, _))) => *view,
                 _ => continue,
             };
@@ -337,7 +333,7 @@ impl MInst {
             Touch::Def
         };
         for ((form, _), arg) in operands.iter().zip(args) {
-            if let (Form::Def | Form::VDef | Form::PDef, Arg::Regs(view)) = (form, arg) {
+            if let (Form::Def | Form::VDef, Arg::Regs(view)) = (form, arg) {
                 regs.units(*view).for_each(|unit| visit(unit, write));
             }
         }

@@ -191,7 +191,7 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
     let args = code.args(inst);
     let forms = inst.op.info().operands;
     let each = |form: Form, view: View| match form {
-        Form::VDef | Form::VUse | Form::PDef => view.count / inst.reps.max(1),
+        Form::VDef | Form::VUse => view.count / inst.reps.max(1),
         _ => 1,
     };
     let units = |form: Form, view: View| {
@@ -204,7 +204,7 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
     };
     for (&(form, _), arg) in forms.iter().zip(args) {
         match (form, arg) {
-            (Form::Def | Form::VDef | Form::PDef, _) => {}
+            (Form::Def | Form::VDef, _) => {}
             (_, Arg::Regs(view) | Arg::Place(Place::Register(view, _))) => {
                 let units = units(form, *view);
                 let access = match units.len() {
@@ -220,7 +220,7 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
         visit(guard.pred, Access::FixedRead);
     }
     for (&(form, _), arg) in forms.iter().zip(args) {
-        if let (Form::Def | Form::VDef | Form::PDef, Arg::Regs(view)) = (form, arg) {
+        if let (Form::Def | Form::VDef, Arg::Regs(view)) = (form, arg) {
             for i in units(form, *view) {
                 if inst.guard.is_some() {
                     visit(code.regs.unit(*view, i), Access::Keep);
@@ -264,7 +264,8 @@ fn reads_shared(inst: &MInst) -> bool {
 /// Whether reads of shared memory must not move behind an instruction that stays where it is.
 fn orders_shared(inst: &MInst) -> bool {
     match inst.op {
-        Ptx::Ld | Ptx::LdEvict | Ptx::LdHint | Ptx::LdParam => false,
+        Ptx::Ld | Ptx::LdEvict | Ptx::LdHint => false,
+        Ptx::LdWide | Ptx::LdWideHint | Ptx::LdParam => false,
         _ if exchanges(inst) => false,
         _ => match (inst.op.info().group, inst.modifier) {
             (InstGroup::Memory, Modifier::Memory(access)) => access.space == AddressSpace::Shared,
@@ -288,7 +289,7 @@ fn parts(code: &mut Code, inst: &MInst, to: u32, Reps { start, count }: Reps) {
     for (i, &(form, _)) in inst.op.info().operands.iter().enumerate() {
         let arg = match code.args[inst.first_arg as usize + i] {
             Arg::Regs(view) => Arg::Regs(match form {
-                Form::VDef | Form::VUse | Form::PDef => {
+                Form::VDef | Form::VUse => {
                     let each = view.count / inst.reps;
                     view.part(start * each, count * each)
                 }
@@ -562,7 +563,7 @@ impl Order {
         let is_whole = !self.replace(code, &mut inst);
         let now = self.out.len() as u32;
         let is_param = inst.op == Ptx::LdParam;
-        let is_load = matches!(inst.op, Ptx::Ld | Ptx::LdEvict);
+        let is_load = matches!(inst.op, Ptx::Ld | Ptx::LdEvict | Ptx::LdWide);
         for &(unit, access) in &self.touches[self.touches(k)] {
             let known = &mut self.known[unit.as_u32() as usize];
             known.touched = now;
@@ -638,7 +639,7 @@ impl Order {
         for i in 0..n_args {
             let arg = code.args[inst.first_arg as usize + i];
             let form = inst.op.info().operands[i].0;
-            if matches!(form, Form::Def | Form::VDef | Form::PDef | Form::VUse) {
+            if matches!(form, Form::Def | Form::VDef | Form::VUse) {
                 continue;
             }
             let (Arg::Regs(view) | Arg::Place(Place::Register(view, _))) = arg else {

@@ -3,7 +3,8 @@
 //! Copies write 16 bytes of a row per thread, neighbouring threads side by side; `ldmatrix` reads 16 bytes of eight rows at
 //! once, and other loads read an element per thread. To keep both free of bank conflicts, the chunks of a row are permuted by
 //! the row's number: chunk `c` of row `r` stands at `c ^ (r / p mod m)`, with p the rows that 128 bytes hold and m the chunks of
-//! a row within 128 bytes. Chunks of 16 bytes serve `ldmatrix`, wider ones loads of single elements that run along the row.
+//! a row within 128 bytes. Chunks of 16 bytes serve `ldmatrix`, wider ones loads of single elements that run along the row, and
+//! a larger p loads of bytes, whose quads of lanes stand in every fourth row.
 //!
 //! Which size is best is counted. Offsets are linear in the number of the thread, and two accesses that are served at once
 //! conflict if they differ in the word but not in the bank. So of the differences between threads, as vectors of offset bits,
@@ -136,13 +137,14 @@ fn cost(
     sum
 }
 
-/// The layout of a block whose rows run along `inner` and whose chunks of so many bytes are permuted.
-fn swizzled(shape: Shape, inner: usize, elem_bytes: u32, chunk: u32) -> LinearLayout {
+/// The layout of a block whose rows run along `inner` and whose chunks of so many bytes are permuted, anew with each 128 bytes
+/// or so many rows.
+fn swizzled(shape: Shape, inner: usize, elem_bytes: u32, chunk: u32, rows: u32) -> LinearLayout {
     let mut order = vec![inner];
     order.extend((0..shape.rank()).rev().filter(|&dim| dim != inner));
     let row = (shape.extent(inner) as u32).saturating_mul(elem_bytes);
     let phases = (row.min(LINE) / chunk).max(1);
-    let per_phase = (LINE / row.max(1)).max(1);
+    let per_phase = (LINE / row.max(1)).max(rows);
     named::shared_swizzled(shape, &order, chunk / elem_bytes, per_phase, phases)
         .unwrap_or_else(|_| named::shared_row_major(shape))
 }
@@ -150,8 +152,9 @@ fn swizzled(shape: Shape, inner: usize, elem_bytes: u32, chunk: u32) -> LinearLa
 /// The layout of a block that `writer` fills and `readers` read, all layouts of registers.
 pub fn layout(elem_bytes: u32, writer: &LinearLayout, readers: &[&LinearLayout]) -> LinearLayout {
     let (shape, inner) = (writer.shape(), inner_dim(writer));
-    let chunks = [CHUNK, 2 * CHUNK, 4 * CHUNK];
-    let candidates = chunks.map(|chunk| swizzled(shape, inner, elem_bytes, chunk));
+    let forms = [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 4)];
+    let candidates =
+        forms.map(|(chunk, rows)| swizzled(shape, inner, elem_bytes, chunk * CHUNK, rows));
     let best = candidates
         .into_iter()
         .min_by_key(|layout| cost(layout, elem_bytes, writer, readers));
@@ -186,7 +189,7 @@ mod tests {
             (256, 1),
         ] {
             let shape = Shape::new(&[64, row]).expect("powers of two");
-            let layout = swizzled(shape, 1, elem_bytes, CHUNK);
+            let layout = swizzled(shape, 1, elem_bytes, CHUNK, 1);
             let offsets = Offsets::new(&layout, elem_bytes).expect("a layout of memory");
             for column in (0..row as u32).step_by((16 / elem_bytes) as usize) {
                 let chunk = |r: u32| {

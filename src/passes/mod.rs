@@ -17,6 +17,7 @@ pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
 pub mod share_factors;
+pub mod share_operands;
 pub mod simplify;
 
 mod edit;
@@ -42,10 +43,11 @@ use merge_equal_values::merge_equal_values;
 use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
 use share_factors::share_factors;
+use share_operands::{share_operands, split_readers};
 use simplify::simplify;
 
-/// Everything between a verified block program and its expansion into what one thread does. `on_pass_end` sees
-/// the function after each pass, under the pass's name.
+/// Everything between a verified block program and its expansion into what one thread does. `may_share` allows operands
+/// of products to be kept in shared memory. `on_pass_end` sees the function after each pass, under the pass's name.
 ///
 /// The order matters in four places: contraction looks for products with one use, so dead code and copies go
 /// first; it comes before legalization, which takes products and sums apart; what lowering writes per element is
@@ -55,6 +57,7 @@ pub fn optimize(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
+    may_share: bool,
     on_pass_end: &mut dyn FnMut(&str, &TileFunction),
 ) -> Result<LayoutStats, CompileError> {
     let mut done = |pass: &'static str, func: &TileFunction| {
@@ -93,6 +96,9 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
+    if may_share && share_operands(func, target) > 0 {
+        done("share_operands", func)?;
+    }
     let axis = Axis::compute(func);
     if pipeline_loops(func, &axis, target) > 0 {
         done("pipeline_loops", func)?;
@@ -102,8 +108,11 @@ pub fn optimize(
         eliminate_dead_code(func);
         done("eliminate_dead_code_last", func)?;
     }
-    if share_factors(func, target) > 0 {
+    if may_share && share_factors(func, target) > 0 {
         done("share_factors", func)?;
+    }
+    if split_readers(func) > 0 {
+        done("split_readers", func)?;
     }
     let axis = Axis::compute(func);
     let stats = assign_layouts(func, &axis, target);

@@ -58,7 +58,12 @@ pub fn pipeline_loops(func: &mut TileFunction, axis: &Axis, target: Target) -> u
         })
         .filter(|&(_, inst)| func.dfg.insts[inst].op == TileOp::For)
         .collect();
-    let mut room = target.shared_limit() / 4 * SHARE;
+    let taken = func
+        .buffers
+        .values()
+        .flatten()
+        .map(|b| b.stage_bytes() * b.stages);
+    let mut room = (target.shared_limit() / 4 * SHARE).saturating_sub(taken.sum());
     let mut count = 0;
     for (block, inst) in loops {
         if let Some(plan) = plan(func, axis, inst, (target, room)) {

@@ -10,32 +10,23 @@
 //! memory goes through shared memory in between. A conversion of layouts brings it all back into registers at once; a product
 //! that reads shared memory itself takes what each step needs, by `ldmatrix` from an arrangement made for it.
 //!
-//! - What is computed from loads in the block of the product always waits there: loops that are not pipelined, and products
-//!   outside of loops.
-//! - What was computed before a loop stays in registers throughout, which is faster, unless they are short: if the blocks of
-//!   numbers that live at once in the loop take more than [`SPARE`] leaves of a thread's registers, the largest such factors
-//!   wait in shared memory. Ptxas would otherwise keep some of them in device memory.
+//! What is computed from loads in the block of the product waits there: in loops that are not pipelined, and for products
+//! outside of loops. What was computed before a loop is the matter of [`super::share_operands`].
 //!
 //! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become a factor
 //! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave.
 
 use cranelift_entity::EntitySet;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::edit::{self, Editor, Fate};
 use crate::ir::attrs::make;
-use crate::ir::dfg::{InstData, ValueDef};
+use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::ops::{Effect, TileOp};
 use crate::ir::types::{Elem, TileType};
 use crate::settings::Target;
-
-/// 32-bit registers of a thread, at most.
-const REGISTERS: u32 = 255;
-
-/// Registers that are kept for pieces of factors, addresses and loop counters.
-const SPARE: u32 = 40;
 
 /// Puts factors into shared memory; gives how many operands of products are read from there.
 pub fn share_factors(func: &mut TileFunction, target: Target) -> usize {
@@ -47,13 +38,10 @@ pub fn share_factors(func: &mut TileFunction, target: Target) -> usize {
     let mut sharing = Sharing {
         room: target.shared_limit().saturating_sub(taken),
         slots: FxHashMap::default(),
-        outer: FxHashSet::default(),
     };
     edit::rewrite(func, |edit, inst| {
-        match edit.func.dfg.insts[inst].op {
-            TileOp::For => sharing.before_loop(edit, inst),
-            TileOp::Dot => sharing.before_dot(edit, inst),
-            _ => {}
+        if edit.func.dfg.insts[inst].op == TileOp::Dot {
+            sharing.before_dot(edit, inst);
         }
         Fate::Keep
     })
@@ -65,37 +53,15 @@ struct Sharing {
     room: u32,
     /// Where a value waits for products in a block.
     slots: FxHashMap<(Block, Value), Slot>,
-    /// Values from before a loop and the blocks whose products read them from shared memory.
-    outer: FxHashSet<(Block, Value)>,
 }
 
 impl Sharing {
-    /// Puts what lives throughout a loop aside, if too much does.
-    fn before_loop(&mut self, edit: &mut Editor<'_>, inst: Inst) {
-        let Some(body) = edit.func.regions(inst).next() else {
-            return;
-        };
-        let mut most = pressure(edit.func, body);
-        let mut factors = invariant_factors(edit.func, body);
-        factors.sort_by_key(|&v| std::cmp::Reverse(registers(edit.func, v)));
-        for value in factors {
-            if most <= REGISTERS - SPARE {
-                break;
-            }
-            if let Some(slot) = self.put(edit, value) {
-                most = most.saturating_sub(registers(edit.func, value));
-                self.slots.insert((body, value), slot);
-                self.outer.insert((body, value));
-            }
-        }
-    }
-
     /// Lets a product read its factors from shared memory.
     fn before_dot(&mut self, edit: &mut Editor<'_>, inst: Inst) {
         for i in 0..2 {
             let value = edit.func.dfg.insts[inst].args[i];
             let key = (edit.block(), value);
-            if !self.outer.contains(&key) && !is_loaded(edit, value) {
+            if !is_loaded(edit, value) {
                 continue;
             }
             let known = self.slots.get(&key).copied();
@@ -162,93 +128,99 @@ fn is_loaded(edit: &Editor<'_>, value: Value) -> bool {
     found
 }
 
-/// Blocks from before a loop that nothing but products in its body uses.
-fn invariant_factors(func: &TileFunction, body: Block) -> Vec<Value> {
-    let mut factors: Vec<Value> = Vec::new();
-    for &inst in func.order.insts(body) {
-        let data = &func.dfg.insts[inst];
-        if data.op != TileOp::Dot {
-            continue;
-        }
-        for &value in &data.args[..2] {
-            let is_outer = match func.dfg.values[value].def {
-                ValueDef::Param(block, _) => block != body,
-                ValueDef::Result(inst, _) => func.order.block_of(inst) != Some(body),
-            };
-            if is_outer && !factors.contains(&value) {
-                factors.push(value);
-            }
-        }
-    }
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            let is_product = block == body && func.dfg.insts[inst].op == TileOp::Dot;
-            let others = func.dfg.uses(inst).enumerate();
-            let others = others.filter(|&(i, _)| !(is_product && i < 2));
-            for (_, value) in others {
-                factors.retain(|&factor| factor != value);
-            }
-        }
-    }
-    factors
-}
+#[cfg(test)]
+mod tests {
+    use super::share_factors;
+    use crate::ir::function::TileFunction;
+    use crate::ir::ops::TileOp;
+    use crate::passes::testing::{fixed_point, parse, run, verified};
+    use crate::settings::Target;
 
-/// 32-bit registers that a block takes of each thread, if it is held in registers and costs any: numbers to compute with.
-/// Addresses and truth values are mostly the same in all of them but for constants.
-fn registers(func: &TileFunction, value: Value) -> u32 {
-    let ty = func.dfg.ty(value);
-    let op = func.dfg.def_inst(value).map(|inst| func.dfg.insts[inst].op);
-    let is_counted = ty.elem.is_float() || op == Some(TileOp::Dot);
-    let is_free = matches!(
-        op,
-        Some(TileOp::SharedLoad | TileOp::Const | TileOp::Splat | TileOp::Broadcast)
-    );
-    if ty.is_scalar() || !is_counted || is_free {
-        return 0;
+    fn shared(text: &str) -> (usize, TileFunction) {
+        let mut func = parse(text);
+        let count = share_factors(&mut func, Target::SM_80);
+        verified(&func);
+        (count, func)
     }
-    let bits = u64::from(ty.elem.bits()) << ty.shape.log2_elements();
-    bits.div_ceil(32 * 32 * u64::from(func.num_warps())) as u32
-}
 
-/// Most registers of a thread that blocks of numbers take at once in the body of a loop.
-fn pressure(func: &TileFunction, body: Block) -> u32 {
-    let mut live: FxHashSet<Value> = FxHashSet::default();
-    let (mut count, mut most) = (0, 0);
-    // What comes from outside lives throughout.
-    let mut inside: FxHashSet<Value> = func.dfg.blocks[body].params.iter().copied().collect();
-    for &inst in func.order.insts(body) {
-        for value in all_uses(func, inst) {
-            if !inside.contains(&value) && live.insert(value) {
-                count += registers(func, value);
-            }
-        }
-        inside.extend(&func.dfg.insts[inst].results);
+    fn count(func: &TileFunction, op: TileOp) -> usize {
+        let blocks = func.all_blocks();
+        let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
+        insts.filter(|&&i| func.dfg.insts[i].op == op).count()
     }
-    for &inst in func.order.insts(body).iter().rev() {
-        let data = &func.dfg.insts[inst];
-        for &result in &data.results {
-            if live.remove(&result) {
-                count -= registers(func, result);
-            }
-        }
-        for value in all_uses(func, inst) {
-            if live.insert(value) {
-                count += registers(func, value);
-            }
-        }
-        // The sum of a product is where its accumulator was.
-        most = most.max(count);
-    }
-    most
-}
 
-/// What an instruction and those in its regions use.
-fn all_uses(func: &TileFunction, inst: Inst) -> Vec<Value> {
-    let mut found: Vec<Value> = func.dfg.uses(inst).collect();
-    for block in func.regions(inst) {
-        for &inner in func.order.insts(block) {
-            found.extend(all_uses(func, inner));
-        }
+    #[test]
+    fn what_was_loaded_is_stored_once() {
+        let text = "kernel @k(v0: ptr<f32> {divisible = 16}, v1: ptr<f32>) warps(1) {
+            block0:
+                v2 = arange {start = 0} : i32[256]
+                v3 = reshape v2 : i32[16,16]
+                v4 = splat v0 : ptr<f32>[16,16]
+                v5 = addptr v4, v3 : ptr<f32>[16,16]
+                v6 = load v5 : f32[16,16]
+                v7 = fmul v6, v6 : f32[16,16]
+                v8 = const {value = 0.0} : f32[16,16]
+                v9 = dot v7, v7, v8 {precision = ieee} : f32[16,16]
+                v10 = dot v7, v9, v8 {precision = ieee} : f32[16,16]
+                v11 = splat v1 : ptr<f32>[16,16]
+                v12 = addptr v11, v3 : ptr<f32>[16,16]
+                store v12, v10
+                return
+            }";
+        let (changes, func) = shared(text);
+        // The sum of the first product stays where it is.
+        assert_eq!((changes, count(&func, TileOp::SharedLoad)), (3, 3));
+        assert_eq!(count(&func, TileOp::SharedStore), 1);
+        let numbers = (0..256).flat_map(|i| ((i % 7) as f32 - 3.0).to_le_bytes());
+        let buffers = [numbers.collect(), vec![0; 1024]];
+        assert_eq!(run(&func, &buffers), run(&parse(text), &buffers));
     }
-    found
+
+    /// A factor from before the loop, beside sums of `columns` columns.
+    fn invariant(columns: u32) -> String {
+        format!(
+            "kernel @k(v0: ptr<f16> {{divisible = 16}}, v1: ptr<f16>, v2: ptr<f32>, v3: i32) warps(1) {{
+            block0:
+                v4 = splat v0 : ptr<f16>[64,64]
+                v5 = load v4 : f16[64,64]
+                v6 = const {{value = 0}} : i32
+                v7 = const {{value = 1}} : i32
+                v8 = const {{value = 0.0}} : f32[64,{columns}]
+                v9 = for v6, v3, v7, v8 : f32[64,{columns}] {{
+                block1(v10: i32, v11: f32[64,{columns}]):
+                    v12 = splat v1 : ptr<f16>[64,{columns}]
+                    v13 = load v12 : f16[64,{columns}]
+                    v14 = dot v5, v13, v11 {{precision = ieee}} : f32[64,{columns}]
+                    yield v14
+                }}
+                v15 = splat v2 : ptr<f32>[64,{columns}]
+                store v15, v9
+                return
+            }}"
+        )
+    }
+
+    #[test]
+    fn what_lives_throughout_a_loop_gives_way_where_registers_are_short() {
+        // 64 registers of the factor, and 64 or 128 of the sum and half as many of the other factor.
+        let (few, func) = shared(&invariant(32));
+        assert_eq!((few, count(&func, TileOp::SharedStore)), (1, 1));
+        let (many, func) = shared(&invariant(64));
+        assert_eq!((many, count(&func, TileOp::SharedStore)), (2, 2));
+    }
+
+    #[test]
+    fn what_no_product_uses_stays() {
+        fixed_point(
+            |func| share_factors(func, Target::SM_80),
+            "kernel @k(v0: ptr<f32>) warps(1) {
+            block0:
+                v1 = splat v0 : ptr<f32>[16,16]
+                v2 = load v1 : f32[16,16]
+                v3 = fmul v2, v2 : f32[16,16]
+                store v1, v3
+                return
+            }",
+        );
+    }
 }

@@ -18,7 +18,7 @@ fn optimized(func: &TileFunction, target: Target) -> (TileFunction, LayoutStats)
         verify_passes: true,
         ..Options::DEFAULT
     };
-    let stats = optimize(&mut func, target, &options, &mut |_, _| {});
+    let stats = optimize(&mut func, target, &options, true, &mut |_, _| {});
     let stats = stats.unwrap_or_else(|e| panic!("{e}"));
     testing::check(&func);
     (func, stats)
@@ -66,7 +66,7 @@ fn contraction_is_an_option() {
             fp_fusion,
             ..Options::DEFAULT
         };
-        let result = optimize(&mut func, Target::SM_80, &options, &mut |_, _| {});
+        let result = optimize(&mut func, Target::SM_80, &options, true, &mut |_, _| {});
         assert!(result.is_ok());
         all(&func, TileOp::Fma).len()
     };

@@ -74,6 +74,15 @@ fn legal_name(name: &str) -> String {
     legal
 }
 
+/// Bytes of shared memory that the system keeps of each CTA.
+const RESERVED: u32 = 1024;
+
+/// Registers of an SM.
+const SM_REGISTERS: u32 = 65536;
+
+/// Most CTAs beside each other of which the assembler is told.
+const MOST_BESIDE: u32 = 3;
+
 struct Writer<'a> {
     out: String,
     code: &'a Code,
@@ -130,6 +139,8 @@ impl Writer<'_> {
         self.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
         if let Some(most) = self.options.max_registers {
             self.out += &format!(".maxnreg {most}\n");
+        } else if let Some(ctas) = self.ctas_beside(func, target) {
+            self.out += &format!(".minnctapersm {ctas}\n");
         }
         self.out += "{\n";
         for class in RegClass::ALL {
@@ -145,6 +156,21 @@ impl Writer<'_> {
             }
         }
         self.out.push('\n');
+    }
+
+    /// CTAs that an SM's shared memory has room for, if these are few and registers would do for more. The assembler knows
+    /// nothing of dynamic shared memory: unless it is told it saves registers, even by spilling, for CTAs that find no room.
+    fn ctas_beside(&self, func: &ThreadFunction, target: Target) -> Option<u32> {
+        let ends = func
+            .slots
+            .values()
+            .filter_map(|s| Some(s.offset? + s.bytes));
+        let needed = ends.max()? + RESERVED;
+        let ctas = (target.shared_limit() + RESERVED) / needed;
+        let registers = self.stats.predicted_registers.next_multiple_of(8).max(8);
+        let by_registers = SM_REGISTERS / (func.num_threads() * registers);
+        let is_few = (1..=MOST_BESIDE).contains(&ctas);
+        (is_few && ctas <= by_registers).then_some(ctas)
     }
 
     fn body(&mut self) {
@@ -185,18 +211,22 @@ impl Writer<'_> {
                 then,
                 otherwise,
             } => {
-                // What both ways begin with comes first.
-                let pred = self.allocation.names[cond.as_u32() as usize];
-                let writes_cond = |m: &Move| m.class == RegClass::P && m.to == pred;
-                let pairs = moves[0].iter().zip(&moves[1]);
-                let shared = pairs.take_while(|(a, b)| a == b && !writes_cond(a));
-                let shared = shared.count();
-                let (first, one) = moves[0].split_at(shared);
-                let other = &moves[1][shared..];
-                self.moves(first);
-                let (mut taken, mut rest, mut negated) = ((then, one), (otherwise, other), false);
+                const NONE: &Vec<Move> = &Vec::new();
+                let ahead = self.allocation.ahead[index];
+                if let Some(way) = ahead {
+                    self.moves(&moves[way]);
+                }
+                let after = |way: usize| {
+                    if ahead == Some(way) {
+                        NONE
+                    } else {
+                        &moves[way]
+                    }
+                };
+                let (mut taken, mut rest, mut negated) =
+                    ((then, after(0)), (otherwise, after(1)), false);
                 // The way that needs moves or leads to the next block is the one not branched to.
-                let falls = |way: (&Edge, &[Move])| way.0.target == next;
+                let falls = |way: (&Edge, &Vec<Move>)| way.0.target == next;
                 if (taken.1.is_empty(), falls(rest)) != (true, true)
                     && (rest.1.is_empty(), falls(taken)) > (taken.1.is_empty(), falls(rest))
                 {
@@ -224,16 +254,6 @@ impl Writer<'_> {
         }
     }
 
-    fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
-        self.moves(moves);
-        if edge.target != next {
-            self.out += "\tbra ";
-            self.label(edge.target);
-            self.out += ";\n";
-            self.stats.branches += 1;
-        }
-    }
-
     fn moves(&mut self, moves: &[Move]) {
         for m in moves {
             self.out += "\tmov.";
@@ -247,6 +267,16 @@ impl Writer<'_> {
             }
             self.out += ";\n";
             self.stats.moves += 1;
+        }
+    }
+
+    fn leave(&mut self, edge: &Edge, moves: &[Move], next: usize) {
+        self.moves(moves);
+        if edge.target != next {
+            self.out += "\tbra ";
+            self.label(edge.target);
+            self.out += ";\n";
+            self.stats.branches += 1;
         }
     }
 
@@ -455,27 +485,24 @@ impl Writer<'_> {
         self.out += match vector {
             None | Some(1) => "",
             Some(2) => ".v2",
-            Some(_) => ".v4",
+            Some(3..=4) => ".v4",
+            Some(_) => ".v8",
         };
     }
 
     fn operand(&mut self, inst: &MInst, index: usize, form: Form, arg: Arg, rep: u16) {
         match (form, arg) {
-            (Form::VDef | Form::VUse | Form::PDef, Arg::Regs(view)) => {
+            (Form::VDef | Form::VUse, Arg::Regs(view)) => {
                 let each = view.count / inst.reps;
-                let (open, between, close) = match form {
-                    Form::PDef => ("", "|", ""),
-                    _ if each == 1 && inst.op.info().group != InstGroup::Matrix => ("", "", ""),
-                    _ => ("{", ", ", "}"),
-                };
-                self.out += open;
+                let is_list = each != 1 || inst.op.info().group == InstGroup::Matrix;
+                self.out += if is_list { "{" } else { "" };
                 for i in 0..each {
                     if i != 0 {
-                        self.out += between;
+                        self.out += ", ";
                     }
                     self.unit(self.code.regs.unit(view, rep * each + i));
                 }
-                self.out += close;
+                self.out += if is_list { "}" } else { "" };
             }
             (_, Arg::Regs(view)) => self.unit(self.element(view, rep)),
             (_, Arg::Imm(bits)) => self.immediate(bits, inst.operand_type(index)),

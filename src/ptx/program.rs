@@ -47,7 +47,7 @@ impl Program for CodeProgram<'_> {
         for rep in 0..inst.reps {
             for writes in [false, true] {
                 for ((form, _), arg) in operands.iter().zip(code.args(inst)) {
-                    let is_dest = matches!(form, Form::Def | Form::VDef | Form::PDef);
+                    let is_dest = matches!(form, Form::Def | Form::VDef);
                     let view = match arg {
                         Arg::Regs(view) | Arg::Place(Place::Register(view, _)) => *view,
                         _ => continue,
@@ -57,7 +57,7 @@ impl Program for CodeProgram<'_> {
                         continue;
                     }
                     let each = match form {
-                        Form::VDef | Form::VUse | Form::PDef => view.count / inst.reps,
+                        Form::VDef | Form::VUse => view.count / inst.reps,
                         _ => 1,
                     };
                     for i in rep * each..(rep + 1) * each {

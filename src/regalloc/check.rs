@@ -12,7 +12,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Allocation, Input, Program, Source};
+use super::{Allocation, Input, Move, Program, Source};
 use crate::isa::reg::{RegClass, Unit};
 
 /// A value that a register may hold.
@@ -124,6 +124,10 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
                 return Err(problem);
             }
         }
+        let ahead = allocation.ahead.get(block).copied().flatten();
+        if let Some(way) = ahead {
+            run_moves(&mut state, &allocation.moves[block][way], locate)?;
+        }
         if let Some(unit) = program.condition(block)
             && !state[home(unit)?].contains(&Held::Unit(unit))
         {
@@ -131,12 +135,8 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
         }
         for edge in 0..program.num_edges(block) {
             let mut after = state.clone();
-            for m in &allocation.moves[block][edge] {
-                let to = locate(m.class, m.to)?;
-                after[to] = match m.source {
-                    Source::Register(name) => after[locate(m.class, name)?].clone(),
-                    Source::Number(bits) => SmallVec::from_slice(&[Held::Number(bits)]),
-                };
+            if ahead != Some(edge) {
+                run_moves(&mut after, &allocation.moves[block][edge], locate)?;
             }
             let mut problem = None;
             let mut params: SmallVec<[Unit; 16]> = SmallVec::new();
@@ -164,6 +164,22 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
                 pending.push(target);
             }
         }
+    }
+    Ok(())
+}
+
+/// Runs moves one after the other.
+fn run_moves(
+    state: &mut State,
+    moves: &[Move],
+    locate: impl Fn(RegClass, u32) -> Result<usize, CheckError>,
+) -> Result<(), CheckError> {
+    for m in moves {
+        let to = locate(m.class, m.to)?;
+        state[to] = match m.source {
+            Source::Register(name) => state[locate(m.class, name)?].clone(),
+            Source::Number(bits) => SmallVec::from_slice(&[Held::Number(bits)]),
+        };
     }
     Ok(())
 }

@@ -36,9 +36,12 @@ pub(crate) struct Liveness {
     pub(crate) light_words: u32,
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
+    /// The units live at the start of each block, parameters left out.
+    at_start: Rows,
 }
 
 /// One bit per unit, one row per block.
+#[derive(Clone, Debug, Default)]
 struct Rows {
     words: usize,
     bits: Vec<u64>,
@@ -75,7 +78,7 @@ impl Rows {
 impl Liveness {
     /// Analyses a program.
     pub(crate) fn compute(program: &impl Program) -> Liveness {
-        let live_out = live_out(program);
+        let (live_in, live_out) = live_sets(program);
         let regs = program.regs();
         let mut scan = Scan {
             live: vec![0; live_out.words],
@@ -87,6 +90,7 @@ impl Liveness {
             params: 0,
             result: Liveness {
                 keep_until: vec![0; regs.groups.len()],
+                at_start: live_in,
                 ..Liveness::default()
             },
         };
@@ -107,6 +111,17 @@ impl Liveness {
         scan.finish()
     }
 
+    /// Visits the units live at the start of a block, without its parameters.
+    pub(crate) fn at_start(&self, block: usize, mut visit: impl FnMut(Unit)) {
+        for (word, &bits) in self.at_start.row(block).iter().enumerate() {
+            let mut rest = bits;
+            while rest != 0 {
+                visit(Unit::from_u32(word as u32 * 64 + rest.trailing_zeros()));
+                rest &= rest - 1;
+            }
+        }
+    }
+
     /// The ranges of a group, ascending.
     pub(crate) fn ranges(&self, group: Group) -> &[LiveRange] {
         let g = group.as_u32() as usize;
@@ -114,15 +129,15 @@ impl Liveness {
     }
 }
 
-/// The units live at the end of each block.
-fn live_out(program: &impl Program) -> Rows {
+/// The units live at the start and at the end of each block.
+fn live_sets(program: &impl Program) -> (Rows, Rows) {
     let n_blocks = program.num_blocks();
     let n_units = program.regs().num_units();
     let mut live_in = Rows::new(n_blocks, n_units);
     let mut killed = Rows::new(n_blocks, n_units);
     let mut live_out = Rows::new(n_blocks, n_units);
     if n_blocks < 2 {
-        return live_out;
+        return (live_in, live_out);
     }
     for block in 0..n_blocks {
         program.params(block, |unit| killed.insert(block, unit));
@@ -167,7 +182,7 @@ fn live_out(program: &impl Program) -> Rows {
             }
         }
     }
-    live_out
+    (live_in, live_out)
 }
 
 /// State of the backward scan.

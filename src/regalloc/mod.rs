@@ -13,8 +13,6 @@
 
 use std::ops::Range;
 
-use rustc_hash::FxHashSet;
-
 use bundles::Bundles;
 use live::Liveness;
 
@@ -101,9 +99,11 @@ pub(crate) struct Allocation {
     pub(crate) names: Vec<u32>,
     /// How many names each class has.
     pub(crate) n_names: [u32; 4],
-    /// Moves on each way out, in sequence. What both ways begin with may be done before the choice among them, unless it
-    /// writes what that reads.
+    /// Moves on each way out, in sequence.
     pub(crate) moves: Vec<[Vec<Move>; 2]>,
+    /// For each block the way back whose moves come before the branch, because they change nothing that the other way needs:
+    /// the loop then ends in one branch, and ptxas need not turn it.
+    pub(crate) ahead: Vec<Option<usize>>,
     /// Most units of each class that are live at one place.
     pub(crate) peak: [u32; 4],
     /// Registers that the assembler is expected to use.
@@ -143,72 +143,56 @@ pub(crate) fn allocate(program: &impl Program) -> Allocation {
         names,
         n_names,
         moves: Vec::with_capacity(program.num_blocks()),
+        ahead: Vec::with_capacity(program.num_blocks()),
         peak: live.peak,
         predicted: predict(&live, program.width()),
     };
     place_moves(program, &mut allocation);
-    share_moves(program, &live, &mut allocation);
+    for block in 0..program.num_blocks() {
+        let way = (0..program.num_edges(block))
+            .find(|&way| may_run_ahead(program, &live, &allocation, block, way));
+        allocation.ahead.push(way);
+    }
     allocation
 }
 
-/// Lets the way out of a loop begin with the moves of the way back, wherever these write nothing that is read behind the loop, so
-/// that they can be done before the choice and a loop ends with one branch: back, or on. Ptxas (CUDA 13.0) writes the body
-/// of a loop that ends with two branches twice, the first iteration apart, and takes a third longer.
-fn share_moves(program: &impl Program, live: &Liveness, allocation: &mut Allocation) {
-    let mut starts = Vec::with_capacity(program.num_blocks());
-    let mut slot = 0;
-    for block in 0..program.num_blocks() {
-        starts.push(slot);
-        slot += program.insts(block).len() as u32 + 2;
+/// Whether the moves of a way back to a loop's start can come before the branch at the end of `block`.
+fn may_run_ahead(
+    program: &impl Program,
+    live: &Liveness,
+    allocation: &Allocation,
+    block: usize,
+    way: usize,
+) -> bool {
+    let moves = &allocation.moves[block];
+    let is_branch = program.num_edges(block) == 2;
+    if !is_branch || program.target(block, way) > block || moves[way].is_empty() {
+        return false;
     }
-    for block in 0..program.num_blocks() {
-        if program.num_edges(block) != 2 {
-            continue;
-        }
-        let is_back = |edge: usize| program.target(block, edge) <= block;
-        let (back, on) = match (is_back(0), is_back(1)) {
-            (true, false) => (0, 1),
-            (false, true) => (1, 0),
-            _ => continue,
-        };
-        let target = program.target(block, on);
-        let names = &allocation.names;
-        let name = |unit: Unit| {
-            let class = program.regs().class_of(unit);
-            (class, names[unit.as_u32() as usize])
-        };
-        let moves = &allocation.moves[block][back];
-        if moves.is_empty() {
-            continue;
-        }
-        let is_written = |unit: Unit| {
-            let (class, name) = name(unit);
-            moves.iter().any(|m| m.class == class && m.to == name)
-        };
-        let mut is_read = program.condition(block).is_some_and(is_written);
-        program.inputs(block, on, |_, input| {
-            is_read |= matches!(input, Input::Unit(unit) if is_written(unit));
-        });
-        let mut params = FxHashSet::default();
-        program.params(target, |unit| {
-            params.insert(program.regs().group_of(unit));
-        });
-        let start = 2 * starts[target];
-        for (group, data) in &program.regs().groups {
-            let ranges = live.ranges(group);
-            // A parameter is written by the moves that follow.
-            let is_live = ranges.iter().any(|r| r.start <= start && start < r.end);
-            if is_live && !params.contains(&group) {
-                let first = data.first.as_u32();
-                let mut units = (first..first + u32::from(data.count)).map(Unit::from_u32);
-                is_read |= units.any(is_written);
-            }
-        }
-        if !is_read {
-            let shared = moves.clone();
-            allocation.moves[block][on].splice(0..0, shared);
+    let other = 1 - way;
+    let place = |unit: Unit| {
+        let class = program.regs().class_of(unit);
+        (class, allocation.names[unit.as_u32() as usize])
+    };
+    let is_changed = |place| moves[way].iter().any(|m| (m.class, m.to) == place);
+    let mut is_free = !program
+        .condition(block)
+        .is_some_and(|c| is_changed(place(c)));
+    for m in &moves[other] {
+        if let Source::Register(name) = m.source {
+            is_free &= !is_changed((m.class, name));
         }
     }
+    // A parameter that is where its argument was needs no move.
+    program.inputs(block, other, |_, input| {
+        if let Input::Unit(unit) = input {
+            is_free &= !is_changed(place(unit));
+        }
+    });
+    live.at_start(program.target(block, other), |unit| {
+        is_free &= !is_changed(place(unit));
+    });
+    is_free
 }
 
 /// Writes the moves on the edges.

@@ -38,6 +38,8 @@ pub struct Compiled {
     pub name: &'static str,
     /// The PTX.
     pub ptx: &'static str,
+    /// Machine code for the target, if there is some: devices that run it assemble nothing.
+    pub cubin: Option<&'static [u8]>,
     /// What it was compiled for, as in `sm_80`.
     pub target: &'static str,
     /// Warps of a program.
@@ -205,6 +207,15 @@ fn rust_type(scalar: &str) -> Option<&'static str> {
 
 /// A Rust module with a kernel and a typed function that launches it. `hints` are those of the kernel's parameters.
 pub fn rust_module(kernel: &CompiledKernel, hints: &[ParamHints]) -> String {
+    rust_module_with(kernel, hints, None)
+}
+
+/// [`rust_module`] with machine code for the kernel's target, which the driver or `ptxas` made of its PTX.
+pub fn rust_module_with(
+    kernel: &CompiledKernel,
+    hints: &[ParamHints],
+    cubin: Option<&[u8]>,
+) -> String {
     let meta = &kernel.meta;
     let mut type_name = String::new();
     for part in rust_name(&meta.name, &[])
@@ -251,6 +262,7 @@ pub fn rust_module(kernel: &CompiledKernel, hints: &[ParamHints]) -> String {
 pub const COMPILED: ::tilelift::runtime::Compiled = ::tilelift::runtime::Compiled {{
     name: {name:?},
     ptx: PTX,
+    cubin: {cubin},
     target: \"{target}\",
     num_warps: {warps},
     shared_bytes: {shared},
@@ -284,7 +296,12 @@ impl {type_name} {{
 
 /// The kernel's PTX.
 pub const PTX: &str = r{fence}\"{ptx}\"{fence};
-",
+{code}",
+        cubin = if cubin.is_some() { "Some(CUBIN)" } else { "None" },
+        code = cubin.map_or_else(String::new, |code| format!(
+            "\n/// The kernel's machine code.\npub const CUBIN: &[u8] = b\"{}\";\n",
+            code.escape_ascii()
+        )),
         version = env!("CARGO_PKG_VERSION"),
         // There may or may not be too many of them.
         allow = "allow",

@@ -2,7 +2,8 @@
 //!
 //! Everything that a launch takes becomes an [`Arg`] by `From`: numbers, [`Buffer`]s, [`Pointer`]s into memory of others,
 //! and [`NONE`]. A tuple of them, an array or a slice is what [`Kernel::launch`](super::Kernel::launch) takes; constants
-//! are no arguments, they are given to the kernel by name.
+//! are no arguments, they are given to the kernel by name. A [`Descriptor`](super::Descriptor) and a tuple within the
+//! tuple are several arguments for one parameter, see [`Argument`]; lists that are made at run time are [`ArgList`]s.
 //!
 //! An argument has a **class**, one byte: its type, whether it is a pointer, and what the value promises. The classes of
 //! all arguments are what a variant of a kernel is found by.
@@ -10,9 +11,13 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use smallvec::SmallVec;
+
 use crate::ir::types::Scalar;
 
 use super::buffer::{Buffer, Element, Pointer};
+#[cfg(feature = "triton")]
+use super::constant::Constant;
 
 /// A number format as callers know it: that of the IR, and for integers whether they have a sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -117,6 +122,12 @@ impl fmt::Display for DType {
 const CODE: u8 = 0x1f;
 /// The class of an absent argument: a format that there is none of.
 const ABSENT: u8 = 0x1f;
+/// The class of the mark of a tuple.
+pub(crate) const TUPLE: u8 = 0x1e;
+/// The class of the mark of a tensor descriptor.
+pub(crate) const DESCRIPTOR: u8 = 0x1d;
+/// The device of a mark, which is no device's number, so that a launch with marks leaves the way of those without.
+const MARK: u32 = u32::MAX;
 /// The bit of a class that tells a pointer.
 pub(crate) const POINTER: u8 = 0x20;
 /// The bit of a class that promises a multiple of 16.
@@ -148,6 +159,22 @@ pub const NONE: Arg<'static> = Arg {
 };
 
 impl<'a> Arg<'a> {
+    /// What stands before the parts of a tuple or a descriptor.
+    pub(super) const fn mark(class: u8, bits: u64) -> Arg<'a> {
+        Arg {
+            bits,
+            bytes: 0,
+            class,
+            device: MARK,
+            owner: PhantomData,
+        }
+    }
+
+    /// Whether it stands before parts.
+    pub(super) const fn is_mark(&self) -> bool {
+        self.device == MARK
+    }
+
     #[inline]
     const fn number(dtype: DType, bits: u64) -> Arg<'a> {
         let promises = match bits {
@@ -175,6 +202,32 @@ impl fmt::Debug for Arg<'_> {
 }
 
 impl Arg<'_> {
+    /// The number as a constant; none of a pointer and of an absent argument.
+    #[cfg(feature = "triton")]
+    pub(super) fn value(&self) -> Option<Constant> {
+        let dtype = DType::of_code(self.class).filter(|_| self.class & POINTER == 0)?;
+        let bits = self.bits;
+        let integer = |signed: i64| {
+            Constant::Int(match dtype.unsigned {
+                // Beyond the largest of 64 bits there is none that a heuristic could tell apart.
+                true => bits.try_into().unwrap_or(i64::MAX),
+                false => signed,
+            })
+        };
+        Some(match dtype.scalar {
+            Scalar::I1 => Constant::Bool(bits != 0),
+            Scalar::I8 => integer((bits as i8).into()),
+            Scalar::I16 => integer((bits as i16).into()),
+            Scalar::I32 => integer((bits as i32).into()),
+            Scalar::I64 => integer(bits as i64),
+            Scalar::F16 => Constant::Float(half::f16::from_bits(bits as u16).into()),
+            Scalar::Bf16 => Constant::Float(half::bf16::from_bits(bits as u16).into()),
+            Scalar::F32 => Constant::Float(f32::from_bits(bits as u32).into()),
+            Scalar::F64 => Constant::Float(f64::from_bits(bits)),
+            Scalar::F8E4M3 | Scalar::F8E5M2 => return None,
+        })
+    }
+
     /// The same for a launch that comes later, whose maker sees to it that the memory is still there.
     pub(crate) fn detached(&self) -> Arg<'static> {
         Arg {
@@ -216,7 +269,7 @@ impl Specialize {
 }
 
 /// A class, shown as an entry of a signature.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Class(pub(crate) u8);
 
 impl Class {
@@ -227,6 +280,16 @@ impl Class {
 
     pub(crate) fn is_pointer(self) -> bool {
         self.0 & POINTER != 0
+    }
+
+    /// Whether the argument becomes a constant and is no parameter of the PTX entry.
+    pub(crate) fn is_constant(self) -> bool {
+        self.0 & ONE != 0 || self.dtype().is_none()
+    }
+
+    /// That of an address about which nothing is promised.
+    pub(crate) fn pointer(dtype: DType) -> Class {
+        Class(dtype.code() | POINTER)
     }
 
     /// The same without what the value promises.
@@ -298,7 +361,68 @@ impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
     }
 }
 
-/// The arguments of a launch: a tuple, an array or a slice of what becomes an [`Arg`].
+/// What a parameter of a kernel is given: something that becomes an [`Arg`], a [`Descriptor`](super::Descriptor), or a
+/// tuple of such, for a parameter that the kernel takes apart.
+pub trait Argument<'a>: Copy {
+    /// Whether it is more than one [`Arg`].
+    const STRUCTURED: bool;
+
+    /// The only one, or the first.
+    fn arg(self) -> Arg<'a>;
+
+    /// Appends all of them to a list, with a mark before them if there are more.
+    fn push(self, list: &mut ArgList<'a>);
+}
+
+impl<'a, T: Copy + Into<Arg<'a>>> Argument<'a> for T {
+    const STRUCTURED: bool = false;
+
+    #[inline]
+    fn arg(self) -> Arg<'a> {
+        self.into()
+    }
+
+    fn push(self, list: &mut ArgList<'a>) {
+        list.list.push(self.into());
+    }
+}
+
+/// Arguments in order, of a number that is known at run time alone. Up to 32 take no memory of the heap.
+#[derive(Clone, Debug, Default)]
+pub struct ArgList<'a> {
+    list: SmallVec<[Arg<'a>; 32]>,
+}
+
+impl<'a> ArgList<'a> {
+    /// None.
+    pub fn new() -> ArgList<'a> {
+        ArgList::default()
+    }
+
+    /// Appends one.
+    pub fn push(&mut self, argument: impl Argument<'a>) {
+        argument.push(self);
+    }
+
+    /// The list as a vector.
+    pub fn into_vec(self) -> Vec<Arg<'a>> {
+        self.list.into_vec()
+    }
+}
+
+impl<'a> Extend<Arg<'a>> for ArgList<'a> {
+    fn extend<I: IntoIterator<Item = Arg<'a>>>(&mut self, args: I) {
+        self.list.extend(args);
+    }
+}
+
+impl Args for ArgList<'_> {
+    fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
+        take(&self.list)
+    }
+}
+
+/// The arguments of a launch: a tuple of [`Argument`]s, or an array, a slice or a list of [`Arg`]s.
 pub trait Args {
     /// Hands them over as a slice.
     fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R;
@@ -330,12 +454,33 @@ impl<A: Args + ?Sized> Args for &A {
 
 macro_rules! tuples {
     ($(($($name:ident),*))*) => {$(
-        impl<'a, $($name: Copy + Into<Arg<'a>>),*> Args for ($($name,)*) {
+        impl<'a, $($name: Argument<'a>),*> Args for ($($name,)*) {
             #[inline]
             fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
                 #[expect(non_snake_case, reason = "a name for the type and for the value")]
                 let ($($name,)*) = *self;
-                take(&[$($name.into()),*])
+                if const { $($name::STRUCTURED)||* } {
+                    let mut list = ArgList::new();
+                    $($name.push(&mut list);)*
+                    return take(&list.list);
+                }
+                take(&[$($name.arg()),*])
+            }
+        }
+
+        impl<'a, $($name: Argument<'a>),*> Argument<'a> for ($($name,)*) {
+            const STRUCTURED: bool = true;
+
+            fn arg(self) -> Arg<'a> {
+                self.0.arg()
+            }
+
+            fn push(self, list: &mut ArgList<'a>) {
+                #[expect(non_snake_case, reason = "a name for the type and for the value")]
+                let ($($name,)*) = self;
+                let count = const { [$(stringify!($name)),*].len() as u64 };
+                list.list.push(Arg::mark(TUPLE, count));
+                $($name.push(list);)*
             }
         }
     )*};
@@ -405,7 +550,7 @@ mod tests {
     fn codes_tell_formats_apart() {
         for &dtype in DType::ALL {
             assert_eq!(DType::of_code(dtype.code()), Some(dtype));
-            assert!(dtype.code() < ABSENT);
+            assert!(dtype.code() < DESCRIPTOR);
         }
         assert_eq!(DType::of_code(ABSENT), None);
         assert_eq!(size_of::<Arg<'_>>(), 24);

@@ -19,6 +19,8 @@ pub enum Constant {
     Text(String),
     /// A type.
     Type(DType),
+    /// A function of the program, by name.
+    Function(String),
 }
 
 macro_rules! constants {
@@ -53,6 +55,7 @@ impl fmt::Display for Constant {
             Constant::Float(x) => write!(f, "{x:?}"),
             Constant::Text(text) => write!(f, "{text:?}"),
             Constant::Type(dtype) => write!(f, "{dtype}"),
+            Constant::Function(name) => write!(f, "@{name}"),
         }
     }
 }

@@ -26,6 +26,17 @@ use crate::driver::{self, DriverError};
 /// the whole process: CUDA knows no way back but a new process. The first call that meets such an error returns it, all
 /// later ones [`RuntimeError::DeviceLost`] with its text. The emulator stays usable.
 ///
+/// # Several devices and contexts
+///
+/// Memory, streams and kernels belong to a context: the primary one of a GPU, which the CUDA runtime and most libraries
+/// use, unless [`Device::from_context`] was given another. What belongs to different ones does not mix, and the error of a
+/// launch names the argument. Whichever context is current in a thread, it is so again after every call.
+///
+/// # Unloading
+///
+/// Code stays loaded as long as there is its [`Program`] or a clone, a [`Kernel`] of that program, or a
+/// [`Graph`](super::Graph) that launches it.
+///
 /// # Fork
 ///
 /// A child made by `fork` after a GPU was used gets [`driver::DriverError::Forked`](crate::driver::DriverError) from every
@@ -85,13 +96,6 @@ impl Emulated {
 pub(crate) struct Gpu {
     pub(crate) context: driver::Context,
     pub(crate) stream: Arc<driver::Stream>,
-}
-
-#[cfg(feature = "cuda")]
-impl Gpu {
-    pub(crate) fn ordinal(&self) -> u32 {
-        self.context.device().ordinal
-    }
 }
 
 /// How a device is set up.
@@ -241,11 +245,12 @@ impl Device {
     fn with(name: String, target: Target, options: DeviceOptions, backend: Backend) -> Device {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let instance = NEXT.fetch_add(1, Ordering::Relaxed);
-        // All that stand for one GPU are one device, as they share its primary context; each emulator is its own.
+        // All that share a context are one device, as those of one GPU do, unless the application made another context;
+        // each emulator is its own.
         let number = match &backend {
             Backend::Emulated(_) => 0x1000 + instance % 0xe000,
             #[cfg(feature = "cuda")]
-            Backend::Gpu(gpu) => 1 + gpu.ordinal() % 0xfff,
+            Backend::Gpu(gpu) => 1 + gpu.context.number() % 0xfff,
         };
         Device {
             inner: Arc::new(Inner {

@@ -56,6 +56,13 @@ pub enum RuntimeError {
         problem: String,
     },
 
+    /// A tensor that cannot be described.
+    #[error("a tensor descriptor: {problem}")]
+    Descriptor {
+        /// What is wrong.
+        problem: String,
+    },
+
     /// A grid that cannot be.
     #[error("kernel `{kernel}`: {problem}")]
     Grid {
@@ -200,6 +207,7 @@ impl RuntimeError {
             RuntimeError::Source(_)
                 | RuntimeError::Setup { .. }
                 | RuntimeError::Argument { .. }
+                | RuntimeError::Descriptor { .. }
                 | RuntimeError::Compile { .. }
                 | RuntimeError::Internal { .. }
         )

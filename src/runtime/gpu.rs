@@ -72,7 +72,12 @@ impl Loading<'_> {
         let spec = LaunchSpec {
             name: &meta.name,
             block: [threads, 1, 1],
-            cluster: [1, 1, 1],
+            // Older devices have none.
+            cluster: if meta.target >= Target::SM_90 {
+                self.kernel.options.cluster
+            } else {
+                [1, 1, 1]
+            },
             shared: meta.shared,
             params: &params,
         };
@@ -111,6 +116,9 @@ impl Loading<'_> {
         report: &mut Report,
     ) -> Result<(Module, Origin), Problem> {
         let context = &self.device.context;
+        if let Some(module) = self.compiled_ahead(report)? {
+            return Ok((module, Origin::Ahead));
+        }
         let cache = self.kernel.device.cache();
         let key = self.key();
         let mut log = String::new();
@@ -151,6 +159,29 @@ impl Loading<'_> {
                 Ok((module, Origin::Made))
             }
             Err(error) => Err(Problem::Driver(error)),
+        }
+    }
+
+    /// The machine code that the program holds, loaded; none if it holds none for this device, or the driver refuses it.
+    fn compiled_ahead(&self, report: &mut Report) -> Result<Option<Module>, Problem> {
+        let context = &self.device.context;
+        let is = context.device().capability;
+        let Some(code) = self.kernel.source.machine_code(is.major, is.minor) else {
+            return Ok(None);
+        };
+        let clock = Instant::now();
+        let loaded = Module::load_cubin(context, code);
+        report.timing.load = clock.elapsed();
+        match loaded {
+            Ok(module) => Ok(Some(module)),
+            Err(error) if error.is_sticky() => Err(Problem::Driver(error)),
+            Err(error) => {
+                let kernel = &self.kernel.name;
+                warn(&format!(
+                    "the machine code of kernel `{kernel}` does not load, its PTX is assembled: {error}"
+                ));
+                Ok(None)
+            }
         }
     }
 

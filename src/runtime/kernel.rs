@@ -25,13 +25,14 @@ use super::cache::KeyBuilder;
 use super::constant::{Constant, Constants, Grid};
 use super::device::Device;
 use super::error::RuntimeError;
+use super::given::{self, Given};
 use super::graph::Recorded;
 use super::patience::Patience;
 use super::pool;
 use super::program::{Family, Param, Program, Source};
 use super::report::{Explanation, Prediction, Report};
 use super::stream::Stream;
-use super::table::{Classes, Table};
+use super::table::{Classes, Masks, Table};
 use super::variant::{Ready, Variant, identity, predict};
 
 /// Variants that a kernel may have where nothing is said.
@@ -56,6 +57,8 @@ pub(crate) struct KernelOptions {
     pub(crate) debug: bool,
     pub(crate) dependent: bool,
     pub(crate) cooperative: bool,
+    /// Programs of a cluster by axis.
+    pub(crate) cluster: [u32; 3],
     /// Sorted by name.
     pub(crate) opted_out: Vec<(String, Specialize)>,
     pub(crate) variants: usize,
@@ -101,7 +104,7 @@ pub(crate) struct KernelInner {
     /// The parameters that take an argument.
     pub(crate) slots: Vec<Slot>,
     /// For each of these the bits of an argument's class that count.
-    masks: Vec<u8>,
+    masks: Masks,
     /// How many of them must have one.
     required: usize,
     /// Whether there is an argument that must have bits clear.
@@ -135,6 +138,7 @@ impl Kernel {
             debug: false,
             dependent: false,
             cooperative: false,
+            cluster: [1; 3],
             opted_out: Vec::new(),
             variants: DEFAULT_VARIANTS,
         };
@@ -281,6 +285,26 @@ impl Kernel {
         self.changed(|options| options.cooperative = cooperative)
     }
 
+    /// Launches programs in clusters, so many by axis, that the device runs on neighbouring multiprocessors. A grid has to
+    /// be whole clusters on each axis. From sm_90; older devices and the emulator form none.
+    ///
+    /// # Errors
+    ///
+    /// No program or more than 16 in a cluster. Above 8 the device may refuse the launch.
+    pub fn cluster(&self, cluster: [u32; 3]) -> Result<Kernel, RuntimeError> {
+        /// What Hopper forms when asked for more than the portable 8.
+        const MOST: u64 = 16;
+        let programs = cluster.iter().map(|&side| u64::from(side)).product::<u64>();
+        if cluster.iter().any(|&side| side > 16) || !(1..=MOST).contains(&programs) {
+            let [x, y, z] = cluster;
+            return Err(RuntimeError::Setup {
+                kernel: self.inner.name.clone(),
+                problem: format!("clusters of {x} x {y} x {z} programs; 1 to {MOST} are possible"),
+            });
+        }
+        self.changed(|options| options.cluster = cluster)
+    }
+
     /// Makes no variants for values of a parameter.
     ///
     /// # Errors
@@ -332,6 +356,36 @@ impl Kernel {
         Ok(identity(&self.inner, &self.inner.classes(args)?))
     }
 
+    /// The arguments, of those of a launch, that the parameter of a name takes.
+    pub(crate) fn arguments_of<'s, 'a>(
+        &self,
+        args: &'s [Arg<'a>],
+        name: &str,
+    ) -> Option<&'s [Arg<'a>]> {
+        self.inner.arguments_of(args, name)
+    }
+
+    /// Whether it was given a constant of this name.
+    pub(crate) fn has_constant(&self, name: &str) -> bool {
+        self.inner.options.constant(name).is_some()
+    }
+
+    /// With the constants that the program's heuristics give for these arguments.
+    pub(crate) fn with_heuristics(&self, args: &[Arg<'_>]) -> Result<Kernel, RuntimeError> {
+        let inner = &self.inner;
+        // To a tuple or a descriptor a heuristic can say no more than that it is there.
+        let firsts = given::split(args).into_iter().filter_map(<[_]>::first);
+        let given: Vec<(&str, &Arg<'_>)> = inner.arguments().zip(firsts).collect();
+        let mut kernel = self.clone();
+        for (name, value) in inner
+            .source
+            .heuristics(&inner.name, &inner.options, &given)?
+        {
+            kernel = kernel.constant(&name, value)?;
+        }
+        Ok(kernel)
+    }
+
     /// The kernel's name.
     pub fn name(&self) -> &str {
         &self.inner.name
@@ -353,6 +407,7 @@ impl Kernel {
     ///
     /// Arguments, grid or stream that do not fit; a kernel that does not compile. A kernel that goes wrong shows here on
     /// the emulator, and on a GPU in a later call that waits, see [`Device`].
+    #[inline(always)]
     pub fn launch<'g>(
         &self,
         stream: &Stream,
@@ -516,7 +571,7 @@ impl KernelInner {
             params,
             is_picky: slots.iter().any(|slot: &Slot| slot.clear != 0),
             slots,
-            masks,
+            masks: Masks::new(&masks),
             required,
             table,
         })
@@ -528,30 +583,79 @@ impl KernelInner {
     }
 
     /// The classes of arguments.
-    #[inline(always)]
     fn classes(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
+        let mut classes = Classes::none();
+        if self.classify(args, &mut classes) {
+            return Ok(classes);
+        }
+        self.marked(args)
+    }
+
+    /// The classes of arguments among which there are tuples or descriptors; else what is wrong with them.
+    #[cold]
+    fn marked(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
+        if !args.iter().any(Arg::is_mark) {
+            return Err(self.wrong(args));
+        }
+        let by_param = given::split(args);
+        if !(self.required..=self.slots.len()).contains(&by_param.len()) {
+            return Err(self.wrong_count(by_param.len()));
+        }
+        for (args, slot) in by_param.iter().zip(&self.slots) {
+            let is_foreign =
+                |arg: &Arg<'_>| !arg.is_mark() && arg.device != 0 && arg.device != self.device.id();
+            if args.iter().any(is_foreign) {
+                let problem = "its memory belongs to another device".to_owned();
+                return Err(self.wrong_argument(slot, problem));
+            }
+            if let [arg] = args
+                && arg.bits & slot.clear != 0
+            {
+                return Err(self.not_a_multiple(arg, slot));
+            }
+        }
+        given::classify(args, self.masks.iter()).ok_or_else(|| RuntimeError::Setup {
+            kernel: self.name.clone(),
+            problem: "a tuple among the arguments is too large, or not whole".to_owned(),
+        })
+    }
+
+    /// The arguments of the parameter of a name.
+    pub(crate) fn arguments_of<'s, 'a>(
+        &self,
+        args: &'s [Arg<'a>],
+        name: &str,
+    ) -> Option<&'s [Arg<'a>]> {
+        let at = self.arguments().position(|n| n == name)?;
+        given::split(args).get(at).copied()
+    }
+
+    /// Fills in the classes of arguments; whether these can be launched with.
+    #[inline(always)]
+    fn classify(&self, args: &[Arg<'_>], classes: &mut Classes) -> bool {
         if args.len() > self.slots.len() || args.len() < self.required {
-            return Err(self.wrong_count(args.len()));
+            return false;
         }
         // Mistakes are gathered and looked for afterwards: there are none on the way that has to be fast. No device's number
         // is part of another's, so that numbers put together are this device's only if each is.
-        let mut devices = 0;
-        let classes = Classes::of(args, &self.masks, |arg, mask| {
-            devices |= arg.device;
-            arg.class & mask
-        });
-        let mut pairs = args.iter().zip(&self.slots);
-        let is_wrong = devices != 0 && devices != self.device.id()
-            || self.is_picky && pairs.any(|(arg, slot)| arg.bits & slot.clear != 0);
-        if is_wrong {
-            return Err(self.wrong(args));
-        }
-        Ok(classes)
+        let devices = classes.fill(args, &self.masks);
+        (devices == 0 || devices == self.device.id()) && !(self.is_picky && self.is_uneven(args))
     }
 
-    /// The first argument that is no multiple of what it must be, or belongs to another device.
+    /// Whether an argument is no multiple of what it must be.
+    #[inline(never)]
+    fn is_uneven(&self, args: &[Arg<'_>]) -> bool {
+        let mut pairs = args.iter().zip(&self.slots);
+        pairs.any(|(arg, slot)| arg.bits & slot.clear != 0)
+    }
+
+    /// What is wrong with arguments: their number, or the first that is no multiple of what it must be or belongs to another
+    /// device.
     #[cold]
     fn wrong(&self, args: &[Arg<'_>]) -> RuntimeError {
+        if args.len() > self.slots.len() || args.len() < self.required {
+            return self.wrong_count(args.len());
+        }
         for (arg, slot) in args.iter().zip(&self.slots) {
             if arg.bits & slot.clear != 0 {
                 return self.not_a_multiple(arg, slot);
@@ -592,7 +696,7 @@ impl KernelInner {
     }
 
     /// The variant for these classes, ready to be launched.
-    #[inline]
+    #[inline(always)]
     fn ready(
         self: &Arc<Self>,
         classes: &Classes,
@@ -620,7 +724,7 @@ impl KernelInner {
     fn insert(&self, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
         let make = |classes: &Classes| Variant::new(classes.clone());
         // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
-        let plain = classes.map(|class| Class(class).plain().0);
+        let plain = given::plain(classes);
         let limit = self.table.limit();
         let is_crowded = self.table.len() >= limit - limit / 4;
         let found = if is_crowded && plain != *classes {
@@ -637,10 +741,7 @@ impl KernelInner {
 
     /// Classes as a signature.
     pub(crate) fn signature(&self, classes: &Classes) -> String {
-        let entries: Vec<String> = classes
-            .iter()
-            .map(|class| Class(class).to_string())
-            .collect();
+        let entries: Vec<String> = given::read(classes).iter().map(Given::to_string).collect();
         entries.join(", ")
     }
 
@@ -651,21 +752,52 @@ impl KernelInner {
         args: &[Arg<'_>],
         patience: &Patience,
     ) -> Result<(), RuntimeError> {
-        let classes = self.classes(args)?;
-        let ready = self.ready(&classes, patience)?;
+        let mut classes = Classes::none();
+        if !self.classify(args, &mut classes) {
+            return self.launch_marked(stream, grid, args, patience);
+        }
+        self.launch_classes(&classes, stream, grid, args, patience)
+    }
+
+    /// [`KernelInner::launch`] with tuples or descriptors among the arguments.
+    #[cold]
+    fn launch_marked(
+        self: &Arc<Self>,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+        patience: &Patience,
+    ) -> Result<(), RuntimeError> {
+        let classes = self.marked(args)?;
+        self.launch_classes(&classes, stream, grid, args, patience)
+    }
+
+    #[inline(always)]
+    fn launch_classes(
+        self: &Arc<Self>,
+        classes: &Classes,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+        patience: &Patience,
+    ) -> Result<(), RuntimeError> {
+        let ready = self.ready(classes, patience)?;
         let grid = match grid {
             Grid::Fixed(grid) => grid,
             Grid::Of(function) => self.grid_of(function, ready)?,
         };
         stream.expect_device(&self.device)?;
-        if grid.contains(&0) {
-            return Ok(());
-        }
-        ready.launch(self, &classes, grid, stream, args)?;
+        ready.launch(self, classes, grid, stream, args)?;
         if self.device.is_blocking() {
-            return stream.synchronize().map_err(|error| self.at_fault(error));
+            return self.wait(stream);
         }
         Ok(())
+    }
+
+    /// Waits for a launch.
+    #[cold]
+    fn wait(&self, stream: &Stream) -> Result<(), RuntimeError> {
+        stream.synchronize().map_err(|error| self.at_fault(error))
     }
 
     /// Runs a launch that was recorded.
@@ -724,27 +856,39 @@ impl KernelInner {
         grid::check(programs).map_err(|error| RuntimeError::Grid {
             kernel: self.name.clone(),
             problem: error.to_string(),
+        })?;
+        self.check_clusters(programs)
+    }
+
+    /// An error for a grid that is not made of whole clusters.
+    fn check_clusters(&self, programs: [u32; 3]) -> Result<(), RuntimeError> {
+        let cluster = self.options.cluster;
+        let Some(axis) = (0..3).find(|&axis| !programs[axis].is_multiple_of(cluster[axis])) else {
+            return Ok(());
+        };
+        Err(RuntimeError::Grid {
+            kernel: self.name.clone(),
+            problem: format!(
+                "{} programs along axis {axis} are not clusters of {}",
+                programs[axis], cluster[axis]
+            ),
         })
     }
 
     fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
-        let slots = self.slots.iter().zip(&self.masks);
-        let reasons = args.iter().zip(slots).zip(classes.iter());
-        let arguments = reasons.map(|((arg, (slot, mask)), class)| {
-            let kind = if Class(class).is_pointer() {
-                "address"
-            } else {
-                "value"
-            };
-            let reason = match class & (ONE | DIVISIBLE) {
-                ONE => "its value is 1 and becomes a constant".to_owned(),
-                DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
-                _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
-                _ if Class(class).dtype().is_none() => "it is absent".to_owned(),
-                _ => format!("its {kind} {:#x} promises nothing", arg.bits),
+        let slots = self.slots.iter().zip(self.masks.iter());
+        let given = given::read(classes);
+        let reasons = given::split(args).into_iter().zip(slots).zip(&given);
+        let arguments = reasons.map(|((args, (slot, mask)), given)| {
+            let reason = match (given, args) {
+                (Given::Plain(class), [arg]) => reason(*class, arg, mask),
+                (Given::Descriptor { .. }, _) => {
+                    "a tensor; its address, sizes and strides are no part of it".to_owned()
+                }
+                _ => "a tuple, each element for itself".to_owned(),
             };
             let name = self.params[slot.param].name.clone();
-            (name, Class(class).to_string(), reason)
+            (name, given.to_string(), reason)
         });
         let variant = self.table.get(classes);
         Explanation {
@@ -752,6 +896,22 @@ impl KernelInner {
             ready: variant.is_some_and(|variant| variant.ready.get().is_some()),
             arguments: arguments.collect(),
         }
+    }
+}
+
+/// Why an argument has its class.
+fn reason(class: Class, arg: &Arg<'_>, mask: u8) -> String {
+    let kind = if class.is_pointer() {
+        "address"
+    } else {
+        "value"
+    };
+    match class.0 & (ONE | DIVISIBLE) {
+        ONE => "its value is 1 and becomes a constant".to_owned(),
+        DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
+        _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
+        _ if class.dtype().is_none() => "it is absent".to_owned(),
+        _ => format!("its {kind} {:#x} promises nothing", arg.bits),
     }
 }
 

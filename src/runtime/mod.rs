@@ -80,9 +80,11 @@ mod argument;
 mod buffer;
 pub mod cache;
 mod constant;
+mod descriptor;
 mod device;
 mod dump;
 mod error;
+mod given;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod graph;
@@ -101,10 +103,11 @@ mod table;
 mod variant;
 mod warning;
 
-pub use ahead::{Compiled, CompiledParam, rust_module};
-pub use argument::{Arg, Args, DType, NONE, Specialize};
+pub use ahead::{Compiled, CompiledParam, rust_module, rust_module_with};
+pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
 pub use buffer::{Buffer, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
+pub use descriptor::Descriptor;
 pub use device::{Device, DeviceOptions};
 pub use dump::Dump;
 pub use error::RuntimeError;
@@ -121,6 +124,8 @@ pub(crate) use locate::name_source;
 pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;
+#[cfg(feature = "triton")]
+pub(crate) use warning::warn;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

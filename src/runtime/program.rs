@@ -15,8 +15,10 @@ use crate::verify::verify;
 use crate::front;
 
 use super::ahead::{self, Compiled};
-use super::argument::{Class, DIVISIBLE, Specialize};
+use super::argument::{Arg, Class, DIVISIBLE, Specialize};
+use super::constant::Constant;
 use super::error::RuntimeError;
+use super::given::Given;
 use super::kernel::{KernelInner, KernelOptions};
 #[cfg(feature = "triton")]
 use super::python;
@@ -68,7 +70,16 @@ enum Form {
     #[cfg(feature = "triton")]
     Python(front::Module),
     Tile(Vec<TileFunction>),
-    Compiled(Box<Stored>, Vec<Param>),
+    Compiled(Box<Ahead>),
+}
+
+/// A kernel that was compiled before.
+#[derive(Debug)]
+struct Ahead {
+    stored: Stored,
+    params: Vec<Param>,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "it runs on GPUs"))]
+    cubin: Option<&'static [u8]>,
 }
 
 /// A parameter of a kernel as a launch sees it.
@@ -146,7 +157,12 @@ impl Program {
     /// The description names a target or a format that there is none of.
     pub fn compiled(compiled: &Compiled) -> Result<Program, RuntimeError> {
         let (stored, params) = ahead::unpack(compiled)?;
-        let form = Form::Compiled(Box::new(stored), params);
+        let ahead = Ahead {
+            stored,
+            params,
+            cubin: compiled.cubin,
+        };
+        let form = Form::Compiled(Box::new(ahead));
         Ok(Program::with(compiled.name, compiled.ptx.to_owned(), form))
     }
 
@@ -162,6 +178,26 @@ impl Program {
         }
     }
 
+    /// Its name for messages.
+    pub fn name(&self) -> &str {
+        &self.source.name
+    }
+
+    /// A kernel's name, and what its decorators say about tuning.
+    #[cfg(feature = "triton")]
+    pub(crate) fn tuning(
+        &self,
+        kernel: Option<&str>,
+    ) -> Result<(String, front::Tuning), RuntimeError> {
+        let name = self.source.pick(kernel)?;
+        let Form::Python(module) = &self.source.form else {
+            return Ok((name, front::Tuning::default()));
+        };
+        let tuning = module.tuning(Some(&name));
+        let tuning = tuning.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        Ok((name, tuning))
+    }
+
     /// The names of its kernels, in order.
     pub fn kernels(&self) -> Vec<String> {
         self.source.kernels()
@@ -174,7 +210,7 @@ impl Source {
             #[cfg(feature = "triton")]
             Form::Python(module) => module.kernels().into_iter().map(|k| k.name).collect(),
             Form::Tile(functions) => functions.iter().map(|f| f.name.clone()).collect(),
-            Form::Compiled(stored, _) => vec![stored.meta.name.clone()],
+            Form::Compiled(ahead) => vec![ahead.stored.meta.name.clone()],
         }
     }
 
@@ -191,12 +227,43 @@ impl Source {
         }
     }
 
+    /// The machine code of a kernel that was compiled before, if it has some that a device of this compute capability
+    /// runs.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn machine_code(&self, major: u32, minor: u32) -> Option<&'static [u8]> {
+        let Form::Compiled(ahead) = &self.form else {
+            return None;
+        };
+        // Later devices of the same generation run it, and no others.
+        let target = ahead.stored.meta.target;
+        let fits = target.runs_on(major, minor) && target.sm / 10 == major;
+        ahead.cubin.filter(|_| fits)
+    }
+
     /// Whether lines of operations are lines of the text.
     pub(crate) fn has_lines(&self) -> bool {
         match &self.form {
             #[cfg(feature = "triton")]
             Form::Python(_) => true,
-            Form::Tile(_) | Form::Compiled(..) => false,
+            Form::Tile(_) | Form::Compiled(_) => false,
+        }
+    }
+
+    /// The constants that a kernel's heuristics give for these arguments.
+    #[cfg_attr(
+        not(feature = "triton"),
+        expect(unused_variables, reason = "only the language has heuristics")
+    )]
+    pub(crate) fn heuristics(
+        &self,
+        kernel: &str,
+        options: &KernelOptions,
+        args: &[(&str, &Arg<'_>)],
+    ) -> Result<Vec<(String, Constant)>, RuntimeError> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(module) => python::heuristics(module, kernel, options, args),
+            Form::Tile(_) | Form::Compiled(_) => Ok(Vec::new()),
         }
     }
 
@@ -212,17 +279,16 @@ impl Source {
                     name: p.name,
                     constexpr: p.constexpr,
                     default: p.default,
-                    specialize: if p.specialize {
-                        Specialize::ALL
-                    } else {
-                        Specialize::NOTHING
+                    specialize: Specialize {
+                        value: p.specialize,
+                        alignment: p.specialize && p.specialize_alignment,
                     },
                     divisible: 1,
                     elem: None,
                 };
                 params.into_iter().map(param).collect()
             }
-            Form::Compiled(_, params) => params.clone(),
+            Form::Compiled(ahead) => ahead.params.clone(),
             Form::Tile(functions) => {
                 let func = functions.iter().find(|f| f.name == kernel);
                 let params = func.map_or_else(Vec::new, |f| {
@@ -252,19 +318,16 @@ impl Source {
     /// The kernel, if it was compiled before.
     pub(crate) fn compiled(
         &self,
-        classes: &[(usize, Class)],
+        given: &[(usize, Given)],
     ) -> Option<Result<Stored, RuntimeError>> {
-        let Form::Compiled(stored, params) = &self.form else {
+        let Form::Compiled(ahead) = &self.form else {
             return None;
         };
-        let check =
-            |&(param, class): &(usize, Class)| check_elem(&stored.meta.name, &params[param], class);
-        Some(
-            classes
-                .iter()
-                .try_for_each(check)
-                .map(|()| (**stored).clone()),
-        )
+        let Ahead { stored, params, .. } = &**ahead;
+        let check = |(param, given): &(usize, Given)| {
+            check_elem(&stored.meta.name, &params[*param], given).map(drop)
+        };
+        Some(given.iter().try_for_each(check).map(|()| stored.clone()))
     }
 
     /// The kernel for arguments of these classes.
@@ -278,12 +341,12 @@ impl Source {
         options: &KernelOptions,
         target: Target,
         params: &[Param],
-        classes: &[(usize, Class)],
+        given: &[(usize, Given)],
     ) -> Result<Made, RuntimeError> {
         match &self.form {
             #[cfg(feature = "triton")]
-            Form::Python(module) => python::make(module, kernel, options, target, params, classes),
-            Form::Compiled(..) => Err(RuntimeError::Internal {
+            Form::Python(module) => python::make(module, kernel, options, target, params, given),
+            Form::Compiled(_) => Err(RuntimeError::Internal {
                 kernel: kernel.to_owned(),
                 message: "it is compiled already".to_owned(),
             }),
@@ -295,8 +358,8 @@ impl Source {
                     });
                 };
                 let mut func = func.clone();
-                for &(param, class) in classes {
-                    check_elem(kernel, &params[param], class)?;
+                for (param, given) in given {
+                    let (param, class) = (*param, check_elem(kernel, &params[*param], given)?);
                     if class.0 & DIVISIBLE != 0 {
                         let hint = &mut func.param_hints[param];
                         hint.divisible = hint.divisible.max(16);
@@ -318,7 +381,14 @@ impl Source {
 }
 
 /// An error unless arguments of a class are what a parameter of the IR takes. Its integers have no sign.
-fn check_elem(kernel: &str, param: &Param, class: Class) -> Result<(), RuntimeError> {
+fn check_elem(kernel: &str, param: &Param, given: &Given) -> Result<Class, RuntimeError> {
+    let Some(class) = given.plain() else {
+        return Err(RuntimeError::Argument {
+            kernel: kernel.to_owned(),
+            name: param.name.clone(),
+            problem: format!("it is {given}, and the kernel takes one number or address"),
+        });
+    };
     let fits = match (param.elem, class.dtype()) {
         (None, _) => true,
         (Some(_), None) => false,
@@ -329,7 +399,7 @@ fn check_elem(kernel: &str, param: &Param, class: Class) -> Result<(), RuntimeEr
         (Some(Elem::Token), Some(_)) => false,
     };
     if fits {
-        return Ok(());
+        return Ok(class);
     }
     let wanted = param.elem.map_or(String::new(), |elem| elem.to_string());
     Err(RuntimeError::Argument {

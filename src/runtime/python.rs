@@ -3,9 +3,10 @@
 use crate::front;
 use crate::settings::Target;
 
-use super::argument::{Class, DIVISIBLE, ONE};
+use super::argument::{Arg, Class, DIVISIBLE, DType, ONE};
 use super::constant::Constant;
 use super::error::RuntimeError;
+use super::given::Given;
 use super::kernel::KernelOptions;
 use super::program::{Made, Param};
 
@@ -16,24 +17,24 @@ pub(super) fn make(
     options: &KernelOptions,
     target: Target,
     params: &[Param],
-    classes: &[(usize, Class)],
+    given: &[(usize, Given)],
 ) -> Result<Made, RuntimeError> {
     let setup = |problem: String| RuntimeError::Setup {
         kernel: kernel.to_owned(),
         problem,
     };
     // By position as far as there are arguments; what follows them is given by name or has a default.
-    let positional = classes.last().map_or(0, |&(param, _)| param + 1);
+    let positional = given.last().map_or(0, |&(param, _)| param + 1);
     let mut args = Vec::with_capacity(positional);
     let mut named = Vec::new();
     for (index, param) in params.iter().enumerate().take(positional) {
-        let class = classes.iter().find(|&&(at, _)| at == index);
+        let given = given.iter().find(|&&(at, _)| at == index);
         let constant = options.constant(&param.name);
-        args.push(match (class, constant) {
-            (Some(&(_, class)), _) => to_arg(class).ok_or_else(|| RuntimeError::Argument {
+        args.push(match (given, constant) {
+            (Some((_, given)), _) => to_given(given).ok_or_else(|| RuntimeError::Argument {
                 kernel: kernel.to_owned(),
                 name: param.name.clone(),
-                problem: format!("{class} is not a type of the language"),
+                problem: format!("{given} is nothing that the language takes here"),
             })?,
             (None, Some(constant)) => front::Arg::Constant(constant.to_front()),
             (None, None) => {
@@ -65,6 +66,50 @@ pub(super) fn make(
     })
 }
 
+/// The constants that a kernel's heuristics give for these arguments.
+pub(super) fn heuristics(
+    module: &front::Module,
+    kernel: &str,
+    options: &KernelOptions,
+    args: &[(&str, &Arg<'_>)],
+) -> Result<Vec<(String, Constant)>, RuntimeError> {
+    let constants = options.constants.iter();
+    let mut all: Vec<(String, front::Arg)> = constants
+        .map(|(name, value)| (name.clone(), front::Arg::Constant(value.to_front())))
+        .collect();
+    for &(name, arg) in args {
+        // Of a pointer there is only to say that it is there.
+        let value = arg
+            .value()
+            .map(|value| front::Arg::Constant(value.to_front()));
+        if let Some(value) = value.or_else(|| to_arg(Class(arg.class).plain())) {
+            all.push((name.to_owned(), value));
+        }
+    }
+    let found = module.heuristics(Some(kernel), &all);
+    let found = found.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+    let constant = |(name, value): (String, front::Constant)| (name, Constant::from_front(&value));
+    Ok(found.into_iter().map(constant).collect())
+}
+
+/// What a parameter is given, in the words of the front end.
+fn to_given(given: &Given) -> Option<front::Arg> {
+    match given {
+        Given::Plain(class) => to_arg(*class),
+        Given::Descriptor { dtype, block, nan } => {
+            Some(front::Arg::Descriptor(front::HostDescriptor {
+                dtype: front::types::DType::from_short_name(&dtype.to_string())?,
+                block: block.to_vec(),
+                nan: *nan,
+            }))
+        }
+        Given::Tuple(elements) => {
+            let items = elements.iter().map(to_given).collect::<Option<_>>()?;
+            Some(front::Arg::Tuple(front::TupleArg { class: None, items }))
+        }
+    }
+}
+
 /// An argument of this class in the words of the front end.
 fn to_arg(class: Class) -> Option<front::Arg> {
     use front::types::Ty;
@@ -85,6 +130,24 @@ fn to_arg(class: Class) -> Option<front::Arg> {
 }
 
 impl Constant {
+    /// The same in the words of the run time.
+    pub(crate) fn from_front(constant: &front::Constant) -> Constant {
+        match constant {
+            front::Constant::None => Constant::None,
+            front::Constant::Bool(b) => Constant::Bool(*b),
+            // Larger ones are no number that a kernel could hold.
+            front::Constant::Int(n) => Constant::Int((*n).try_into().unwrap_or(i64::MAX)),
+            front::Constant::Float(x) => Constant::Float(*x),
+            front::Constant::Str(text) => Constant::Text(text.clone()),
+            front::Constant::Type(dtype) => {
+                let name = dtype.to_string();
+                let found = DType::ALL.iter().find(|dtype| dtype.to_string() == name);
+                found.map_or(Constant::Text(name), |&dtype| Constant::Type(dtype))
+            }
+            front::Constant::Function(name) => Constant::Function(name.clone()),
+        }
+    }
+
     fn to_front(&self) -> front::Constant {
         match self {
             Constant::None => front::Constant::None,
@@ -96,6 +159,7 @@ impl Constant {
                 let found = front::types::DType::from_short_name(&dtype.to_string());
                 found.map_or(front::Constant::None, front::Constant::Type)
             }
+            Constant::Function(name) => front::Constant::Function(name.clone()),
         }
     }
 }

@@ -73,7 +73,7 @@ impl Stream {
     pub fn from_driver(device: &Device, raw: driver::Stream) -> Result<Stream, RuntimeError> {
         let same = match device.backend() {
             Backend::Emulated(_) => false,
-            Backend::Gpu(gpu) => gpu.ordinal() == raw.context().device().ordinal,
+            Backend::Gpu(gpu) => gpu.context.same(raw.context()),
         };
         if !same {
             return Err(RuntimeError::OtherDevice {

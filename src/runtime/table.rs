@@ -7,11 +7,45 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use super::argument::Arg;
+
 /// Classes that need no memory of the heap.
 const INLINE: usize = 32;
 
+/// For each argument of a kernel the bits of its class that count.
+#[derive(Debug)]
+pub(crate) struct Masks {
+    /// Zero behind the last.
+    fours: Vec<[u8; 4]>,
+}
+
+impl Masks {
+    pub(crate) fn new(masks: &[u8]) -> Masks {
+        let (fours, rest) = masks.as_chunks::<4>();
+        let mut fours = fours.to_vec();
+        if !rest.is_empty() {
+            let mut last = [0; 4];
+            last[..rest.len()].copy_from_slice(rest);
+            fours.push(last);
+        }
+        Masks { fours }
+    }
+
+    /// The mask of each argument.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = u8> + '_ {
+        self.fours.as_flattened().iter().copied()
+    }
+
+    /// The classes of arguments, masked.
+    fn apply(&self, args: &[Arg<'_>]) -> impl Iterator<Item = u8> {
+        args.iter()
+            .zip(self.iter())
+            .map(|(arg, mask)| arg.class & mask)
+    }
+}
+
 /// The classes of all arguments. Up to 32 take no memory of the heap.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub(crate) struct Classes {
     /// The first ones; zero behind the last.
     first: [u8; INLINE],
@@ -20,28 +54,66 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// The classes of a list, by a function of its elements and of what stands in another list in their places.
+    /// None.
     #[inline(always)]
-    pub(crate) fn of<T>(list: &[T], masks: &[u8], mut class: impl FnMut(&T, u8) -> u8) -> Classes {
-        let mut classes = Classes {
+    pub(crate) fn none() -> Classes {
+        Classes {
             first: [0; INLINE],
             more: None,
-            len: list.len(),
-        };
-        for ((place, element), &mask) in classes.first.iter_mut().zip(list).zip(masks) {
-            *place = class(element, mask);
+            len: 0,
         }
-        if classes.len > INLINE {
-            let rest = list.iter().zip(masks).skip(INLINE);
-            classes.more = Some(rest.map(|(element, &mask)| class(element, mask)).collect());
-        }
-        classes
     }
 
-    /// The same with each class changed.
-    pub(crate) fn map(&self, change: impl Fn(u8) -> u8) -> Classes {
-        let all: Vec<u8> = self.iter().collect();
-        Classes::of(&all, &all, |_, class| change(class))
+    /// Fills in the classes of arguments, of which each keeps the bits of its mask; gives the devices' numbers of all put
+    /// together.
+    ///
+    /// In place and four at a time: this is a good part of what a launch costs.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self, args: &[Arg<'_>], masks: &Masks) -> u32 {
+        self.len = args.len();
+        let mut devices = 0;
+        let (places, _) = self.first.as_chunks_mut::<4>();
+        let (fours, rest) = args.as_chunks::<4>();
+        for ((place, args), mask) in places.iter_mut().zip(fours).zip(&masks.fours) {
+            for i in 0..4 {
+                place[i] = args[i].class & mask[i];
+                devices |= args[i].device;
+            }
+        }
+        let at = fours.len();
+        if let (Some(place), Some(mask)) = (places.get_mut(at), masks.fours.get(at)) {
+            for ((place, arg), mask) in place.iter_mut().zip(rest).zip(mask) {
+                *place = arg.class & mask;
+                devices |= arg.device;
+            }
+        }
+        if args.len() > INLINE {
+            devices |= self.fill_more(args, masks);
+        }
+        devices
+    }
+
+    /// The part of [`Classes::fill`] for arguments behind the first ones.
+    #[cold]
+    fn fill_more(&mut self, args: &[Arg<'_>], masks: &Masks) -> u32 {
+        self.more = Some(masks.apply(args).skip(INLINE).collect());
+        args.iter().fold(0, |all, arg| all | arg.device)
+    }
+
+    /// These classes.
+    pub(crate) fn list(all: &[u8]) -> Classes {
+        let mut first = [0; INLINE];
+        for (place, &class) in first.iter_mut().zip(all) {
+            *place = class;
+        }
+        Classes {
+            first,
+            more: all
+                .get(INLINE..)
+                .filter(|rest| !rest.is_empty())
+                .map(Box::from),
+            len: all.len(),
+        }
     }
 
     /// The classes in order.
@@ -53,14 +125,27 @@ impl Classes {
     #[inline]
     fn hash(&self) -> usize {
         // The multiplier of rustc's hash; its upper bits are the well mixed ones.
-        let mix =
-            |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(0xf135_7aea_2e62_a9c5);
+        const FACTOR: u64 = 0xf135_7aea_2e62_a9c5;
+        let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(FACTOR);
         let (words, _) = self.first.as_chunks();
         let words = words.iter().map(|&word| u64::from_le_bytes(word));
-        let hash = words.fold(self.len as u64, mix);
-        let more = self.more.as_deref().unwrap_or_default();
-        let more = more.iter().map(|&class| class.into());
-        (more.fold(hash, mix) >> 32) as usize
+        let mut hash = words.fold(self.len as u64, mix);
+        if self.len > INLINE
+            && let Some(more) = &self.more
+        {
+            hash = more.iter().map(|&class| class.into()).fold(hash, mix);
+        }
+        (hash >> 32) as usize
+    }
+}
+
+impl PartialEq for Classes {
+    #[inline]
+    fn eq(&self, other: &Classes) -> bool {
+        // What fills the first ones has no more.
+        self.len == other.len
+            && self.first == other.first
+            && (self.len <= INLINE || self.more == other.more)
     }
 }
 
@@ -100,17 +185,31 @@ impl<T: Keyed> Table<T> {
     }
 
     /// What is there for these classes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn get(&self, classes: &Classes) -> Option<&Arc<T>> {
         let places = self.places.get()?;
-        let mut at = classes.hash();
+        let at = classes.hash();
+        let found = places[at & (places.len() - 1)].get()?;
+        if found.classes() == classes {
+            return Some(found);
+        }
+        Table::get_behind(places, classes, at)
+    }
+
+    /// What is there for these classes behind the place where it should be.
+    #[cold]
+    fn get_behind<'t>(
+        places: &'t [OnceLock<Arc<T>>],
+        classes: &Classes,
+        mut at: usize,
+    ) -> Option<&'t Arc<T>> {
         // The table is never full, so that an empty place ends the search.
         loop {
+            at = at.wrapping_add(1);
             let found = places[at & (places.len() - 1)].get()?;
             if found.classes() == classes {
                 return Some(found);
             }
-            at = at.wrapping_add(1);
         }
     }
 
@@ -168,7 +267,7 @@ mod tests {
     }
 
     fn classes(bytes: &[u8]) -> Classes {
-        Classes::of(bytes, bytes, |&byte, _| byte)
+        Classes::list(bytes)
     }
 
     #[test]
@@ -176,7 +275,7 @@ mod tests {
         let long: Vec<u8> = (0..40).collect();
         assert_eq!(classes(&long).iter().collect::<Vec<_>>(), long);
         let plus_one: Vec<u8> = (1..41).collect();
-        assert_eq!(classes(&long).map(|class| class + 1), classes(&plus_one));
+        assert_ne!(classes(&long), classes(&plus_one));
         assert_ne!(classes(&[1]), classes(&[1, 0]));
         assert_ne!(classes(&[]), classes(&[0]));
     }

@@ -20,11 +20,12 @@ use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
 use crate::emu;
 use crate::log::{self, Log};
 
-use super::argument::{Arg, Class, ONE};
+use super::argument::Arg;
 use super::cache::{Key, KeyBuilder, Kind, Origin};
 use super::device::Backend;
 use super::dump::file_name;
 use super::error::RuntimeError;
+use super::given::{self, Given};
 use super::graph::Recorded;
 use super::kernel::KernelInner;
 use super::locate;
@@ -310,7 +311,10 @@ fn build(
         #[cfg(feature = "cuda")]
         log,
         #[cfg(feature = "cuda")]
-        is_direct: params.len() == classes.iter().count(),
+        is_direct: params
+            .iter()
+            .map(|&at| usize::from(at))
+            .eq(0..classes.iter().count()),
         params,
         code,
         meta: stored.meta,
@@ -342,7 +346,7 @@ fn obtain_kernel(
 ) -> Result<(Stored, Origin), Problem> {
     let key = kernel_key(kernel, classes);
     let slots = kernel.slots.iter().map(|slot| slot.param);
-    let by_param: Vec<(usize, Class)> = slots.zip(classes.iter().map(Class)).collect();
+    let by_param: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
     if let Some(stored) = kernel.source.compiled(&by_param) {
         let target = kernel.device.target();
         let stored = stored?;
@@ -455,7 +459,7 @@ fn compile_as(
     let clock = Instant::now();
     let target = kernel.device.target();
     let slots = kernel.slots.iter().map(|slot| slot.param);
-    let classes: Vec<(usize, Class)> = slots.zip(classes.iter().map(Class)).collect();
+    let classes: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
     let made = kernel.source.make(
         &kernel.name,
         &kernel.options,
@@ -507,11 +511,8 @@ fn argument_of_each_param(
     classes: &Classes,
     meta: &KernelMeta,
 ) -> Result<SmallVec<[u16; 32]>, RuntimeError> {
-    let kept = classes.iter().enumerate().filter(|&(_, class)| {
-        let is_constant = class & ONE != 0 || Class(class).dtype().is_none();
-        !is_constant
-    });
-    let params: SmallVec<[u16; 32]> = kept.map(|(at, _)| at as u16).collect();
+    let given = given::read(classes);
+    let params = given::places(&given);
     if params.len() != meta.params.len() {
         return Err(RuntimeError::Internal {
             kernel: kernel.name.clone(),
@@ -522,26 +523,24 @@ fn argument_of_each_param(
             ),
         });
     }
-    for (&at, param) in params.iter().zip(&meta.params) {
-        let class = classes.iter().nth(at.into()).map(Class);
-        let bytes = class.and_then(|class| match class.is_pointer() {
+    for (place, param) in params.iter().zip(&meta.params) {
+        let Some(class) = place.class else {
+            continue;
+        };
+        let bytes = match class.is_pointer() {
             true => Some(8),
-            false => Some(class.dtype()?.bytes() as u32),
-        });
+            false => class.dtype().map(|dtype| dtype.bytes() as u32),
+        };
         if bytes != Some(param.bytes) && param.kind == ParamKind::Scalar {
-            let at = kernel.slots[usize::from(at)].param;
+            let at = kernel.slots[place.param].param;
             return Err(RuntimeError::Argument {
                 kernel: kernel.name.clone(),
                 name: kernel.params[at].name.clone(),
-                problem: format!(
-                    "it is {}, and the kernel takes {}",
-                    class.map_or(String::new(), |class| class.plain().to_string()),
-                    param.ty
-                ),
+                problem: format!("it is {}, and the kernel takes {}", class.plain(), param.ty),
             });
         }
     }
-    Ok(params)
+    Ok(params.iter().map(|place| place.argument as u16).collect())
 }
 
 /// The place in the source for a line of a kernel's PTX, as `name:line`.
@@ -591,7 +590,7 @@ fn locate_error(
 
 impl Ready {
     /// Launches with arguments whose classes are these, the variant's own.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn launch(
         &self,
         kernel: &Arc<KernelInner>,
@@ -606,21 +605,33 @@ impl Ready {
             Code::Gpu(prepared) => {
                 let raw = stream.driver()?;
                 if let Some((address, _)) = self.log {
-                    let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
-                    let cleared = header.fill(raw, 0);
-                    cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+                    self.clear_log(kernel, address, raw)?;
                 }
                 let launched = if self.is_direct {
-                    prepared.launch(grid, raw, args.iter().map(|arg| &arg.bits))
+                    prepared.launch(grid, raw, args, |arg| &arg.bits)
                 } else {
-                    prepared.launch(grid, raw, self.picked(args).map(|arg| &arg.bits))
+                    prepared.launch(grid, raw, &self.params, |&at| &args[usize::from(at)].bits)
                 };
-                match launched {
-                    Ok(()) => Ok(()),
-                    Err(error) => Err(kernel.device.failed(Some(&kernel.name), error)),
+                if let Err(error) = launched {
+                    return Err(kernel.device.failed(Some(&kernel.name), error));
                 }
+                Ok(())
             }
         }
+    }
+
+    /// Makes room for what a launch prints.
+    #[cfg(feature = "cuda")]
+    #[cold]
+    fn clear_log(
+        &self,
+        kernel: &KernelInner,
+        address: u64,
+        stream: &crate::driver::Stream,
+    ) -> Result<(), RuntimeError> {
+        let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
+        let cleared = header.fill(stream, 0);
+        cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
     }
 
     /// What the last launch printed and asserted, a line each, after everything in the stream.
@@ -647,6 +658,7 @@ impl Ready {
         self.params.iter().map(|&at| &args[usize::from(at)])
     }
 
+    #[inline(never)]
     fn emulate(
         &self,
         module: &emu::Module,
@@ -656,6 +668,9 @@ impl Ready {
         stream: &Stream,
         args: &[Arg<'_>],
     ) -> Result<(), RuntimeError> {
+        if grid.contains(&0) {
+            return Ok(());
+        }
         kernel.check_grid(grid)?;
         let is_recorded = stream.record(|| Recorded {
             kernel: kernel.clone(),

@@ -693,6 +693,10 @@ fn scalar(name: At<&str>) -> Result<Scalar> {
 }
 
 fn unknown_type(name: &str, pos: Pos) -> ParseError {
+    if name == "ptr" {
+        let message = "a pointer is to a number; addresses of addresses are loaded as i64 and cast";
+        return ParseError::new(Code::Type, pos, message);
+    }
     let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
     let message = format!(
         "unknown type `{name}`; known are {}, ptr<..> and token",

@@ -20,7 +20,7 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Compile a kernel.
     Compile(CompileArgs),
-    /// Run the file's `; run:` lines on interpreter, emulator and GPU.
+    /// Run a kernel on interpreter, emulator and GPU: the `; run:` lines of a .tir file, the `# run:` lines of a .py file.
     Run(RunArgs),
     /// Run file tests; BLESS=1 rewrites their expectations.
     Test(TestArgs),
@@ -140,7 +140,7 @@ pub(super) struct KernelArgs {
     /// Let tools show the lines of the source.
     #[arg(long)]
     pub(super) line_info: bool,
-    /// The target, as in sm_80; else the GPU present, else sm_80.
+    /// The target, as in sm_80 or 80; else the GPU present, else sm_80.
     #[arg(short = 't', long, value_name = "TARGET")]
     pub(super) target: Option<String>,
     /// The language of the input; else by the file's name.
@@ -156,6 +156,9 @@ pub(super) struct CompileArgs {
     /// What to write.
     #[arg(long, value_enum, default_value_t = Emit::Ptx)]
     pub(super) emit: Emit,
+    /// With --emit rust: machine code beside the PTX, by the GPU's driver or by ptxas.
+    #[arg(long)]
+    pub(super) cubin: bool,
     /// Where to write it; else to standard output.
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(super) out: Option<PathBuf>,
@@ -173,16 +176,27 @@ pub(super) struct ExplainArgs {
 
 /// Arguments of `run`.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = RUN_HELP)]
 pub(super) struct RunArgs {
-    /// The .tir file, or - for standard input.
-    pub(super) file: PathBuf,
-    /// The target, as in sm_80; else the GPU present, else sm_80.
-    #[arg(short = 't', long, value_name = "TARGET")]
-    pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// A run line in place of those in the file (.py only; the kernel by -n and -s).
+    #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
+    pub(super) line: Option<String>,
     /// Steps after which a line is given up that does not say steps(N) itself.
     #[arg(long, value_name = "N")]
     pub(super) steps: Option<u64>,
 }
+
+/// How a run line reads.
+const RUN_HELP: &str = r#"A .py file says in comments what to run:
+  # run: add "*fp32, *fp32, i32, 256" : grid(4) x=f32[1000] normal(1) out=f32[1000] poison n=1000 ; expect out within ulp 2
+or the command line does:
+  tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=f32[1000] normal(1) out=f32[1000] poison n=1000"
+
+Each parameter that is no constant gets a number, `null`, or TYPE[LENGTH] with what it holds: poison, zeros, const(1.5),
+iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stands what is expected: `expect out = [1,2,3]`,
+`expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`."#;
 
 /// Arguments of `test`.
 #[derive(Debug, ClapArgs)]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::args::{CompileArgs, Emit};
+use super::cubin;
 use super::input::Kernel;
 use super::metadata;
 use super::{Failure, Result, write_out};
@@ -11,7 +12,7 @@ use crate::compile::{self, CompiledKernel};
 use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
-use crate::runtime::{name_source, rust_module};
+use crate::runtime::{name_source, rust_module_with};
 use crate::settings::Options;
 
 /// Compiles a kernel and writes what was asked for.
@@ -22,6 +23,10 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         && is_same(out, meta)
     {
         let message = "-o and --meta name the same file; one would replace the other";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if args.cubin && args.emit != Emit::Rust {
+        let message = "--cubin goes with --emit rust";
         return Err(Failure::Usage(message.to_owned()));
     }
     let kernel = Kernel::load(&args.kernel)?;
@@ -42,7 +47,13 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         warn_of_spills(compiled, options);
     }
     let text = match (&compiled, stage) {
-        (Some(compiled), _) if args.emit == Emit::Rust => rust_module(compiled, &func.param_hints),
+        (Some(compiled), _) if args.emit == Emit::Rust => {
+            let cubin = match args.cubin {
+                true => Some(cubin::assemble(compiled)?),
+                false => None,
+            };
+            rust_module_with(compiled, &func.param_hints, cubin.as_deref())
+        }
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,
     };

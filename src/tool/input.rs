@@ -142,13 +142,8 @@ impl Kernel {
 
     /// Why the kernel cannot be compiled, at its place.
     pub(super) fn refused(&self, error: &CompileError) -> Failure {
-        let place = match error {
-            CompileError::Unsupported {
-                line: Some(line), ..
-            } if self.has_lines => Pos {
-                line: *line,
-                column: 0,
-            },
+        let place = match error.line() {
+            Some(line) if self.has_lines => Pos { line, column: 0 },
             _ => self.place,
         };
         let message = self.source.message(place, "", &error.to_string());
@@ -172,7 +167,7 @@ pub(super) fn options(args: &KernelArgs) -> Options {
 }
 
 /// The language of the input; an error for options that do not belong to it.
-fn check_usage(args: &KernelArgs) -> Result<Lang> {
+pub(super) fn check_usage(args: &KernelArgs) -> Result<Lang> {
     let is_py = args.file.extension().is_some_and(|ext| ext == "py");
     let lang = args
         .lang

@@ -7,6 +7,7 @@
 mod args;
 mod cache;
 mod compile;
+mod cubin;
 mod explain;
 mod info;
 mod input;

@@ -13,6 +13,8 @@ pub struct Config {
     pub num_warps: Option<u32>,
     /// Stages of loops.
     pub num_stages: Option<u8>,
+    /// CTAs that share a program's work; more than one is not possible yet, and such a configuration fails.
+    pub num_ctas: Option<u32>,
     /// Most registers of a thread.
     pub max_registers: Option<u16>,
 }
@@ -67,6 +69,12 @@ impl Config {
         if let Some(num_stages) = self.num_stages {
             kernel = kernel.stages(num_stages)?;
         }
+        if let Some(num_ctas) = self.num_ctas.filter(|&n| n != 1) {
+            return Err(RuntimeError::Setup {
+                kernel: kernel.name().to_owned(),
+                problem: format!("{num_ctas} CTAs for one program; 1 is possible"),
+            });
+        }
         if let Some(registers) = self.max_registers {
             kernel = kernel.max_registers(registers)?;
         }
@@ -83,6 +91,7 @@ impl fmt::Display for Config {
             .collect();
         parts.extend(self.num_warps.map(|n| format!("num_warps={n}")));
         parts.extend(self.num_stages.map(|n| format!("num_stages={n}")));
+        parts.extend(self.num_ctas.map(|n| format!("num_ctas={n}")));
         parts.extend(self.max_registers.map(|n| format!("maxnreg={n}")));
         if parts.is_empty() {
             return f.write_str("(as it is)");

@@ -12,6 +12,8 @@ use crate::runtime::Event;
 /// How launches are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measure {
+    /// Time for launches of a configuration before those that are timed. There are a few in any case.
+    pub warmup: Duration,
     /// Time for the launches of a configuration that are timed.
     pub budget: Duration,
     /// Fewest and most of them.
@@ -25,6 +27,7 @@ pub struct Measure {
 impl Default for Measure {
     fn default() -> Measure {
         Measure {
+            warmup: Duration::ZERO,
             budget: Duration::from_millis(50),
             samples: [5, 200],
             hopeless: 1.5,
@@ -186,6 +189,11 @@ impl<'a> Bench<'a> {
         let first = median(&mut all);
         if first > best * self.measure.hopeless {
             return Ok(Outcome::Hopeless(first));
+        }
+        let warmup = self.measure.warmup.as_secs_f64() * 1e3;
+        for _ in 0..((warmup / first.max(1e-3)) as usize).min(10_000) {
+            self.ready()?;
+            kernel.launch(self.stream, grid, args)?;
         }
         let budget = self.measure.budget.as_secs_f64() * 1e3;
         let [fewest, most] = self.measure.samples;

@@ -14,6 +14,8 @@
 //!   caller says.
 //! - **Kept**: each result is written to the kernel cache's folder when it is known. A process that is stopped and started
 //!   again goes on where it was, and a second one with the same kernel, device, classes and key measures nothing.
+//! - **From the file**: [`Program::tuner`](crate::runtime::Program::tuner) makes a tuner of a kernel's `@triton.autotune`
+//!   and `@triton.heuristics`, and [`Device::autotuned`](crate::runtime::Device::autotuned) a kernel that tunes itself.
 //! - **Chosen**: the lowest cost; all within [`Measure::tie`] of it count as equal, and of these the first in the list is
 //!   taken, so that noise does not decide between equals.
 //!
@@ -41,8 +43,35 @@
 //! # }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! The same with what the file says:
+//!
+//! ```
+//! # #[cfg(feature = "triton")] {
+//! use tilelift::runtime::{Buffer, Constants, Device, Program};
+//!
+//! let program = Program::python("scale.py", r#"
+//! import triton
+//! import triton.language as tl
+//!
+//! @triton.autotune([triton.Config({"BLOCK": b}) for b in (256, 512, 1024)], key=["n"])
+//! @triton.jit
+//! def scale(x, n, BLOCK: tl.constexpr):
+//!     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+//!     tl.store(x + i, tl.load(x + i, i < n) * 1.0, i < n)
+//! "#)?;
+//! let device = Device::best();
+//! let scale = device.autotuned(&program, "scale")?;
+//! let x = Buffer::from_slice(&device, &[1.0_f32; 1000])?;
+//! let grid = |c: Constants| Some([1000_u32.div_ceil(c.int("BLOCK")?), 1, 1]);
+//! scale.launch(&device.stream(), &grid, (&x, 1000))?;      // tries all, the first time
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod config;
+#[cfg(feature = "triton")]
+mod file;
 mod measure;
 mod report;
 mod store;
@@ -81,6 +110,8 @@ pub struct Tuner<'a> {
     restore_value: Vec<String>,
     prune: Option<Prune<'a>>,
     cost: Option<Cost<'a>>,
+    /// Whether the program's heuristics give constants.
+    heuristics: bool,
     progress: Option<Progress<'a>>,
     measure: Measure,
     bar: bool,
@@ -193,7 +224,7 @@ impl<'a> Tuner<'a> {
         let candidates: Vec<Result<Kernel, RuntimeError>> = self
             .configs
             .iter()
-            .map(|config| config.set_up(kernel))
+            .map(|config| self.set_up(config, kernel, args))
             .collect();
         let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
         for (config, candidate) in self.configs.iter().zip(&candidates) {
@@ -255,7 +286,7 @@ impl<'a> Tuner<'a> {
         };
         let config = rows[chosen].config.clone();
         Ok(Tuned {
-            kernel: config.set_up(kernel)?,
+            kernel: self.set_up(&config, kernel, args)?,
             config,
             report: TuneReport {
                 rows,
@@ -291,12 +322,30 @@ impl<'a> Tuner<'a> {
         })
     }
 
+    /// The kernel of a configuration, with the constants that heuristics give for these arguments.
+    fn set_up(
+        &self,
+        config: &Config,
+        kernel: &Kernel,
+        args: &[Arg<'_>],
+    ) -> Result<Kernel, RuntimeError> {
+        let kernel = config.set_up(kernel)?;
+        if self.heuristics {
+            return kernel.with_heuristics(args);
+        }
+        Ok(kernel)
+    }
+
     /// Everything that results depend on beside the configuration.
     fn results_key(&self, kernel: &Kernel, args: &[Arg<'_>]) -> Result<String, RuntimeError> {
         let mut key = kernel
             .identity(args)?
             .part("device", kernel.device().name());
         for name in &self.key {
+            // Constants are part of the identity.
+            if kernel.has_constant(name) {
+                continue;
+            }
             let arg = self.argument(kernel, args, name)?;
             key = key.part(name, arg.bits.to_le_bytes());
         }
@@ -311,8 +360,10 @@ impl<'a> Tuner<'a> {
         args: &'b [Arg<'b>],
         name: &str,
     ) -> Result<&'b Arg<'b>, RuntimeError> {
-        let at = kernel.arguments().iter().position(|&n| n == name);
-        at.and_then(|at| args.get(at))
+        // Of a descriptor it is the address, behind the mark.
+        let found = kernel.arguments_of(args, name);
+        found
+            .and_then(|args| args.get(1).or(args.first()))
             .ok_or_else(|| RuntimeError::Setup {
                 kernel: kernel.name().to_owned(),
                 problem: format!("there is no argument `{name}`"),
@@ -373,7 +424,14 @@ fn too_large(prediction: &Prediction) -> Option<String> {
 pub struct Autotuned {
     kernel: Kernel,
     tuner: Tuner<'static>,
-    chosen: RwLock<HashMap<String, Kernel>>,
+    chosen: RwLock<HashMap<String, Choice>>,
+}
+
+/// What was found to be the best.
+#[derive(Clone, Debug)]
+struct Choice {
+    config: Config,
+    kernel: Kernel,
 }
 
 impl Autotuned {
@@ -401,15 +459,45 @@ impl Autotuned {
         args.with(|args| {
             let key = self.tuner.results_key(&self.kernel, args)?;
             let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some(kernel) = chosen.get(&key) {
-                return Ok(kernel.clone());
-            }
+            let known = chosen.get(&key).cloned();
             drop(chosen);
-            let tuned = self.tuner.tune_args(&self.kernel, stream, grid, args)?;
-            let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-            // Of two threads that tuned at once the first one's choice stays.
-            Ok(chosen.entry(key).or_insert(tuned.kernel).clone())
+            let choice = match known {
+                Some(choice) => choice,
+                None => self.choose(key, stream, grid, args)?,
+            };
+            if self.tuner.heuristics {
+                // They may say something else for these arguments.
+                return self.tuner.set_up(&choice.config, &self.kernel, args);
+            }
+            Ok(choice.kernel)
         })
+    }
+
+    /// Finds the best set-up, and remembers it.
+    fn choose(
+        &self,
+        key: String,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<Choice, RuntimeError> {
+        let choice = match &self.tuner.configs[..] {
+            // There is nothing to measure.
+            [only] => Choice {
+                config: only.clone(),
+                kernel: self.tuner.set_up(only, &self.kernel, args)?,
+            },
+            _ => {
+                let tuned = self.tuner.tune_args(&self.kernel, stream, grid, args)?;
+                Choice {
+                    config: tuned.config,
+                    kernel: tuned.kernel,
+                }
+            }
+        };
+        let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
+        // Of two threads that tuned at once the first one's choice stays.
+        Ok(chosen.entry(key).or_insert(choice).clone())
     }
 
     /// Launches the best set-up.

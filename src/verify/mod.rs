@@ -42,7 +42,7 @@
 //!   `broadcast`, `reshape`, `permute`, `join` and `split` and the result of `reduce` follow from the other side but for the numbering of registers.
 //!
 //! # Single ops
-//! - **V20** The region of a `reduce` or `scan` holds pure ops on scalars that exist at both levels.
+//! - **V20** The region of a `reduce` or `scan` holds pure ops on scalars that exist at both levels, or functions made of such.
 //! - **V21** A `barrier` has an id below 16 and waits for a multiple of 32 threads, no more than the function's.
 
 mod function;

@@ -6,7 +6,7 @@ use super::{Errors, Rule, type_list};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::Function;
 use crate::ir::level::Level;
-use crate::ir::ops::{Effect, Opcode, ThreadOp, TypeRule};
+use crate::ir::ops::{Effect, Opcode, ThreadOp, TileOp, TypeRule, tile_functions};
 use crate::ir::types::{Elem, ValueType};
 
 pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
@@ -114,6 +114,12 @@ fn check_region<L: Level>(
     }
 }
 
+/// Whether threads have the op, or what it is lowered to before they get it.
+fn is_elementwise(name: &str) -> bool {
+    let function = |op| matches!(op, tile_functions!());
+    ThreadOp::from_name(name).is_some() || TileOp::from_name(name).is_some_and(function)
+}
+
 /// V20.
 fn check_reduce<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors) {
     let Some((_, insts)) = func.order.insts(block).split_last() else {
@@ -122,7 +128,7 @@ fn check_reduce<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors)
     for &inst in insts {
         let data = &func.dfg.insts[inst];
         let info = data.op.info();
-        if info.effect != Effect::Pure || ThreadOp::from_name(info.name).is_none() {
+        if info.effect != Effect::Pure || !is_elementwise(info.name) {
             let message = format!(
                 "a reduction or scan combines single elements; `{}` cannot",
                 info.name

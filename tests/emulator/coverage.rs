@@ -17,12 +17,8 @@ mod instructions;
 
 macro_rules! mnemonics {
     ($($(#[$doc:meta])+ $variant:ident $text:literal ($($form:ident $class:ident),*) sm $sm:literal ptx $major:literal $minor:literal, $group:ident;)*) => {
-        /// Each row of the PTX table that an H100 runs: its name and mnemonic.
-        fn rows() -> Vec<(&'static str, &'static str)> {
-            let rows = [$((stringify!($variant), $text, $sm)),*];
-            let runs = rows.into_iter().filter(|&(.., sm)| sm <= 90);
-            runs.map(|(name, mnemonic, _)| (name, mnemonic)).collect()
-        }
+        /// Name, mnemonic and least target of each row of the PTX table.
+        const ROWS: &[(&str, &str, u32)] = &[$((stringify!($variant), $text, $sm)),*];
     };
 }
 for_each_ptx!(mnemonics);
@@ -46,6 +42,27 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("Timer", "a clock"),
     ("Trap", "the launch ends with an error"),
 ];
+
+/// Rows that an H100 does not run, and what looks at them instead.
+const LATER: &[(&str, &str)] = &[
+    ("AddTwo", PAIRS_OF_F32),
+    ("SubTwo", PAIRS_OF_F32),
+    ("MulTwo", PAIRS_OF_F32),
+    ("FmaTwo", PAIRS_OF_F32),
+    ("LdWide", WIDE),
+    ("StWide", WIDE),
+    ("LdWideHint", WIDE),
+    ("StWideHint", WIDE),
+];
+const PAIRS_OF_F32: &str = "the emulator agrees with the reference, `ptxas` takes them for sm_100";
+const WIDE: &str =
+    "`ptx/wide_32.tir`: emulator and interpreter agree, `ptxas` takes them for sm_100 and sm_120";
+
+/// Each row of the PTX table that an H100 runs: its name and mnemonic.
+fn rows() -> Vec<(&'static str, &'static str)> {
+    let runs = ROWS.iter().filter(|(.., sm)| *sm <= 90);
+    runs.map(|&(name, mnemonic, _)| (name, mnemonic)).collect()
+}
 
 /// Whether an opcode is an instance of a mnemonic.
 fn matches(mnemonic: &str, opcode: &str) -> bool {
@@ -85,6 +102,12 @@ fn every_row_of_the_instruction_table_is_compared() {
             "no row of `rows.txt` is `{mnemonic}` ({name}), and no reason is given here"
         );
     }
+    let later = ROWS.iter().filter(|(.., sm)| 90 < *sm);
+    assert_eq!(
+        later.map(|row| row.0).collect::<BTreeSet<_>>(),
+        LATER.iter().map(|row| row.0).collect(),
+        "rows that an H100 does not run"
+    );
     for &(name, _) in NOT_COMPARED {
         assert!(
             rows().iter().any(|&(row, _)| row == name),

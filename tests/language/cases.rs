@@ -1,7 +1,7 @@
 //! Files of cases: launches with the values that others computed.
 //!
 //! ```text
-//! kernel FILE NAME "SIGNATURE" [CONSTANT=VALUE].. [num_warps=N] [grid=X,Y,Z]
+//! kernel FILE NAME "SIGNATURE" [CONSTANT=VALUE].. [num_warps=N] [target=sm_N] [grid=X,Y,Z]
 //! x f32 = 1 2 3 4                            an argument: a buffer, or with `scalar` behind the type a number
 //! n i32 scalar = 4
 //! y f32 poison 4 -> rel 1e-6 abs 0 : 2 4 6 8   what a buffer holds afterwards, and how exactly
@@ -14,6 +14,7 @@ use std::path::Path;
 
 use half::{bf16, f16};
 use tilelift::front::Constant;
+use tilelift::settings::Target;
 
 use crate::run::{Given, Launch, everywhere};
 
@@ -38,6 +39,7 @@ struct Case {
     signature: String,
     constants: Vec<(String, Constant)>,
     num_warps: u32,
+    target: Target,
     grid: [u32; 3],
     args: Vec<Argument>,
 }
@@ -103,6 +105,7 @@ fn header(line: usize, rest: &str) -> Case {
         signature: signature.to_owned(),
         constants: Vec::new(),
         num_warps: 4,
+        target: Target::SM_80,
         grid: [1; 3],
         args: Vec::new(),
     };
@@ -110,6 +113,7 @@ fn header(line: usize, rest: &str) -> Case {
         let (name, value) = option.split_once('=').expect("NAME=VALUE");
         match name {
             "num_warps" => case.num_warps = value.parse().expect("a number of warps"),
+            "target" => case.target = Target::parse(value).expect("a target"),
             "grid" => {
                 for (extent, text) in case.grid.iter_mut().zip(value.split(',')) {
                     *extent = text.parse().expect("a number of programs");
@@ -227,6 +231,7 @@ fn check(case: &Case, folder: &Path) -> Result<(), String> {
         signature: &case.signature,
         constants: &case.constants,
         num_warps: case.num_warps,
+        target: case.target,
         grid: case.grid,
         args: &args,
     };

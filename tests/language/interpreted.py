@@ -10,6 +10,21 @@ NAMES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64
          "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
          "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64"}
 DTYPES = {name: np.dtype(ml_dtypes.bfloat16 if name == "bf16" else long) for name, long in NAMES.items()}
+
+
+def _patch():
+    """Lets scalars be indices, which they are not where NumPy converts arrays of no dimension only (from 2.4 on)."""
+    from triton.runtime import interpreter
+    original = interpreter._patch_lang_tensor
+
+    def patch(tensor, scope):
+        original(tensor, scope)
+        scope.set_attr(tensor, "__index__", lambda self: int(self.handle.data.item()))
+
+    interpreter._patch_lang_tensor = patch
+
+
+_patch()
 # The types of arguments in a file of cases: by width alone.
 BITS = {"u8": "i8", "u16": "i16", "u32": "i32", "u64": "i64", "i1": "i8"}
 

@@ -15,6 +15,8 @@ pub(crate) enum Given {
     Bytes(Vec<u8>),
     /// Memory of this many bytes that nobody has written.
     Poison(usize),
+    /// Memory that holds the addresses of memories that hold these bytes; what they hold is read one after the other.
+    Addresses(Vec<Vec<u8>>),
     /// A null pointer.
     Null,
     /// An integer.
@@ -34,13 +36,12 @@ pub(crate) struct Launch<'a> {
     pub(crate) signature: &'a str,
     pub(crate) constants: &'a [(String, Constant)],
     pub(crate) num_warps: u32,
+    /// The target that the emulator runs; the kernel is assembled for sm_90a, too.
+    pub(crate) target: Target,
     pub(crate) grid: [u32; 3],
     /// One for each parameter that the kernel has after its constants are folded.
     pub(crate) args: &'a [Given],
 }
-
-/// Targets for which every kernel is assembled; the first is the one that the emulator runs.
-const TARGETS: [Target; 2] = [Target::SM_80, Target::SM_90A];
 
 /// The kernel of the IR for a target.
 pub(crate) fn lower(launch: &Launch<'_>, target: Target) -> Result<Lowered, String> {
@@ -61,11 +62,11 @@ pub(crate) fn everywhere(launch: &Launch<'_>) -> Result<Vec<(&'static str, Buffe
         ..Options::DEFAULT
     };
     let mut results = Vec::new();
-    for target in TARGETS {
+    for target in [launch.target, Target::SM_90A] {
         let lowered = lower(launch, target)?;
         let compiled = compile(&lowered.func, target, &options).map_err(|e| e.to_string())?;
         ptxas::assemble(&compiled.ptx, &target.to_string());
-        if target == TARGETS[0] {
+        if target == launch.target {
             let on_interp = on_interp(&lowered.func, &compiled, launch);
             results.push((
                 "interpreter",
@@ -106,19 +107,22 @@ fn on_interp(
         let (arg, buffer) = match given {
             Given::Bytes(bytes) => {
                 let address = memory.alloc_bytes(bytes);
-                (
-                    interp::Arg::Ptr(address),
-                    Some((address, bytes.len() as u64)),
-                )
+                (interp::Arg::Ptr(address), vec![(address, bytes.len())])
             }
             Given::Poison(bytes) => {
                 let address = memory.alloc(*bytes);
-                (interp::Arg::Ptr(address), Some((address, *bytes as u64)))
+                (interp::Arg::Ptr(address), vec![(address, *bytes)])
             }
-            Given::Null => (interp::Arg::Ptr(0), None),
-            Given::Int(n) => (interp::Arg::Int(*n), None),
-            Given::Float(x) if param.bytes == 8 => (interp::Arg::F64(*x), None),
-            Given::Float(x) => (interp::Arg::F32(*x as f32), None),
+            Given::Addresses(all) => {
+                let places = all.iter().map(|b| (memory.alloc_bytes(b), b.len()));
+                let places: Vec<(u64, usize)> = places.collect();
+                let table = memory.alloc_bytes(&table(&places));
+                (interp::Arg::Ptr(table), places)
+            }
+            Given::Null => (interp::Arg::Ptr(0), Vec::new()),
+            Given::Int(n) => (interp::Arg::Int(*n), Vec::new()),
+            Given::Float(x) if param.bytes == 8 => (interp::Arg::F64(*x), Vec::new()),
+            Given::Float(x) => (interp::Arg::F32(*x as f32), Vec::new()),
         };
         args.push(arg);
         buffers.push(buffer);
@@ -147,22 +151,25 @@ fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, Str
         let (arg, buffer) = match given {
             Given::Bytes(bytes) => {
                 let address = memory.alloc_bytes(bytes);
-                (
-                    emu::Arg::pointer(address),
-                    Some((address, bytes.len() as u64)),
-                )
+                (emu::Arg::pointer(address), vec![(address, bytes.len())])
             }
             Given::Poison(bytes) => {
                 let address = memory.alloc(*bytes);
-                (emu::Arg::pointer(address), Some((address, *bytes as u64)))
+                (emu::Arg::pointer(address), vec![(address, *bytes)])
             }
-            Given::Null => (emu::Arg::pointer(0), None),
+            Given::Addresses(all) => {
+                let places = all.iter().map(|b| (memory.alloc_bytes(b), b.len()));
+                let places: Vec<(u64, usize)> = places.collect();
+                let table = memory.alloc_bytes(&table(&places));
+                (emu::Arg::pointer(table), places)
+            }
+            Given::Null => (emu::Arg::pointer(0), Vec::new()),
             Given::Int(n) => {
                 let bytes = n.to_le_bytes();
-                (emu::Arg::bytes(&bytes[..param.bytes as usize]), None)
+                (emu::Arg::bytes(&bytes[..param.bytes as usize]), Vec::new())
             }
-            Given::Float(x) if param.bytes == 8 => (emu::Arg::from(*x), None),
-            Given::Float(x) => (emu::Arg::from(*x as f32), None),
+            Given::Float(x) if param.bytes == 8 => (emu::Arg::from(*x), Vec::new()),
+            Given::Float(x) => (emu::Arg::from(*x as f32), Vec::new()),
         };
         args.push(arg);
         buffers.push(buffer);
@@ -180,15 +187,23 @@ fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, Str
     })
 }
 
+/// The bytes of the addresses.
+fn table(places: &[(u64, usize)]) -> Vec<u8> {
+    places.iter().flat_map(|(at, _)| at.to_le_bytes()).collect()
+}
+
+/// What the memories of each argument hold; nothing for an argument without one.
 fn read(
-    buffers: &[Option<(u64, u64)>],
+    buffers: &[Vec<(u64, usize)>],
     get: impl Fn(u64, usize) -> Result<Vec<u8>, String>,
 ) -> Result<Buffers, String> {
-    buffers
-        .iter()
-        .map(|buffer| match buffer {
-            None => Ok(None),
-            Some((address, bytes)) => get(*address, *bytes as usize).map(Some),
-        })
-        .collect()
+    let mut all = Buffers::new();
+    for places in buffers {
+        let mut bytes = Vec::new();
+        for &(address, count) in places {
+            bytes.extend(get(address, count)?);
+        }
+        all.push((!places.is_empty()).then_some(bytes));
+    }
+    Ok(all)
 }

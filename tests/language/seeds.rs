@@ -4,9 +4,13 @@
 use std::path::{Path, PathBuf};
 
 use half::f16;
+use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::Constant;
+use tilelift::ir::types::Scalar;
+use tilelift::settings::{Options, Target};
 
-use crate::run::{Given, Launch, everywhere};
+use crate::built::{Config, softmax, vector_add};
+use crate::run::{Given, Launch, everywhere, lower};
 
 /// The text of a seed, if it is there.
 fn seed(name: &str) -> Option<String> {
@@ -54,6 +58,7 @@ fn vector_addition_adds() {
         signature: "*fp32:16, *fp32:16, *fp32:16, i32",
         constants: &[],
         num_warps: 4,
+        target: Target::SM_80,
         grid: [n.div_ceil(512) as u32, 1, 1],
         args: &[
             bytes(&x),
@@ -87,6 +92,7 @@ fn softmax_normalises_rows() {
         signature: "*fp32:16, i32, i32:1, *fp32:16, i32, i32:1, i32, i32",
         constants: &[],
         num_warps: 4,
+        target: Target::SM_80,
         grid: [rows as u32, 1, 1],
         args: &[
             Given::Poison(4 * x.len()),
@@ -108,6 +114,73 @@ fn softmax_normalises_rows() {
                 // The approximate exponent errs by 2 ulp and its argument's rounding counts up to eight times.
                 assert!(error < 4e-6, "{executor}: y[{row}, {i}] errs by {error:e}");
             }
+        }
+    }
+}
+
+/// The instructions of a kernel; its parameters are called after their places in `order`.
+fn instructions(kernel: &CompiledKernel, order: &[usize]) -> String {
+    let (_, body) = kernel.ptx.split_once("\n{").expect("a body");
+    let mut body = body.to_owned();
+    for (place, param) in order.iter().enumerate() {
+        let name = format!("{}_param_{param}]", kernel.meta.name);
+        body = body.replace(&name, &format!("parameter {place}]"));
+    }
+    body
+}
+
+/// On a GPU the seeds are as fast as the same kernels made with the builder, because they are the same code.
+#[test]
+fn seeds_become_the_code_of_the_builder() {
+    let target = Target::SM_90;
+    let options = Options::DEFAULT;
+    for warps in [4, 8] {
+        for (name, signature, order) in [
+            (
+                "add",
+                "*fp32:16, *fp32:16, *fp32:16, i32:16",
+                &[0, 1, 2, 3][..],
+            ),
+            (
+                "softmax",
+                "*fp32:16, i32:16, i32:1, *fp32:16, i32:16, i32:1, i32, i32:16",
+                // The number of rows is a parameter that the kernel does not use.
+                &[0, 1, 2, 3, 5],
+            ),
+        ] {
+            let file = format!("{name}.py");
+            let Some(text) = seed(&file) else { return };
+            let constants = [("BLOCK".to_owned(), Constant::Int(1024))];
+            let launch = Launch {
+                file: &file,
+                text: &text,
+                kernel: name,
+                signature,
+                constants: if name == "add" { &constants } else { &[] },
+                num_warps: warps,
+                grid: [1; 3],
+                args: &[],
+                target,
+            };
+            let lowered = lower(&launch, target).expect("it lowers");
+            let seed = compile(&lowered.func, target, &options).expect("it compiles");
+            let config = Config {
+                scalar: Scalar::F32,
+                block: 1024,
+                warps,
+                divisible: 16,
+            };
+            let built = match name {
+                "add" => vector_add(config),
+                _ => softmax(config),
+            };
+            let built = compile(&built, target, &options).expect("it compiles");
+            let all: Vec<usize> = (0..order.len()).collect();
+            assert_eq!(
+                instructions(&seed, order),
+                instructions(&built, &all),
+                "{name} of {warps} warps"
+            );
         }
     }
 }
@@ -145,6 +218,7 @@ fn matmul_multiplies() {
         signature: "*fp16:16, *fp16:16, *fp32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, i32:1, i32:16, i32:1",
         constants: &constants,
         num_warps: 4,
+        target: Target::SM_80,
         grid: [2 * (m / 32) as u32, (n / 32 / 2) as u32, 1],
         args: &[
             halves(&a),
@@ -228,6 +302,7 @@ fn fused_layers_follow_their_formula() {
             signature: &signature,
             constants: &[],
             num_warps: 4,
+            target: Target::SM_80,
             grid: [(rows / 32) as u32, (outputs / 32) as u32, 1],
             args: &args,
         };

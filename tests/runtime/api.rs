@@ -5,8 +5,8 @@ use std::time::Duration;
 use tilelift::prelude::{Elem, Scalar, Shape, TileBuilder, TileType};
 use tilelift::runtime::cache::Origin;
 use tilelift::runtime::{
-    Arg, Buffer, CancelToken, Constants, DType, Device, DeviceOptions, Dump, Event, Kernel, NONE,
-    Patience, Program, RuntimeError, Stopped,
+    Arg, ArgList, Buffer, CancelToken, Constants, DType, Descriptor, Device, DeviceOptions, Dump,
+    Event, Graph, Kernel, NONE, Patience, Program, RuntimeError, Stopped,
 };
 
 use crate::tools::{ADD, add_program, emulator};
@@ -443,6 +443,134 @@ fn kernels_take_many_arguments() {
         Ok(vec![(1..40).sum::<i32>() + 9])
     );
     assert_eq!(kernel.variants().len(), 2);
+}
+
+/// Copies tiles of a matrix into another, turned over.
+pub(crate) const TURN: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def turn(x, out, scale):
+    i = tl.program_id(0) * 16
+    j = tl.program_id(1) * 16
+    tile = x.load([i, j])
+    out.store([j, i], tl.trans(tile) * scale)
+"#;
+
+#[test]
+fn descriptors_are_arguments() {
+    let device = emulator(None);
+    let program = Program::python("turn.py", TURN).expect("it is Python");
+    let turn = device.kernel(&program, "turn").expect("there is a kernel");
+    assert_eq!(turn.arguments(), ["x", "out", "scale"]);
+    let (rows, columns) = (20_u64, 36_u64);
+    let matrix = numbers((rows * columns) as usize);
+    let x = Buffer::from_slice(&device, &matrix).expect("there is memory");
+    // Rows of the result have a gap behind them.
+    let out = Buffer::from_slice(&device, &vec![-1.0_f32; 36 * 24]).expect("there is memory");
+    let from = Descriptor::contiguous(x.ptr(), &[rows, columns], &[16, 16]).expect("it fits");
+    let to = Descriptor::new(out.ptr(), &[columns, rows], &[24, 1], &[16, 16]).expect("it fits");
+    let grid = [2, 3, 1];
+    turn.run(grid, (from, to, 2.0_f32)).expect("it runs");
+    let check = |factor: f32| {
+        let result = out.read(&device.stream()).expect("it ran");
+        for (i, row) in result.chunks(24).enumerate() {
+            for (j, &value) in row.iter().enumerate() {
+                let expected = if j < 20 {
+                    factor * matrix[j * 36 + i]
+                } else {
+                    -1.0
+                };
+                assert_eq!(value, expected, "{i}, {j}");
+            }
+        }
+    };
+    check(2.0);
+    // The same from a list, and recorded.
+    let mut list = ArgList::new();
+    list.push(from);
+    list.push(to);
+    list.push(3.0_f32);
+    let graph = Graph::capture(&device.stream(), |stream| turn.launch(stream, grid, &list));
+    let graph = graph.expect("it is recorded");
+    check(2.0);
+    graph.launch(&device.stream()).expect("it runs");
+    check(3.0);
+
+    let variants = turn.variants();
+    assert_eq!(variants.len(), 1);
+    assert_eq!(
+        variants[0].signature,
+        "tensordesc<fp32[16, 16]>, tensordesc<fp32[16, 16]>, fp32"
+    );
+    let explained = turn
+        .explain((from.pad_with_nan(), to, 2.0_f32))
+        .expect("they fit");
+    assert!(
+        !explained.ready
+            && explained
+                .signature
+                .starts_with("tensordesc<fp32[16, 16]>:nan")
+    );
+    assert!(
+        explained.to_string().contains("x: tensordesc"),
+        "{explained}"
+    );
+
+    // What does not fit is told.
+    let other = emulator(None);
+    let foreign = Buffer::<f32>::new(&other, 720).expect("there is memory");
+    let foreign = Descriptor::contiguous(foreign.ptr(), &[20, 36], &[16, 16]).expect("it fits");
+    let text = |result: Result<(), RuntimeError>| result.expect_err("it does not fit").to_string();
+    assert_eq!(
+        text(turn.run(grid, (from, foreign, 2.0_f32))),
+        "kernel `turn`, argument `out`: its memory belongs to another device"
+    );
+    assert!(text(turn.run(grid, (from, to))).contains("takes 3 arguments"));
+    assert!(text(turn.run(grid, (from, to, 1.0_f32, 1))).contains("takes 3 arguments"));
+    let parts = from.parts();
+    assert!(text(turn.run(grid, parts[..3].to_vec())).contains("takes 3 arguments"));
+    assert!(turn.run(grid, (from, &x, 2.0_f32)).is_err());
+}
+
+#[test]
+fn tensors_that_cannot_be_described_are_told() {
+    let device = emulator(None);
+    let x = Buffer::<f32>::new(&device, 1000).expect("there is memory");
+    let of = |shape: &[u64], strides: &[u64], block: &[u64]| {
+        let made = Descriptor::new(x.ptr(), shape, strides, block);
+        made.err().map(|error| error.to_string())
+    };
+    assert_eq!(of(&[10, 100], &[100, 1], &[8, 32]), None);
+    for (text, error) in [
+        ("0 dimensions", of(&[], &[], &[])),
+        ("6 dimensions", of(&[1; 6], &[1; 6], &[1; 6])),
+        ("1 strides and 2 extents", of(&[2, 2], &[1], &[2, 2])),
+        ("stride 2 in the last", of(&[10], &[2], &[4])),
+        ("stride 3 of dimension 0", of(&[10, 3], &[3, 1], &[4, 4])),
+        ("blocks of 6", of(&[10, 4], &[4, 1], &[6, 4])),
+        ("blocks of 0", of(&[10, 4], &[4, 1], &[0, 4])),
+        ("has 4004 bytes, its memory 4000", of(&[1001], &[1], &[4])),
+        ("is too large", of(&[1 << 31], &[1], &[4])),
+        (
+            "stride 4611686018427387904 of dimension 0",
+            of(&[2, 4], &[1 << 62, 1], &[4, 4]),
+        ),
+        (
+            "bytes, its memory 4000",
+            of(&[1 << 30, 4], &[1 << 60, 1], &[4, 4]),
+        ),
+    ] {
+        let error = error.expect("it is refused");
+        assert!(error.contains(text), "{error}");
+    }
+    let odd = x.slice(1..1000).expect("inside");
+    let error = Descriptor::contiguous(odd, &[999], &[4]).expect_err("it is refused");
+    assert!(
+        error.to_string().contains("is not a multiple of 16"),
+        "{error}"
+    );
 }
 
 #[test]

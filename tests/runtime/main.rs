@@ -3,8 +3,11 @@
 mod api;
 mod disk;
 mod tools;
+mod torture;
 mod tuning;
 
+#[cfg(feature = "cuda")]
+mod gpu;
 #[cfg(feature = "cuda")]
 mod stub;
 

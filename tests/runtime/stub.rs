@@ -213,6 +213,213 @@ fn threads_assemble_once() {
 }
 
 #[test]
+fn processes_assemble_once() {
+    const KERNELS: usize = 50;
+    let test = "stub::processes_assemble_once";
+    if let Some(dir) = role() {
+        std::thread::scope(|scope| {
+            for thread in 0..16 {
+                let dir = &dir;
+                scope.spawn(move || {
+                    let device = gpu(Some(dir));
+                    let kernel = add(&device);
+                    let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+                    for i in 0..KERNELS {
+                        let scale = (i * 7 + thread * 11) % KERNELS;
+                        let kernel = kernel.constant("SCALE", scale as i64).expect("a constant");
+                        kernel.run(1, (&x, &x, &x, 5)).expect("it is launched");
+                    }
+                });
+            }
+        });
+        return;
+    }
+    let Some(stub) = stub() else {
+        return;
+    };
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let log = dir.path().join("log");
+    let start = |_| {
+        another_process(test, &dir.path().display().to_string())
+            .env("LD_LIBRARY_PATH", stub)
+            .env("STUB_LOG", &log)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .expect("it can be started")
+    };
+    let children: Vec<_> = (0..4).map(start).collect();
+    for mut child in children {
+        assert!(child.wait().expect("it ends").success());
+    }
+    let log = std::fs::read_to_string(log).expect("it was written");
+    let count = |what: &str| log.lines().filter(|line| line.starts_with(what)).count();
+    assert_eq!(
+        (count("assemble"), count("launch")),
+        (KERNELS, 4 * 16 * KERNELS)
+    );
+    // Each thread has a device of its own, and loads what it launches.
+    assert_eq!(count("load"), 4 * 16 * KERNELS);
+}
+
+#[test]
+fn clusters_are_whole() {
+    if role().is_some() {
+        let device = gpu(None);
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        let pairs = add(&device).cluster([2, 1, 1]).expect("two are possible");
+        pairs.run(4, (&x, &x, &x, 5)).expect("it is launched");
+        let error = pairs.run(3, (&x, &x, &x, 5)).expect_err("3 is odd");
+        let text = error.to_string();
+        assert!(
+            text.contains("a grid of [3, 1, 1] is not made of clusters of [2, 1, 1]"),
+            "{text}"
+        );
+        pairs.run(0, (&x, &x, &x, 5)).expect("nothing is launched");
+        return;
+    }
+    if let Some(log) = run("stub::clusters_are_whole", "launch", &[]) {
+        assert_eq!(log.matches("attributes 1").count(), 1, "{log}");
+        assert_eq!(log.matches("launch add").count(), 1, "{log}");
+    }
+}
+
+#[test]
+fn machine_code_made_ahead_is_loaded() {
+    use tilelift::runtime::Compiled;
+    /// What the stand-in takes for machine code.
+    fn code(ptx: &str) -> &'static [u8] {
+        let mut image = vec![0; 64];
+        image[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        image.extend_from_slice(ptx.as_bytes());
+        image.push(0);
+        image.leak()
+    }
+    if role().is_some() {
+        let device = gpu(None);
+        let ptx = ".version 7.0\n.target sm_80\n.visible .entry nothing()\n{ ret; }\n";
+        for (target, cubin, expected) in [
+            ("sm_90", Some(code(ptx)), Origin::Ahead),
+            // For another generation, cut short, and none: the PTX is assembled.
+            ("sm_80", Some(code(ptx)), Origin::Made),
+            ("sm_90", Some(&code(ptx)[..40]), Origin::Made),
+            ("sm_90", None, Origin::Made),
+        ] {
+            let program = Program::compiled(&Compiled {
+                name: "nothing",
+                ptx,
+                cubin,
+                target,
+                num_warps: 4,
+                shared_bytes: 0,
+                predicted_registers: 8,
+                params: &[],
+            });
+            let program = program.expect("it is well described");
+            let kernel = device.kernel(&program, None).expect("there is one kernel");
+            kernel.run(1, ()).expect("it is launched");
+            assert_eq!(kernel.variants()[0].cubin_origin, Some(expected));
+        }
+        return;
+    }
+    if let Some(log) = run("stub::machine_code_made_ahead_is_loaded", "load", &[]) {
+        let count = |what| log.lines().filter(|line| line.starts_with(what)).count();
+        assert_eq!(
+            (count("assemble"), count("load"), count("launch")),
+            (3, 4, 4),
+            "{log}"
+        );
+    }
+}
+
+#[test]
+fn modules_are_unloaded_with_their_last_kernel() {
+    if role().is_some() {
+        let device = gpu(None);
+        let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
+        let kernel = add(&device);
+        let other = kernel.clone();
+        kernel.run(1, (&x, &x, &x, 5)).expect("it is launched");
+        kernel.run(1, (&x, &x, &x, 16)).expect("it is launched");
+        drop(kernel);
+        other.run(1, (&x, &x, &x, 1)).expect("a clone keeps it");
+        return;
+    }
+    if let Some(log) = run(
+        "stub::modules_are_unloaded_with_their_last_kernel",
+        "drop",
+        &[],
+    ) {
+        let lines: Vec<&str> = log.lines().collect();
+        assert_eq!(log.matches("unload add").count(), 3, "{log}");
+        let last_launch = lines.iter().rposition(|line| line.starts_with("launch"));
+        let first_unload = lines.iter().position(|line| line.starts_with("unload"));
+        assert!(last_launch < first_unload, "{log}");
+    }
+}
+
+#[test]
+#[expect(unsafe_code, reason = "a context as another library has it")]
+fn several_devices_and_contexts_do_not_mix() {
+    if role().is_some() {
+        let first = gpu(None);
+        let second = Device::gpu_with(1, DeviceOptions::plain()).expect("there are two");
+        assert!(Device::gpu_with(2, DeviceOptions::plain()).is_err());
+        let [x, y] = [&first, &second]
+            .map(|device| Buffer::from_slice(device, &[1.0_f32; 256]).expect("there is memory"));
+        let kernel = add(&second);
+        let error = kernel
+            .run(1, (&y, &x, &y, 5))
+            .expect_err("`y` of the kernel is elsewhere");
+        let text = error.to_string();
+        assert!(
+            text.contains("argument `y`: its memory belongs to another device"),
+            "{text}"
+        );
+        let error = kernel.launch(&first.stream(), 1, (&y, &y, &y, 5));
+        let text = error.expect_err("the stream is elsewhere").to_string();
+        assert!(
+            text.contains("the stream belongs to another device"),
+            "{text}"
+        );
+        kernel.run(1, (&y, &y, &y, 5)).expect("all of it is there");
+        add(&first)
+            .run(1, (&x, &x, &x, 5))
+            .expect("the first works on");
+
+        let borrowed = |handle: usize| {
+            let handle = std::ptr::without_provenance_mut(handle);
+            // SAFETY: the stand-in takes any number for a context.
+            let context = unsafe { tilelift::driver::Context::from_raw(handle) };
+            let context = context.expect("it is of a device");
+            assert_eq!(context.device().ordinal, 1);
+            assert!(context.cust().is_none());
+            Device::from_context(context, DeviceOptions::plain()).expect("a device")
+        };
+        // The handle of the context that `second` uses: memory mixes.
+        add(&borrowed(0x1001))
+            .run(1, (&y, &y, &y, 5))
+            .expect("all of it is there");
+        // Another context of the same GPU: it does not.
+        let other = borrowed(0x2001);
+        let error = add(&other).run(1, (&y, &y, &y, 5));
+        let text = error.expect_err("it is of another context").to_string();
+        assert!(
+            text.contains("argument `x`: its memory belongs to another device"),
+            "{text}"
+        );
+        let z = Buffer::<f32>::new(&other, 256).expect("there is memory");
+        add(&other)
+            .run(1, (&z, &z, &z, 5))
+            .expect("all of it is there");
+        return;
+    }
+    let test = "stub::several_devices_and_contexts_do_not_mix";
+    if let Some(log) = run(test, "launch", &[("STUB_DEVICES", "2")]) {
+        assert_eq!(log.matches("launch add").count(), 4, "{log}");
+    }
+}
+
+#[test]
 fn an_error_of_a_kernel_stays() {
     if role().is_some() {
         let device = gpu(None);

@@ -1,15 +1,16 @@
 //! The autotuner, graphs and kernels compiled ahead, on the emulator.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tilelift::runtime::{
-    Buffer, Compiled, CompiledParam, Constants, Graph, Kernel, Program, RuntimeError, rust_module,
+    Arg, Buffer, Compiled, CompiledParam, Constants, Device, Graph, Kernel, NONE, Program,
+    RuntimeError, rust_module,
 };
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
-use crate::tools::{add_program, emulator};
+use crate::tools::{add_program, another_process, emulator, role};
 
 /// Adds to memory, so that each run leaves a trace.
 const COUNT: &str = r#"
@@ -202,6 +203,186 @@ fn memory_is_reset_and_restored() {
     assert_eq!(seen.read(&stream), Ok(vec![3; 1000]));
 }
 
+/// Eight configurations of the addition.
+fn eight() -> Vec<Config> {
+    let config = |i: u32| blocks()[i as usize % 3].clone().warps(1 << (i / 3));
+    (0..8).map(config).collect()
+}
+
+/// Tunes, and ends the process when so many configurations are done.
+pub(crate) fn tune_and_stop(device: &Device, after: usize) {
+    let kernel = device
+        .kernel(&add_program(), "add")
+        .expect("there is a kernel");
+    let x = Buffer::from_slice(device, &[1.0_f32; 1000]).expect("there is memory");
+    let out = Buffer::<f32>::new(device, 1000).expect("there is memory");
+    let stop = |done: usize, _: usize, _: &str| {
+        if done == after {
+            std::process::abort();
+        }
+    };
+    let tuner = Tuner::new(eight()).progress(&stop);
+    let tuned = tuner.tune(&kernel, &device.stream(), &grid, (&x, &x, &out, 1000));
+    panic!("it was not stopped: {tuned:?}");
+}
+
+/// Has another process, which runs `test` to call [`tune_and_stop`], begin with the tuning, and goes on.
+pub(crate) fn goes_on(device: &Device, test: &str, dir: &Path, after: usize) {
+    let output = another_process(test, &dir.display().to_string()).output();
+    let output = output.expect("it can be started");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(
+        !output.status.success() && !text.contains("panicked"),
+        "{text}"
+    );
+    let kernel = device
+        .kernel(&add_program(), "add")
+        .expect("there is a kernel");
+    let x = Buffer::from_slice(device, &[1.0_f32; 1000]).expect("there is memory");
+    let out = Buffer::<f32>::new(device, 1000).expect("there is memory");
+    for reused in [after, eight().len()] {
+        let stream = device.stream();
+        let tuned = Tuner::new(eight()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+        let tuned = tuned.expect("they work");
+        assert_eq!(tuned.report.reused, reused);
+        println!(
+            "{} of {} known",
+            tuned.report.reused,
+            tuned.report.rows.len()
+        );
+        tuned
+            .kernel
+            .run(&grid, (&x, &x, &out, 1000))
+            .expect("it runs");
+        assert_eq!(out.read(&stream), Ok(vec![2.0; 1000]));
+    }
+}
+
+#[test]
+fn tuning_goes_on_where_it_was_killed() {
+    if let Some(dir) = role().map(PathBuf::from) {
+        tune_and_stop(&emulator(Some(&dir)), 5);
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let device = emulator(Some(dir.path()));
+    let test = "tuning::tuning_goes_on_where_it_was_killed";
+    goes_on(&device, test, dir.path(), 5);
+}
+
+/// Adds up parts of a row; everything about its tuning stands in its file.
+const DECORATED: &str = r#"
+import triton
+import triton.language as tl
+
+def hook(args):
+    args["out"].zero_()
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BLOCK": 64}, num_warps=1),
+        triton.Config({"BLOCK": 256}, num_warps=2, num_stages=2),
+        triton.Config({"BLOCK": 128}, num_ctas=2),
+        triton.Config({"BLOCK": 512}, num_warps=4, maxnreg=64, pre_hook=hook),
+    ],
+    key=["n"],
+    reset_to_zero=["out"],
+    restore_value=["x"],
+    prune_configs_by={"early_config_prune": hook},
+    warmup=1,
+    rep=5,
+)
+@triton.heuristics({"EVEN": lambda args: args["n"] % args["BLOCK"] == 0, "HAS_BIAS": lambda args: args["bias"] is not None})
+@triton.jit
+def total(x, bias, out, n, BLOCK: tl.constexpr, EVEN: tl.constexpr, HAS_BIAS: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if EVEN:
+        v = tl.load(x + i)
+    else:
+        v = tl.load(x + i, i < n, 0)
+    if HAS_BIAS:
+        v += tl.load(bias)
+    tl.store(x + i, v * 0, i < n)
+    tl.atomic_add(out, tl.sum(v, 0))
+"#;
+
+#[test]
+fn the_tuning_of_a_file_is_done() {
+    let device = emulator(None);
+    let program = Program::python("total.py", DECORATED).expect("it is Python");
+    let stream = device.stream();
+    let told = std::sync::Arc::new(Mutex::new(Vec::<String>::new()));
+    let heard = told.clone();
+    tilelift::runtime::on_warning(move |text| {
+        heard.lock().expect("nobody panics").push(text.to_owned());
+    });
+    let tuner = program.tuner("total").expect("it is data");
+    let told: Vec<String> = told.lock().expect("nobody panics").clone();
+    // The tests of this program share the handler.
+    let told: Vec<&String> = told.iter().filter(|text| text.contains("total")).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(
+        told[0].starts_with("total.py:9: `pre_hook` of `total` is"),
+        "{told:?}"
+    );
+    assert!(
+        told[1].starts_with("total.py:18: `prune_configs_by`"),
+        "{told:?}"
+    );
+
+    let kernel = device.kernel(&program, None).expect("there is one kernel");
+    let of = |n: usize| move |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
+    let x = Buffer::from_slice(&device, &[1_i32; 1000]).expect("there is memory");
+    let out = Buffer::from_slice(&device, &[7_i32]).expect("there is memory");
+    let tuned = tuner.tune(&kernel, &stream, &of(1000), (&x, NONE, &out, 1000));
+    let tuned = tuned.expect("three of them work");
+    let text = tuned.report.to_string();
+    let rows = &tuned.report.rows;
+    for (row, expected) in rows.iter().zip([
+        "BLOCK=64 num_warps=1",
+        "BLOCK=256 num_warps=2 num_stages=2",
+        "failed  BLOCK=128 num_ctas=2: kernel `total`: 2 CTAs for one program",
+        "BLOCK=512 num_warps=4 maxnreg=64",
+    ]) {
+        assert!(row.to_string().contains(expected), "{text}");
+    }
+    assert!(matches!(rows[3].outcome, Outcome::Measured(_)), "{text}");
+    // Each trial began at zero, and left the row as it was.
+    assert_eq!(out.read(&stream), Ok(vec![1000]));
+    assert_eq!(x.read(&stream), Ok(vec![1; 1000]));
+
+    // A cost function in place of launches: the one that has the fewest threads idle.
+    let cost = |config: &Config, _: &tilelift::runtime::Prediction| {
+        let block = config.constants.iter().find(|(name, _)| name == "BLOCK");
+        block.map(|(_, block)| if block.to_string() == "512" { 0.5 } else { 1.0 })
+    };
+    let tuned = program.tuner(None).expect("it is data").cost(&cost);
+    let tuned = tuned.tune(&kernel, &stream, 1, (&x, NONE, &out, 1000));
+    assert_eq!(tuned.expect("it is known").config.num_warps, Some(4));
+
+    // The kernel that tunes itself: its heuristics follow the arguments, the choice is that of the key.
+    let own = device.autotuned(&program, "total").expect("it is data");
+    for (bias, n, sum) in [(None, 1000, 1000), (Some(3), 1024, 4096)] {
+        let x = Buffer::from_slice(&device, &vec![1_i32; n]).expect("there is memory");
+        let bias =
+            bias.map(|bias: i32| Buffer::from_slice(&device, &[bias]).expect("there is memory"));
+        let given = bias.as_ref().map_or(NONE, Arg::from);
+        out.fill(&stream, 0).expect("it can be filled");
+        own.launch(&stream, &of(n), (&x, given, &out, n as i32))
+            .expect("it runs");
+        // Trials before it began at zero, and so did this launch's own memory.
+        let total = out.read(&stream).expect("it ran")[0];
+        assert!(total == sum || total == 2 * sum, "{total}");
+        let kernel = own.best(&stream, &of(n), (&x, given, &out, n as i32));
+        let kernel = kernel.expect("it is known");
+        let folded = kernel.variants()[0].constants.clone();
+        let has = |name: &str, value: &str| folded.iter().any(|(n, v)| n == name && v == value);
+        assert!(
+            has("HAS_BIAS", if bias.is_some() { "True" } else { "False" }),
+            "{folded:?}"
+        );
+    }
+}
+
 #[test]
 fn graphs_replay() {
     let device = emulator(None);
@@ -269,6 +450,7 @@ fn kernels_compiled_ahead_run() {
     let compiled = Compiled {
         name: "add",
         ptx: kernel.ptx.leak(),
+        cubin: None,
         target: "sm_80",
         num_warps: 4,
         shared_bytes: kernel.meta.shared,

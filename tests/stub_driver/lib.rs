@@ -2,7 +2,8 @@
 //!
 //! Device memory is the host's. "Machine code" is an ELF header with the PTX behind it. Launches run nothing. What happens
 //! is written, a line each, to the file that `STUB_LOG` names. `STUB_SYNC_ERROR` is the result of every wait,
-//! `STUB_REFUSE` is a text: PTX that contains it does not assemble.
+//! `STUB_REFUSE` is a text: PTX that contains it does not assemble. `STUB_DEVICES` is the number of devices, 1 if it is
+//! not set.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
 use std::io::Write;
@@ -66,7 +67,6 @@ succeed! {
     cuInit(flags: c_uint);
     cuDevicePrimaryCtxRelease_v2(device: c_int);
     cuCtxSynchronize();
-    cuModuleUnload(module: usize);
     cuFuncSetAttribute(function: usize, which: c_uint, value: c_int);
     cuFuncSetCacheConfig(function: usize, config: c_uint);
     cuStreamDestroy_v2(stream: usize);
@@ -92,12 +92,13 @@ macro_rules! write_out {
 
 write_out! {
     cuDriverGetVersion(version: c_int) = 13000;
-    cuDeviceGetCount(count: c_int) = 1;
+    cuDeviceGetCount(count: c_int) = number("STUB_DEVICES").max(1);
     cuDeviceGet(device: c_int, ordinal: c_int) = ordinal;
     cuDeviceTotalMem_v2(bytes: usize, device: c_int) = 1 << 30;
-    cuDevicePrimaryCtxRetain(context: usize, device: c_int) = 0x1000;
+    cuDevicePrimaryCtxRetain(context: usize, device: c_int) = 0x1000 + device as usize;
+    cuCtxGetDevice(device: c_int) = (CURRENT.get() & 0xff) as c_int;
     cuStreamCreate(stream: usize, flags: c_uint) = 0x2000;
-    cuStreamGetCtx(context: usize, stream: usize) = 0x1000;
+    cuStreamGetCtx(context: usize, stream: usize) = CURRENT.get();
     cuEventCreate(event: usize, flags: c_uint) = 0x3000;
     cuEventElapsedTime(time: f32, start: usize, end: usize) = 1.0;
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: c_int, function: usize, threads: c_int, shared: usize) = 4;
@@ -277,6 +278,13 @@ pub unsafe extern "C" fn cuModuleLoadDataEx(
     };
     log(&format!("load {}", entry(&loaded.ptx).0));
     unsafe { *module = Box::into_raw(Box::new(loaded)) as usize };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuModuleUnload(module: usize) -> c_int {
+    // It is not freed: functions of it may be asked about still.
+    log(&format!("unload {}", entry(unsafe { &(*(module as *const Module)).ptx }).0));
     0
 }
 

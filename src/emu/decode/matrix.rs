@@ -108,6 +108,7 @@ impl<'a> Decoder<'_, 'a> {
         let known = matches!(
             (a.kind, a.bits, [m, n, k]),
             (Kind::Float | Kind::Bfloat, 16, [16, 8, 8 | 16])
+                | (Kind::Float, 16, [8, 8, 4])
                 | (Kind::Tf32, 32, [16, 8, 4 | 8])
                 | (
                     Kind::Signed | Kind::Unsigned,
@@ -144,10 +145,11 @@ impl<'a> Decoder<'_, 'a> {
             64 => (B64, 64),
             _ => (B32, 32),
         };
+        let products = product.products();
         let counts = [
-            m * n * sum.bits / 32 / wide.max(32),
-            m * k * a.bits / 32 / wide,
-            n * k * a.bits / 32 / wide,
+            products * m * n * sum.bits / 32 / wide.max(32),
+            products * m * k * a.bits / 32 / wide,
+            products * n * k * a.bits / 32 / wide,
         ];
         let counts = [counts[0], counts[1], counts[2], counts[0]];
         for (i, count) in counts.into_iter().enumerate() {

@@ -142,6 +142,21 @@ impl<'a> Decoder<'_, 'a> {
         })
     }
 
+    /// Vectors of more than 16 bytes are 32 bytes of device memory, in registers of 32 bits or more; of shorter ones
+    /// there are no more than four elements.
+    fn check_width(&self, space: Space, ty: Type, count: usize) -> Result<()> {
+        let bits = ty.bits as usize * count;
+        let is_wide =
+            bits == 256 && 32 <= ty.bits && matches!(space, Space::Global | Space::Generic);
+        if is_wide || bits <= 128 && count <= 4 {
+            return Ok(());
+        }
+        self.bad(format!(
+            "there is no vector of {count} elements of {} bits in the {space} space",
+            ty.bits
+        ))
+    }
+
     fn access_type(&mut self) -> Result<Type> {
         let ty = self.ty()?;
         if ty == Type::PRED || ty.register_bits() > 64 {
@@ -155,6 +170,7 @@ impl<'a> Decoder<'_, 'a> {
         let space = self.take_with(space).unwrap_or(Space::Generic);
         let count = self.vector();
         let ty = self.access_type()?;
+        self.check_width(space, ty, count)?;
         // A cache policy may follow.
         self.arity(2..=3)?;
         let address = self.address(1, space)?;
@@ -187,6 +203,7 @@ impl<'a> Decoder<'_, 'a> {
         {
             return Ok(Op::Unsupported);
         }
+        self.check_width(space, ty, count)?;
         self.arity(2..=3)?;
         let address = self.address(0, space)?;
         let elements = self.elements(self.operand(1)?);

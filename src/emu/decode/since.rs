@@ -90,9 +90,10 @@ const ROWS: &[Row] = &[
     (&["mma"], &["m16n8k8", "m8n8k16"], (75, (6, 5))),
     (
         &["mma"],
-        &["m16n8k16", "m16n8k4", "m16n8k32", "m8n8k4"],
+        &["m16n8k16", "m16n8k4", "m16n8k32", "f64"],
         (80, (7, 0)),
     ),
+    (&["mma"], &["m8n8k4"], (70, (6, 4))),
     (&["mma"], &["bf16", "tf32"], (80, (7, 0))),
     (&["mma"], &["e4m3", "e5m2"], (89, (8, 4))),
 ];
@@ -106,6 +107,10 @@ pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
         if names.contains(&name) && (any.is_empty() || has(any)) {
             raise(*since);
         }
+    }
+    let wide = has(&["v8"]) || has(&["v4"]) && has(&["b64", "u64", "s64", "f64"]);
+    if matches!(name, "ld" | "st") && wide {
+        raise((100, (8, 8)));
     }
     if name == "cvt" && has(BF) {
         // The first type is that of the result.
@@ -186,6 +191,19 @@ mod tests {
             ("ld.global.L1::evict_last.b32", 70, (7, 4)),
             ("ld.acquire.cluster.global.u32", 90, (7, 8)),
             ("atom.add.noftz.bf16", 90, (7, 8)),
+            (
+                "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32",
+                70,
+                (6, 4),
+            ),
+            (
+                "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
+                80,
+                (7, 0),
+            ),
+            ("ld.global.v4.f32", 0, (1, 0)),
+            ("ld.global.v8.f32", 100, (8, 8)),
+            ("st.global.v4.b64", 100, (8, 8)),
         ];
         for (opcode, sm, version) in rows {
             let mut parts = opcode.split('.');

@@ -5,13 +5,14 @@
 //! the order of the index and rounded once to the accumulator's type; f64 is summed by fused multiply-add, integers wrap. The
 //! hardware leaves order and intermediate rounding open and truncates on the way, so it may differ by a few units in the last
 //! place of the largest term. Operands of tf32 are cut to 11 significant bits. NaN results are canonical.
+//! `m8n8k4` in f16 is four products, each of lanes `4j..4j + 4` and `16 + 4j..20 + 4j`.
 //!
 //! # Copies
 //! `cp.async` arrives as late as it may: at the wait that asks for it. Until then the bytes it will write count as unwritten.
 //! It reads memory when it arrives. Issue and arrival both count as writes of the thread for the race detector.
 
 use super::super::error::{Fault, Space};
-use super::super::inst::{Address, Inst, Op, Product, Src};
+use super::super::inst::{Address, Dst, Inst, Op, Product, Src};
 use super::super::race::{Access, lanes};
 use super::super::sched::{CtaState, Machine, Step, Trouble};
 use super::super::types::{Kind, Type};
@@ -213,6 +214,12 @@ impl Machine<'_> {
             sum,
             ..
         } = *product;
+        if product.products() == 4 {
+            let factors = [&a[..], &b, &c];
+            let defined = [a_defined, b_defined, c_defined].iter().all(|&d| d);
+            multiply_quarters(product, factors, warp, dsts, defined);
+            return Ok(());
+        }
         let left = Factor::new(product.a, m);
         let right = Factor::new(product.b, 8);
         let mut rows = vec![[0; 16]; 16];
@@ -374,6 +381,58 @@ impl Machine<'_> {
         cta.shared.data[to.offset..to.offset + bytes].copy_from_slice(&words[..bytes]);
         cta.shared.mark(to.offset, bytes, true);
         Ok(())
+    }
+}
+
+/// Four products of 8x4 and 4x8 matrices of f16. A lane of a quarter holds one row of the left factor, one column of the right
+/// one, and of sums of f16 one row; of sums of f32 it holds four pairs of neighbours.
+fn multiply_quarters(
+    product: &Product,
+    [a, b, c]: [&[[u64; 32]]; 3],
+    warp: &mut Warp,
+    dsts: &[Dst],
+    is_defined: bool,
+) {
+    let half = |registers: &[[u64; 32]], lane: usize, i: usize| {
+        registers[i / 2][lane] >> (16 * (i % 2)) & 0xffff
+    };
+    let is_half = product.sum.bits == 16;
+    // The lane of the quarter of `lane` that holds a row or column.
+    let holder = |lane: usize, index: usize| lane & 12 | index & 3 | (index & 4) << 2;
+    // Row and column of element `i` of the sum.
+    let place = |lane: usize, i: usize| match is_half {
+        true => (lane & 3 | (lane & 16) >> 2, i),
+        false => (
+            lane & 1 | i & 2 | (lane & 16) >> 2,
+            i & 4 | lane & 2 | i & 1,
+        ),
+    };
+    for lane in 0..32 {
+        let sum = |i: usize| {
+            let (row, column) = place(lane, i);
+            let terms = (0..4).map(|inner| {
+                (
+                    half(a, holder(lane, row), inner),
+                    half(b, holder(lane, column), inner),
+                )
+            });
+            let start = if is_half {
+                half(c, lane, i)
+            } else {
+                c[i][lane]
+            };
+            add_products(product, start, terms)
+        };
+        for (register, &dst) in dsts.iter().enumerate() {
+            let word = match is_half {
+                true => sum(2 * register) | sum(2 * register + 1) << 16,
+                false => sum(register),
+            };
+            warp.set(dst, lane as u32, word);
+        }
+    }
+    for &dst in dsts {
+        warp.define(dst, u32::MAX, if is_defined { u32::MAX } else { 0 });
     }
 }
 

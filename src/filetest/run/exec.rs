@@ -58,8 +58,39 @@ impl Contents {
         contents
     }
 
+    /// The elements as they lie in memory, and which of them were written; the others are zero.
+    pub(super) fn of_memory(scalar: Scalar, (bytes, written): (Vec<u8>, Vec<bool>)) -> Contents {
+        Contents {
+            scalar,
+            bytes,
+            written,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.written.len()
+    }
+
+    /// Ranges of elements that differ from those of another, in order; what lies between is the same bit for bit.
+    pub(super) fn differing<'a>(
+        &'a self,
+        other: &'a Contents,
+    ) -> impl Iterator<Item = std::ops::Range<usize>> + 'a {
+        const RUN: usize = 4096;
+        let size = self.scalar.bytes() as usize;
+        let runs = (0..self.len()).step_by(RUN);
+        let runs = runs.map(|start| start..(start + RUN).min(self.len()));
+        runs.filter(move |run| {
+            let bytes = run.start * size..run.end * size;
+            self.bytes[bytes.clone()] != other.bytes[bytes]
+                || self.written[run.clone()] != other.written[run.clone()]
+        })
+    }
+
+    /// An element; none if nobody wrote it.
+    pub(super) fn get(&self, i: usize) -> Option<u64> {
+        let size = self.scalar.bytes() as usize;
+        self.written[i].then(|| from_bytes(&self.bytes[i * size..][..size]))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Option<u64>> + '_ {
@@ -204,6 +235,7 @@ pub(super) fn from_bytes(bytes: &[u8]) -> u64 {
 }
 
 /// The elements of a buffer that `read` gives by byte offset and size, or not if nobody wrote them.
+#[cfg(feature = "cuda")]
 pub(super) fn contents(
     scalar: Scalar,
     count: usize,
@@ -282,16 +314,15 @@ impl Executor for Interpreter {
                 inst: error.place.inst.map(|(inst, _)| inst),
             };
         }
-        let read = |address: u64, bytes: usize| memory.read(address, bytes).ok().map(from_bytes);
         let outputs = job
             .args
             .iter()
             .zip(&addresses)
             .map(|(arg, &address)| match &arg.it {
                 ArgValue::Buffer { scalar, count, .. } => {
-                    Some(contents(*scalar, *count, |at, size| {
-                        read(address + at, size)
-                    }))
+                    let size = scalar.bytes() as usize;
+                    let held = memory.snapshot(address, count * size, size).ok();
+                    held.map(|held| Contents::of_memory(*scalar, held))
                 }
                 ArgValue::Scalar { .. } | ArgValue::Null => None,
             });
@@ -372,15 +403,13 @@ impl Executor for Emulator {
             };
             return failed(format!("{}: {error}{advice}{line}", job.target));
         }
-        let read =
-            |address: u64, bytes: usize| memory.read(address, bytes).ok().map(|b| from_bytes(&b));
         let outputs = job.args.iter().zip(&addresses);
         let buffers = outputs
             .map(|(arg, &address)| match &arg.it {
                 ArgValue::Buffer { scalar, count, .. } => {
-                    Some(contents(*scalar, *count, |at, size| {
-                        read(address + at, size)
-                    }))
+                    let size = scalar.bytes() as usize;
+                    let held = memory.snapshot(address, count * size, size).ok();
+                    held.map(|held| Contents::of_memory(*scalar, held))
                 }
                 ArgValue::Scalar { .. } | ArgValue::Null => None,
             })

@@ -50,9 +50,12 @@ pub(super) fn fill(
         }
         Fill::Normal(seed) => {
             let mut random = Random::new(*seed);
-            (0..count)
-                .flat_map(|_| bytes(from_f64(scalar, random.normal())))
-                .collect()
+            let mut all = Vec::with_capacity(count * size);
+            for _ in 0..count {
+                let element = from_f64(scalar, random.normal()).to_le_bytes();
+                all.extend_from_slice(&element[..size]);
+            }
+            all
         }
         Fill::Uniform(_, low, high) if !(low.is_finite() && high.is_finite()) => {
             return Err("the ends of a range are finite numbers".into());

@@ -128,6 +128,9 @@ impl<'m> Args<'m> {
     }
 }
 
+/// What helps where a type stands for a number: in a signature, `i32` for a `constexpr` is the type itself.
+pub(crate) const IS_TYPE: &str = "where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number";
+
 /// Parameters as Python writes them.
 fn signature(params: &str) -> Vec<String> {
     let (required, optional) = params.split_once(';').unwrap_or((params, ""));
@@ -245,6 +248,7 @@ impl<'m> Lower<'m> {
             return Stop::Reported;
         }
         let is_data = matches!(found, Value::Tensor(_));
+        let is_type = matches!(found, Value::Type(_));
         let (function, found) = (args.builtin.name, found.describe());
         let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
         let d = self.arg_error(args, name, Code::Constant, message);
@@ -252,6 +256,9 @@ impl<'m> Lower<'m> {
             return d
                 .help("make the parameter it comes from a `tl.constexpr`")
                 .into();
+        }
+        if is_type {
+            return d.help(IS_TYPE).into();
         }
         d.into()
     }

@@ -8,7 +8,7 @@ use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{Flag, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Effect, Opcode, TileOp};
 use crate::ir::types::TileType;
 use crate::linear::shape::Shape;
 
@@ -100,6 +100,17 @@ pub(super) fn along<'m>(
             return Err(stop);
         }
     };
+    let func = cx.b.func();
+    let effects = func.order.insts(block).iter();
+    let mut effects = effects.map(|&inst| func.dfg.insts[inst].op.info().effect);
+    if effects.any(|effect| effect != Effect::Pure) {
+        cx.b.switch_to(at);
+        let message = "a function that combines elements computes and does nothing else";
+        let d = cx.error(Code::Unsupported, message);
+        return Err(d
+            .help("choose with tl.where instead of `if`; load and store outside of it")
+            .into());
+    }
     let yields: Vec<entities::Value> = result.iter().map(|t| t.value).collect();
     cx.b.yield_values(&yields);
     cx.b.switch_to(at);

@@ -4,7 +4,7 @@ use super::{Args, Builtin, Scope, rows};
 use crate::front::constant;
 use crate::front::diagnostic::{Code, Severity};
 use crate::front::lower::{Lower, Res};
-use crate::front::value::{RangeValue, Value};
+use crate::front::value::{Const, RangeValue, Tuple, Value};
 use crate::ir::attrs::List;
 use crate::ir::entities;
 
@@ -20,8 +20,20 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
     "static_print"("*values; sep end file flush") static_print;
     "is_cuda"("") |_, _| Ok(Value::bool(true));
     "is_hip"("") |_, _| Ok(Value::bool(false));
+    "is_hip_cdna3"("") |_, _| Ok(Value::bool(false));
+    "is_hip_cdna4"("") |_, _| Ok(Value::bool(false));
+    "current_target"("") |cx, _| {
+        let arch = Value::int(i128::from(cx.target.sm));
+        Ok(target_of(vec![Value::Const(Const::Str("cuda".into())), arch, Value::int(32)]))
+    };
     "cuda_capability_geq"("major; minor") capability;
 };
+
+/// What the host calls a target: a tuple with names, equal to one of the same elements.
+pub(super) fn target_of<'m>(items: Vec<Value<'m>>) -> Value<'m> {
+    let names = vec!["backend", "arch", "warp_size"];
+    Value::Tuple(Tuple::new(items, None, names).into())
+}
 
 fn bounds<'m>(args: &Args<'m>) -> (Value<'m>, Value<'m>, Value<'m>) {
     let first = args.req("arg1");

@@ -12,6 +12,10 @@ use crate::front::value::{Const, Value};
 pub(super) const TRITON: &[Builtin] = rows! { Triton;
     "cdiv"("x y") cdiv;
     "next_power_of_2"("n") next_power_of_2;
+    "GPUTarget"("backend arch warp_size") |_, args| {
+        let items = ["backend", "arch", "warp_size"].map(|name| args.req(name));
+        Ok(super::hints::target_of(items.to_vec()))
+    };
 };
 
 pub(super) const MATH: &[Builtin] = rows! { Math;

@@ -92,7 +92,12 @@ pub(super) fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
     let t = cx.tensor_arg(args, "x")?;
     let value = match t.ty {
-        Ty::Num(DType::Float8e4b15) => return Err(cx.wrong_type("a wider float", t)),
+        // The IR holds its bits, of which the top one is the sign.
+        Ty::Num(DType::Float8e4b15) => {
+            let tile = cx.tile_type(t.ty, t.shape)?;
+            let size = cx.b.const_bits(0x7f, tile);
+            cx.b.and(t.value, size)
+        }
         Ty::Num(d) if d.is_float() => cx.b.fabs(t.value),
         Ty::Num(d) if d.is_signed() => cx.b.iabs(t.value),
         Ty::Num(_) => t.value,

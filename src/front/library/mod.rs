@@ -14,6 +14,7 @@ pub(crate) mod descriptor;
 mod device;
 mod dot;
 mod dtypes;
+mod external;
 mod hints;
 mod host;
 mod libdevice;
@@ -25,8 +26,9 @@ mod python;
 mod reduce;
 mod rounding;
 mod shape;
+mod text;
 
-pub(crate) use args::Args;
+pub(crate) use args::{Args, IS_TYPE};
 
 use std::sync::LazyLock;
 
@@ -49,6 +51,8 @@ pub(crate) enum Scope {
     Descriptor,
     /// Functions of types.
     Type,
+    /// Methods of strings.
+    Text,
     /// `libdevice` under all its names.
     Libdevice,
     /// `triton`.
@@ -101,6 +105,7 @@ const TABLES: &[&[Builtin]] = &[
     dot::ROWS,
     dtypes::LANGUAGE,
     dtypes::TYPES,
+    external::ROWS,
     hints::LANGUAGE,
     host::HOST,
     host::MATH,
@@ -115,12 +120,10 @@ const TABLES: &[&[Builtin]] = &[
     reduce::ROWS,
     rounding::ROWS,
     shape::ROWS,
+    text::ROWS,
 ];
 
-/// Functions of the language that this version lacks.
-const MISSING: &[&str] = &["extern_elementwise", "current_target"];
-
-/// Those of libdevice.
+/// Functions of libdevice that this version lacks.
 const MISSING_LIBDEVICE: &[&str] = &[
     "cyl_bessel_i0",
     "cyl_bessel_i1",
@@ -136,8 +139,7 @@ const MISSING_LIBDEVICE: &[&str] = &[
 /// Whether a path ends in a function that the language has and this version lacks.
 pub(crate) fn is_known_missing(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
-    let missing = MISSING.contains(&name) || MISSING_LIBDEVICE.contains(&name);
-    path.contains("triton.language") && missing
+    path.contains("triton.language") && MISSING_LIBDEVICE.contains(&name)
 }
 
 static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =

@@ -208,14 +208,19 @@ fn root<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     finish(cx, args, x, (s, lost))
 }
 
-/// Of f32: the product is exact in f64, the sum there has its error beside it.
+/// The product and sum of three numbers of f32, or of three of f64.
 fn fused<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let mut parts = Vec::new();
+    let mut wanted = None;
     for name in ["x", "y", "z"] {
         let t = cx.tensor_arg(args, name)?;
-        if t.ty != Ty::Num(DType::Float32) {
-            let message = format!("`{}` is for float32", args.builtin.name);
-            return Err(cx.arg_error(args, name, Code::NotYet, message).into());
+        let both = [DType::Float32, DType::Float64].map(Ty::Num);
+        if !both.contains(&t.ty) || t.ty != *wanted.get_or_insert(t.ty) {
+            let message = format!(
+                "`{}` takes three float32 or three float64",
+                args.builtin.name
+            );
+            return Err(cx.arg_error(args, name, Code::Type, message).into());
         }
         parts.push(t);
     }
@@ -223,9 +228,43 @@ fn fused<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     for t in &parts {
         shape = cx.common_shape(shape, t.shape)?;
     }
+    let mut equal = Vec::new();
+    for t in parts {
+        equal.push(cx.broadcast_to(t, shape)?);
+    }
+    match equal[0].ty {
+        Ty::Num(DType::Float64) => fused_double(cx, args, (equal[0], equal[1], equal[2])),
+        _ => fused_single(cx, args, equal),
+    }
+}
+
+/// Of f64: what `fma` loses is the sum of two numbers (S. Boldo and J.-M. Muller, "Exact and approximated error of the
+/// FMA", IEEE Transactions on Computers 60, 2011, algorithm ErrFmaNearest), whose rounded sum has its sign.
+fn fused_double<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    (x, y, z): (Tensor, Tensor, Tensor),
+) -> Res<Value<'m>> {
+    let zero = like(cx, x, -0.0)?;
+    let nearest = cx.b.fma(x.value, y.value, z.value);
+    // The sum with -0 is the product on its own, which no later sum takes in.
+    let high = cx.b.fma(x.value, y.value, zero.value);
+    let negative = cx.b.fneg(high);
+    let low = cx.b.fma(x.value, y.value, negative);
+    let with = |value| Tensor { value, ..x };
+    let (first, second) = two_sum(cx, z, with(low))?;
+    let (third, fourth) = two_sum(cx, with(high), with(first))?;
+    let b = &mut cx.b;
+    let rest = b.fsub(third, nearest);
+    let rest = b.fadd(rest, fourth);
+    let lost = b.fadd(rest, second);
+    finish(cx, args, x, (nearest, lost))
+}
+
+/// Of f32: the product is exact in f64, the sum there has its error beside it.
+fn fused_single<'m>(cx: &mut Lower<'m>, args: &Args<'m>, parts: Vec<Tensor>) -> Res<Value<'m>> {
     let mut wide = Vec::new();
     for t in parts {
-        let t = cx.broadcast_to(t, shape)?;
         wide.push(cx.cast(t, Ty::Num(DType::Float64), Rounding::Nearest)?);
     }
     // The sum with -0 is the product on its own, which no later sum takes in.

@@ -14,13 +14,8 @@ fn rows_are_found_and_no_two_share_a_name() {
 
 #[test]
 fn what_is_missing_is_not_there() {
-    for (scope, names) in [
-        (Scope::Language, MISSING),
-        (Scope::Libdevice, MISSING_LIBDEVICE),
-    ] {
-        for name in names {
-            assert!(find(scope, name).is_none(), "{name} is there");
-        }
+    for name in MISSING_LIBDEVICE {
+        assert!(find(Scope::Libdevice, name).is_none(), "{name} is there");
     }
 }
 
@@ -59,7 +54,7 @@ const LIBDEVICE: &str = "abs acos acosh add_rd add_rn add_ru add_rz asin asinh a
 #[test]
 fn what_the_language_has_is_there_or_known_to_be_missing() {
     let lists = [
-        (Scope::Language, LANGUAGE, MISSING),
+        (Scope::Language, LANGUAGE, &[][..]),
         (Scope::Libdevice, LIBDEVICE, MISSING_LIBDEVICE),
     ];
     for (scope, names, missing) in lists {

@@ -4,7 +4,7 @@
 //! `atom`. A predicated one leaves its destination as it was, so the destination gets zeros first.
 
 use super::memory::When;
-use super::{Lower, bits_type, rules};
+use super::{Lower, bits_type};
 use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, RmwOp};
 use crate::ir::entities::Inst;
@@ -51,7 +51,7 @@ impl Lower<'_> {
                 }));
             }
             let offset = *data.offset().unwrap_or(&0);
-            let place = rules::constructor_place(self, data.args[0], offset);
+            let place = self.place(data.args[0], offset);
             let op = row(is_cas, is_silent, ty, count);
             let mut args: Vec<Arg> = dest.map(Arg::Regs).into_iter().collect();
             args.push(Arg::Place(place));

@@ -1,13 +1,11 @@
 //! What the selection rules call: extractors that look at the IR, constructors that emit.
 
 use super::rules::InstView;
-use super::values::mask;
 use super::{Lower, rules};
 use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::ops::{Effect, ThreadOp};
-use crate::ir::types::{AddressSpace, Elem};
-use crate::isa::inst::{Arg, Cmp, Form, Kind, Modifier, Place, Ptx, PtxType};
+use crate::ir::types::Elem;
+use crate::isa::inst::{Arg, Cmp, Form, Kind, Modifier, Ptx, PtxType};
 use crate::isa::reg::{RegClass, View};
 
 /// All lanes of a warp.
@@ -71,7 +69,7 @@ impl Lower<'_> {
             args[i + 1] = source;
         }
         let per_rep = match forms[0].0 {
-            Form::PDef | Form::VDef => 2,
+            Form::VDef => 2,
             _ => 1,
         };
         let dest = self.fresh(inst.class(0), per_rep * reps);
@@ -82,21 +80,6 @@ impl Lower<'_> {
 
     fn plain(&mut self, op: Ptx, ty: PtxType, sources: &[Arg]) -> Arg {
         self.result_of(op, ty, ty, Modifier::None, sources)
-    }
-
-    /// The bits of a constant.
-    pub(super) fn constant(&self, value: Value) -> Option<u64> {
-        match self.values[value]? {
-            Arg::Imm(bits) => Some(bits & mask(self.func.dfg.ty(value).elem)),
-            _ => None,
-        }
-    }
-
-    /// A constant as a signed number.
-    fn signed_constant(&self, value: Value) -> Option<i64> {
-        let bits = self.constant(value)?;
-        let unused = 64 - self.func.dfg.ty(value).elem.bits();
-        Some((bits << unused) as i64 >> unused)
     }
 
     fn attrs(&self) -> &[Attr] {
@@ -167,19 +150,6 @@ impl rules::Context for Lower<'_> {
         Some(self.view_inst(inst))
     }
 
-    fn sole(&mut self, value: Value) -> Option<InstView> {
-        let inst = self.func.dfg.def_inst(value)?;
-        let order = &self.func.order;
-        let folds = self.n_uses[value] == 1
-            && order.block_of(inst) == order.block_of(self.root)
-            && self.func.dfg.insts[inst].effect() == Effect::Pure;
-        folds.then(|| self.view_inst(inst))
-    }
-
-    fn num(&mut self, value: Value) -> Option<u64> {
-        self.constant(value)
-    }
-
     fn uniform(&mut self, value: Value) -> Option<()> {
         match self.values[value]? {
             Arg::Regs(view) => view.is_uniform().then_some(()),
@@ -214,10 +184,6 @@ impl rules::Context for Lower<'_> {
 
     fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg) -> Arg {
         self.result_of(*op, *ty, *from, Modifier::None, &[a, b])
-    }
-
-    fn cvt3(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg, c: Arg) -> Arg {
-        self.result_of(*op, *ty, *from, Modifier::None, &[a, b, c])
     }
 
     fn setp(&mut self, op: &Ptx, cmp: &Cmp, ty: &PtxType, a: Arg, b: Arg) -> Arg {
@@ -454,25 +420,12 @@ impl rules::Context for Lower<'_> {
         self.func.dfg.ty(value).elem == Elem::I32
     }
 
-    fn clamped_amount(&mut self, of: &Kind, amount: u64) -> Arg {
-        let width = u64::from(self.bits(of).bits());
-        Arg::Imm(amount.min(width))
-    }
-
     fn elem_bytes(&mut self) -> u64 {
         self.pointee_bytes(self.func.dfg.insts[self.root].args[0])
     }
 
     fn elem_shift(&mut self) -> u64 {
         u64::from(self.elem_bytes().trailing_zeros())
-    }
-
-    fn byte_offset(&mut self, elements: u64, of: &Kind) -> Arg {
-        let elements = match of {
-            Kind::I32 => i64::from(elements as u32 as i32),
-            _ => elements as i64,
-        };
-        Arg::Imm(elements.wrapping_mul(self.elem_bytes() as i64) as u64)
     }
 
     fn bf16_number(&mut self, of: &Kind, bits: u64) -> Arg {
@@ -623,40 +576,6 @@ impl rules::Context for Lower<'_> {
             sum = self.plain(op, ty, &[sum, other]);
         }
         sum
-    }
-
-    fn register_place(&mut self, ptr: Value, offset: i32) -> Place {
-        let space = match self.func.dfg.ty(ptr).elem {
-            Elem::Ptr(_, AddressSpace::Shared) => RegClass::W,
-            _ => RegClass::D,
-        };
-        let ptr = Lower::use_value(self, ptr);
-        Place::Register(self.in_register(ptr, space).part(0, 1), offset)
-    }
-
-    fn symbol_place(&mut self, offset: i32) -> Place {
-        Place::Shared(offset)
-    }
-
-    fn folded_offset(&mut self, ptr: Value, elements: Value, offset: i32) -> Option<i32> {
-        let bytes = self
-            .signed_constant(elements)?
-            .checked_mul(self.pointee_bytes(ptr) as i64)?;
-        i32::try_from(bytes.checked_add(i64::from(offset))?).ok()
-    }
-
-    fn offset_sum(&mut self, a: i32, b: i32) -> Option<i32> {
-        a.checked_add(b).filter(|sum| 0 <= *sum)
-    }
-
-    fn slot_start(&mut self, value: Value) -> Option<i32> {
-        let inst = self.func.dfg.def_inst(value)?;
-        let data = &self.func.dfg.insts[inst];
-        if data.op != ThreadOp::SlotAddr {
-            return None;
-        }
-        let slot = *data.slot()?;
-        i32::try_from(self.func.slots[slot].offset?).ok()
     }
 }
 

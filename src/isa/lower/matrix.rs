@@ -3,7 +3,7 @@
 //! A product of packs is one row of the table for each instruction of the unit that a tile takes, repeated for every tile: the
 //! operands are lists in which the fragments of a row or column of tiles stand as often as they are read.
 
-use super::{Lower, internal, rules};
+use super::{Lower, internal};
 use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
@@ -60,7 +60,7 @@ impl Lower<'_> {
     pub(super) fn select_ldmatrix(&mut self, inst: Inst) -> Result<Arg, CompileError> {
         let data = &self.func.dfg.insts[inst];
         let count = self.func.dfg.ty(data.results[0]).registers();
-        let place = rules::constructor_place(self, data.args[0], *data.offset().unwrap_or(&0));
+        let place = self.place(data.args[0], *data.offset().unwrap_or(&0));
         let dest = Arg::Regs(self.fresh(RegClass::W, count));
         let modifier = Modifier::Matrices(count, data.trans().is_some());
         let ty = PtxType::B16;
@@ -132,9 +132,9 @@ impl Lower<'_> {
     pub(super) fn select_copy(&mut self, inst: Inst) -> Result<(), CompileError> {
         let data = &self.func.dfg.insts[inst];
         let &bytes = data.bytes().unwrap_or(&16);
-        let to = rules::constructor_place(self, data.args[0], *data.offset().unwrap_or(&0));
+        let to = self.place(data.args[0], *data.offset().unwrap_or(&0));
         let from = *data.read_offset().unwrap_or(&0);
-        let from = rules::constructor_place(self, data.args[1], from);
+        let from = self.place(data.args[1], from);
         let mut args = vec![Arg::Place(to), Arg::Place(from), Arg::Imm(u64::from(bytes))];
         let op = match self.when(data.args.get(2).copied()) {
             When::Always => Ptx::CpAsync,

@@ -4,7 +4,7 @@
 //! as words that are taken apart. A masked load is predicated and leaves its destination as it was, so the
 //! destination gets `other` (or zero) first.
 
-use super::{Lower, bits_type, internal, rules};
+use super::{Lower, bits_type, class, internal, rules};
 use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, Cache, Evict, SpecialReg};
 use crate::ir::entities::{Inst, Value};
@@ -18,6 +18,13 @@ struct Words {
     count: u16,
     /// Whether the registers hold packed bytes.
     bytes: bool,
+}
+
+impl Words {
+    /// Whether the access takes more than 16 bytes.
+    fn is_wide(&self) -> bool {
+        128 < u32::from(self.count) * self.ty.bits()
+    }
 }
 
 /// The registers that an access to a value of a type reads or writes.
@@ -63,10 +70,12 @@ impl Lower<'_> {
         }
         if !matches!(when, When::Never) {
             let (place, access) = self.access(inst)?;
-            let op = match (access.hint, access.evict) {
-                (true, _) => Ptx::LdHint,
-                (false, Some(_)) => Ptx::LdEvict,
-                (false, None) => Ptx::Ld,
+            let op = match (shape.is_wide(), access.hint, access.evict) {
+                (false, true, _) => Ptx::LdHint,
+                (false, false, Some(_)) => Ptx::LdEvict,
+                (false, false, None) => Ptx::Ld,
+                (true, true, _) => Ptx::LdWideHint,
+                (true, false, _) => Ptx::LdWide,
             };
             let mut args = vec![Arg::Regs(dest), Arg::Place(place)];
             args.extend(self.policy_of(inst, access));
@@ -108,10 +117,12 @@ impl Lower<'_> {
             value = value.repeat(shape.count);
         }
         let (place, access) = self.access(inst)?;
-        let op = match (access.hint, access.evict) {
-            (true, _) => Ptx::StHint,
-            (false, Some(_)) => Ptx::StEvict,
-            (false, None) => Ptx::St,
+        let op = match (shape.is_wide(), access.hint, access.evict) {
+            (false, true, _) => Ptx::StHint,
+            (false, false, Some(_)) => Ptx::StEvict,
+            (false, false, None) => Ptx::St,
+            (true, true, _) => Ptx::StWideHint,
+            (true, false, _) => Ptx::StWide,
         };
         let mut args = vec![Arg::Place(place), Arg::Regs(value)];
         args.extend(self.policy_of(inst, access));
@@ -160,7 +171,7 @@ impl Lower<'_> {
         });
         let hint = evict.is_some() && has_policies;
         let evict = evict.filter(|_| cache.is_none());
-        let place = rules::constructor_place(self, data.args[0], offset);
+        let place = self.place(data.args[0], offset);
         let access = Access {
             space,
             cache,
@@ -169,6 +180,13 @@ impl Lower<'_> {
             volatile,
         };
         Ok((place, access))
+    }
+
+    /// What stands `offset` bytes from a pointer.
+    pub(super) fn place(&mut self, pointer: Value, offset: i32) -> Place {
+        let class = class(self.func.dfg.ty(pointer));
+        let pointer = self.use_value(pointer);
+        Place::Register(self.in_register(pointer, class).part(0, 1), offset)
     }
 
     /// The register that holds the policy of an access which has one.

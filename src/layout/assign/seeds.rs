@@ -1,7 +1,7 @@
 //! The layouts that loads, stores and atomic accesses like.
 //!
 //! Along the dimension in which addresses run on, a thread takes as many neighbours as one instruction can
-//! carry ([`Axis::vector_width`]: alignment, runs of addresses, 16 bytes, runs of the mask), unless threads
+//! carry ([`Axis::vector_width`]: alignment, runs of addresses, 16 or 32 bytes, runs of the mask), unless threads
 //! would then be idle. Accesses of one shape and direction may be connected, and one layout for all of them
 //! saves conversions: so each is also offered the widest of the others. That is how a block read as f16 and
 //! used with one of f32 gets 8 elements a thread: 16 bytes of f16, and two accesses of f32.
@@ -29,8 +29,8 @@ use crate::linear::named;
 use crate::linear::shape::Shape;
 use crate::settings::Target;
 
-/// Largest access of one thread in bytes.
-const MAX_ACCESS_BYTES: u32 = 16;
+/// Largest copy of one thread to shared memory in bytes.
+const WIDEST_COPY: u32 = 16;
 
 /// Dimensions, the one along which addresses run on first.
 type DimOrder = SmallVec<[usize; 4]>;
@@ -72,7 +72,7 @@ impl Assignment {
             let op = data.inst.map(|inst| func.dfg.insts[inst].op);
             let most = match data.inst {
                 Some(inst) => widest_access(func, inst, target),
-                None => MAX_ACCESS_BYTES,
+                None => target.widest_access(),
             };
             let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
@@ -258,7 +258,8 @@ fn widest_access(func: &TileFunction, inst: Inst, target: Target) -> u32 {
     match (data.op, elem) {
         (TileOp::AtomicRmw, Some(scalar)) => widest_atomic(data.rmw().copied(), scalar, target),
         (TileOp::AtomicCas, Some(scalar)) => scalar.bytes(),
-        _ => MAX_ACCESS_BYTES,
+        (TileOp::AsyncCopy, _) => WIDEST_COPY,
+        _ => target.widest_access(),
     }
 }
 

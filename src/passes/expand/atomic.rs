@@ -337,7 +337,7 @@ impl Expander<'_> {
             let mut data = InstData::new(ThreadOp::St, &[address, single]);
             data.args.extend(leader);
             data.attrs.extend(slot_attrs(slot, distance(i)));
-            self.b.inst(data, &[]);
+            self.effect(data)?;
         }
         let mut singles = Vec::new();
         for i in 0..kept.len() {

@@ -164,7 +164,7 @@ impl Expander<'_> {
             let mut data = InstData::new(ThreadOp::St, &[address, stored]);
             data.args.extend(writes);
             data.attrs.extend(slot_attrs(slot, group.add));
-            self.b.inst(data, &[]);
+            self.effect(data)?;
         }
         let mut loaded = Vec::new();
         let mut place = vec![0u32; plan.copies.len()];

@@ -180,7 +180,7 @@ impl Expander<'_> {
             let mut data = InstData::new(ThreadOp::St, &[address, stored]);
             data.args.extend(writes);
             data.attrs.extend(slot_attrs(slot, offset * size));
-            self.b.inst(data, &[]);
+            self.effect(data)?;
             register += width;
         }
 

@@ -55,7 +55,7 @@ impl Expander<'_> {
             ];
             data.attrs.extend(manner);
             data.attrs.push(make::slot(slot));
-            self.b.inst(data, &[]);
+            self.effect(data)?;
         }
         self.read_counters(slot, start, self.layout(to)?)
     }
@@ -96,7 +96,7 @@ impl Expander<'_> {
             data.args.extend(writes);
             data.attrs
                 .extend(slot_attrs(slot, row * width * threads * SIZE));
-            self.b.inst(data, &[]);
+            self.effect(data)?;
         }
         Ok(())
     }

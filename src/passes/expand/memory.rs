@@ -1,7 +1,7 @@
 //! Expansion of loads and stores: wide accesses where neighbours allow it.
 //!
 //! Consecutive registers make one access when their addresses share a base and count up, their masks
-//! are one value, and the first address is aligned to the whole, at most 16 bytes. Registers that read
+//! are one value, and the first address is aligned to the whole, at most what the target reads or writes at once. Registers that read
 //! the same address read it once; of threads and registers that hold copies, one writes.
 
 use rustc_hash::FxHashMap;
@@ -14,9 +14,6 @@ use crate::ir::types::{Elem, ThreadType};
 
 use super::regs::{Expanded, Parts};
 use super::{Expander, Result};
-
-/// Widest access in bytes.
-const MAX_ACCESS_BYTES: u32 = 16;
 
 /// Attributes of an access `offset` bytes into a slot, beside what its address adds.
 pub(super) fn slot_attrs(slot: Slot, offset: u32) -> impl Iterator<Item = Attr> {
@@ -37,6 +34,7 @@ impl Expander<'_> {
         let other = self.fallback(inst, 2)?;
         let attrs = self.access_attrs(inst);
 
+        let widest = self.target.widest_access();
         let mut sources: Vec<Value> = Vec::new();
         let mut elements = 0;
         let mut map: Vec<u32> = Vec::with_capacity(count);
@@ -51,7 +49,7 @@ impl Expander<'_> {
                 continue;
             }
             let size = ty.elem.bytes();
-            let width = self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
+            let width = self.access_width(&pointers, mask.as_ref(), reg, size, widest);
             let other = match &other {
                 Some(other) if place.2.is_some() => Some(self.slice(other, count, reg, width)?),
                 _ => None,
@@ -102,8 +100,8 @@ impl Expander<'_> {
             }
             let (base, offset, masked) = self.place(&pointers, mask.as_ref(), reg);
             let size = ty.elem.bytes();
-            let mut width =
-                self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
+            let widest = self.target.widest_access();
+            let mut width = self.access_width(&pointers, mask.as_ref(), reg, size, widest);
             while width > 1 && (reg..reg + width).any(|r| r & register_copies != 0) {
                 width /= 2;
             }
@@ -123,7 +121,7 @@ impl Expander<'_> {
             if offset != 0 {
                 data.attrs.push(make::offset(offset));
             }
-            self.b.inst(data, &[]);
+            self.effect(data)?;
             reg += width;
         }
         Ok(())

@@ -11,6 +11,9 @@
 //! Structured control flow becomes a graph of blocks. Exchanges between warps write and read slots of
 //! shared memory; barriers are placed later, by hazard analysis.
 //!
+//! What a thread may hold and do is bounded ([`limits`]): the text grows with the elements, so a block too large for its
+//! threads would otherwise take minutes and gigabytes, here and in the assembler.
+//!
 //! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
 //! returned as an error and never panics.
 
@@ -24,6 +27,7 @@ mod histogram;
 mod index;
 mod inline;
 mod known;
+mod limits;
 mod memory;
 mod reduce;
 mod regs;
@@ -57,6 +61,7 @@ use regs::{Expanded, Parts, PartsBuilder};
 
 /// Expands a kernel whose block values all have layouts.
 pub fn expand(tile: &TileFunction, target: Target) -> Result<ThreadFunction, CompileError> {
+    limits::check_elements(tile)?;
     let mut expander = Expander::new(tile, target);
     expander.params();
     expander.block(tile.entry)?;
@@ -123,6 +128,8 @@ struct State {
     leaders: FxHashMap<u32, Value>,
     /// Addresses in slots: of the thread's part given by its columns, with some bits switched.
     shared_bases: FxHashMap<(Slot, Vec<u32>, u32), Value>,
+    /// How much a thread has to do so far.
+    work: limits::Work,
 }
 
 impl std::ops::Deref for Expander<'_> {
@@ -173,6 +180,7 @@ impl<'a> Expander<'a> {
                 specials: FxHashMap::default(),
                 leaders: FxHashMap::default(),
                 shared_bases: FxHashMap::default(),
+                work: limits::Work::default(),
             },
         }
     }
@@ -221,7 +229,9 @@ impl<'a> Expander<'a> {
                 break;
             }
             self.b.set_loc(tile.dfg.insts[inst].loc);
+            let outer = self.work.enter(inst);
             self.inst(inst)?;
+            self.work.leave(outer);
         }
         Ok(())
     }
@@ -379,11 +389,19 @@ impl<'a> Expander<'a> {
         let inst = self.b.inst(data, given);
         match self.b.func().dfg.single_result(inst) {
             Some(value) => {
+                self.charge(u32::from(self.ty(value).count))?;
                 self.note_bits(value);
                 Ok(value)
             }
             None => bug(format!("{} gives no value", op.info().name)),
         }
+    }
+
+    /// Makes an instruction without result.
+    fn effect(&mut self, data: InstData<Thread>) -> Result<()> {
+        self.charge(1)?;
+        self.b.inst(data, &[]);
+        Ok(())
     }
 
     fn note_bits(&mut self, value: Value) {

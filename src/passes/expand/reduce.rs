@@ -286,7 +286,7 @@ impl Expander<'_> {
                 data.args.extend(leader);
                 data.attrs
                     .extend(slot_attrs(slot, (u32::from(reg) << next) * size));
-                self.b.inst(data, &[]);
+                self.effect(data)?;
             }
             slots.push((slot, address));
         }

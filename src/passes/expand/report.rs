@@ -130,7 +130,7 @@ impl Expander<'_> {
             let mut data = InstData::new(ThreadOp::St, &[place, pack]);
             data.args.extend(pred);
             data.attrs.push(make::offset(offset as i32));
-            self.b.inst(data, &[]);
+            self.effect(data)?;
         }
         Ok(())
     }

@@ -555,7 +555,7 @@ impl Expander<'_> {
                 let mut data = InstData::new(ThreadOp::St, &[place, single]);
                 data.args.extend(writes);
                 data.attrs.extend(slot_attrs(slot, (reg << next) * size));
-                self.b.inst(data, &[]);
+                self.effect(data)?;
             }
             stored.push((slot, address, ty));
         }

@@ -267,7 +267,7 @@ impl Expander<'_> {
                 }
                 data.attrs.extend(evict.map(make::evict));
                 data.attrs.extend(slot_attrs(slot, offset));
-                self.b.inst(data, &[]);
+                self.effect(data)?;
             } else {
                 let ty = ThreadType::pack(Elem::Num(scalar), width as u16);
                 let place = (from, i64::from(read_offset), pred);
@@ -276,7 +276,7 @@ impl Expander<'_> {
                 let mut data = InstData::new(ThreadOp::St, &[to, loaded]);
                 data.args.extend(leader);
                 data.attrs.extend(slot_attrs(slot, offset));
-                self.b.inst(data, &[]);
+                self.effect(data)?;
             }
             reg += width;
         }
@@ -342,7 +342,7 @@ impl Expander<'_> {
             if is_apart {
                 data.attrs.push(make::apart(Flag));
             }
-            self.b.inst(data, &[]);
+            self.effect(data)?;
             reg += width;
         }
         Ok(())

@@ -72,7 +72,8 @@ fn vector_add_is_what_one_would_write() {
 \tmov.u32 %r1, %ctaid.x;
 \tmov.u32 %r2, %tid.x;
 \tmul.lo.s32 %r1, %r1, 512;
-\tmad.lo.s32 %r1, %r2, 4, %r1;
+\tmul.lo.s32 %r2, %r2, 4;
+\tadd.s32 %r1, %r1, %r2;
 \tsetp.lt.s32 %p0, %r1, %r0;
 \tmul.wide.s32 %rd3, %r1, 4;
 \tadd.s64 %rd0, %rd0, %rd3;

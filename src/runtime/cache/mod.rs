@@ -109,6 +109,8 @@ pub enum Origin {
     Disk,
     /// From the seed of this number.
     Seed(usize),
+    /// From the program, which holds machine code made ahead of time.
+    Ahead,
 }
 
 /// A cache on disk, or none. Clones are the same cache; every method may be called from any thread.
@@ -403,7 +405,7 @@ impl Store {
             .join(format!("{process}-{store:x}-{number}"));
         let written = fs::File::create(&temporary)
             .and_then(|mut file| file.write_all(&bytes))
-            .and_then(|()| fs::rename(&temporary, &place));
+            .and_then(|()| move_file(&temporary, &place));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
@@ -417,6 +419,14 @@ impl Store {
             warn(&format!("the cache {dir} is of no use: {what}"));
         }
     }
+}
+
+/// Renames a file, in the place of a folder too if that is empty.
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to).or_else(|error| match fs::remove_dir(to) {
+        Ok(()) => fs::rename(from, to),
+        Err(_) => Err(error),
+    })
 }
 
 /// Makes a folder for its owner alone, with those above it.

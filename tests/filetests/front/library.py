@@ -512,7 +512,7 @@ def host_block(f, d):
 #     |
 # help: make the parameter it comes from a `tl.constexpr`
 # == error roundings "*fp32, *i32"
-# error[F08]: `fma_rz` is for float32
+# error[F10]: `fma_rz` takes three float32 or three float64
 #    --> library.py:132:22
 #     |
 # 132 |     libdevice.fma_rz(n, x, x)

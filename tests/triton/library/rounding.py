@@ -123,6 +123,9 @@ def unary(out, x):
 # case ternary/fma_rz | out=fp32[32] x=fp32[32]:rand(1,-9,9) y=fp32[32]:rand(2,-9,9) z=fp32[32]:rand(3,-9,9)
 # case ternary/fma_rd | out=fp32[32] x=fp32[32]:rand(1,-9,9) y=fp32[32]:rand(2,-9,9) z=fp32[32]:rand(3,-9,9)
 # case ternary/fma_ru | out=fp32[32] x=fp32[32]:rand(1,-9,9) y=fp32[32]:rand(2,-9,9) z=fp32[32]:rand(3,-9,9)
+# case ternary/fma_rz | out=fp64[32] x=fp64[32]:rand(1,-9,9) y=fp64[32]:rand(2,-9,9) z=fp64[32]:rand(3,-9,9)
+# case ternary/fma_rd | out=fp64[32] x=fp64[32]:rand(1,-9,9) y=fp64[32]:rand(2,-9,9) z=fp64[32]:rand(3,-9,9)
+# case ternary/fma_ru | out=fp64[32] x=fp64[32]:rand(1,-9,9) y=fp64[32]:rand(2,-9,9) z=fp64[32]:rand(3,-9,9)
 @triton.jit
 def ternary(out, x, y, z):
     at = tl.arange(0, 32)

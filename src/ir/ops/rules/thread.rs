@@ -62,21 +62,21 @@ pub(crate) fn result_types(
                 _ => Err(bad_result(operands, "a pointer to device memory")),
             }
         }
-        // One pointer, a truth value, and a fallback of the stated type; 1 to 16 bytes.
+        // One pointer, a truth value, and a fallback of the stated type; 1 to 16 bytes, of device memory to 32.
         TypeRule::Ld => {
             let ty = given_one(operands)?;
-            access(operands, 1, ty)?;
+            access(operands, 1, ty, 32)?;
             match args.get(2) {
                 Some(&other) if other != ty => Err(bad_operand(operands, 2, ty.to_string())),
                 _ => Ok(smallvec![ty]),
             }
         }
-        // One pointer, what is written, and a truth value; 1 to 16 bytes.
-        TypeRule::St => access(operands, 2, args[1]).map(|()| smallvec![]),
+        // One pointer, what is written, and a truth value; 1 to 16 bytes, of device memory to 32.
+        TypeRule::St => access(operands, 2, args[1], 32).map(|()| smallvec![]),
         // One pointer, elements that `rmw` takes (several only for sums of floats up to 32 bits in device memory), a truth
         // value; what the elements were results.
         TypeRule::Atom => {
-            access(operands, 2, args[1])?;
+            access(operands, 2, args[1], 16)?;
             if args[1].count > 1 {
                 in_device_memory(operands)?;
             }
@@ -89,7 +89,7 @@ pub(crate) fn result_types(
         }
         // One pointer to device memory, twice one element of 16 bits or more, a truth value.
         TypeRule::AtomCas => {
-            access(operands, 3, args[1])?;
+            access(operands, 3, args[1], 16)?;
             in_device_memory(operands)?;
             cas_takes(args[1].elem).map_err(|e| bad_operand(operands, 1, e))?;
             if args[1].count > 1 {
@@ -203,22 +203,32 @@ fn in_device_memory(operands: &Operands<'_, Thread>) -> Result<(), TypeError> {
     }
 }
 
-/// An access through operand 1 of `value`, with a predicate at `pred` if it is there.
+/// An access to `value` through the first operand, of device memory at most `widest` bytes, with a predicate at `pred` if it
+/// is there.
 fn access(
     operands: &Operands<'_, Thread>,
     pred: usize,
     value: ThreadType,
+    widest: u32,
 ) -> Result<(), TypeError> {
     let ptr = operands.args[0];
-    let Elem::Ptr(pointee, _) = ptr.elem else {
+    let Elem::Ptr(pointee, space) = ptr.elem else {
         return Err(bad_operand(operands, 0, "a pointer"));
+    };
+    // Whether the target has the widest ones is known where instructions are selected.
+    let widest = match space {
+        AddressSpace::Global => widest,
+        AddressSpace::Shared => widest.min(16),
     };
     if !ptr.is_single() {
         return Err(bad_operand(operands, 0, "a single pointer"));
     }
     let bytes = u32::from(value.count) * value.elem.bytes();
-    if value.elem.bytes() != pointee.bytes() || !bytes.is_power_of_two() || bytes > 16 {
-        let expected = format!("1, 2, 4, 8 or 16 bytes of {pointee}");
+    if value.elem.bytes() != pointee.bytes() || !bytes.is_power_of_two() || bytes > widest {
+        let expected = match widest {
+            32 => format!("1, 2, 4, 8, 16 or 32 bytes of {pointee}"),
+            _ => format!("1, 2, 4, 8 or 16 bytes of {pointee}"),
+        };
         return Err(TypeError::Operand {
             index: 1,
             expected,

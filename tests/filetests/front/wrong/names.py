@@ -118,7 +118,7 @@ def before_its_value(x):
 
 @triton.jit
 def not_yet(x):
-    tl.store(x, tl.extern_elementwise("lib", "path", [tl.load(x)], 0, is_pure=True))
+    tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
 # == error misspelt_module "*fp32"
 # error[F05]: `t1` is not defined
 #   --> names.py:31:5
@@ -226,11 +226,11 @@ def not_yet(x):
 # 105 |     tl.static_assert(x.dtype.is_integral())
 #     |                              ^^^^^^^^^^^
 # == error of_a_constant "*fp32"
-# error[F06]: the string "text" has no attribute `upper`
-#    --> names.py:110:24
+# error[F10]: expected a number or a block, found the function `upper`
+#    --> names.py:110:17
 #     |
 # 110 |     tl.store(x, "text".upper)
-#     |                        ^^^^^
+#     |                 ^^^^^^^^^^^^
 # == error before_its_value "*fp32"
 # error[F05]: `later` is not defined
 #    --> names.py:115:17
@@ -240,10 +240,10 @@ def not_yet(x):
 #     |
 # help: define it, or give a constant with -c later=VALUE
 # == error not_yet "*fp32"
-# error[F08]: `triton.language.extern_elementwise` is not supported yet
+# error[F08]: `triton.language.extra.libdevice.j0` is not supported yet
 #    --> names.py:121:17
 #     |
-# 121 |     tl.store(x, tl.extern_elementwise("lib", "path", [tl.load(x)], 0, is_pure=True))
+# 121 |     tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is part of the language but not of this version

@@ -1,0 +1,143 @@
+"""Attention that never writes its scores: softmax(q @ k.T * scale) @ v, and its derivatives.
+
+Each head is a matrix of N x D, contiguous; N is a multiple of all blocks. Exponents are of base two, so that `scale` is
+log2(e) times the usual one; the logarithms that `forward` writes for `backward` are of base two as well.
+"""
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def attend(acc, total, largest, q, k_ptr, v_ptr, rows, begin, end, scale, BN: tl.constexpr, D: tl.constexpr,
+           DIAGONAL: tl.constexpr):
+    # Adds the columns from begin to end; across the diagonal later columns are left out.
+    d = tl.arange(0, D)
+    for start in range(begin, end, BN):
+        n = start + tl.arange(0, BN)
+        scores = tl.dot(q, tl.load(k_ptr + n[None, :] * D + d[:, None]))
+        if DIAGONAL:
+            scores = tl.where(rows[:, None] >= n[None, :], scores, -1e30)
+        now = tl.maximum(largest, tl.max(scores, 1) * scale)
+        p = tl.exp2(scores * scale - now[:, None])
+        shrink = tl.exp2(largest - now)
+        total = total * shrink + tl.sum(p, 1)
+        v = tl.load(v_ptr + n[:, None] * D + d[None, :])
+        acc = tl.dot(p.to(v.dtype), v, acc * shrink[:, None])
+        largest = now
+    return acc, total, largest
+
+
+@triton.jit
+def forward(out, logs, q_ptr, k_ptr, v_ptr, N, scale, BM: tl.constexpr, BN: tl.constexpr, D: tl.constexpr,
+            CAUSAL: tl.constexpr):
+    head = tl.program_id(1).to(tl.int64)
+    block = tl.program_id(0)
+    if CAUSAL:  # the longest rows first
+        block = tl.num_programs(0) - 1 - block
+    q_ptr += head * N * D
+    k_ptr += head * N * D
+    v_ptr += head * N * D
+    rows = block * BM + tl.arange(0, BM)
+    at = rows[:, None] * D + tl.arange(0, D)[None, :]
+    q = tl.load(q_ptr + at)
+    acc = tl.zeros((BM, D), dtype=tl.float32)
+    total = tl.zeros((BM,), dtype=tl.float32)
+    largest = tl.full((BM,), -1e30, dtype=tl.float32)
+    if CAUSAL:
+        middle = block * BM
+        acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, 0, middle, scale, BN, D, False)
+        acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, middle, middle + BM, scale, BN, D, True)
+    else:
+        acc, total, largest = attend(acc, total, largest, q, k_ptr, v_ptr, rows, 0, N, scale, BN, D, False)
+    tl.store(out + head * N * D + at, (acc / total[:, None]).to(out.dtype.element_ty))
+    tl.store(logs + head * N + rows, largest + tl.log2(total))
+
+
+@triton.jit
+def preprocess(delta, out, dout, BM: tl.constexpr, D: tl.constexpr):
+    # delta = sum(out * dout) of each row of all heads.
+    rows = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
+    at = rows[:, None] * D + tl.arange(0, D)[None, :]
+    tl.store(delta + rows, tl.sum(tl.load(out + at).to(tl.float32) * tl.load(dout + at).to(tl.float32), 1))
+
+
+@triton.jit
+def pull_keys(dk, dv, k, v, q_ptr, dout_ptr, logs, delta, columns, begin, end, scale, BM: tl.constexpr, D: tl.constexpr,
+              DIAGONAL: tl.constexpr):
+    # What the rows from begin to end ask of one block of columns. Scores are transposed, so that they stay in registers.
+    d = tl.arange(0, D)
+    for start in range(begin, end, BM):
+        m = start + tl.arange(0, BM)
+        q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+        p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - tl.load(logs + m)[None, :])
+        if DIAGONAL:
+            p = tl.where(m[None, :] >= columns[:, None], p, 0.0)
+        dout = tl.load(dout_ptr + m[:, None] * D + d[None, :])
+        dv = tl.dot(p.to(dout.dtype), dout, dv)
+        ds = p * (tl.dot(v, tl.trans(dout)) - tl.load(delta + m)[None, :])
+        dk = tl.dot(ds.to(q.dtype), q, dk)
+    return dk, dv
+
+
+@triton.jit
+def backward_keys(dk_ptr, dv_ptr, q_ptr, k_ptr, v_ptr, dout_ptr, logs, delta, N, scale, BM: tl.constexpr, BN: tl.constexpr,
+                  D: tl.constexpr, CAUSAL: tl.constexpr):
+    # Derivatives by k and v. A program owns BN columns and walks the rows in steps of BM, which divides BN.
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BN
+    columns = first + tl.arange(0, BN)
+    at = head * N * D + columns[:, None] * D + tl.arange(0, D)[None, :]
+    k = tl.load(k_ptr + at)
+    v = tl.load(v_ptr + at)
+    q_ptr += head * N * D
+    dout_ptr += head * N * D
+    logs += head * N
+    delta += head * N
+    dk = tl.zeros((BN, D), dtype=tl.float32)
+    dv = tl.zeros((BN, D), dtype=tl.float32)
+    begin = 0
+    if CAUSAL:
+        begin = first + BN
+        dk, dv = pull_keys(dk, dv, k, v, q_ptr, dout_ptr, logs, delta, columns, first, begin, scale, BM, D, True)
+    dk, dv = pull_keys(dk, dv, k, v, q_ptr, dout_ptr, logs, delta, columns, begin, N, scale, BM, D, False)
+    tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty))
+    tl.store(dk_ptr + at, (dk * (scale * 0.6931471805599453)).to(dk_ptr.dtype.element_ty))
+
+
+@triton.jit
+def pull_rows(dq, q, dout, k_ptr, v_ptr, logs, delta, rows, begin, end, scale, BN: tl.constexpr, D: tl.constexpr,
+              DIAGONAL: tl.constexpr):
+    d = tl.arange(0, D)
+    for start in range(begin, end, BN):
+        n = start + tl.arange(0, BN)
+        k = tl.load(k_ptr + n[:, None] * D + d[None, :])
+        p = tl.exp2(tl.dot(q, tl.trans(k)) * scale - logs[:, None])
+        if DIAGONAL:
+            p = tl.where(rows[:, None] >= n[None, :], p, 0.0)
+        v = tl.load(v_ptr + n[None, :] * D + d[:, None])
+        ds = p * (tl.dot(dout, v) - delta[:, None])
+        dq = tl.dot(ds.to(k.dtype), k, dq)
+    return dq
+
+
+@triton.jit
+def backward_rows(dq_ptr, q_ptr, k_ptr, v_ptr, dout_ptr, logs, delta, N, scale, BM: tl.constexpr, BN: tl.constexpr,
+                  D: tl.constexpr, CAUSAL: tl.constexpr):
+    # The derivative by q. A program owns BM rows and walks the columns in steps of BN, which divides BM.
+    head = tl.program_id(1).to(tl.int64)
+    first = tl.program_id(0) * BM
+    rows = first + tl.arange(0, BM)
+    at = head * N * D + rows[:, None] * D + tl.arange(0, D)[None, :]
+    q = tl.load(q_ptr + at)
+    dout = tl.load(dout_ptr + at)
+    log = tl.load(logs + head * N + rows)
+    own = tl.load(delta + head * N + rows)
+    k_ptr += head * N * D
+    v_ptr += head * N * D
+    dq = tl.zeros((BM, D), dtype=tl.float32)
+    end = N
+    if CAUSAL:
+        end = first
+        dq = pull_rows(dq, q, dout, k_ptr, v_ptr, log, own, rows, first, first + BM, scale, BN, D, True)
+    dq = pull_rows(dq, q, dout, k_ptr, v_ptr, log, own, rows, 0, end, scale, BN, D, False)
+    tl.store(dq_ptr + at, (dq * (scale * 0.6931471805599453)).to(dq_ptr.dtype.element_ty))

@@ -1,0 +1,114 @@
+//! Bounds on what one thread holds and does.
+//!
+//! Both are far above what a GPU runs well: a thread has 255 registers, and `ptxas` takes 40 microseconds and more for each
+//! instruction. Elements are looked at before anything is expanded, operations are counted while it is.
+
+use crate::compile::CompileError;
+use crate::ir::entities::Inst;
+use crate::ir::function::TileFunction;
+use crate::ir::ops::{Opcode, TileOp};
+use crate::ir::types::TileType;
+
+use super::Expander;
+
+/// Most elements of one block that a thread holds.
+const MAX_ELEMENTS: u32 = 1 << 13;
+
+/// Most operations of a thread; one of the thread IR counts once for each element of its result.
+const MAX_OPERATIONS: u32 = 1 << 18;
+
+/// What a thread has to do so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Work {
+    operations: u32,
+    /// The instruction of the tile level that is being expanded, and what was counted before it.
+    current: Option<(Inst, u32)>,
+    /// The instruction that took most, and how much.
+    largest: Option<(Inst, u32)>,
+}
+
+impl Work {
+    /// Begins an instruction; gives what is to be handed to [`Work::leave`].
+    pub(super) fn enter(&mut self, inst: Inst) -> Option<(Inst, u32)> {
+        self.current.replace((inst, self.operations))
+    }
+
+    /// Ends the instruction. One that has others in it counts without them.
+    pub(super) fn leave(&mut self, outer: Option<(Inst, u32)>) {
+        self.note();
+        self.current = outer.map(|(inst, _)| (inst, self.operations));
+    }
+
+    fn note(&mut self) {
+        if let Some((inst, before)) = self.current {
+            let taken = self.operations.saturating_sub(before);
+            if self.largest.is_none_or(|(_, most)| most < taken) {
+                self.largest = Some((inst, taken));
+            }
+        }
+    }
+}
+
+impl Expander<'_> {
+    /// Counts operations.
+    pub(super) fn charge(&mut self, operations: u32) -> Result<(), CompileError> {
+        let work = &mut self.state.work;
+        work.operations = work.operations.saturating_add(operations);
+        if work.operations <= MAX_OPERATIONS {
+            return Ok(());
+        }
+        work.note();
+        let (what, elements, line) = match work.largest {
+            Some((inst, _)) => describe(self.tile, inst),
+            None => ("constants".to_owned(), 1, None),
+        };
+        Err(CompileError::Operations {
+            what,
+            elements,
+            limit: MAX_OPERATIONS,
+            line,
+        })
+    }
+}
+
+/// Refuses blocks of which a thread holds too much. What only repeats a scalar says less than what uses it.
+pub(super) fn check_elements(tile: &TileFunction) -> Result<(), CompileError> {
+    for block in tile.all_blocks() {
+        for &inst in tile.order.insts(block) {
+            let (what, elements, line) = describe(tile, inst);
+            if elements > MAX_ELEMENTS && tile.dfg.insts[inst].op != TileOp::Splat {
+                return Err(CompileError::Elements {
+                    what,
+                    elements,
+                    limit: MAX_ELEMENTS,
+                    line,
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An instruction with the type of its largest result, or else operand, the elements that a thread holds of it, and its line.
+fn describe(tile: &TileFunction, inst: Inst) -> (String, u32, Option<u32>) {
+    let data = &tile.dfg.insts[inst];
+    let held = |ty: TileType| {
+        let layout = ty.layout.expand().and_then(|id| tile.layouts.get(id));
+        layout.map_or(1, |layout| layout.num_registers())
+    };
+    let values = if data.results.is_empty() {
+        &data.args[..]
+    } else {
+        &data.results[..]
+    };
+    let types = values.iter().map(|&v| tile.dfg.ty(v));
+    let largest = types.max_by_key(|&ty| held(ty));
+    let name = data.op.info().name;
+    let what = match largest {
+        // The layout says nothing to the kernel's author.
+        Some(ty) => format!("`{name}` of {}", TileType::block(ty.elem, ty.shape)),
+        None => format!("`{name}`"),
+    };
+    let line = data.loc.0.expand().map(|line| line.0);
+    (what, largest.map_or(1, held), line)
+}

@@ -1,0 +1,221 @@
+# What a caller can give: tuples, objects, functions, types; and what is refused.
+#
+# run: sums "*i32, (*i32:16, i32, (i32, 4)), (*i32,)" : grid(1) out=i32[4] poison p_0=i32[4] [1,2,3,4] p_1=10 p_2_0=100 q_0=i32[4] [5,5,5,5] ; expect out = [120,121,122,123]
+# run: moved "*fp32, Pair(fp32, 3), Matrix(*fp32, 4, i32:1)" : grid(1) out=f32[4] poison p_scale=2.0 m_ptr=f32[4] [1,2,3,4] ; expect out = [5.0,7.0,9.0,11.0]
+# tile: moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
+# run: applied "*fp32, *fp32, @square, fp32" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [1,4,9,16]
+# run: applied "*fp32, *fp32" F=@twice DTYPE=fp16 : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [2,4,6,8]
+# run: constants "*i32, (16, 'a', (fp16, None))" : grid(1) out=i32[1] poison ; expect out = [16]
+# run: promised "*i32:16, i32:16, i32:1" : grid(1) out=i32[16] poison n=16 ; expect out = [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]
+# tile: promised "*i32:16, i32:16, i32:1"
+# error: sums "*i32, *i32, (*i32,)"
+# error: moved "*fp32, Pair(fp32), Nothing(*fp32)"
+# error: applied "*fp32, *fp32, @squre, fp32"
+# error: applied "*fp32, *fp32, @square, fp32" BLOKC=3
+# error: applied "*fp32, *fp32" F=@square DTYP=fp32
+# error: needs_number "*fp32, i32"
+# error: of_a_file "*i32" SIZES=3
+# run: decided "*i32, i32" : grid(1) x=i32[3] poison n=7 ; expect x = [1,1,0]
+# error: undecided "*i32, i32"
+
+from typing import NamedTuple
+
+import triton
+import triton.language as tl
+
+SIZE = 4
+
+
+class Pair(NamedTuple):
+    scale: tl.tensor
+    shift: tl.constexpr
+
+
+class Matrix(NamedTuple):
+    ptr: tl.tensor
+    size: tl.constexpr
+    stride: tl.tensor
+
+
+@triton.jit
+def sums(out, p, q):
+    x, n, (m, k) = p
+    i = tl.arange(0, 4)
+    tl.static_assert(len(q) == 1 and p[2][1] == 4)
+    tl.store(out + i, tl.load(x + i) + n + m + k + tl.load(q[0] + i))
+
+
+@triton.jit
+def moved(out, p, m):
+    i = tl.arange(0, m.size)
+    tl.store(out + i, tl.load(m.ptr + i * m.stride) * p.scale + p.shift)
+
+
+@triton.jit
+def square(v):
+    return v * v
+
+
+@triton.jit
+def twice(v):
+    return v + v
+
+
+@triton.jit
+def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+    i = tl.arange(0, 4)
+    tl.store(out + i, F(tl.load(x + i).to(DTYPE)))
+
+
+@triton.jit
+def constants(out, C: tl.constexpr):
+    tl.static_assert(C[1] == "a" and C[2][0] == tl.float16 and C[2][1] is None)
+    tl.store(out, tl.sum(tl.full((C[0],), 1, tl.int32)))
+
+
+# What a signature promises holds: a caller who decides from values is asked not to.
+@triton.jit(do_not_specialize=["n", "one"])
+def promised(out, n, one):
+    i = tl.arange(0, 16)
+    tl.store(out + i, one, mask=i < n)
+
+
+@triton.jit
+def needs_number(x, N: tl.constexpr):
+    tl.store(x + tl.arange(0, N), 0)
+    tl.store(x, tl.zeros((N,), tl.float32))
+    tl.store(x, N + 1)
+
+
+@triton.jit
+def of_a_file(x):
+    tl.store(x + tl.arange(0, SIZE), UNSET)
+
+
+@triton.jit
+def decided(x, n):
+    """Comparisons of tuples and `in`, where they do not depend on data."""
+    ...
+    pair = (n, 3)
+    tl.store(x, pair == pair[:] + () if False else (1, "a") == (1, "a"))
+    tl.store(x + 1, 3 in (1, 2, 3) and pair != (n, 4) and (n,) != (n, n))
+    tl.store(x + 2, "b" in ("a", "c"))
+
+
+@triton.jit
+def undecided(x, n):
+    tl.store(x, n in (1, 2))
+    tl.store(x, (n, 1) == (2, 1))
+    tl.store(x, n if n > 2 else 0.5)
+# == tile moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
+# kernel @moved(v0 "out": ptr<f32>, v1 "p_scale": f32, v2 "m_ptr": ptr<f32> {divisible = 16}) warps(4) {
+# block0:
+#     v3 = arange {start = 0} : i32[4] @48
+#     v4 = splat v0 : ptr<f32>[4] @49
+#     v5 = addptr v4, v3 : ptr<f32>[4] @49
+#     v6 = const {value = 1} : i32[4] @49
+#     v7 = imul v3, v6 : i32[4] @49
+#     v8 = splat v2 : ptr<f32>[4] @49
+#     v9 = addptr v8, v7 : ptr<f32>[4] @49
+#     v10 = load v9 : f32[4] @49
+#     v11 = splat v1 : f32[4] @49
+#     v12 = fmul v10, v11 : f32[4] @49
+#     v13 = const {value = 3.0} : f32[4] @49
+#     v14 = fadd v12, v13 : f32[4] @49
+#     store v5, v14 @49
+#     return @47
+# }
+# == tile promised "*i32:16, i32:16, i32:1"
+# kernel @promised(v0 "out": ptr<i32> {divisible = 16}, v1 "n": i32 {divisible = 16}) warps(4) {
+# block0:
+#     v2 = arange {start = 0} : i32[16] @77
+#     v3 = splat v0 : ptr<i32>[16] @78
+#     v4 = addptr v3, v2 : ptr<i32>[16] @78
+#     v5 = splat v1 : i32[16] @78
+#     v6 = icmp v2, v5 {ipred = slt} : i1[16] @78
+#     v7 = const {value = 1} : i32[16] @78
+#     store v4, v7, v6 @78
+#     return @76
+# }
+# == error sums "*i32, *i32, (*i32,)"
+# error[F10]: expected a tuple of 3, found a pointer *i32
+#   --> arguments.py:40:5
+#    |
+# 40 |     x, n, (m, k) = p
+#    |     ^^^^^^^^^^^^^^^^
+#
+# error[F07]: blocks are indexed with `:` and `None` only
+#   --> arguments.py:42:40
+#    |
+# 42 |     tl.static_assert(len(q) == 1 and p[2][1] == 4)
+#    |                                        ^
+#    |
+# help: elements are chosen with tl.where and a reduction, or loaded from memory
+# == error moved "*fp32, Pair(fp32), Nothing(*fp32)"
+# error[F09]: `Pair` lacks its field `shift`
+#   --> arguments.py:47:16
+#    |
+# 47 | def moved(out, p, m):
+#    |                ^
+#
+# error[F04]: there is no class `Nothing` in the file
+#   --> arguments.py:47:19
+#    |
+# 47 | def moved(out, p, m):
+#    |                   ^
+# == error applied "*fp32, *fp32, @squre, fp32"
+# error[F04]: there is no function `squre` in the file
+#   --> arguments.py:63:21
+#    |
+# 63 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+#    |                     ^^^^^^^^^^^^^^^
+#    |
+# help: there is `square`
+# == error applied "*fp32, *fp32, @square, fp32" BLOKC=3
+# error[F04]: nothing in the file is called `BLOKC`
+#   --> arguments.py:63:5
+#    |
+# 63 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+#    |     ^^^^^^^
+#    |
+# help: constants can be given to SIZE
+# == error applied "*fp32, *fp32" F=@square DTYP=fp32
+# error[F04]: nothing in the file is called `DTYP`
+#   --> arguments.py:63:5
+#    |
+# 63 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+#    |     ^^^^^^^
+#    |
+# help: there is `DTYPE`
+# == error needs_number "*fp32, i32"
+# error[F12]: `end` of `arange` must be a constant integer, found the type i32
+#   --> arguments.py:83:31
+#    |
+# 83 |     tl.store(x + tl.arange(0, N), 0)
+#    |                               ^
+#    |
+# help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
+#
+# error[F12]: a shape is made of constants, found the type i32
+#   --> arguments.py:84:17
+#    |
+# 84 |     tl.store(x, tl.zeros((N,), tl.float32))
+#    |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    |
+# help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
+#
+# error[F10]: expected a number or a block, found the type i32
+#   --> arguments.py:85:17
+#    |
+# 85 |     tl.store(x, N + 1)
+#    |                 ^
+#    |
+# help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
+# == error of_a_file "*i32" SIZES=3
+# error[F04]: nothing in the file is called `SIZES`
+#   --> arguments.py:89:5
+#    |
+# 89 | def of_a_file(x):
+#    |     ^^^^^^^^^
+#    |
+# help: there is `SIZE`
