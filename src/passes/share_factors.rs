@@ -127,3 +127,100 @@ fn is_loaded(edit: &Editor<'_>, value: Value) -> bool {
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::share_factors;
+    use crate::ir::function::TileFunction;
+    use crate::ir::ops::TileOp;
+    use crate::passes::testing::{fixed_point, parse, run, verified};
+    use crate::settings::Target;
+
+    fn shared(text: &str) -> (usize, TileFunction) {
+        let mut func = parse(text);
+        let count = share_factors(&mut func, Target::SM_80);
+        verified(&func);
+        (count, func)
+    }
+
+    fn count(func: &TileFunction, op: TileOp) -> usize {
+        let blocks = func.all_blocks();
+        let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
+        insts.filter(|&&i| func.dfg.insts[i].op == op).count()
+    }
+
+    #[test]
+    fn what_was_loaded_is_stored_once() {
+        let text = "kernel @k(v0: ptr<f32> {divisible = 16}, v1: ptr<f32>) warps(1) {
+            block0:
+                v2 = arange {start = 0} : i32[256]
+                v3 = reshape v2 : i32[16,16]
+                v4 = splat v0 : ptr<f32>[16,16]
+                v5 = addptr v4, v3 : ptr<f32>[16,16]
+                v6 = load v5 : f32[16,16]
+                v7 = fmul v6, v6 : f32[16,16]
+                v8 = const {value = 0.0} : f32[16,16]
+                v9 = dot v7, v7, v8 {precision = ieee} : f32[16,16]
+                v10 = dot v7, v9, v8 {precision = ieee} : f32[16,16]
+                v11 = splat v1 : ptr<f32>[16,16]
+                v12 = addptr v11, v3 : ptr<f32>[16,16]
+                store v12, v10
+                return
+            }";
+        let (changes, func) = shared(text);
+        // The sum of the first product stays where it is.
+        assert_eq!((changes, count(&func, TileOp::SharedLoad)), (3, 3));
+        assert_eq!(count(&func, TileOp::SharedStore), 1);
+        let numbers = (0..256).flat_map(|i| ((i % 7) as f32 - 3.0).to_le_bytes());
+        let buffers = [numbers.collect(), vec![0; 1024]];
+        assert_eq!(run(&func, &buffers), run(&parse(text), &buffers));
+    }
+
+    /// A factor from before the loop, beside sums of `columns` columns.
+    fn invariant(columns: u32) -> String {
+        format!(
+            "kernel @k(v0: ptr<f16> {{divisible = 16}}, v1: ptr<f16>, v2: ptr<f32>, v3: i32) warps(1) {{
+            block0:
+                v4 = splat v0 : ptr<f16>[64,64]
+                v5 = load v4 : f16[64,64]
+                v6 = const {{value = 0}} : i32
+                v7 = const {{value = 1}} : i32
+                v8 = const {{value = 0.0}} : f32[64,{columns}]
+                v9 = for v6, v3, v7, v8 : f32[64,{columns}] {{
+                block1(v10: i32, v11: f32[64,{columns}]):
+                    v12 = splat v1 : ptr<f16>[64,{columns}]
+                    v13 = load v12 : f16[64,{columns}]
+                    v14 = dot v5, v13, v11 {{precision = ieee}} : f32[64,{columns}]
+                    yield v14
+                }}
+                v15 = splat v2 : ptr<f32>[64,{columns}]
+                store v15, v9
+                return
+            }}"
+        )
+    }
+
+    #[test]
+    fn what_lives_throughout_a_loop_gives_way_where_registers_are_short() {
+        // 64 registers of the factor, and 64 or 128 of the sum and half as many of the other factor.
+        let (few, func) = shared(&invariant(32));
+        assert_eq!((few, count(&func, TileOp::SharedStore)), (1, 1));
+        let (many, func) = shared(&invariant(64));
+        assert_eq!((many, count(&func, TileOp::SharedStore)), (2, 2));
+    }
+
+    #[test]
+    fn what_no_product_uses_stays() {
+        fixed_point(
+            |func| share_factors(func, Target::SM_80),
+            "kernel @k(v0: ptr<f32>) warps(1) {
+            block0:
+                v1 = splat v0 : ptr<f32>[16,16]
+                v2 = load v1 : f32[16,16]
+                v3 = fmul v2, v2 : f32[16,16]
+                store v1, v3
+                return
+            }",
+        );
+    }
+}
