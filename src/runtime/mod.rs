@@ -38,7 +38,8 @@
 //!
 //! - A [`Program`] is text or a function; a [`Device`] is a GPU or the emulator; both make a [`Kernel`], which
 //!   [`Kernel::launch`] puts into a [`Stream`].
-//! - Arguments are numbers, [`Buffer`]s, or [`Pointer`]s to memory of others; constants are given by name.
+//! - Arguments are numbers, [`Buffer`]s, [`Pointer`]s to memory of others, tensor [`Descriptor`]s, and tuples of such;
+//!   constants are given by name.
 //! - Everything is [`Send`] and [`Sync`] and every error a value, [`RuntimeError`]; [`on_warning`] takes what is none.
 //! - Compiled kernels stay: in memory ([`Kernel`]) and on disk ([`cache`]).
 //!

@@ -534,6 +534,54 @@ fn descriptors_are_arguments() {
     assert!(turn.run(grid, (from, &x, 2.0_f32)).is_err());
 }
 
+/// Takes a pair of which the second element is a pair.
+const WEIGH: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def weigh(pair, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x, weighted = pair
+    total = tl.load(x + i)
+    if weighted[0] is not None:
+        total += tl.load(weighted[0] + i) * weighted[1]
+    tl.store(out + i, total)
+"#;
+
+#[test]
+fn tuples_are_arguments() {
+    let device = emulator(None);
+    let program = Program::python("weigh.py", WEIGH).expect("it is Python");
+    let weigh = device.kernel(&program, "weigh");
+    let weigh = weigh.and_then(|kernel| kernel.constant("BLOCK", 64));
+    let weigh = weigh.expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &numbers(64)).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    let check = |factor: f32| {
+        let sums = out.read(&device.stream()).expect("it ran");
+        let expected: Vec<f32> = numbers(64).iter().map(|x| x * factor).collect();
+        assert_eq!(sums, expected);
+    };
+    weigh.run(1, ((&x, (&x, 3.0_f32)), &out)).expect("it runs");
+    check(4.0);
+    weigh.run(1, ((&x, (&x, 1)), &out)).expect("it runs");
+    check(2.0);
+    weigh.run(1, ((&x, (NONE, 5)), &out)).expect("it runs");
+    check(1.0);
+    let variants = weigh.variants();
+    let signatures: Vec<&str> = variants.iter().map(|v| v.signature.as_str()).collect();
+    assert_eq!(
+        signatures,
+        [
+            "(*fp32:16, (*fp32:16, fp32)), *fp32:16",
+            "(*fp32:16, (*fp32:16, i32:1)), *fp32:16",
+            "(*fp32:16, (None, i32)), *fp32:16",
+        ]
+    );
+    assert!(weigh.run(1, (&x, &out)).is_err(), "a pair is expected");
+}
+
 #[test]
 fn tensors_that_cannot_be_described_are_told() {
     let device = emulator(None);
