@@ -6,6 +6,7 @@
 //! and neither is one whose parent had not started the driver.
 
 use super::error::DriverError;
+#[cfg(unix)]
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering};
 
