@@ -212,8 +212,11 @@ impl<'m> Lower<'m> {
         Ok(locals)
     }
 
-    /// A new region, in which instructions are appended from now on.
+    /// A new region, in which instructions are appended from now on; in a combining function, which has none, this place.
     fn new_region(&mut self) -> Block {
+        if self.combining {
+            return self.b.block();
+        }
         let (block, _) = self.b.new_block(&[]);
         self.b.switch_to(block);
         block
@@ -280,27 +283,17 @@ impl<'m> Lower<'m> {
         let flows = (&then.flow, &other.flow);
         let result = self.merge_flows(&mut merge, flows, result_of)?;
 
-        self.b.switch_to(then.block);
-        self.b.yield_values(&merge.yields[0]);
-        self.b.switch_to(other.block);
-        self.b.yield_values(&merge.yields[1]);
-        self.b.switch_to(at);
-        let types: Vec<TileType> = merge
-            .types
-            .iter()
-            .map(|&(ty, shape)| self.tile_type(ty, shape))
-            .collect::<Res<_>>()?;
-        let mut data = InstData::new(TileOp::If, &[cond]);
-        data.blocks.push(BlockCall::region(then.block));
-        data.blocks.push(BlockCall::region(other.block));
-        let inst = self.b.inst(data, &types);
-        let values = self.b.func().dfg.insts[inst].results.clone();
-        let results: Vec<Tensor> = merge
-            .types
-            .iter()
-            .zip(values)
-            .map(|(&(ty, shape), value)| Tensor { value, ty, shape })
-            .collect();
+        let results: Vec<Tensor> = if self.combining {
+            // What is computed has no effects, so that both ways are gone and one result is taken.
+            let pairs = merge.yields[0].iter().zip(&merge.yields[1]);
+            let chosen = pairs.zip(&merge.types).map(|((&a, &b), &(ty, shape))| {
+                let value = self.b.select(cond, a, b);
+                Tensor { value, ty, shape }
+            });
+            chosen.collect()
+        } else {
+            self.make_if(cond, &merge, at)?
+        };
 
         let mut locals = Locals::default();
         for (name, slot) in names {
@@ -324,6 +317,29 @@ impl<'m> Lower<'m> {
                 _ => Flow::Next,
             },
         })
+    }
+
+    /// The `if` instruction at the end of a block, with its results.
+    fn make_if(&mut self, cond: entities::Value, merge: &Merge, at: Block) -> Res<Vec<Tensor>> {
+        self.b.switch_to(merge.then);
+        self.b.yield_values(&merge.yields[0]);
+        self.b.switch_to(merge.other);
+        self.b.yield_values(&merge.yields[1]);
+        self.b.switch_to(at);
+        let types: Vec<TileType> = merge
+            .types
+            .iter()
+            .map(|&(ty, shape)| self.tile_type(ty, shape))
+            .collect::<Res<_>>()?;
+        let mut data = InstData::new(TileOp::If, &[cond]);
+        data.blocks.push(BlockCall::region(merge.then));
+        data.blocks.push(BlockCall::region(merge.other));
+        let inst = self.b.inst(data, &types);
+        let values = self.b.func().dfg.insts[inst].results.clone();
+        let typed = merge.types.iter().zip(values);
+        Ok(typed
+            .map(|(&(ty, shape), value)| Tensor { value, ty, shape })
+            .collect())
     }
 
     fn merge_flows(

@@ -102,6 +102,8 @@ pub(crate) struct Lower<'m> {
     pub(crate) num_stages: Option<u8>,
     /// Integer arithmetic asserts that it does not overflow.
     pub(crate) sanitize_overflow: bool,
+    /// In a function that combines elements: it has no regions, so that both ways of a condition are gone.
+    pub(crate) combining: bool,
     pub(crate) b: TileBuilder,
     pub(crate) frames: Vec<Frame<'m>>,
     pub(crate) messages: Vec<Diagnostic>,
@@ -130,6 +132,7 @@ impl<'m> Lower<'m> {
             debug: false,
             num_stages: None,
             sanitize_overflow: false,
+            combining: false,
             b,
             frames: Vec::new(),
             messages: Vec::new(),

@@ -176,39 +176,6 @@ mod tests {
         assert_eq!(run(&func, &buffers), run(&parse(text), &buffers));
     }
 
-    /// A factor from before the loop, beside sums of `columns` columns.
-    fn invariant(columns: u32) -> String {
-        format!(
-            "kernel @k(v0: ptr<f16> {{divisible = 16}}, v1: ptr<f16>, v2: ptr<f32>, v3: i32) warps(1) {{
-            block0:
-                v4 = splat v0 : ptr<f16>[64,64]
-                v5 = load v4 : f16[64,64]
-                v6 = const {{value = 0}} : i32
-                v7 = const {{value = 1}} : i32
-                v8 = const {{value = 0.0}} : f32[64,{columns}]
-                v9 = for v6, v3, v7, v8 : f32[64,{columns}] {{
-                block1(v10: i32, v11: f32[64,{columns}]):
-                    v12 = splat v1 : ptr<f16>[64,{columns}]
-                    v13 = load v12 : f16[64,{columns}]
-                    v14 = dot v5, v13, v11 {{precision = ieee}} : f32[64,{columns}]
-                    yield v14
-                }}
-                v15 = splat v2 : ptr<f32>[64,{columns}]
-                store v15, v9
-                return
-            }}"
-        )
-    }
-
-    #[test]
-    fn what_lives_throughout_a_loop_gives_way_where_registers_are_short() {
-        // 64 registers of the factor, and 64 or 128 of the sum and half as many of the other factor.
-        let (few, func) = shared(&invariant(32));
-        assert_eq!((few, count(&func, TileOp::SharedStore)), (1, 1));
-        let (many, func) = shared(&invariant(64));
-        assert_eq!((many, count(&func, TileOp::SharedStore)), (2, 2));
-    }
-
     #[test]
     fn what_no_product_uses_stays() {
         fixed_point(

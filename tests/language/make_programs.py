@@ -259,6 +259,8 @@ CASES = [
     ("scaled_softmax", [("out_ptr", "*fp32", 5 * 20), ("in_ptr", "*fp32", normal(100)), ("in_stride", "i32", 20), ("out_stride", "i32", 20), ("n_rows", "i32", 5),
                         ("n_cols", "i32", 20), ("BLOCK_SIZE", 32, None), ("num_stages", 2, None)], 2, {}, CLOSE),
     ("stores_of_kinds", [("out8", "*i8", 5), ("out16", "*i16", 5), ("outh", "*fp16", 5), ("x", "*fp32", [1.9, -2.9, 100.5, 0])], 1, {}),
+    ("combine_conditions", [("out", "*fp32", 11), ("x", "*fp32", EIGHT[3:] + EIGHT[:3])], 1, {
+        "out": lambda x: np.concatenate([[x.max()], np.maximum.accumulate(x), [x[np.argmin(x * x)], np.argmin(x * x)]])}),
     ("spin_lock", [("out", "*i32", 5), ("lock", "*i32", [0]), ("count", "*i32", [0])], 5, {}),
 ]
 SHORT = {"fp16": "f16", "fp32": "f32", "fp64": "f64"}

@@ -1430,3 +1430,34 @@ def stores_of_kinds(out8, out16, outh, x):
     tl.store(out8 + 4, 300 % 256 - 256)
     tl.store(outh + 4, True)
     tl.store(out16 + 4, 2.75)
+
+
+@triton.jit
+def larger_of(a, b):
+    if a > b:
+        return a
+    return b
+
+
+@triton.jit
+def nearer(v1, i1, v2, i2):
+    first = v1 * v1 < v2 * v2
+    if first:
+        v, i = v1, i1
+    elif v1 * v1 == v2 * v2:
+        v = v1
+        i = i1 if i1 < i2 else i2
+    else:
+        v, i = v2, i2
+    return v, i
+
+
+@triton.jit
+def combine_conditions(out, x):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i)
+    tl.store(out, tl.reduce(v, 0, larger_of))
+    tl.store(out + 1 + i, tl.associative_scan(v, 0, larger_of))
+    value, index = tl.reduce((v, i), 0, nearer)
+    tl.store(out + 9, value)
+    tl.store(out + 10, index)

@@ -91,7 +91,9 @@ pub(super) fn along<'m>(
     let (left, right) = sides.split_at(values.len());
     // What is combined is no operator of the text: nothing asserts that it does not overflow.
     let sanitized = std::mem::replace(&mut cx.sanitize_overflow, false);
+    let outer = std::mem::replace(&mut cx.combining, true);
     let result = combine(cx, left, right);
+    cx.combining = outer;
     cx.sanitize_overflow = sanitized;
     let result = match result {
         Ok(result) => result,
@@ -107,9 +109,7 @@ pub(super) fn along<'m>(
         cx.b.switch_to(at);
         let message = "a function that combines elements computes and does nothing else";
         let d = cx.error(Code::Unsupported, message);
-        return Err(d
-            .help("choose with tl.where instead of `if`; load and store outside of it")
-            .into());
+        return Err(d.help("load, store and loop outside of it").into());
     }
     let yields: Vec<entities::Value> = result.iter().map(|t| t.value).collect();
     cx.b.yield_values(&yields);
