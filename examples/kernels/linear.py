@@ -4,14 +4,9 @@ import triton.language as tl
 
 
 @triton.jit
-def tanh(x):
-    # Of the exponent's approximation: right at both ends, where exp overflows or vanishes.
-    return 1 - 2 / (1 + tl.exp(2 * x))
-
-
-@triton.jit
 def gelu(x):
-    return 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    # x * (1 + tanh(u)) / 2 = x / (1 + exp(-2 u)), right at both ends, where exp vanishes or overflows.
+    return x / (1 + tl.exp(-1.5957691216057308 * (x + 0.044715 * x * x * x)))
 
 
 @triton.jit
