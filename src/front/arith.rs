@@ -105,6 +105,10 @@ impl<'m> Lower<'m> {
         }
         let dtype = self.common_dtype(a, b, rules)?;
         let shape = self.common_shape(sa, sb)?;
+        let (a, b) = match rules.strong {
+            true => (&self.strong(a)?, &self.strong(b)?),
+            false => (a, b),
+        };
         let a = self.materialize(a, dtype, shape)?;
         let b = self.materialize(b, dtype, shape)?;
         let ty = Ty::Num(dtype);
@@ -612,8 +616,9 @@ impl<'m> Lower<'m> {
             return Ok(Value::Known(Known { dtype, number }));
         }
         let shape = self.common_shape(sa, sb)?;
-        let x = self.materialize(a, dtype, shape)?;
-        let y = self.materialize(b, dtype, shape)?;
+        let (a, b) = (self.strong(a)?, self.strong(b)?);
+        let x = self.materialize(&a, dtype, shape)?;
+        let y = self.materialize(&b, dtype, shape)?;
         self.extreme(max, x, y, nan)
     }
 

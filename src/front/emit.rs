@@ -82,6 +82,16 @@ impl<'m> Lower<'m> {
         }
     }
 
+    /// A number of the source text as a tensor of its own type: 0.1 is the nearest float32, also where it becomes a float64.
+    pub(crate) fn strong(&self, value: &Value<'m>) -> Res<Value<'m>> {
+        match value {
+            Value::Const(c @ (Const::Bool(_) | Const::Int(_) | Const::Float(_))) => {
+                self.typed(c).map(Value::Known)
+            }
+            other => Ok(other.clone()),
+        }
+    }
+
     /// A constant of the IR.
     pub(crate) fn constant(&mut self, known: Known, shape: Shape) -> Res<Tensor> {
         let ty = Ty::Num(known.dtype);

@@ -35,12 +35,13 @@ pub fn place_shared(func: &mut ThreadFunction) -> u32 {
     let mut ranges = live_ranges(func);
     let total: u32 = ranges.iter().map(|r| padded(func, r.slot)).sum();
     if total <= FREE_BYTES {
-        let mut offset = 0;
+        let mut offset = 0u32;
         for range in &ranges {
-            func.slots[range.slot].offset = Some(offset);
-            offset += padded(func, range.slot);
+            let start = offset.next_multiple_of(func.slots[range.slot].align.max(1));
+            func.slots[range.slot].offset = Some(start);
+            offset = start + padded(func, range.slot);
         }
-        return total;
+        return offset;
     }
     ranges.sort_by_key(|r| (std::cmp::Reverse(func.slots[r.slot].bytes), r.slot));
     let mut end = 0;

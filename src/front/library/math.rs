@@ -128,7 +128,9 @@ fn sigmoid<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 pub(super) fn fma<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (x, y, z) = (args.req("x"), args.req("y"), args.req("z"));
+    // Numbers count as tensors of their own type: halves and a number make f32.
+    let strong = |name| cx.strong(&args.req(name));
+    let (x, y, z) = (strong("x")?, strong("y")?, strong("z")?);
     let first = cx.pair(&x, &y, Rules::default())?;
     let product = Value::Tensor(Tensor {
         value: first.a,

@@ -19,9 +19,18 @@ fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Value::Tuple(tuple) = args.req("pointer") {
         return block::load(cx, args, &tuple);
     }
-    let ptr = pointer(cx, args)?;
+    let mut ptr = pointer(cx, args)?;
     refuse_block_pointer_options(cx, args)?;
     let pointee = ptr.ty.pointee().unwrap_or(DType::Int8);
+    // What goes with a load gives its pointers their full shape; what goes with a store does not.
+    for name in ["mask", "other"] {
+        if let Some(value) = args.get(name).filter(|_| !ptr.shape.is_scalar())
+            && let Ok((_, own)) = cx.type_of(&value)
+            && let Ok(shape) = cx.common_shape(ptr.shape, own)
+        {
+            ptr = cx.broadcast_to(ptr, shape)?;
+        }
+    }
     let mask = mask(cx, args, ptr.shape)?;
     if mask.is_none() && args.get("other").is_some() {
         let d = cx.error(
@@ -173,7 +182,7 @@ pub(super) fn fallback<'m>(
     dtype: DType,
     shape: Shape,
 ) -> Res<Tensor> {
-    let value = &args.req(name);
+    let value = &cx.strong(&args.req(name))?;
     let (ty, own) = cx.type_of(value)?;
     fits(cx, args, name, own, shape)?;
     if ty.is_ptr() {

@@ -1004,14 +1004,6 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: compare with something: `mask != 0`
 #
-# error[F11]: `mask` has shape [8,1], the pointers [8]
-#    --> errors.py:319:21
-#     |
-# 319 |     tl.load(x + at, mask=(at[:, None] < 4))
-#     |                     ^^^^^^^^^^^^^^^^^^^^^^
-#     |
-# help: the pointers are not broadcast; add offsets that give them the full shape
-#
 # error[F11]: `mask` has shape [8], the pointers []
 #    --> errors.py:320:16
 #     |

@@ -233,11 +233,11 @@ def split_odd(x):
 #    |
 # help: the pointers are not broadcast; add offsets that give them the full shape
 # == error other_too_wide "*fp32"
-# error[F11]: `other` has shape [4,4], the pointers [4]
-#   --> shapes.py:87:51
+# error[F11]: `value` has shape [4,4], the pointers [4]
+#   --> shapes.py:87:22
 #    |
 # 87 |     tl.store(x + at, tl.load(x + at, mask=at < 2, other=tl.zeros((4, 4), tl.float32)))
-#    |                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#    |                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: the pointers are not broadcast; add offsets that give them the full shape
 # == error axis_too_large "*fp32"
