@@ -139,10 +139,13 @@ pub(crate) fn bind_parameters<'m>(
                     let (given, wanted) = (spec.args.len(), all.len());
                     let message = format!("`{}` has no argument", param.name);
                     let d = lower.error(Code::Argument, message);
-                    let help = format!(
-                        "the signature gives {given} of {wanted} arguments; -c {}=VALUE gives a constant",
-                        param.name
-                    );
+                    let help = match given {
+                        0 => "there is no signature; `-s \"*fp32, i32, 1024\"` gives the types of parameters and constants".to_owned(),
+                        _ => format!(
+                            "the signature gives {given} of {wanted} arguments; -c {}=VALUE gives a constant",
+                            param.name
+                        ),
+                    };
                     Err(d.help(help).into())
                 }
             },

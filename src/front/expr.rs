@@ -513,7 +513,11 @@ impl<'m> Lower<'m> {
             Value::Known(known) => constant::display(&known.to_const()),
             Value::Type(t) => match t.shape {
                 Some(shape) => super::types::show(t.ty, shape),
-                None => t.ty.to_string(),
+                // As `str` has it: `int32`, but `fp32`.
+                None => match t.ty.dtype() {
+                    Some(dtype) if dtype.is_int() => dtype.name().to_owned(),
+                    _ => t.ty.to_string(),
+                },
             },
             Value::Tuple(t) => {
                 let show = |item: &Value<'m>| match item {
