@@ -95,7 +95,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Outcome, RuntimeError> {
         let outcome = self.try_time(kernel, grid, args, best);
         // What a configuration that failed wrote is undone too.
-        let restored = self.restore();
+        let restored = self.reset();
         match outcome {
             Ok(outcome) => restored.map(|()| outcome),
             Err(error) => {
@@ -106,19 +106,20 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn restore(&self) -> Result<(), RuntimeError> {
+    /// Restores and zeroes what is asked for: before a launch, and after the last one for the caller's own.
+    fn reset(&self) -> Result<(), RuntimeError> {
         for (memory, copy) in &self.restored {
             memory.copy_from(self.stream, copy)?;
+        }
+        for memory in &self.zeroed {
+            memory.zero(self.stream)?;
         }
         Ok(())
     }
 
     /// Makes memory ready for a launch.
     fn ready(&self) -> Result<(), RuntimeError> {
-        self.restore()?;
-        for memory in &self.zeroed {
-            memory.zero(self.stream)?;
-        }
+        self.reset()?;
         #[cfg(feature = "cuda")]
         if let Some(flush) = &self.flush {
             flush.zero(self.stream)?;

@@ -217,7 +217,11 @@ impl<'a> Tuner<'a> {
         args: &[Arg<'_>],
     ) -> Result<Tuned, RuntimeError> {
         let clock = Instant::now();
-        let results = Results::open(kernel, &self.results_key(kernel, args)?);
+        // What one cost function said is nothing to another, and asking again costs little.
+        let results = match self.cost {
+            Some(_) => Results::none(),
+            None => Results::open(kernel, &self.results_key(kernel, args)?),
+        };
         let total = self.configs.len();
         let tell = self.teller(total);
         let mut rows: Vec<Row> = Vec::with_capacity(total);
@@ -228,8 +232,11 @@ impl<'a> Tuner<'a> {
             .collect();
         let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
         for (config, candidate) in self.configs.iter().zip(&candidates) {
-            let known = results.get(config);
-            let outcome = known.or_else(|| self.filter(config, candidate, args));
+            let pruned = self.prune.and_then(|prune| prune(config));
+            let outcome = pruned
+                .map(Outcome::Skipped)
+                .or_else(|| results.get(config))
+                .or_else(|| self.filter(candidate, config, args));
             if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
                 // While the first are timed the others are compiled.
                 candidate.prepare_in_background(args)?;
@@ -300,13 +307,10 @@ impl<'a> Tuner<'a> {
     /// What can be said of a configuration without launching it; none if it is to be launched.
     fn filter(
         &self,
-        config: &Config,
         candidate: &Result<Kernel, RuntimeError>,
+        config: &Config,
         args: &[Arg<'_>],
     ) -> Option<Outcome> {
-        if let Some(reason) = self.prune.and_then(|prune| prune(config)) {
-            return Some(Outcome::Skipped(reason));
-        }
         let kernel = candidate.as_ref().ok()?;
         let prediction = match kernel.predict(args, &Patience::default()) {
             Ok(prediction) => prediction,
@@ -349,9 +353,7 @@ impl<'a> Tuner<'a> {
             let arg = self.argument(kernel, args, name)?;
             key = key.part(name, arg.bits.to_le_bytes());
         }
-        // A cost function is not a time, and two of them differ.
-        let how = if self.cost.is_some() { "cost" } else { "time" };
-        Ok(key.part("how", how).finish().to_string())
+        Ok(key.part("how", "time").finish().to_string())
     }
 
     fn argument<'b>(

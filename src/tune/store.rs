@@ -33,6 +33,14 @@ impl Results {
         }
     }
 
+    /// Nothing is known, and nothing is kept.
+    pub(super) fn none() -> Results {
+        Results {
+            file: None,
+            known: Mutex::default(),
+        }
+    }
+
     /// What is known of a configuration.
     pub(super) fn get(&self, config: &Config) -> Option<Outcome> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);

@@ -25,7 +25,7 @@ fn load<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     // What goes with a load gives its pointers their full shape; what goes with a store does not.
     for name in ["mask", "other"] {
         if let Some(value) = args.get(name).filter(|_| !ptr.shape.is_scalar())
-            && let Ok((_, own)) = cx.type_of(&value)
+            && let Ok((_, own)) = cx.type_of(value)
             && let Ok(shape) = cx.common_shape(ptr.shape, own)
         {
             ptr = cx.broadcast_to(ptr, shape)?;
