@@ -11,7 +11,7 @@
 //! that reads shared memory itself takes what each step needs, by `ldmatrix` from an arrangement made for it.
 //!
 //! What is computed from loads in the block of the product waits there: in loops that are not pipelined, and for products
-//! outside of loops. What was computed before a loop is the matter of [`super::share_operands`].
+//! outside of loops. What was computed before a loop is the matter of [`share_operands`](mod@super::share_operands).
 //!
 //! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become a factor
 //! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave.

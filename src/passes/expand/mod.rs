@@ -11,7 +11,7 @@
 //! Structured control flow becomes a graph of blocks. Exchanges between warps write and read slots of
 //! shared memory; barriers are placed later, by hazard analysis.
 //!
-//! What a thread may hold and do is bounded ([`limits`]): the text grows with the elements, so a block too large for its
+//! What a thread may hold and do is bounded (`limits`): the text grows with the elements, so a block too large for its
 //! threads would otherwise take minutes and gigabytes, here and in the assembler.
 //!
 //! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
