@@ -22,7 +22,8 @@ use std::time::{Duration, Instant};
 
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Kernel, Patience, Program, Stream,
+    Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Graph, Kernel, Patience, Program,
+    Stream,
 };
 use tilelift::tune::{self, Measure, Row, Tuned, Tuner};
 
@@ -67,6 +68,7 @@ fn main() -> Outcome<()> {
         _ => {
             correct()?;
             launch_costs()?;
+            kinds_of_launches()?;
             cold_and_warm()
         }
     }
@@ -281,6 +283,35 @@ fn launch_costs() -> Outcome<()> {
         )?;
         println!("| {round} | {a:.3} | {b:.3} | {more:+.3} | {c:.3} | {d:.3} | {much:+.3} |");
     }
+    Ok(())
+}
+
+/// Launches with attributes beside plain ones, and launches in a graph.
+fn kinds_of_launches() -> Outcome<()> {
+    let device = device(None);
+    if !device.is_gpu() {
+        return Ok(());
+    }
+    let stream = device.stream();
+    let plain = kernel(&device, "empty")?;
+    let launch = |kernel: &Kernel| Ok(kernel.launch(&stream, 2, ())?);
+    launch(&plain)?;
+    println!("empty kernel of two programs, us a launch, beside plain launches in turn");
+    println!("| launch | plain | so | more |");
+    println!("|---|---|---|---|");
+    for (name, kernel) in [
+        ("plain", plain.clone()),
+        ("cluster of 2", plain.cluster([2, 1, 1])?),
+        ("cooperative", plain.cooperative(true)?),
+        ("programmatic", plain.dependent(true)?),
+    ] {
+        launch(&kernel)?;
+        let [a, b, more] = per_launch(&stream, || launch(&plain), || launch(&kernel))?;
+        println!("| {name} | {a:.3} | {b:.3} | {more:+.3} |");
+    }
+    let repeats = u32::try_from(BURST)?;
+    let ms = Graph::time(&stream, repeats, |stream| plain.launch(stream, 2, ()))?;
+    println!("in a graph of {repeats}: {:.3} us a launch", ms * 1e3);
     Ok(())
 }
 

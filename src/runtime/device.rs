@@ -12,6 +12,7 @@ use super::dump::Dump;
 use super::error::RuntimeError;
 use super::kernel::Kernel;
 use super::program::Program;
+use super::recording::Recording;
 use super::stream::Stream;
 
 #[cfg(feature = "cuda")]
@@ -76,6 +77,8 @@ pub(crate) struct Emulated {
     memory: Mutex<emu::Memory>,
     /// What the last launch did.
     stats: Mutex<emu::Stats>,
+    /// What a graph records of the stream that the device begins with.
+    pub(crate) recording: Arc<Recording>,
     pub(crate) options: emu::Options,
 }
 
@@ -178,6 +181,7 @@ impl Device {
         let backend = Backend::Emulated(Emulated {
             memory: Mutex::new(emu::Memory::new()),
             stats: Mutex::default(),
+            recording: Arc::default(),
             options: options.emulator.clone(),
         });
         let target = options.target.unwrap_or(Target::SM_80);
@@ -334,6 +338,15 @@ impl Device {
     #[inline]
     pub(crate) fn backend(&self) -> &Backend {
         &self.inner.backend
+    }
+
+    /// The emulator behind it; none of a GPU.
+    pub(crate) fn as_emulated(&self) -> Option<&Emulated> {
+        match &self.inner.backend {
+            Backend::Emulated(emulated) => Some(emulated),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(_) => None,
+        }
     }
 
     /// What the last launch did; none on a GPU.

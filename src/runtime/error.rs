@@ -167,6 +167,13 @@ pub enum RuntimeError {
         first: String,
     },
 
+    /// Something that has no place in the recording of a graph; on the emulator. A GPU's driver says so itself.
+    #[error("{what} has no place in the recording of a graph")]
+    Recording {
+        /// What was tried.
+        what: &'static str,
+    },
+
     /// An event that was never recorded.
     #[error("an event has no time before it is recorded")]
     NotRecorded,

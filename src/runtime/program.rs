@@ -19,9 +19,10 @@ use super::argument::{Arg, Class, DIVISIBLE, Specialize};
 use super::constant::Constant;
 use super::error::RuntimeError;
 use super::given::Given;
-use super::kernel::{KernelInner, KernelOptions};
+use super::kernel::KernelInner;
 #[cfg(feature = "triton")]
 use super::python;
+use super::setup::KernelOptions;
 use super::stored::Stored;
 
 /// A text in the Triton language, a text of the IR, or a function built in Rust. Clones are the same program; what was

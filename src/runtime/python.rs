@@ -7,8 +7,8 @@ use super::argument::{Arg, Class, DIVISIBLE, DType, ONE};
 use super::constant::Constant;
 use super::error::RuntimeError;
 use super::given::Given;
-use super::kernel::KernelOptions;
 use super::program::{Made, Param};
+use super::setup::KernelOptions;
 
 /// The kernel for arguments of these classes.
 pub(super) fn make(

@@ -1,7 +1,9 @@
 //! The run time as an application uses it: on the emulator, against a stand-in for the driver, and in many processes.
 
 mod api;
+mod callers;
 mod disk;
+mod graphs;
 mod tools;
 mod torture;
 mod tuning;
