@@ -1,5 +1,6 @@
 //! A launch: from arguments to the variant, the grid, and the stream.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::grid;
@@ -35,7 +36,7 @@ impl KernelInner {
     }
 
     /// Makes the variant of these classes unless it is there or being made. An error waits for the launch that needs it.
-    pub(super) fn prepare(&self, classes: &Classes) {
+    pub(super) fn prepare(self: &Arc<Self>, classes: &Classes) {
         if let Ok(variant) = self.insert(classes) {
             variant.make_if_idle(self);
         }
@@ -43,22 +44,32 @@ impl KernelInner {
 
     /// A place for the variant of these classes; beyond the bound, that of the types alone.
     #[cold]
-    fn insert(&self, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
-        let make = |classes: &Classes| Variant::new(classes.clone());
-        // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
-        let plain = given::plain(classes);
-        let limit = self.table.limit();
-        let is_crowded = self.table.len() >= limit - limit / 4;
-        let found = if is_crowded && plain != *classes {
-            self.table.get_or_insert(&plain, || make(&plain))
-        } else {
-            self.table.get_or_insert(classes, || make(classes))
-        };
+    fn insert(self: &Arc<Self>, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
+        let classes = &*self.in_use(classes);
+        if let Some(found) = self.table.get(classes) {
+            return Ok(found);
+        }
+        if let Some(family) = self.family.upgrade() {
+            family.keep(self);
+        }
+        let make = || Variant::new(classes.clone());
+        let found = self.table.get_or_insert(classes, make);
         found.ok_or_else(|| RuntimeError::TooManyVariants {
             kernel: self.name.clone(),
-            limit,
+            limit: self.table.limit(),
             signature: self.signature(classes),
         })
+    }
+
+    /// The classes of the variant that serves these: themselves, or beyond the bound those of the types alone.
+    pub(super) fn in_use<'c>(&self, classes: &'c Classes) -> Cow<'c, Classes> {
+        // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
+        let limit = self.table.limit();
+        let is_crowded = self.table.len() >= limit - limit / 4;
+        if !is_crowded || self.table.get(classes).is_some() {
+            return Cow::Borrowed(classes);
+        }
+        Cow::Owned(given::plain(classes))
     }
 
     /// Classes as a signature.
@@ -167,6 +178,7 @@ impl KernelInner {
     ) -> Result<[u32; 3], RuntimeError> {
         let constants = Constants {
             list: &self.options.constants,
+            defaults: &ready.defaults,
             num_warps: ready.report.num_warps,
         };
         let grid = function(constants).ok_or_else(|| RuntimeError::Grid {

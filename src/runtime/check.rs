@@ -1,5 +1,7 @@
 //! Whether arguments fit a kernel: their classes, or which of them is wrong and why.
 
+use crate::emu::{Fault, Space};
+
 use super::argument::Arg;
 use super::error::RuntimeError;
 use super::given;
@@ -123,5 +125,43 @@ impl KernelInner {
             name: self.params[slot.param].name.clone(),
             problem,
         }
+    }
+
+    /// The argument whose memory a fault concerns, or that lies nearest: its name in backquotes, or several that share the
+    /// memory.
+    pub(super) fn concerned(&self, args: &[Arg<'_>], fault: &Fault) -> Option<String> {
+        /// An access that is further from all arguments has gone astray altogether.
+        const NEAR: u64 = 1 << 20;
+        let (space, address, near) = match *fault {
+            Fault::OutOfBounds { space, address, .. } => (space, address, NEAR),
+            Fault::Uninitialised { space, address, .. }
+            | Fault::Misaligned { space, address, .. }
+            | Fault::Race { space, address, .. } => (space, address, 0),
+            _ => return None,
+        };
+        if !matches!(space, Space::Global | Space::Generic) {
+            return None;
+        }
+        let distance = |arg: &Arg<'_>| {
+            let (start, bytes) = arg.range();
+            let last = start.saturating_add((bytes as u64).saturating_sub(1));
+            start
+                .saturating_sub(address)
+                .max(address.saturating_sub(last))
+        };
+        let by_param = given::split(args).into_iter().zip(self.arguments());
+        let distances: Vec<(u64, &str)> = by_param
+            .filter_map(|(args, name)| {
+                let pointers = args.iter().filter(|arg| arg.is_pointer());
+                Some((pointers.map(distance).min()?, name))
+            })
+            .collect();
+        let nearest = distances.iter().map(|&(distance, _)| distance).min()?;
+        let names: Vec<String> = distances
+            .iter()
+            .filter(|(distance, _)| *distance == nearest)
+            .map(|(_, name)| format!("`{name}`"))
+            .collect();
+        (nearest <= near).then(|| names.join(" or "))
     }
 }

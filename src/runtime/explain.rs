@@ -8,11 +8,18 @@ use super::table::Classes;
 
 impl KernelInner {
     pub(super) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
+        let asked = given::read(classes);
+        let classes = &*self.in_use(classes);
         let slots = self.slots.iter().zip(self.masks.iter());
         let given = given::read(classes);
-        let reasons = given::split(args).into_iter().zip(slots).zip(&given);
-        let arguments = reasons.map(|((args, (slot, mask)), given)| {
+        let classes_of = given.iter().zip(&asked);
+        let reasons = given::split(args).into_iter().zip(slots).zip(classes_of);
+        let arguments = reasons.map(|((args, (slot, mask)), (given, asked))| {
             let reason = match (given, args) {
+                _ if given != asked => {
+                    "the kernel has as many variants as it may have, and its type alone counts"
+                        .to_owned()
+                }
                 (Given::Plain(class), [arg]) => reason(*class, arg, mask),
                 (Given::Descriptor { .. }, _) => {
                     "a tensor; its address, sizes and strides are no part of it".to_owned()

@@ -15,7 +15,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::argument::{Arg, Args, Specialize};
 use super::cache::KeyBuilder;
@@ -30,7 +30,7 @@ use super::program::{Family, Param, Program, Source};
 use super::report::{Explanation, Prediction, Report};
 use super::setup::KernelOptions;
 use super::stream::Stream;
-use super::table::{Masks, Table};
+use super::table::{Classes, Masks, Table};
 use super::variant::Variant;
 
 /// Variants that a kernel may have where nothing is said.
@@ -50,7 +50,19 @@ pub struct Kernel {
     family: Arc<Family>,
 }
 
+/// Launches that use the same set-up of a kernel.
+#[derive(Debug)]
+pub(crate) struct Call {
+    classes: Classes,
+    /// For each argument the value that it has to have, if any.
+    values: Vec<Option<u64>>,
+}
+
 pub(crate) struct KernelInner {
+    /// What it is found by among the kernels of its program.
+    pub(super) setup: String,
+    /// These kernels.
+    pub(super) family: Weak<Family>,
     pub(crate) device: Device,
     pub(crate) source: Arc<Source>,
     pub(crate) name: String,
@@ -107,9 +119,14 @@ impl Kernel {
         name: String,
         options: KernelOptions,
     ) -> Result<Kernel, RuntimeError> {
-        let setup = format!("{} {name} {options:?}", device.instance());
-        let inner = family.intern(setup, || {
-            KernelInner::new(device.clone(), source.clone(), name, options)
+        let setup = format!("{} {name} {}", device.instance(), options.identity());
+        let inner = family.intern(&setup, || {
+            let kernel = KernelInner::new(device.clone(), source.clone(), name, options)?;
+            Ok(KernelInner {
+                setup: setup.clone(),
+                family: Arc::downgrade(family),
+                ..kernel
+            })
         })?;
         Ok(Kernel {
             inner,
@@ -144,6 +161,35 @@ impl Kernel {
         name: &str,
     ) -> Option<&'s [Arg<'a>]> {
         self.inner.arguments_of(args, name)
+    }
+
+    /// What of a launch decides which set-up it uses: the classes, the values of some arguments, and of all numbers if
+    /// `numbers`. None if there are tuples or descriptors among the arguments.
+    pub(crate) fn call(&self, args: &[Arg<'_>], names: &[String], numbers: bool) -> Option<Call> {
+        let mut classes = Classes::none();
+        if !self.inner.classify(args, &mut classes) {
+            return None;
+        }
+        let counts = |(name, arg): (&str, &Arg<'_>)| {
+            numbers && !arg.is_pointer() || names.iter().any(|n| n == name)
+        };
+        let counts: Vec<bool> = self.inner.arguments().zip(args).map(counts).collect();
+        let values = args.iter().zip(counts);
+        let values = values.map(|(arg, counts)| counts.then_some(arg.bits));
+        Some(Call {
+            classes,
+            values: values.collect(),
+        })
+    }
+
+    /// Whether a launch with these arguments is one of that kind. It allocates nothing for up to 32 arguments.
+    pub(crate) fn is_call(&self, call: &Call, args: &[Arg<'_>]) -> bool {
+        let mut classes = Classes::none();
+        let is_same = |(arg, value): (&Arg<'_>, &Option<u64>)| value.is_none_or(|v| v == arg.bits);
+        args.len() == call.values.len()
+            && self.inner.classify(args, &mut classes)
+            && classes == call.classes
+            && args.iter().zip(&call.values).all(is_same)
     }
 
     /// Whether it was given a constant of this name.
@@ -283,11 +329,26 @@ impl Kernel {
     /// Errors of kernels that ran.
     pub fn printed(&self, stream: &Stream, args: impl Args) -> Result<Vec<String>, RuntimeError> {
         let classes = args.with(|args| self.inner.classes(args))?;
-        let variant = self.inner.table.get(&classes);
+        let variant = self.inner.table.get(&self.inner.in_use(&classes));
         match variant.and_then(|variant| variant.ready.get()) {
             Some(ready) => ready.printed(&self.inner, stream),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Whether it is the same kernel, set up in the same way.
+    pub(crate) fn is(&self, other: &Kernel) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether its program keeps it, as it does what was launched.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.family.is_kept(&self.inner)
+    }
+
+    /// Lets it go with its last handle.
+    pub(crate) fn release(&self) {
+        self.family.release(&self.inner);
     }
 
     /// The variants that are ready, sorted by signature.
@@ -345,6 +406,8 @@ impl KernelInner {
         }
         let table = Table::new(options.variants);
         Ok(KernelInner {
+            setup: String::new(),
+            family: Weak::new(),
             device,
             source,
             name,

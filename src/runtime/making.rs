@@ -26,6 +26,7 @@ use super::kernel::{FOREVER, KernelInner};
 use super::locate;
 use super::patience::{Patience, Stopped};
 use super::pool;
+use super::program::Param;
 use super::ready::{Code, Ready};
 use super::report::{Prediction, Report, Timing};
 use super::stored::Stored;
@@ -96,11 +97,8 @@ pub(super) fn build(
     let code = match kernel.device.backend() {
         Backend::Emulated(_) => {
             let clock = Instant::now();
-            let module =
-                emu::Module::parse(&stored.ptx).map_err(|error| RuntimeError::Internal {
-                    kernel: kernel.name.clone(),
-                    message: format!("the emulator does not accept the kernel: {error}"),
-                })?;
+            let module = emu::Module::parse(&stored.ptx)
+                .map_err(|error| refused(kernel, &stored, &error))?;
             report.timing.assemble = clock.elapsed();
             Code::Emulated(module)
         }
@@ -125,8 +123,16 @@ pub(super) fn build(
         }
         _ => None,
     };
+    let defaults = stored.constants.iter().filter_map(|(name, text)| {
+        let is_constexpr = |param: &Param| param.constexpr && param.name == *name;
+        let is_default =
+            kernel.params.iter().any(is_constexpr) && kernel.options.constant(name).is_none();
+        let value = is_default.then(|| kernel.source.read_constant(text))?;
+        Some((name.clone(), value?))
+    });
     Ok(Ready {
         report,
+        defaults: defaults.collect(),
         printed: Mutex::default(),
         #[cfg(feature = "cuda")]
         log,
@@ -139,7 +145,22 @@ pub(super) fn build(
         code,
         meta: stored.meta,
         ptx: stored.ptx,
+        replaced: stored.replaced,
     })
+}
+
+/// PTX that the emulator does not accept: a mistake of ours, unless it was edited.
+fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> RuntimeError {
+    match &stored.replaced {
+        Some(path) => RuntimeError::File {
+            path: format!("{path}:{}", error.line),
+            problem: error.kind.to_string(),
+        },
+        None => RuntimeError::Internal {
+            kernel: kernel.name.clone(),
+            message: format!("the emulator does not accept the kernel: {error}"),
+        },
+    }
 }
 
 /// What the compiler alone says of a variant.
@@ -210,8 +231,10 @@ fn obtain_kernel(
     let dump = kernel.device.dump();
     if dump.is_on() {
         let mut stored = compile_kernel(kernel, classes, &key, patience, timing)?;
-        if let Some(ptx) = dump.replacement(&kernel.name)? {
+        let name = dump_name(kernel, &key);
+        if let Some((ptx, path)) = dump.replacement(&kernel.name, &name, &stored.ptx)? {
             stored.ptx = ptx;
+            stored.replaced = Some(path);
         }
         return Ok((stored, Origin::Made));
     }
@@ -272,7 +295,7 @@ pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
         key = key.part("argument", &kernel.params[slot.param].name);
     }
     for (name, value) in &options.constants {
-        key = key.part(name, format!("{value:?}"));
+        key = key.part(name, value.identity());
     }
     key
 }
@@ -350,6 +373,7 @@ fn compile_as(
         meta: compiled.meta,
         predicted_registers: compiled.stats.machine.predicted_registers,
         constants: made.constants,
+        replaced: None,
     })
 }
 
@@ -391,13 +415,17 @@ fn argument_of_each_param(
     Ok(params.iter().map(|place| place.argument as u16).collect())
 }
 
-/// The place in the source for a line of a kernel's PTX, as `name:line`.
+/// The place of a line of a kernel's PTX, as `name:line`: in the source, or in the file that the PTX was taken from.
 pub(super) fn locate(
     kernel: &KernelInner,
     classes: &Classes,
     ptx: &str,
+    replaced: Option<&str>,
     line: u32,
 ) -> Option<String> {
+    if let Some(path) = replaced {
+        return Some(format!("{path}:{line}"));
+    }
     if !kernel.source.has_lines() {
         return None;
     }
@@ -430,7 +458,10 @@ fn locate_error(
                 _ => "",
             };
             let line = locate::line_in_log(log);
-            let line = line.and_then(|line| locate(kernel, classes, &stored.ptx, line));
+            let line = line.and_then(|line| {
+                let replaced = stored.replaced.as_deref();
+                locate(kernel, classes, &stored.ptx, replaced, line)
+            });
             RuntimeError::Driver {
                 kernel: name,
                 line,

@@ -92,6 +92,11 @@ pub(super) fn heuristics(
     Ok(found.into_iter().map(constant).collect())
 }
 
+/// A constant by its text.
+pub(super) fn read_constant(text: &str) -> Option<Constant> {
+    front::Constant::parse(text).map(|constant| Constant::from_front(&constant))
+}
+
 /// What a parameter is given, in the words of the front end.
 fn to_given(given: &Given) -> Option<front::Arg> {
     match given {

@@ -9,7 +9,8 @@ use crate::emu;
 use crate::log::{self, Log};
 
 use super::argument::Arg;
-use super::device::Backend;
+use super::constant::Constant;
+use super::device::{Backend, Device};
 use super::error::RuntimeError;
 use super::kernel::KernelInner;
 use super::making::locate;
@@ -25,6 +26,8 @@ use crate::driver::RawPtr;
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) report: Report,
+    /// Values of `constexpr` parameters that were not given.
+    pub(super) defaults: Vec<(String, Constant)>,
     /// For each parameter of the PTX entry the argument that it takes.
     pub(super) params: SmallVec<[u16; 32]>,
     /// Whether that is each argument in its place.
@@ -33,6 +36,8 @@ pub(crate) struct Ready {
     pub(super) code: Code,
     pub(super) meta: KernelMeta,
     pub(super) ptx: String,
+    /// The file that the PTX was taken from in place of what was made.
+    pub(super) replaced: Option<String>,
     /// What the last launch printed, on the emulator.
     pub(super) printed: Mutex<Vec<u8>>,
     /// Where a GPU writes what is printed: address and bytes.
@@ -128,6 +133,7 @@ impl Ready {
         stream: &Stream,
         args: &[Arg<'_>],
     ) -> Result<(), RuntimeError> {
+        Device::note_counts(emu::Stats::ZERO);
         if grid.contains(&0) {
             return Ok(());
         }
@@ -144,7 +150,7 @@ impl Ready {
             return Ok(());
         }
         let params = self.picked(args).zip(&self.meta.params);
-        let args: Vec<emu::Arg> = params
+        let given: Vec<emu::Arg> = params
             .map(|(arg, param)| {
                 let bytes = arg.bits.to_le_bytes();
                 emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
@@ -156,18 +162,21 @@ impl Ready {
                     grid,
                     block: [32 * self.meta.num_warps, 1, 1],
                     shared_bytes: self.meta.shared,
-                    args: &args,
+                    args: &given,
                     options: emulated.options.clone(),
                 };
                 let mut memory = emulated.memory();
+                // Of a buffer that was borrowed in part the kernel may touch that part.
+                memory.limit(args.iter().filter(|arg| arg.is_pointer()).map(Arg::range));
                 let run = emu::run(module, &self.meta.name, &launch, &mut memory);
                 if !self.meta.sites.is_empty() {
                     let log = memory.variable(log::SYMBOL).unwrap_or_default().to_vec();
                     *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
                 }
+                memory.limit(std::iter::empty());
                 drop(memory);
-                run.map(|stats| *emulated.stats() = stats)
-                    .map_err(|error| self.emulator_error(kernel, classes, error))
+                run.map(Device::note_counts)
+                    .map_err(|error| self.emulator_error(kernel, classes, args, error))
             }
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => Ok(()),
@@ -179,12 +188,19 @@ impl Ready {
         &self,
         kernel: &KernelInner,
         classes: &Classes,
+        args: &[Arg<'_>],
         error: emu::EmuError,
     ) -> RuntimeError {
         let line = error.line();
-        let line = line.and_then(|line| locate(kernel, classes, &self.ptx, line));
+        let line = line.and_then(|line| {
+            let replaced = self.replaced.as_deref();
+            locate(kernel, classes, &self.ptx, replaced, line)
+        });
         RuntimeError::Emulator {
             kernel: kernel.name.clone(),
+            argument: error
+                .fault()
+                .and_then(|fault| kernel.concerned(args, fault)),
             line,
             error: Box::new(error),
         }

@@ -28,6 +28,19 @@ pub(crate) struct KernelOptions {
 }
 
 impl KernelOptions {
+    /// A text that no other set-up has.
+    pub(super) fn identity(&self) -> String {
+        let constants = self.constants.iter();
+        let constants: Vec<String> = constants
+            .map(|(name, value)| format!("{name:?} {}", value.identity()))
+            .collect();
+        let rest = KernelOptions {
+            constants: Vec::new(),
+            ..self.clone()
+        };
+        format!("{constants:?} {rest:?}")
+    }
+
     /// The constant of a name.
     pub(crate) fn constant(&self, name: &str) -> Option<&Constant> {
         let found = self.constants.iter().find(|(n, _)| n == name);

@@ -15,6 +15,7 @@ use super::patience::{CancelToken, Patience, Stopped};
 use super::pool;
 use super::ready::Ready;
 use super::table::{Classes, Keyed};
+use super::warning::hold;
 
 /// A kernel for arguments of certain classes.
 #[derive(Debug)]
@@ -181,6 +182,8 @@ impl Variant {
             deadline: None,
             cancel: Some(cancel),
         };
+        // Who is told of something may ask for this very kernel.
+        let _held = hold();
         // The compiler's own panics are errors already; this is for the rest of the way.
         let built = catch_unwind(AssertUnwindSafe(|| build(kernel, &self.classes, &patience)));
         let built = built.unwrap_or_else(|_| {

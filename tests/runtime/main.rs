@@ -3,10 +3,14 @@
 mod api;
 mod callers;
 mod disk;
+mod dumps;
+mod faults;
 mod graphs;
 mod tools;
 mod torture;
 mod tuning;
+mod variants;
+mod warnings;
 
 #[cfg(feature = "cuda")]
 mod gpu;
