@@ -230,8 +230,8 @@ fn modules_compile_whatever_the_names_are() {
     );
     let kernels = [
         "result", "ok", "Err", "some", "none", "option", "into", "clone", "debug", "self_",
-        "Self_", "PTX", "compiled", "cubin", "type", "arg", "str", "u8", "box_", "__2x",
-        "kernel", "Copy",
+        "Self_", "PTX", "compiled", "cubin", "type", "arg", "str", "u8", "box_", "__2x", "kernel",
+        "Copy",
     ];
     let params = [
         "Err, Ok, Some, None_, PTX",

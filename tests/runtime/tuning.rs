@@ -421,3 +421,61 @@ fn graphs_replay() {
     assert!(time.expect("it runs") >= 0.0);
     assert!(graph.launch(&emulator(None).stream()).is_err());
 }
+
+#[test]
+fn costs_are_those_of_the_launches_that_are_measured() {
+    let device = emulator(None);
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let kernel = device.kernel(&program, "count").expect("there is a kernel");
+    let memory = || Buffer::from_slice(&device, &[0_i32; 256]).expect("there is memory");
+    let (total, seen) = (memory(), memory());
+    let tuner = Tuner::new([Config::new().constant("BLOCK", 32).warps(1)]);
+    let cost = || {
+        let tuned = tuner.tune(&kernel, &device.stream(), 1, (&total, &seen, 32));
+        tuned.expect("it works").report.rows[0].outcome.clone()
+    };
+    let alone = cost();
+    // Another thread launches something else all the time.
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let is_over = || stop.load(std::sync::atomic::Ordering::Relaxed);
+    let other = kernel.constant("BLOCK", 256).expect("a constant");
+    let (mine, yours) = (memory(), memory());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over() {
+                let ran = other.run(1, (&mine, &yours, 256));
+                ran.expect("it runs");
+            }
+        });
+        let costs: Vec<Outcome> = (0..50).map(|_| cost()).collect();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(
+            costs.iter().all(|cost| *cost == alone),
+            "{alone:?} {costs:?}"
+        );
+    });
+}
+
+#[test]
+fn what_was_tried_in_vain_is_let_go() {
+    let device = emulator(None);
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let memory = || Buffer::from_slice(&device, &[0_i32; 256]).expect("there is memory");
+    let (total, seen) = (memory(), memory());
+    let args = (&total, &seen, 32);
+    let kernel = |block: i32| {
+        let kernel = device.kernel(&program, "count");
+        let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", block));
+        kernel.expect("there is a kernel")
+    };
+    // One of them is the application's own.
+    kernel(128).run(1, args).expect("it runs");
+    let tuner = Tuner::new([32, 64, 128].map(|block| Config::new().constant("BLOCK", block)));
+    let plain = device.kernel(&program, "count").expect("there is a kernel");
+    let tuned = tuner.tune(&plain, &device.stream(), 1, args);
+    let tuned = tuned.expect("one works");
+    assert_eq!(tuned.report.chosen, 0, "{}", tuned.report);
+    drop(tuned);
+    let variants = [32, 64, 128].map(|block| kernel(block).variants().len());
+    assert_eq!(variants, [1, 0, 1]);
+}
