@@ -4,6 +4,7 @@
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
 pub mod contract;
+pub mod defer_sums;
 pub mod drop_parameters;
 pub mod eliminate_dead_code;
 pub mod expand;
@@ -34,6 +35,7 @@ use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::settings::{Options, Target};
 use crate::verify::verify;
 use contract::contract;
+use defer_sums::defer_sums;
 use eliminate_dead_code::eliminate_dead_code;
 use forget_layouts::forget_layouts;
 use hoist_invariants::hoist_invariants;
@@ -77,6 +79,9 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code", func)?;
 
+    if defer_sums(func, options.fp_fusion) > 0 {
+        done("defer_sums", func)?;
+    }
     lower_dots(func, target);
     done("lower_dots", func)?;
     lower_math(func);
