@@ -201,6 +201,13 @@ impl Editor<'_> {
         self.func.dfg.insts[inst].results[0]
     }
 
+    /// A new instruction with one result in front of the visited one.
+    pub(super) fn insert(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
+        data.loc = self.loc;
+        let inst = self.func.dfg.make_inst(data, &[ty]);
+        self.place(inst)
+    }
+
     /// A new instruction without results in front of the visited one.
     pub(super) fn append(&mut self, mut data: InstData<Tile>) {
         data.loc = self.loc;
