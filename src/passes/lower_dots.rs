@@ -224,8 +224,8 @@ mod tests {
             |func| lower_dots(func, Target::SM_70),
             "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
             block0:
-                v2 = splat v0 : f16[4,8]
-                v3 = splat v0 : f16[8,4]
+                v2 = splat v0 : f16[4,4]
+                v3 = splat v0 : f16[4,4]
                 v4 = splat v0 : f16[4,4]
                 v5 = dot v2, v3, v4 {precision = tf32} : f16[4,4]
                 v6 = splat v1 : ptr<f16>[4,4]
@@ -234,8 +234,8 @@ mod tests {
             }",
             "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
             block0:
-                v2 = splat v0 : f16[4,8]
-                v3 = splat v0 : f16[8,4]
+                v2 = splat v0 : f16[4,4]
+                v3 = splat v0 : f16[4,4]
                 v4 = splat v0 : f16[4,4]
                 v5 = fpext v4 : f32[4,4]
                 v6 = dot v2, v3, v5 {precision = ieee} : f32[4,4]
