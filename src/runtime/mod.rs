@@ -98,7 +98,7 @@ mod program;
 #[cfg(feature = "triton")]
 mod python;
 mod report;
-mod stored;
+pub(crate) mod stored;
 mod stream;
 mod table;
 mod variant;
