@@ -126,7 +126,7 @@ mod tests {
     use super::share_loaded;
     use crate::ir::function::TileFunction;
     use crate::ir::ops::TileOp;
-    use crate::passes::share_operands::tests::{count, small};
+    use crate::passes::share_operands::tests::count;
     use crate::passes::testing::{fixed_point, parse, run, verified};
     use crate::settings::Target;
 
