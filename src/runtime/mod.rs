@@ -108,7 +108,7 @@ mod ready;
 mod recording;
 mod report;
 mod setup;
-mod stored;
+pub(crate) mod stored;
 mod stream;
 mod table;
 mod variant;
