@@ -10,7 +10,7 @@ use super::library::{Args, Builtin, prelude};
 use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
 use super::module::{Index, decoration, params};
 use super::stmt::Flow;
-use super::value::Value;
+use super::value::{Const, Value};
 use crate::ir::attrs::Rounding;
 
 /// An argument of a call.
