@@ -525,7 +525,10 @@ fn machine_code_stands_beside_the_ptx() {
         return;
     }
     let text = stdout(&output);
-    assert!(text.contains("    cubin: ::core::option::Option::Some(CUBIN),\n"), "{text}");
+    assert!(
+        text.contains("    cubin: ::core::option::Option::Some(CUBIN),\n"),
+        "{text}"
+    );
     assert!(
         text.contains("pub const CUBIN: &[::core::primitive::u8] = b\"\\x7fELF"),
         "{text}"

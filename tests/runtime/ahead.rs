@@ -186,6 +186,7 @@ pub mod runtime {
     pub struct Kernel;
     pub struct Grid<'a>(pub &'a u32);
     pub struct Arg<'a>(pub &'a u32);
+    impl From<i32> for Arg<'_> { fn from(_: i32) -> Self { Arg(&0) } }
     impl From<u32> for Arg<'_> { fn from(_: u32) -> Self { Arg(&0) } }
     impl From<f32> for Arg<'_> { fn from(_: f32) -> Self { Arg(&0) } }
     impl Program { pub fn compiled(_: &Compiled) -> Result<Program, RuntimeError> { Ok(Program) } }
