@@ -378,10 +378,12 @@ mod tests {
     fn each_product_has_a_load_of_its_own() {
         use crate::analysis::axis::Axis;
         use crate::passes::pipeline_loops::pipeline_loops;
+        use crate::settings::diversity::Choices;
         let before = products(32, 4, 3);
         let mut func = before.clone();
         let axis = Axis::compute(&func);
-        assert_eq!(pipeline_loops(&mut func, &axis, Target::SM_80), 1);
+        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, Choices::none());
+        assert_eq!(changes, 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 1);
         assert_eq!(split_readers(&mut func), 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 2);
