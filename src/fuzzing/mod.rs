@@ -7,17 +7,25 @@
 //! | target | cases | oracles |
 //! |---|---|---|
 //! | [`tile_ir`] | valid kernels with their arguments | verifier, interpreter before and after the passes, emulator, text |
+//! | [`passes`] | the same, pass by pass | interpreter before and after each pass, text |
+//! | [`metamorphic`] | the same, changed so that results must not change | emulator and interpreter on both |
+//! | [`batch`] | the same, on other inputs | as [`tile_ir`]; a GPU |
 //! | [`ir_text`] | broken and strange texts of kernels | no panic; what verifies compiles |
 //! | [`ptx_text`] | broken and strange PTX | no panic; the step limit holds |
 //! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
+//! | [`cache_files`] | broken and strange files in the place of cache entries | what is read is what was written |
 //! | [`layouts`] | conversions between random layouts | simulation of the plan |
 //!
 //! Not part of the crate's promises.
 
+pub mod batch;
+pub mod cache_files;
 pub mod generate;
 pub mod ir_text;
 pub mod layouts;
+pub mod metamorphic;
 pub mod mutate;
+pub mod passes;
 pub mod ptx_text;
 pub mod random;
 pub mod shrink;
@@ -55,10 +63,22 @@ pub struct Report {
     pub notes: BTreeMap<&'static str, u64>,
     /// Seeds and reports of those that failed.
     pub failures: Vec<(u64, String)>,
+    /// The case that took longest, and how long.
+    pub slowest: (u64, Duration),
+    /// Time of all cases.
+    pub time: Duration,
 }
 
 /// Failures after which a run ends.
 const MAX_FAILURES: usize = 8;
+
+/// The time that this thread was given so far, where the system tells (to some milliseconds), so that a machine with
+/// other work to do does not make cases slow; else the time of day.
+fn own_time(start: Instant) -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let nanoseconds = text.and_then(|text| text.split(' ').next()?.parse().ok());
+    nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
+}
 
 /// Runs `check` on one seed after the other until the time is up, and prints the counts.
 pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
@@ -68,8 +88,17 @@ pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
     let limit = Duration::from_secs(seconds.unwrap_or(1));
     let only_one = seed.is_some() && seconds.is_none();
     let mut report = Report::default();
+    let begin = own_time(start);
+    let mut before = begin;
     for seed in seed.unwrap_or(0).. {
-        match check(seed) {
+        let verdict = check(seed);
+        let after = own_time(start);
+        let taken = after.saturating_sub(before);
+        if report.slowest.1 < taken && !matches!(verdict, Verdict::Failed(_)) {
+            report.slowest = (seed, taken);
+        }
+        before = after;
+        match verdict {
             Verdict::Passed(notes) => {
                 report.passed += 1;
                 for note in notes {
@@ -86,13 +115,17 @@ pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
             break;
         }
     }
+    report.time = before.saturating_sub(begin);
+    let (slowest, longest) = report.slowest;
     eprintln!(
-        "{name}: {} passed {:?}, {} failed, skipped {:?}, {:.1} s",
+        "{name}: {} passed {:?}, {} failed, skipped {:?}, {:.1} s, {:.1} s of them its own; seed {slowest} took {:.3} s",
         report.passed,
         report.notes,
         report.failures.len(),
         report.skipped,
-        start.elapsed().as_secs_f64()
+        start.elapsed().as_secs_f64(),
+        report.time.as_secs_f64(),
+        longest.as_secs_f64(),
     );
     report
 }

@@ -1,6 +1,17 @@
 //! The source of all choices: splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators",
 //! 2014), small and the same everywhere.
 
+/// From a state to the next.
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The bits of the state after this one, mixed.
+pub fn mix(state: u64) -> u64 {
+    let z = state.wrapping_add(STEP);
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
 /// A generator of pseudo-random numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
@@ -15,10 +26,9 @@ impl Random {
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        let bits = mix(self.0);
+        self.0 = self.0.wrapping_add(STEP);
+        bits
     }
 
     /// A number below `bound`, which is at least 1.

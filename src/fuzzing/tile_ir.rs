@@ -8,6 +8,7 @@
 //! 5. The emulator, with every check on and under several seeds, leaves each buffer as the interpreter does after the
 //!    passes: bit for bit, but that NaNs equal NaNs, whose bits the IR leaves open.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
@@ -27,7 +28,7 @@ use crate::text::print::print;
 use crate::verify::verify;
 
 /// Instructions that the interpreter may execute.
-const INTERPRETER_STEPS: u64 = 200_000;
+pub(super) const INTERPRETER_STEPS: u64 = 500_000;
 /// Warp instructions that the emulator may execute.
 const EMULATOR_STEPS: u64 = 20_000_000;
 /// Schedules to try.
@@ -94,14 +95,18 @@ pub fn show(case: &Case) -> String {
 
 /// Runs every oracle on a case; a panic is a failure.
 pub(super) fn judge(case: &Case) -> Judgement {
-    catch_unwind(AssertUnwindSafe(|| oracles(case))).unwrap_or_else(|panic| {
-        let text = panic.downcast_ref::<String>().cloned();
-        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
-        Judgement::Failed(Failure {
-            kind: "panic",
-            details: text.unwrap_or_default(),
-        })
-    })
+    catch_unwind(AssertUnwindSafe(|| oracles(case)))
+        .unwrap_or_else(|panic| Judgement::Failed(panicked(&*panic)))
+}
+
+/// What a panic says.
+pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().cloned();
+    let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
+    Failure {
+        kind: "panic",
+        details: text.unwrap_or_default(),
+    }
 }
 
 fn oracles(case: &Case) -> Judgement {
@@ -111,7 +116,7 @@ fn oracles(case: &Case) -> Judgement {
     }
 }
 
-fn fail(kind: &'static str) -> impl Fn(String) -> Failure {
+pub(super) fn fail(kind: &'static str) -> impl Fn(String) -> Failure {
     move |details| Failure { kind, details }
 }
 
@@ -181,8 +186,8 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
         }
     }
     for seed in 0..SCHEDULES {
-        let found = match emulate(&kernel, case, seed) {
-            Ok(found) => found,
+        let found = match emulate(&kernel, case, checked(seed)) {
+            Ok((found, _)) => found,
             Err(e) if e.contains("step limit") => {
                 return Ok(Judgement::Skipped("emulator's step limit"));
             }
@@ -221,6 +226,15 @@ fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'st
     if has(TileOp::For) || has(TileOp::While) {
         notes.push("with loops");
     }
+    if has(TileOp::Dot) {
+        notes.push("with products");
+    }
+    if kernel.ptx.contains("mma.sync") {
+        notes.push("with units for matrices");
+    }
+    if kernel.ptx.contains("cp.async") {
+        notes.push("with pipelines");
+    }
     if has(TileOp::Reduce) || has(TileOp::Scan) {
         notes.push("with reductions");
     }
@@ -241,14 +255,19 @@ fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'st
     }
 }
 
-fn is_step_limit(error: &interp::InterpError) -> bool {
+pub(super) fn is_step_limit(error: &interp::InterpError) -> bool {
     matches!(error.kind, interp::InterpErrorKind::StepLimit(_))
 }
 
-pub(super) type Buffers = Vec<(Scalar, Vec<u8>)>;
+/// Types and contents of a launch's buffers.
+pub type Buffers = Vec<(Scalar, Vec<u8>)>;
 
 /// The buffers as the interpreter leaves them.
-pub(super) fn interpret(
+///
+/// # Errors
+///
+/// What the interpreter reports.
+pub fn interpret(
     func: &TileFunction,
     case: &Case,
     step_limit: u64,
@@ -283,8 +302,25 @@ pub(super) fn interpret(
     Ok(buffers.collect())
 }
 
-/// The buffers as the emulator leaves them under a schedule.
-fn emulate(kernel: &CompiledKernel, case: &Case, seed: u64) -> Result<Vec<Vec<u8>>, String> {
+/// The emulator with every check on, under the schedule of a seed.
+pub(super) fn checked(seed: u64) -> emu::Options {
+    emu::Options {
+        seed,
+        step_limit: EMULATOR_STEPS,
+        ..emu::Options::default()
+    }
+}
+
+/// The buffers as the emulator leaves them, and the warp instructions it took.
+///
+/// # Errors
+///
+/// What the emulator reports.
+pub fn emulate(
+    kernel: &CompiledKernel,
+    case: &Case,
+    options: emu::Options,
+) -> Result<(Vec<Vec<u8>>, u64), String> {
     let module = emu::Module::parse(&kernel.ptx).map_err(|e| e.to_string())?;
     let mut memory = emu::Memory::new();
     let mut buffers = Vec::new();
@@ -307,23 +343,21 @@ fn emulate(kernel: &CompiledKernel, case: &Case, seed: u64) -> Result<Vec<Vec<u8
         block: [32 * kernel.meta.num_warps, 1, 1],
         shared_bytes: kernel.meta.shared,
         args: &args,
-        options: emu::Options {
-            seed,
-            step_limit: EMULATOR_STEPS,
-            ..emu::Options::default()
-        },
+        options,
     };
-    emu::run(&module, &kernel.meta.name, &launch, &mut memory).map_err(|e| e.to_string())?;
+    let stats =
+        emu::run(&module, &kernel.meta.name, &launch, &mut memory).map_err(|e| e.to_string())?;
     let read = |&(address, bytes): &(u64, usize)| {
         memory
             .read(address, bytes)
             .expect("the whole buffer was written before the launch")
     };
-    Ok(buffers.iter().map(read).collect())
+    let buffers = buffers.iter().map(read).collect();
+    Ok((buffers, stats.warp_instructions))
 }
 
 /// The first element that differs; NaNs equal NaNs.
-fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
+pub(super) fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
     let size = scalar.bytes() as usize;
     let is_nan = |bytes: &[u8]| {
         let mut word = [0; 8];

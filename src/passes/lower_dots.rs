@@ -7,7 +7,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::edit::{self, Editor, Fate};
+use super::edit::{self, Editor, Fate, use_counts};
 use crate::ir::attrs::{Attrs, DotPrecision, FloatPred, Rounding, make};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -38,18 +38,6 @@ pub fn lower_dots(func: &mut TileFunction, target: Target) -> usize {
         }
     });
     sums + lowered
-}
-
-fn use_counts(func: &TileFunction) -> SecondaryMap<Value, u32> {
-    let mut uses = SecondaryMap::new();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            for value in func.dfg.uses(inst) {
-                uses[value] += 1;
-            }
-        }
-    }
-    uses
 }
 
 /// A sum of a product and something else as a product with an accumulator.

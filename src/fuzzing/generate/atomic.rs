@@ -4,7 +4,7 @@ use super::Generator;
 use crate::ir::attrs::{MemOrder, RmwOp, Scope, make};
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
-use crate::ir::types::{Elem, TileType};
+use crate::ir::types::{Elem, TileType, ValueType};
 use crate::linear::shape::Shape;
 
 /// What does not depend on the order of steps.
@@ -71,6 +71,28 @@ impl Generator {
         match self.b.ty(index).elem {
             Elem::I32 => index,
             _ => self.b.itrunc(index, TileType::block(Elem::I32, shape)),
+        }
+    }
+
+    /// What leaves no trace in the buffers: records for the log, and words to and about other grids.
+    pub(super) fn notice(&mut self) {
+        let ty = TileType::block(self.elem(), self.shape());
+        match self.random.below(5) {
+            0 => self.b.gdc_wait(),
+            1 => self.b.gdc_launch_dependents(),
+            2 => {
+                // True, but not at first sight.
+                let x = self.value(ty.with_elem(Elem::I1));
+                let yes = self.constant(ty.with_elem(Elem::I1), 1);
+                let other = self.b.xor(x, yes);
+                let holds = self.b.or(x, other);
+                self.b.device_assert(holds, "holds".into());
+            }
+            3 => self.b.device_print(None, "here".into()),
+            _ => {
+                let x = self.value(ty);
+                self.b.device_print(Some(x), "x".into());
+            }
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::ir::types::{Elem, TileType};
 use crate::linear::shape::Shape;
 
 /// What was in scope before a region.
-struct Scope {
+pub(super) struct Scope {
     values: usize,
     pointers: usize,
     outer: Block,
@@ -18,7 +18,8 @@ struct Scope {
 }
 
 impl Generator {
-    fn enter(&mut self, block: Block, trips: i64) -> Scope {
+    /// Goes into a region that runs `trips` times.
+    pub(super) fn enter(&mut self, block: Block, trips: i64) -> Scope {
         let scope = Scope {
             values: self.values.len(),
             pointers: self.pointers.len(),
@@ -31,7 +32,8 @@ impl Generator {
         scope
     }
 
-    fn leave(&mut self, scope: Scope) {
+    /// Comes back from a region; what was made there is out of scope.
+    pub(super) fn leave(&mut self, scope: Scope) {
         self.values.truncate(scope.values);
         self.pointers.truncate(scope.pointers);
         self.b.switch_to(scope.outer);
@@ -40,7 +42,7 @@ impl Generator {
     }
 
     /// Appends an instruction with regions.
-    fn regions(
+    pub(super) fn regions(
         &mut self,
         op: TileOp,
         args: &[Value],

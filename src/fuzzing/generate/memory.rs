@@ -68,7 +68,8 @@ impl Generator {
         bytes
     }
 
-    fn pointer_param(&mut self, scalar: Scalar) -> Value {
+    /// A pointer to a buffer, mostly promised to be aligned.
+    pub(super) fn pointer_param(&mut self, scalar: Scalar) -> Value {
         let ty = TileType::scalar(Elem::global(scalar));
         let name = format!("p{}", self.args.len());
         match self.random.chance(80) {
@@ -158,7 +159,7 @@ impl Generator {
     }
 
     /// The numbers along a dimension of a shape, as a block of the shape, times a number.
-    fn along(&mut self, shape: Shape, dim: usize, stride: i64) -> Value {
+    pub(super) fn along(&mut self, shape: Shape, dim: usize, stride: i64) -> Value {
         let early = self.random.chance(50);
         let extent = Shape::from_log2(&[shape.log2()[dim]]).expect("one dimension of the shape");
         let mut x = self.b.arange(0, TileType::block(Elem::I32, extent));
@@ -186,7 +187,7 @@ impl Generator {
     }
 
     /// A different number for each element, from zero up; dimensions in the order of memory or in any other.
-    fn numbering(&mut self, shape: Shape) -> Value {
+    pub(super) fn numbering(&mut self, shape: Shape) -> Value {
         let mut dims: Vec<usize> = (0..shape.rank()).collect();
         if self.random.chance(50) {
             for i in (1..dims.len()).rev() {

@@ -18,6 +18,8 @@
 
 mod atomic;
 mod control;
+pub mod coverage;
+mod matrix;
 mod memory;
 mod reduce;
 mod values;
@@ -31,6 +33,8 @@ use crate::settings::{Asserts, Options, Target};
 
 use super::random::Random;
 use memory::{OutBuffer, Pointer};
+
+pub(super) use values::{attributes, fits, is_elementwise, number as random_number};
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +65,7 @@ pub struct Case {
 /// Kernels that may use inexact ops, in percent.
 const INEXACT: usize = 30;
 /// How often statements of each kind occur, in the order of [`Generator::statement`].
-const STATEMENTS: [usize; 14] = [55, 15, 4, 10, 8, 5, 3, 4, 1, 3, 3, 3, 4, 4];
+const STATEMENTS: [usize; 17] = [55, 15, 4, 10, 8, 5, 3, 4, 1, 3, 3, 3, 4, 4, 2, 2, 2];
 /// How often each of [`Scalar::ALL`] occurs.
 const ELEMS: [usize; Scalar::ALL.len()] = [10, 6, 6, 30, 10, 12, 10, 25, 5, 3, 3];
 /// Largest number of elements of a block, as a power of two.
@@ -111,7 +115,10 @@ pub fn case(seed: u64) -> Case {
         max_registers: random.chance(10).then(|| random.pick(&[32, 64, 255])),
         line_info: random.chance(10),
         verify_passes: true,
-        asserts: Asserts::Off,
+        asserts: match random.chance(50) {
+            true => Asserts::Report,
+            false => Asserts::Off,
+        },
         // No random number, so that a seed's kernel is what it was.
         diversity: (seed % 3 != 0).then_some(seed),
     };
@@ -252,7 +259,10 @@ impl Generator {
             10 => self.update_in_place(),
             11 => self.load_stored(),
             12 => self.new_pointer(),
-            _ => self.atomic(),
+            13 => self.atomic(),
+            14 => self.products(),
+            15 => self.sort(),
+            _ => self.notice(),
         }
     }
 

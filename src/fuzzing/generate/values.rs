@@ -99,7 +99,7 @@ fn way(rule: TypeRule) -> Way {
 const MAX_MAKING: usize = 4;
 
 /// The bits of a number, small or special more often than not.
-pub(super) fn number(random: &mut Random, elem: Elem) -> u64 {
+pub(in crate::fuzzing) fn number(random: &mut Random, elem: Elem) -> u64 {
     let Some(scalar) = elem.scalar() else {
         return 0;
     };
@@ -143,6 +143,28 @@ fn small_float(scalar: Scalar, x: f64) -> u64 {
     number::format_of(scalar).map_or(0, |format| {
         format.from_f64(x, NumRounding::NearestEven, Overflow::Ieee)
     })
+}
+
+/// Whether an op works element by element, with every bit of its result defined.
+pub(in crate::fuzzing) fn is_elementwise(op: TileOp) -> bool {
+    way(op.info().rule) == Way::Elementwise
+}
+
+/// The attributes that an op needs.
+pub(in crate::fuzzing) fn attributes(random: &mut Random, op: TileOp) -> Vec<Attr> {
+    op.info()
+        .required
+        .iter()
+        .filter_map(|&key| {
+            Some(match key {
+                "ipred" => make::ipred(random.pick(IntPred::ALL)),
+                "fpred" => make::fpred(random.pick(FloatPred::ALL)),
+                "nan" => make::nan(random.pick(NanRule::ALL)),
+                "round" => make::round(random.pick(Rounding::ALL)),
+                _ => return None,
+            })
+        })
+        .collect()
 }
 
 impl Generator {
@@ -298,7 +320,7 @@ impl Generator {
         for _ in 0..12 {
             let from = ty.with_elem(self.elem());
             let op = self.random.pick(&casts);
-            let attrs = self.attributes(op);
+            let attrs = attributes(&mut self.random, op);
             if fits(op, &[from], &attrs, &[ty]) {
                 let x = self.value_from(from, fuel - 1);
                 return self.emit(op, &[x], &attrs, &[ty]);
@@ -330,24 +352,6 @@ impl Generator {
         }
     }
 
-    /// The attributes that an op needs.
-    fn attributes(&mut self, op: TileOp) -> Vec<Attr> {
-        let random = &mut self.random;
-        op.info()
-            .required
-            .iter()
-            .filter_map(|&key| {
-                Some(match key {
-                    "ipred" => make::ipred(random.pick(IntPred::ALL)),
-                    "fpred" => make::fpred(random.pick(FloatPred::ALL)),
-                    "nan" => make::nan(random.pick(NanRule::ALL)),
-                    "round" => make::round(random.pick(Rounding::ALL)),
-                    _ => return None,
-                })
-            })
-            .collect()
-    }
-
     /// An op of the table on blocks of one shape.
     pub(super) fn elementwise(&mut self) {
         let shape = self.shape();
@@ -367,7 +371,7 @@ impl Generator {
                 true => vec![TileType::block(self.elem(), shape)],
                 false => Vec::new(),
             };
-            let attrs = self.attributes(op);
+            let attrs = attributes(&mut self.random, op);
             if fits(op, &types, &attrs, &given) {
                 let args: Vec<Value> = types.iter().map(|&ty| self.value(ty)).collect();
                 let value = self.emit(op, &args, &attrs, &given);
@@ -556,7 +560,12 @@ impl Generator {
 }
 
 /// Whether the op takes operands of these types.
-fn fits(op: TileOp, args: &[TileType], attrs: &[Attr], given: &[TileType]) -> bool {
+pub(in crate::fuzzing) fn fits(
+    op: TileOp,
+    args: &[TileType],
+    attrs: &[Attr],
+    given: &[TileType],
+) -> bool {
     let operands = Operands::<Tile> { args, attrs, given };
     Tile::result_types(op, &operands).is_ok()
 }

@@ -1,0 +1,139 @@
+//! The target `passes`: each pass alone.
+//!
+//! 1. After each pass the interpreter computes what it computed before the pass: bit for bit, but that NaNs equal NaNs.
+//!    A pass may change bits where the IR leaves them open: those in [`CHOICES`] decide for a rounding, and only they, and
+//!    only in kernels that leave something open.
+//! 2. The text after each pass, of both levels, comes back the same.
+//! 3. The verifier accepts what each pass leaves; the pipeline asks it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::Verdict;
+use super::generate::{Case, case};
+use super::shrink::shrink;
+use super::tile_ir::{
+    Buffers, Failure, INTERPRETER_STEPS, Judgement, fail, first_difference, interpret,
+    is_step_limit, panicked, show,
+};
+use crate::compile::{CompileError, Snapshot, compile_with};
+use crate::ir::function::TileFunction;
+use crate::text::parse::{parse_thread, parse_tile};
+use crate::text::print::print;
+
+/// Passes that decide what the IR leaves open in inexact kernels: what approximate functions give, and in which order sums
+/// are formed.
+const CHOICES: &[&str] = &["lower_math", "legalize", "assign_layouts"];
+/// The pass that decides for one rounding instead of two.
+const CONTRACTION: &str = "contract";
+
+/// Judges the case of a seed; a failure is shrunk.
+pub fn check(seed: u64) -> Verdict {
+    let case = case(seed);
+    match judge(&case) {
+        Judgement::Passed(notes) => Verdict::Passed(notes),
+        Judgement::Skipped(reason) => Verdict::Skipped(reason),
+        Judgement::Failed(failure) => {
+            let small = shrink(
+                &case,
+                |case| matches!(judge(case), Judgement::Failed(found) if found.kind == failure.kind),
+            );
+            let details = match judge(&small) {
+                Judgement::Failed(failure) => failure.details,
+                Judgement::Passed(_) | Judgement::Skipped(_) => failure.details,
+            };
+            Verdict::Failed(format!("{}\n{details}\n{}", failure.kind, show(&small)))
+        }
+    }
+}
+
+fn judge(case: &Case) -> Judgement {
+    let judged = catch_unwind(AssertUnwindSafe(|| try_judge(case)));
+    judged.map_or_else(
+        |panic| Judgement::Failed(panicked(&*panic)),
+        |judged| judged.unwrap_or_else(Judgement::Failed),
+    )
+}
+
+fn try_judge(case: &Case) -> Result<Judgement, Failure> {
+    let mut tiles: Vec<(String, TileFunction)> = Vec::new();
+    let mut texts = Ok(());
+    let compiled = compile_with(
+        &case.func,
+        case.target,
+        &case.options,
+        &mut |pass, snapshot| {
+            let text = match snapshot {
+                Snapshot::Tile(tile) => {
+                    let text = print(tile);
+                    let same = parse_tile(&text).is_ok_and(|parsed| print(&parsed) == text);
+                    tiles.push((pass.to_owned(), tile.clone()));
+                    (!same).then_some(text)
+                }
+                Snapshot::Thread(thread) => {
+                    let text = print(thread);
+                    let same = parse_thread(&text).is_ok_and(|parsed| print(&parsed) == text);
+                    (!same).then_some(text)
+                }
+            };
+            if let Some(text) = text
+                && texts.is_ok()
+            {
+                texts = Err(fail("text: changes")(format!("after {pass}:\n{text}")));
+            }
+        },
+    );
+    texts?;
+    match compiled {
+        Ok(_) | Err(CompileError::SharedMemory { .. }) => {}
+        Err(error) => return Err(fail("does not compile")(error.to_string())),
+    }
+    let mut before = match interpret(&case.func, case, INTERPRETER_STEPS) {
+        Ok(buffers) => buffers,
+        Err(e) if is_step_limit(&e) => return Ok(Judgement::Skipped("interpreter's step limit")),
+        Err(e) => return Err(fail("generator: undefined")(e.to_string())),
+    };
+    let mut last = &case.func;
+    let mut notes = Vec::new();
+    for (pass, tile) in &tiles {
+        if print(tile) == print(last) {
+            continue;
+        }
+        let after = match interpret(tile, case, 20 * INTERPRETER_STEPS) {
+            Ok(buffers) => buffers,
+            Err(e) if is_step_limit(&e) => {
+                return Ok(Judgement::Skipped("interpreter's step limit"));
+            }
+            Err(e) => {
+                return Err(fail("pass: undefined")(format!(
+                    "{pass}: {e}\n{}",
+                    print(tile)
+                )));
+            }
+        };
+        let may_choose = !case.exact && CHOICES.contains(&pass.as_str());
+        if !may_choose && pass != CONTRACTION {
+            compare(&before, &after).map_err(|message| {
+                let (last, tile) = (print(last), print(tile));
+                fail("pass: other result")(format!("{pass}: {message}\n{last}\nbecame\n{tile}"))
+            })?;
+            notes.push("passes that changed a kernel");
+        }
+        (before, last) = (after, tile);
+    }
+    Ok(Judgement::Passed(notes))
+}
+
+/// Where buffers differ.
+pub(super) fn compare(before: &Buffers, after: &Buffers) -> Result<(), String> {
+    for (i, ((scalar, x), (_, y))) in before.iter().zip(after).enumerate() {
+        if let Some(at) = first_difference(*scalar, x, y) {
+            let size = scalar.bytes() as usize;
+            let element = at * size..(at + 1) * size;
+            let (x, y) = (&x[element.clone()], &y[element]);
+            return Err(format!(
+                "buffer {i} ({scalar}) element {at}: {x:02x?}, then {y:02x?}"
+            ));
+        }
+    }
+    Ok(())
+}
