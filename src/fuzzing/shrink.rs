@@ -96,6 +96,9 @@ fn shrink_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
         attempt(best, &|case| case.func.set_num_warps(1));
         attempt(best, &|case| case.func.set_num_warps(warps / 2));
     }
+    if best.options.diversity.is_some() {
+        attempt(best, &|case| case.options.diversity = None);
+    }
     if best.options.fp_fusion {
         attempt(best, &|case| case.options.fp_fusion = false);
     }
