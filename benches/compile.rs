@@ -46,34 +46,75 @@ fn compile_time(c: &mut Criterion) {
     group.finish();
 }
 
-/// The kernels of `compile_peers.py`, from the text of their file: all of it is parsed each time.
+/// A kernel of a file of Python.
+#[cfg(feature = "triton")]
+struct Source {
+    name: &'static str,
+    text: &'static str,
+    kernel: &'static str,
+    signature: &'static str,
+    stages: Option<u8>,
+}
+
+#[cfg(feature = "triton")]
+impl Source {
+    fn lower(&self) -> TileFunction {
+        use tilelift::front::{Module, Specialization, parse_signature};
+
+        let module = Module::parse("kernel.py", self.text).expect("it is Python");
+        let args = parse_signature(self.signature).expect("a signature");
+        let spec = Specialization {
+            num_stages: self.stages,
+            ..Specialization::new(args, Target::SM_80)
+        };
+        module
+            .lower(Some(self.kernel), &spec)
+            .expect("it lowers")
+            .func
+    }
+}
+
+/// The kernels of `compile_peers.py`, from the texts of their files: all of a file is parsed each time.
 #[cfg(feature = "triton")]
 fn source_time(c: &mut Criterion) {
-    use tilelift::front::{Module, Specialization, parse_signature};
-
-    const TEXT: &str = include_str!("gpu/peers.py");
+    let peer = |name, signature| Source {
+        name,
+        text: include_str!("gpu/peers.py"),
+        kernel: name,
+        signature,
+        stages: None,
+    };
     let norm = "*fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, *fp32:16, i32, i32, fp32, 1024";
     let cases = [
-        ("add", "*fp32:16, *fp32:16, *fp32:16, i32, 1024"),
-        ("softmax", "*fp32:16, i32, *fp32:16, i32, i32, 1024"),
-        ("layer_norm", norm),
+        peer("add", "*fp32:16, *fp32:16, *fp32:16, i32, 1024"),
+        peer("softmax", "*fp32:16, i32, *fp32:16, i32, i32, 1024"),
+        peer("layer_norm", norm),
+        Source {
+            name: "matmul_128x128x64",
+            text: include_str!("../examples/kernels/matmul.py"),
+            kernel: "matmul",
+            signature: "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, i32:16, i32:1, i32:16, 128, 128, 64, 8, \
+                        fp32, 'tf32'",
+            stages: Some(3),
+        },
+        Source {
+            name: "attention_d64_causal",
+            text: include_str!("../examples/kernels/attention.py"),
+            kernel: "forward",
+            signature: "*fp16:16, *fp32:16, *fp16:16, *fp16:16, *fp16:16, i32:16, fp32, 128, 64, 64, True",
+            stages: Some(3),
+        },
     ];
-    let lower = |name: &str, signature: &str| {
-        let module = Module::parse("peers.py", TEXT).expect("it is Python");
-        let args = parse_signature(signature).expect("a signature");
-        let spec = Specialization::new(args, Target::SM_80);
-        module.lower(Some(name), &spec).expect("it lowers").func
-    };
     let mut group = c.benchmark_group("source_to_tile");
-    for (name, signature) in cases {
-        group.bench_function(name, |b| b.iter(|| lower(black_box(name), signature)));
+    for source in &cases {
+        group.bench_function(source.name, |b| b.iter(|| black_box(source).lower()));
     }
     group.finish();
     let mut group = c.benchmark_group("source_to_ptx");
-    for (name, signature) in cases {
-        group.bench_function(name, |b| {
+    for source in &cases {
+        group.bench_function(source.name, |b| {
             b.iter(|| {
-                let func = lower(black_box(name), signature);
+                let func = black_box(source).lower();
                 compile(&func, Target::SM_80, &OPTIONS).expect("the kernel compiles")
             });
         });

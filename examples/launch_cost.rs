@@ -22,51 +22,15 @@ use std::time::{Duration, Instant};
 
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Kernel, Patience, Program, Stream,
+    Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Graph, Kernel, Patience, Program,
+    Stream,
 };
 use tilelift::tune::{self, Measure, Row, Tuned, Tuner};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-const KERNELS: &str = r#"
-import triton
-import triton.language as tl
-
-@triton.jit
-def empty():
-    pass
-
-@triton.jit
-def twelve(a, b, c, d, e, f, g, h, i, j, k, l):
-    pass
-
-@triton.jit
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    tl.store(out + i, tl.load(x + i, mask) + tl.load(y + i, mask), mask)
-
-@triton.jit
-def softmax(out, x, x_stride, out_stride, n, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
-    v = tl.load(x + row * x_stride + i, i < n, -float('inf'))
-    v = tl.exp(v - tl.max(v, 0))
-    tl.store(out + row * out_stride + i, v / tl.sum(v, 0), i < n)
-
-@triton.jit
-def layer_norm(x, out, weight, bias, n, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
-    mask = i < n
-    v = tl.load(x + row * n + i, mask, 0.0).to(tl.float32)
-    mean = tl.sum(v, 0) / n
-    centred = tl.where(mask, v - mean, 0.0)
-    scale = 1 / tl.sqrt(tl.sum(centred * centred, 0) / n + eps)
-    w = tl.load(weight + i, mask)
-    b = tl.load(bias + i, mask)
-    tl.store(out + row * n + i, centred * scale * w + b, mask)
-"#;
+/// The kernels, of which `benches/gpu/runtime_peers.py` measures the same with Triton.
+const KERNELS: &str = include_str!("../benches/gpu/runtime_kernels.py");
 
 /// Launches between two waits.
 const BURST: usize = 500;
@@ -104,6 +68,7 @@ fn main() -> Outcome<()> {
         _ => {
             correct()?;
             launch_costs()?;
+            kinds_of_launches()?;
             cold_and_warm()
         }
     }
@@ -321,6 +286,35 @@ fn launch_costs() -> Outcome<()> {
     Ok(())
 }
 
+/// Launches with attributes beside plain ones, and launches in a graph.
+fn kinds_of_launches() -> Outcome<()> {
+    let device = device(None);
+    if !device.is_gpu() {
+        return Ok(());
+    }
+    let stream = device.stream();
+    let plain = kernel(&device, "empty")?;
+    let launch = |kernel: &Kernel| Ok(kernel.launch(&stream, 2, ())?);
+    launch(&plain)?;
+    println!("empty kernel of two programs, us a launch, beside plain launches in turn");
+    println!("| launch | plain | so | more |");
+    println!("|---|---|---|---|");
+    for (name, kernel) in [
+        ("plain", plain.clone()),
+        ("cluster of 2", plain.cluster([2, 1, 1])?),
+        ("cooperative", plain.cooperative(true)?),
+        ("programmatic", plain.dependent(true)?),
+    ] {
+        launch(&kernel)?;
+        let [a, b, more] = per_launch(&stream, || launch(&plain), || launch(&kernel))?;
+        println!("| {name} | {a:.3} | {b:.3} | {more:+.3} |");
+    }
+    let repeats = u32::try_from(BURST)?;
+    let ms = Graph::time(&stream, repeats, |stream| plain.launch(stream, 2, ()))?;
+    println!("in a graph of {repeats}: {:.3} us a launch", ms * 1e3);
+    Ok(())
+}
+
 /// Starts this program anew with an empty cache and with a full one.
 fn cold_and_warm() -> Outcome<()> {
     let dir = std::env::temp_dir().join(format!("tilelift-first-{}", std::process::id()));
@@ -390,26 +384,6 @@ fn first_launches(dir: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// The addition that is tuned: its configurations stand in its file.
-const TUNED: &str = r#"
-import triton
-import triton.language as tl
-
-@triton.autotune(
-    configs=[
-        triton.Config({"BLOCK": block}, num_warps=warps)
-        for block in (256, 512, 1024, 2048, 4096, 8192)
-        for warps in (1, 2, 4, 8)
-    ],
-    key=["n"],
-)
-@triton.jit
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    tl.store(out + i, tl.load(x + i, mask) + tl.load(y + i, mask), mask)
-"#;
-
 /// What is tuned, and with what.
 struct Tuning {
     device: Device,
@@ -425,7 +399,7 @@ impl Tuning {
         let device = device(Some(dir));
         let n: usize = if device.is_gpu() { 1 << 24 } else { 1 << 12 };
         Ok(Tuning {
-            program: Program::python("tuned.py", TUNED)?,
+            program: Program::python("kernels.py", KERNELS)?,
             x: Buffer::from_slice(&device, &vec![1.0_f32; n])?,
             y: Buffer::from_slice(&device, &vec![2.0_f32; n])?,
             out: Buffer::<f32>::new(&device, n)?,
@@ -437,7 +411,7 @@ impl Tuning {
     fn tune(&self, tuner: &Tuner<'_>) -> Outcome<Tuned> {
         let n = self.n;
         let grid = |c: Constants| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1]);
-        let add = self.device.kernel(&self.program, "add")?;
+        let add = self.device.kernel(&self.program, "tuned")?;
         let args = (&self.x, &self.y, &self.out, n as i32);
         Ok(tuner.tune(&add, &self.device.stream(), &grid, args)?)
     }
@@ -460,7 +434,7 @@ fn tune() -> Outcome<()> {
         .arg(&dir)
         .output()?;
     let tuning = Tuning::new(&dir)?;
-    let tuned = tuning.tune(&tuning.program.tuner("add")?)?;
+    let tuned = tuning.tune(&tuning.program.tuner("tuned")?)?;
     println!(
         "after a process that was stopped ({}): {} of {} known",
         child.status,
@@ -470,14 +444,14 @@ fn tune() -> Outcome<()> {
     std::fs::remove_dir_all(&dir)?;
     let tuning = Tuning::new(&dir)?;
     for round in ["first", "again"] {
-        let tuned = tuning.tune(&tuning.program.tuner("add")?)?;
+        let tuned = tuning.tune(&tuning.program.tuner("tuned")?)?;
         println!("{round}: {}\nchosen: {}", tuned.report, tuned.config);
     }
     // Twice, so that the noise shows.
     for round in 1..=2 {
         std::fs::remove_dir_all(&dir)?;
-        let short = tuning.tune(&tuning.program.tuner("add")?)?;
-        let long = tuning.program.tuner("add")?.measure(Measure {
+        let short = tuning.tune(&tuning.program.tuner("tuned")?)?;
+        let long = tuning.program.tuner("tuned")?.measure(Measure {
             budget: Duration::from_millis(400),
             samples: [200, 4000],
             hopeless: f64::INFINITY,
@@ -513,7 +487,7 @@ fn tune_and_die(dir: &Path) -> Outcome<()> {
         }
     };
     let tuning = Tuning::new(dir)?;
-    let tuner = tuning.program.tuner("add")?;
+    let tuner = tuning.program.tuner("tuned")?;
     tuning.tune(&tuner.progress(&stop)).map(drop)
 }
 

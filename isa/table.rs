@@ -263,6 +263,8 @@ macro_rules! for_each_ptx {
             Mma16 "mma.sync.aligned.m16n8k16.row.col.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
             /// Product of smaller matrices of f16.
             Mma16K8 "mma.sync.aligned.m16n8k8.row.col.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
+            /// Four products of matrices of f16 smaller still.
+            Mma16K4 "mma.sync.aligned.m8n8k4{m}.f32.{t}.{t}.f32" (vdef W, vuse W, vuse W, vuse W) sm 70 ptx 6 4, Matrix;
             /// Product of matrices of f32 cut to 11 bits.
             MmaTf32 "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32" (vdef W, vuse W, vuse W, vuse W) sm 80 ptx 7 0, Matrix;
             /// Product of matrices of f64.

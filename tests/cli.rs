@@ -496,7 +496,7 @@ fn kernels_become_rust_modules() {
     let text = stdout(&output);
     for line in [
         "pub struct Double(pub ::tilelift::runtime::Kernel);\n",
-        "        x: impl Into<::tilelift::runtime::Arg<'a>>,\n        n: i32,\n",
+        "        x: impl ::core::convert::Into<::tilelift::runtime::Arg<'a>>,\n        n: i32,\n",
         "    target: \"sm_80\",\n",
         ".visible .entry double(",
     ] {
@@ -525,9 +525,9 @@ fn machine_code_stands_beside_the_ptx() {
         return;
     }
     let text = stdout(&output);
-    assert!(text.contains("    cubin: Some(CUBIN),\n"), "{text}");
+    assert!(text.contains("    cubin: ::core::option::Option::Some(CUBIN),\n"), "{text}");
     assert!(
-        text.contains("pub const CUBIN: &[u8] = b\"\\x7fELF"),
+        text.contains("pub const CUBIN: &[::core::primitive::u8] = b\"\\x7fELF"),
         "{text}"
     );
 }

@@ -70,6 +70,31 @@ fn copies_and_matrices_meet_in_no_bank() {
     }
 }
 
+/// Without `ldmatrix`, words of factors are loaded 16 bytes at a time along the sums, and 8 bytes across them.
+#[test]
+fn quarters_are_loaded_by_runs_and_meet_in_no_bank() {
+    let half_one = 0x3c00_u16.to_le_bytes();
+    for (name, grid, extents) in [
+        ("matmul_f16.tir", [2, 1, 1], [128, 64, 160]),
+        ("matmul_masked.tir", [1, 1, 1], [64, 32, 96]),
+    ] {
+        let kernel = compiled(name, Target::SM_70);
+        let stats = emulate(&kernel, grid, extents, &half_one);
+        let (found, ideal) = (stats.shared_wavefronts, stats.shared_ideal_wavefronts);
+        assert_eq!(found, ideal, "{name}");
+    }
+    let kernel = compiled("matmul_f16.tir", Target::SM_70);
+    let count = |what: &str| kernel.ptx.matches(what).count();
+    // 64x64x32 in four warps of 32x32: four steps of two by two tiles, each two instructions long.
+    assert_eq!(count("mma.sync.aligned.m8n8k4.row.row.f32.f16"), 32);
+    assert_eq!(count("mma.sync"), 32);
+    assert_eq!(count("fma.rn"), 0);
+    assert_eq!(
+        (count("ld.shared.v4.b32"), count("ld.shared.v2.b32")),
+        (8, 16)
+    );
+}
+
 #[test]
 fn an_iteration_waits_at_one_barrier() {
     let kernel = compiled("matmul_f16.tir", Target::SM_80);

@@ -1,4 +1,5 @@
-"""Triton's side of `examples/launch_cost.rs`: first launches, the cost of a launch, and autotuning.
+"""Triton's side of `examples/launch_cost.rs`, with the same kernels (`runtime_kernels.py`): first launches, the cost of a
+launch, and autotuning.
 
 usage: runtime_peers.py cold | warm | tune    (set TRITON_CACHE_DIR: empty for `cold` and `tune`, the one that `cold` left for `warm`)
 """
@@ -9,51 +10,9 @@ start = time.perf_counter()
 
 import torch  # noqa: E402
 import triton  # noqa: E402
-import triton.language as tl  # noqa: E402
+from runtime_kernels import add, empty, layer_norm, softmax, tuned, twelve  # noqa: E402
 
 imported = time.perf_counter()
-
-CONFIGS = [triton.Config({"BLOCK": block}, num_warps=warps) for block in (256, 512, 1024, 2048, 4096, 8192) for warps in (1, 2, 4, 8)]
-
-
-@triton.jit
-def empty():
-    pass
-
-
-@triton.jit
-def twelve(a, b, c, d, e, f, g, h, i, j, k, l):  # noqa: E741
-    pass
-
-
-@triton.jit
-def add(x, y, out, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = i < n
-    tl.store(out + i, tl.load(x + i, mask) + tl.load(y + i, mask), mask)
-
-
-@triton.jit
-def softmax(out, x, x_stride, out_stride, n, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
-    v = tl.load(x + row * x_stride + i, i < n, -float("inf"))
-    v = tl.exp(v - tl.max(v, 0))
-    tl.store(out + row * out_stride + i, v / tl.sum(v, 0), i < n)
-
-
-@triton.jit
-def layer_norm(x, out, weight, bias, n, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    i = tl.arange(0, BLOCK)
-    mask = i < n
-    v = tl.load(x + row * n + i, mask, 0.0).to(tl.float32)
-    mean = tl.sum(v, 0) / n
-    centred = tl.where(mask, v - mean, 0.0)
-    scale = 1 / tl.sqrt(tl.sum(centred * centred, 0) / n + eps)
-    w = tl.load(weight + i, mask)
-    b = tl.load(bias + i, mask)
-    tl.store(out + row * n + i, centred * scale * w + b, mask)
 
 
 def first(state, name, go):
@@ -93,7 +52,6 @@ def launches(state):
 
 
 def tune():
-    tuned = triton.autotune(configs=CONFIGS, key=["n"])(add)
     n = 1 << 24
     x, y = torch.ones(n, device="cuda"), torch.ones(n, device="cuda")
     out = torch.empty_like(x)
@@ -101,7 +59,7 @@ def tune():
     before = time.perf_counter()
     tuned[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n)
     torch.cuda.synchronize()
-    print(f"tune | {len(CONFIGS)} configurations | {time.perf_counter() - before:.2f} s | best {tuned.best_config}")
+    print(f"tune | {len(tuned.configs)} configurations | {time.perf_counter() - before:.2f} s | best {tuned.best_config}")
 
 
 if len(sys.argv) != 2 or sys.argv[1] not in ("cold", "warm", "tune"):

@@ -110,6 +110,11 @@ impl Stream {
         modules
     }
 
+    /// Whether [`Graph::capture`](super::Graph::capture) records it.
+    pub(crate) fn is_recording(&self) -> bool {
+        self.recording.load(Ordering::Acquire)
+    }
+
     /// Notes that a kernel of `module` was launched, if the stream is being recorded.
     #[inline]
     pub(super) fn keep(&self, module: &Module) {

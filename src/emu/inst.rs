@@ -184,6 +184,8 @@ pub(super) struct Product {
     pub(super) b: Type,
     /// Of accumulator and result.
     pub(super) sum: Type,
+    /// Whether lanes hold columns of the left factor, and rows of the right one; only of four products at once.
+    pub(super) turned: [bool; 2],
 }
 
 impl Product {

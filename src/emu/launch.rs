@@ -108,6 +108,19 @@ pub struct Stats {
     pub global_sectors: u64,
 }
 
+impl Stats {
+    /// What no launch did.
+    pub(crate) const ZERO: Stats = Stats {
+        lane_instructions: 0,
+        warp_instructions: 0,
+        barriers: 0,
+        shared_wavefronts: 0,
+        shared_ideal_wavefronts: 0,
+        global_requests: 0,
+        global_sectors: 0,
+    };
+}
+
 /// Steps that starting a warp counts for: it costs about as much as so many instructions.
 pub const WARP_STEPS: u64 = 16;
 

@@ -79,6 +79,8 @@ pub(super) struct Region {
     pub(super) base: u64,
     pub(super) data: Vec<u8>,
     written: Written,
+    /// The parts that a launch may touch, sorted and apart; none says all.
+    limits: Vec<Range<usize>>,
 }
 
 impl Region {
@@ -87,6 +89,7 @@ impl Region {
             base,
             data: vec![POISON; bytes],
             written: Written::new(bytes),
+            limits: Vec::new(),
         }
     }
 
@@ -101,6 +104,7 @@ impl Region {
             base,
             data,
             written: Written { bits },
+            limits: Vec::new(),
         })
     }
 
@@ -109,6 +113,14 @@ impl Region {
     pub(super) fn offset(&self, address: u64, bytes: usize) -> Option<usize> {
         let offset = usize::try_from(address.checked_sub(self.base)?).ok()?;
         (offset.checked_add(bytes)? <= self.data.len()).then_some(offset)
+    }
+
+    /// As [`Region::offset`], of an access that a launch may make.
+    #[inline]
+    fn permitted(&self, address: u64, bytes: usize) -> Option<usize> {
+        let offset = self.offset(address, bytes)?;
+        let is_in = |part: &Range<usize>| part.start <= offset && offset + bytes <= part.end;
+        (self.limits.is_empty() || self.limits.iter().any(is_in)).then_some(offset)
     }
 
     #[inline]
@@ -271,6 +283,7 @@ impl Memory {
     }
 
     /// Bytes as elements of `size` bytes, and which of these were written as a whole; the others are zero.
+    #[cfg(feature = "tool")]
     pub(crate) fn snapshot(
         &self,
         address: u64,
@@ -305,7 +318,7 @@ impl Memory {
     #[inline]
     pub(super) fn find(&self, address: u64, bytes: usize, hint: usize) -> Option<(usize, usize)> {
         if let Some(region) = self.regions.get(hint)
-            && let Some(offset) = region.offset(address, bytes)
+            && let Some(offset) = region.permitted(address, bytes)
         {
             return Some((hint, offset));
         }
@@ -313,7 +326,40 @@ impl Memory {
             .regions
             .partition_point(|region| region.base <= address)
             .checked_sub(1)?;
-        Some((index, self.regions[index].offset(address, bytes)?))
+        Some((index, self.regions[index].permitted(address, bytes)?))
+    }
+
+    /// Lets launches touch, of allocations that one of these ranges (address and bytes) begins in, no more than what the
+    /// ranges cover; other allocations as a whole. Takes back what was said before.
+    pub(crate) fn limit(&mut self, ranges: impl Iterator<Item = (u64, usize)>) {
+        for region in &mut self.regions {
+            region.limits.clear();
+        }
+        for (address, bytes) in ranges {
+            let found = self
+                .regions
+                .partition_point(|region| region.base <= address)
+                .checked_sub(1);
+            let region = found.map(|index| &mut self.regions[index]);
+            let place = region.and_then(|region| Some((region.offset(address, 0)?, region)));
+            if let Some((offset, region)) = place {
+                let end = offset.saturating_add(bytes).min(region.data.len());
+                region.limits.push(offset..end);
+            }
+        }
+        for region in &mut self.regions {
+            region.limits.sort_by_key(|part| part.start);
+            region.limits.dedup_by(|next, part| {
+                let is_joined = next.start <= part.end;
+                if is_joined {
+                    part.end = part.end.max(next.end);
+                }
+                is_joined
+            });
+            if region.limits == [0..region.data.len()] {
+                region.limits.clear();
+            }
+        }
     }
 
     #[inline]
@@ -336,6 +382,17 @@ impl Memory {
         };
         let region = &self.regions[index];
         let end = region.base + region.data.len() as u64;
+        if address < end && !region.limits.is_empty() {
+            let parts = region.limits.iter();
+            let parts: Vec<String> = parts.map(|p| format!("{} to {}", p.start, p.end)).collect();
+            return format!(
+                "byte {} of the allocation of {} bytes at {:#x}, of which the launch was given {}",
+                address - region.base,
+                region.data.len(),
+                region.base,
+                parts.join(", ")
+            );
+        }
         if address < end {
             return format!(
                 "it crosses the end of the allocation of {} bytes at {:#x}",
@@ -367,6 +424,27 @@ mod tests {
         assert!(!region.is_written(60, 8));
         assert!(region.is_written(65, 5));
         assert_eq!(region.written.first_missing(60, 10), Some(64));
+    }
+
+    #[test]
+    fn launches_touch_what_they_were_given() {
+        let mut memory = Memory::new();
+        let [a, b] = [100, 100].map(|bytes| memory.alloc(bytes));
+        let parts = [(a + 40, 10), (a, 20), (a + 10, 20), (a + 60, 0)];
+        memory.limit(parts.into_iter());
+        let is_in = |memory: &Memory, from: u64, bytes| memory.find(from, bytes, 0).is_some();
+        assert!(is_in(&memory, a, 30), "two that overlap");
+        assert!(!is_in(&memory, a, 31) && !is_in(&memory, a + 30, 1));
+        assert!(is_in(&memory, a + 49, 1) && !is_in(&memory, a + 49, 2));
+        assert!(!is_in(&memory, a + 60, 1));
+        assert!(is_in(&memory, b, 100), "another allocation");
+        let text = memory.nearest(a + 30);
+        assert!(text.contains("0 to 30, 40 to 50"), "{text}");
+        // The whole of it, in two parts; and nothing of another.
+        memory.limit([(a, 50), (a + 50, 50), (b, 0)].into_iter());
+        assert!(is_in(&memory, a, 100) && !is_in(&memory, b, 1));
+        memory.limit(std::iter::empty());
+        assert!(is_in(&memory, b, 100));
     }
 
     #[test]

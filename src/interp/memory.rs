@@ -150,6 +150,7 @@ impl Memory {
     }
 
     /// Bytes as elements of `size` bytes, and which of these were written as a whole; the others are zero.
+    #[cfg(feature = "tool")]
     pub(crate) fn snapshot(
         &self,
         address: u64,

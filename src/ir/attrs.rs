@@ -279,8 +279,17 @@ named_enum! {
 
 named_enum! {
     /// A unit that multiplies matrices, by its instruction. Each is fed tiles of 16 rows, 8 columns and 32 bytes along the
-    /// summed dimension (f64: 8 elements), with one instruction or several.
+    /// summed dimension (f64: 8 elements), with one instruction or several; m8n8k4 of f16 is fed 16 rows, 16 columns and 8
+    /// elements. Of the latter a thread holds pieces of rows or of columns of either factor.
     MmaUnit {
+        /// f16, m8n8k4, pieces of rows of the left factor and of columns of the right one.
+        F16K4 = "f16k4",
+        /// The same with pieces of rows of both.
+        F16K4Rows = "f16k4_rows",
+        /// The same with pieces of columns of both.
+        F16K4Columns = "f16k4_columns",
+        /// The same with pieces of columns of the left one and of rows of the right one.
+        F16K4Turned = "f16k4_turned",
         /// f16, m16n8k16.
         F16 = "f16",
         /// f16, m16n8k8.
@@ -310,7 +319,12 @@ impl MmaUnit {
     /// What holds operands (8-bit numbers four to an i32), and what sums have.
     pub fn elems(self) -> (Elem, Elem) {
         match self {
-            MmaUnit::F16 | MmaUnit::F16K8 => (Elem::F16, Elem::F32),
+            MmaUnit::F16
+            | MmaUnit::F16K8
+            | MmaUnit::F16K4
+            | MmaUnit::F16K4Rows
+            | MmaUnit::F16K4Columns
+            | MmaUnit::F16K4Turned => (Elem::F16, Elem::F32),
             MmaUnit::Bf16 => (Elem::BF16, Elem::F32),
             MmaUnit::Tf32 => (Elem::F32, Elem::F32),
             MmaUnit::F64 => (Elem::F64, Elem::F64),
@@ -318,6 +332,23 @@ impl MmaUnit {
             MmaUnit::E4m3 | MmaUnit::E4m3E5m2 | MmaUnit::E5m2E4m3 | MmaUnit::E5m2 => {
                 (Elem::I32, Elem::F32)
             }
+        }
+    }
+
+    /// Whether its instruction is m8n8k4 of f16.
+    pub fn is_quarters(self) -> bool {
+        matches!(
+            self,
+            MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Turned
+        )
+    }
+
+    /// Registers of a thread that hold a tile of the left factor, of the right one (words; of f64 numbers) and of the sum.
+    pub fn tile_registers(self) -> [u32; 3] {
+        if self.is_quarters() {
+            [4, 4, 8]
+        } else {
+            [4, 2, 4]
         }
     }
 }

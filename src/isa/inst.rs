@@ -181,6 +181,8 @@ pub(crate) enum Modifier {
     Atomic(Atomic),
     /// How many matrices, and whether their rows become columns.
     Matrices(u16, bool),
+    /// Whether the left factor is given by columns, and the right one by rows.
+    Turned([bool; 2]),
     /// Whether a copy leaves the L1 cache out.
     Copy(bool),
     /// Number of a text in [`super::code::Code::texts`].

@@ -1,7 +1,9 @@
 //! Which unit multiplies two matrices, and how it wants them held.
 //!
-//! All units are fed tiles of 16 rows, 8 columns and 32 bytes (f64: 8 elements) along the summed dimension, so that one family
-//! of layouts serves them all; smaller instructions take a tile in several steps.
+//! Almost all units are fed tiles of 16 rows, 8 columns and 32 bytes (f64: 8 elements) along the summed dimension, so that one
+//! family of layouts serves them all; smaller instructions take a tile in several steps. The first unit of all, m8n8k4 of f16,
+//! has a family of its own ([`quarters`]): tiles of 16 rows, 16 columns and 8 elements. Its factors come from shared memory by
+//! ordinary loads, for which a thread may as well hold neighbours across the summed dimension as along it.
 
 use smallvec::SmallVec;
 
@@ -10,14 +12,26 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::{Elem, Scalar};
 use crate::linear::layout::LinearLayout;
-use crate::linear::named;
+use crate::linear::named::{self, quarters};
 use crate::linear::shape::Shape;
 use crate::settings::Target;
 
-/// Rows of a tile.
-pub const TILE_ROWS: u32 = 16;
-/// Columns of a tile.
-pub const TILE_COLUMNS: u32 = 8;
+/// What a unit is fed at once.
+#[derive(Clone, Debug)]
+pub struct Tile {
+    /// Rows.
+    pub rows: u32,
+    /// Columns.
+    pub columns: u32,
+    /// Elements along the summed dimension.
+    pub inner: u32,
+    /// Row and column of each element of the sum in thread 0.
+    pub sums: &'static [(u32, u32)],
+    /// Row and place along the summed dimension where each register of the left factor in thread 0 starts.
+    pub left: SmallVec<[(u32, u32); 4]>,
+    /// Column and place along the summed dimension where each register of the right factor in thread 0 starts.
+    pub right: SmallVec<[(u32, u32); 4]>,
+}
 
 /// What is known of a product of matrices.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +64,13 @@ pub fn product_of(func: &TileFunction, inst: Inst) -> Product {
 /// Bits of an element of the factors of a unit.
 pub fn operand_bits(unit: MmaUnit) -> u32 {
     match unit {
-        MmaUnit::F16 | MmaUnit::F16K8 | MmaUnit::Bf16 => 16,
+        MmaUnit::F16
+        | MmaUnit::F16K8
+        | MmaUnit::F16K4
+        | MmaUnit::F16K4Rows
+        | MmaUnit::F16K4Columns
+        | MmaUnit::F16K4Turned
+        | MmaUnit::Bf16 => 16,
         MmaUnit::Tf32 => 32,
         MmaUnit::F64 => 64,
         MmaUnit::S8
@@ -66,7 +86,78 @@ pub fn operand_bits(unit: MmaUnit) -> u32 {
 pub fn tile_inner(unit: MmaUnit) -> u32 {
     match operand_bits(unit) {
         64 => 8,
+        _ if unit.is_quarters() => 8,
         bits => 256 / bits,
+    }
+}
+
+/// The tile of a unit.
+pub fn tile(unit: MmaUnit) -> Tile {
+    let inner = tile_inner(unit);
+    if !unit.is_quarters() {
+        let half = inner / 2;
+        return Tile {
+            rows: 16,
+            columns: 8,
+            inner,
+            sums: &[(0, 0), (0, 1), (8, 0), (8, 1)],
+            left: [(0, 0), (8, 0), (0, half), (8, half)].into(),
+            right: [(0, 0), (0, half)].into_iter().collect(),
+        };
+    }
+    let along = [(0, 0), (0, 2), (0, 4), (0, 6)];
+    let across = [(0, 0), (2, 0), (0, 4), (2, 4)];
+    let [left, right] = are_turned(unit).map(|turned| if turned { across } else { along });
+    Tile {
+        rows: 16,
+        columns: 16,
+        inner,
+        sums: &[
+            (0, 0),
+            (0, 1),
+            (2, 0),
+            (2, 1),
+            (0, 8),
+            (0, 9),
+            (2, 8),
+            (2, 9),
+        ],
+        left: left.into(),
+        right: right.into(),
+    }
+}
+
+/// Whether a thread holds neighbours across the summed dimension, of the left factor and of the right one.
+pub fn are_turned(unit: MmaUnit) -> [bool; 2] {
+    match unit {
+        MmaUnit::F16K4Rows => [false, true],
+        MmaUnit::F16K4Columns => [true, false],
+        MmaUnit::F16K4Turned => [true, true],
+        MmaUnit::F16K4
+        | MmaUnit::F16
+        | MmaUnit::F16K8
+        | MmaUnit::Bf16
+        | MmaUnit::Tf32
+        | MmaUnit::F64
+        | MmaUnit::S8
+        | MmaUnit::S8K16
+        | MmaUnit::E4m3
+        | MmaUnit::E4m3E5m2
+        | MmaUnit::E5m2E4m3
+        | MmaUnit::E5m2 => [false, false],
+    }
+}
+
+/// The unit whose threads hold the factors so.
+pub fn with_turned(unit: MmaUnit, turned: [bool; 2]) -> MmaUnit {
+    if !unit.is_quarters() {
+        return unit;
+    }
+    match turned {
+        [false, false] => MmaUnit::F16K4,
+        [false, true] => MmaUnit::F16K4Rows,
+        [true, false] => MmaUnit::F16K4Columns,
+        [true, true] => MmaUnit::F16K4Turned,
     }
 }
 
@@ -82,6 +173,7 @@ pub fn unit(product: &Product, target: Target) -> Option<MmaUnit> {
     let found = match scalars {
         (F16, F16, F32) if sm >= 80 => MmaUnit::F16,
         (F16, F16, F32) if sm >= 75 => MmaUnit::F16K8,
+        (F16, F16, F32) => MmaUnit::F16K4,
         (Bf16, Bf16, F32) if sm >= 80 => MmaUnit::Bf16,
         (F32, F32, F32) if sm >= 80 && product.precision == DotPrecision::Tf32 => MmaUnit::Tf32,
         (F64, F64, F64) if sm >= 80 => MmaUnit::F64,
@@ -113,52 +205,63 @@ fn splits(shape: Shape, num_warps: u32) -> Vec<Warps> {
     (0..=left.ilog2()).map(|bits| split(1 << bits)).collect()
 }
 
-/// Layouts of a sum that a unit can add to, the one that shares most of the factors first.
-pub fn accumulators(shape: Shape, num_warps: u32) -> Vec<LinearLayout> {
+fn accumulator(shape: Shape, unit: MmaUnit, warps: &Warps) -> Option<LinearLayout> {
+    let made = match unit.is_quarters() {
+        true => quarters::accumulator(shape, warps),
+        false => named::mma_accumulator(shape, warps),
+    };
+    made.ok()
+}
+
+/// Layouts of a sum that the unit can add to, the one that shares most of the factors first.
+pub fn accumulators(shape: Shape, unit: MmaUnit, num_warps: u32) -> Vec<LinearLayout> {
+    let tile = tile(unit);
     let tiles = |dim: usize, size: u32| (shape.extent(dim) as u32 / size).max(1);
     let rank = shape.rank();
-    let (rows, columns) = (tiles(rank - 2, TILE_ROWS), tiles(rank - 1, TILE_COLUMNS));
+    let (rows, columns) = (tiles(rank - 2, tile.rows), tiles(rank - 1, tile.columns));
     let mut splits = splits(shape, num_warps);
-    // A warp reads its rows and its columns; a tile of rows is twice as large.
+    // A warp reads its rows and its columns.
     let read = |warps: &Warps| {
         let own = |tiles: u32, warps: u32| tiles.div_ceil(warps);
-        2 * own(rows, warps[rank - 2]) + own(columns, warps[rank - 1])
+        tile.rows * own(rows, warps[rank - 2]) + tile.columns * own(columns, warps[rank - 1])
     };
     // Stable: with equal costs, more warps along the rows.
     splits.sort_by_key(read);
     let layouts = splits.iter();
     layouts
-        .filter_map(|warps| named::mma_accumulator(shape, warps).ok())
+        .filter_map(|warps| accumulator(shape, unit, warps))
         .collect()
 }
 
-/// The warps along each dimension of the layout of a sum; none if no unit adds to such a sum.
-fn warps_of(sum: &LinearLayout) -> Option<Warps> {
+/// The warps along each dimension of the layout of a sum; none if the unit does not add to such a sum.
+fn warps_of(sum: &LinearLayout, unit: MmaUnit) -> Option<Warps> {
     let shape = sum.shape();
     if !(2..=3).contains(&shape.rank()) {
         return None;
     }
     let mut all = splits(shape, sum.num_warps()).into_iter();
-    all.find(|warps| named::mma_accumulator(shape, warps).is_ok_and(|layout| layout == *sum))
+    all.find(|warps| accumulator(shape, unit, warps).is_some_and(|layout| layout == *sum))
 }
 
-/// Whether a unit can add to a sum with this layout.
-pub fn is_accumulator(sum: &LinearLayout) -> bool {
-    warps_of(sum).is_some()
+/// Whether the unit can add to a sum with this layout.
+pub fn is_accumulator(sum: &LinearLayout, unit: MmaUnit) -> bool {
+    warps_of(sum, unit).is_some()
 }
 
-/// The layout of a factor of the shape that a unit wants for a sum with the layout; none if no unit adds to such a sum.
+/// The layout of a factor of the shape that the unit wants for a sum with the layout; none if it does not add to such a sum.
 pub fn factor(
     sum: &LinearLayout,
     unit: MmaUnit,
     shape: Shape,
     is_left: bool,
 ) -> Option<LinearLayout> {
-    let warps = warps_of(sum)?;
+    let warps = warps_of(sum, unit)?;
     let bits = operand_bits(unit);
-    let made = match is_left {
-        true => named::mma_operand_a(shape, bits, &warps),
-        false => named::mma_operand_b(shape, bits, &warps),
+    let made = match (is_left, unit.is_quarters()) {
+        (true, false) => named::mma_operand_a(shape, bits, &warps),
+        (false, false) => named::mma_operand_b(shape, bits, &warps),
+        (true, true) => quarters::operand_a(shape, &warps),
+        (false, true) => quarters::operand_b(shape, &warps),
     };
     made.ok()
 }
@@ -175,12 +278,14 @@ mod tests {
     fn factors_follow_from_the_sum() {
         for (extents, num_warps) in [([128, 128], 4), ([64, 16], 8), ([16, 8], 4), ([256, 32], 1)] {
             let shape_c = shape(&extents);
-            for sum in accumulators(shape_c, num_warps) {
-                let warps = warps_of(&sum).expect("made for a unit");
-                assert_eq!(warps.iter().product::<u32>(), num_warps);
-                let a = factor(&sum, MmaUnit::F16, shape(&[extents[0], 32]), true);
-                let a = a.expect("a layout of the left factor");
-                assert!(a.is_surjective() && a.num_warps() == num_warps);
+            for unit in [MmaUnit::F16, MmaUnit::F16K4] {
+                for sum in accumulators(shape_c, unit, num_warps) {
+                    let warps = warps_of(&sum, unit).expect("made for the unit");
+                    assert_eq!(warps.iter().product::<u32>(), num_warps);
+                    let a = factor(&sum, unit, shape(&[extents[0], 32]), true);
+                    let a = a.expect("a layout of the left factor");
+                    assert!(a.is_surjective() && a.num_warps() == num_warps);
+                }
             }
         }
     }
@@ -188,8 +293,8 @@ mod tests {
     #[test]
     fn the_first_accumulator_is_nearly_square() {
         let first = |rows, columns, warps| {
-            let layouts = accumulators(shape(&[rows, columns]), warps);
-            warps_of(&layouts[0]).map(|w| w.to_vec())
+            let layouts = accumulators(shape(&[rows, columns]), MmaUnit::F16, warps);
+            warps_of(&layouts[0], MmaUnit::F16).map(|w| w.to_vec())
         };
         assert_eq!(first(128, 128, 4), Some(vec![2, 2]));
         assert_eq!(first(128, 128, 8), Some(vec![4, 2]));
@@ -209,6 +314,37 @@ mod tests {
         assert_eq!(unit(&product(16), Target::SM_80), Some(MmaUnit::F16));
         assert_eq!(unit(&product(8), Target::SM_80), None);
         assert_eq!(unit(&product(16), Target::SM_75), Some(MmaUnit::F16K8));
-        assert_eq!(unit(&product(16), Target::SM_70), None);
+        assert_eq!(unit(&product(8), Target::SM_75), None);
+        assert_eq!(unit(&product(8), Target::SM_70), Some(MmaUnit::F16K4));
+        assert_eq!(unit(&product(4), Target::SM_70), None);
+    }
+
+    /// What a thread holds where the tile says must be where the layout says.
+    #[test]
+    fn tiles_name_the_elements_of_layouts() {
+        let units = [MmaUnit::F16, MmaUnit::F16K8, MmaUnit::F16K4, MmaUnit::Tf32];
+        for unit in units.into_iter().chain([MmaUnit::F64, MmaUnit::S8]) {
+            let tile = tile(unit);
+            let extents = |a: u32, b: u32| shape(&[u64::from(a), u64::from(b)]);
+            let sum = &accumulators(extents(tile.rows, tile.columns), unit, 1)[0];
+            let places = |layout: &LinearLayout, step: u32| -> Vec<(u32, u32)> {
+                let shape = layout.shape();
+                let held = (0..layout.num_registers()).step_by(step as usize);
+                held.map(|r| layout.apply(r, 0, 0, 0))
+                    .map(|e| (shape.coordinate(e, 0), shape.coordinate(e, 1)))
+                    .collect()
+            };
+            assert_eq!(places(sum, 1), tile.sums, "{unit:?}");
+            let word = (32 / operand_bits(unit)).max(1);
+            let a = factor(sum, unit, extents(tile.rows, tile.inner), true).expect("a factor");
+            assert_eq!(places(&a, word), tile.left[..], "{unit:?}");
+            let b = factor(sum, unit, extents(tile.inner, tile.columns), false).expect("a factor");
+            let found: Vec<_> = places(&b, word).into_iter().map(|(k, n)| (n, k)).collect();
+            assert_eq!(found, tile.right[..], "{unit:?}");
+            assert_eq!(
+                unit.tile_registers().map(|n| n as usize),
+                [tile.left.len(), tile.right.len(), tile.sums.len()]
+            );
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Where the elements of blocks stand in shared memory that copies fill and units of matrices read.
 //!
 //! Copies write 16 bytes of a row per thread, neighbouring threads side by side; `ldmatrix` reads 16 bytes of eight rows at
-//! once, and other loads read an element per thread. To keep both free of bank conflicts, the chunks of a row are permuted by
+//! once, and other loads read an element per thread, or a run of them. To keep both free of bank conflicts, the chunks of a row are permuted by
 //! the row's number: chunk `c` of row `r` stands at `c ^ (r / p mod m)`, with p the rows that 128 bytes hold and m the chunks of
 //! a row within 128 bytes. Chunks of 16 bytes serve `ldmatrix`, wider ones loads of single elements that run along the row, and
 //! a larger p loads of bytes, whose quads of lanes stand in every fourth row.
@@ -13,7 +13,7 @@
 
 use crate::linear::gf2;
 use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
-use crate::linear::named;
+use crate::linear::named::{self, quarters};
 use crate::linear::shape::Shape;
 
 /// Bytes that one thread copies at once, and of a row of a matrix.
@@ -99,6 +99,33 @@ pub fn word_columns(reader: &LinearLayout, elem_bytes: u32) -> &[u32] {
     &registers[..bits.min(registers.len())]
 }
 
+/// The layout in which a factor of m8n8k4 is read, if the block stands in memory with neighbours across the summed dimension
+/// next to each other and `reader` is the one with neighbours along it.
+pub fn turned_reader(
+    reader: &LinearLayout,
+    offsets: &Offsets,
+    elem_bytes: u32,
+) -> Option<LinearLayout> {
+    let turned = quarters::turned(reader)?;
+    let is_run = |layout: &LinearLayout| run_bits(layout, offsets, elem_bytes) >= 2;
+    (!is_run(reader) && is_run(&turned)).then_some(turned)
+}
+
+/// The same for a block in memory as `writer` fills it, before it is known where chunks stand.
+pub fn turned_by(writer: &LinearLayout, reader: &LinearLayout) -> Option<LinearLayout> {
+    let inner = inner_dim(writer);
+    let turned = quarters::turned(reader)?;
+    (turned.run_bits(inner).starts_with(&[0, 1])).then_some(turned)
+}
+
+/// Exponent of the elements that registers which follow each other take from one place on, at most 16 bytes of them.
+fn run_bits(reader: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> u32 {
+    let most = (CHUNK / elem_bytes).ilog2() as usize;
+    let registers = reader.columns(HwDim::Register).iter().take(most);
+    let follows = |&(bit, &column): &(usize, &u32)| offsets.of(column) == elem_bytes << bit;
+    registers.enumerate().take_while(follows).count() as u32
+}
+
 /// Exponent of the trips through the banks that accesses of `bytes` take, more than without conflicts: `lanes` are the offsets
 /// that the lanes which are served at once add.
 fn conflicts(lanes: &[u32], bytes: u32) -> u32 {
@@ -131,10 +158,19 @@ fn cost(
         // What is read is read more often than it is written.
         sum += 4 * match rows(reader, inner, &offsets, elem_bytes) {
             Some(rows) => conflicts(&of(&rows.columns), CHUNK),
-            None => conflicts(&of(reader.columns(HwDim::Lane)), elem_bytes),
+            None => conflicts_of_runs(reader, &offsets, elem_bytes),
         };
     }
     sum
+}
+
+/// Conflicts of loads of runs of elements: of wide ones fewer lanes are served at once.
+fn conflicts_of_runs(reader: &LinearLayout, offsets: &Offsets, elem_bytes: u32) -> u32 {
+    let bytes = elem_bytes << run_bits(reader, offsets, elem_bytes);
+    let at_once = LOG2_LANES - bytes.max(4).ilog2().saturating_sub(LOG2_WORD);
+    let lanes = reader.columns(HwDim::Lane)[..at_once as usize].iter();
+    let lanes: Vec<u32> = lanes.map(|&column| offsets.of(column)).collect();
+    conflicts(&lanes, bytes)
 }
 
 /// The layout of a block whose rows run along `inner` and whose chunks of so many bytes are permuted, anew with each 128 bytes
@@ -222,6 +258,35 @@ mod tests {
     }
 
     #[test]
+    fn quarters_are_read_without_conflicts() {
+        use crate::ir::attrs::MmaUnit;
+        use crate::layout::matrix::{accumulators, factor};
+        let shape = |extents: &[u64]| Shape::new(extents).expect("powers of two");
+        let unit = MmaUnit::F16K4;
+        for (rows, inner) in [(128, 32), (128, 64), (64, 16), (32, 128), (16, 8), (8, 8)] {
+            for order in [[1, 0], [0, 1]] {
+                let [a, b] = [[rows, inner], [inner, rows]].map(|e| shape(&e));
+                let sum = &accumulators(shape(&[rows, rows]), unit, 4)[0];
+                for (shape, is_left) in [(a, true), (b, false)] {
+                    let reader = factor(sum, unit, shape, is_left).expect("a factor");
+                    let writer = named::coalesced(shape, &order, 8, 4).expect("a layout");
+                    let is_across = (order[0] == 1) != is_left;
+                    let turned = turned_by(&writer, &reader);
+                    assert_eq!(turned.is_some(), is_across, "{shape} {order:?}");
+                    let used = turned.as_ref().unwrap_or(&reader);
+                    let memory = layout(2, &writer, &[used]);
+                    assert_eq!(cost(&memory, 2, &writer, &[used]), 0, "{shape} {order:?}");
+                    let offsets = Offsets::new(&memory, 2).expect("a place for each element");
+                    // What is decided from the two is the same.
+                    assert_eq!(turned_reader(&reader, &offsets, 2), turned, "{shape}");
+                    let wide = if is_across { 2 } else { 3 };
+                    assert_eq!(run_bits(used, &offsets, 2), wide, "{shape} {order:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn factors_are_read_without_conflicts() {
         use crate::ir::attrs::MmaUnit;
         use crate::layout::matrix::{accumulators, factor};
@@ -230,7 +295,7 @@ mod tests {
             for inner in [32, 64] {
                 for order in [[1, 0], [0, 1]] {
                     let [a, b] = [[128, inner], [inner, 128]].map(|e| shape(&e));
-                    let sum = &accumulators(shape(&[128, 128]), 4)[0];
+                    let sum = &accumulators(shape(&[128, 128]), unit, 4)[0];
                     for (shape, is_left) in [(a, true), (b, false)] {
                         let reader = factor(sum, unit, shape, is_left).expect("a factor");
                         let writer = named::coalesced(shape, &order, 16 / elem_bytes, 4);

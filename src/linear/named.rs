@@ -7,6 +7,8 @@
 use super::layout::{Columns, LOG2_LANES, LayoutError, LinearLayout};
 use super::shape::Shape;
 
+pub mod quarters;
+
 fn log2(what: &'static str, value: u32) -> Result<u32, LayoutError> {
     if value.is_power_of_two() {
         Ok(value.ilog2())
@@ -184,13 +186,16 @@ enum RowWarps {
 }
 
 /// A tensor-core tile in the last two dimensions: which coordinate bit each register and lane bit adds.
-/// `(0, b)` is bit `b` of the row, `(1, b)` of the column.
+/// `(0, b)` is bit `b` of the row, `(1, b)` of the column; [`NOWHERE`] makes copies.
 struct Tile {
     registers: Vec<(usize, u32)>,
     lanes: [(usize, u32); LOG2_LANES as usize],
     /// Exponents of the extents.
     size: [u32; 2],
 }
+
+/// A bit that no coordinate has.
+const NOWHERE: (usize, u32) = (0, u32::MAX);
 
 impl Tile {
     /// Accumulator of m16n8: lane `4g + q`, register `i` hold row `g + 8 (i >> 1)`, column `2q + (i & 1)`.

@@ -95,6 +95,29 @@ pub(super) fn rewrite(
     editor.changes
 }
 
+/// How often each value is used.
+pub(super) fn use_counts(func: &TileFunction) -> SecondaryMap<Value, u32> {
+    let mut uses = SecondaryMap::new();
+    for block in func.all_blocks() {
+        for &inst in func.order.insts(block) {
+            for value in func.dfg.uses(inst) {
+                uses[value] += 1;
+            }
+        }
+    }
+    uses
+}
+
+/// Makes every use of a value one of another.
+pub(super) fn rename_uses(func: &mut TileFunction, old: Value, new: Value) {
+    for block in func.all_blocks() {
+        for inst in func.order.insts(block).to_vec() {
+            func.dfg
+                .map_uses(inst, |value| if value == old { new } else { value });
+        }
+    }
+}
+
 impl Editor<'_> {
     fn visit(&mut self, inst: Inst, visit: &mut impl FnMut(&mut Editor<'_>, Inst) -> Fate) -> Fate {
         let block = self.func.order.block_of(inst);
@@ -176,6 +199,13 @@ impl Editor<'_> {
     pub(super) fn place(&mut self, inst: Inst) -> Value {
         self.lists[self.block].push(inst);
         self.func.dfg.insts[inst].results[0]
+    }
+
+    /// A new instruction with one result in front of the visited one.
+    pub(super) fn insert(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
+        data.loc = self.loc;
+        let inst = self.func.dfg.make_inst(data, &[ty]);
+        self.place(inst)
     }
 
     /// A new instruction without results in front of the visited one.

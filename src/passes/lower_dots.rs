@@ -7,7 +7,7 @@
 
 use cranelift_entity::SecondaryMap;
 
-use super::edit::{self, Editor, Fate};
+use super::edit::{self, Editor, Fate, use_counts};
 use crate::ir::attrs::{Attrs, DotPrecision, FloatPred, Rounding, make};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
@@ -38,18 +38,6 @@ pub fn lower_dots(func: &mut TileFunction, target: Target) -> usize {
         }
     });
     sums + lowered
-}
-
-fn use_counts(func: &TileFunction) -> SecondaryMap<Value, u32> {
-    let mut uses = SecondaryMap::new();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            for value in func.dfg.uses(inst) {
-                uses[value] += 1;
-            }
-        }
-    }
-    uses
 }
 
 /// A sum of a product and something else as a product with an accumulator.
@@ -236,8 +224,8 @@ mod tests {
             |func| lower_dots(func, Target::SM_70),
             "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
             block0:
-                v2 = splat v0 : f16[4,8]
-                v3 = splat v0 : f16[8,4]
+                v2 = splat v0 : f16[4,4]
+                v3 = splat v0 : f16[4,4]
                 v4 = splat v0 : f16[4,4]
                 v5 = dot v2, v3, v4 {precision = tf32} : f16[4,4]
                 v6 = splat v1 : ptr<f16>[4,4]
@@ -246,8 +234,8 @@ mod tests {
             }",
             "kernel @k(v0: f16, v1: ptr<f16>) warps(4) {
             block0:
-                v2 = splat v0 : f16[4,8]
-                v3 = splat v0 : f16[8,4]
+                v2 = splat v0 : f16[4,4]
+                v3 = splat v0 : f16[4,4]
                 v4 = splat v0 : f16[4,4]
                 v5 = fpext v4 : f32[4,4]
                 v6 = dot v2, v3, v5 {precision = ieee} : f32[4,4]

@@ -4,6 +4,7 @@
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
 pub mod contract;
+pub mod defer_sums;
 pub mod drop_parameters;
 pub mod eliminate_dead_code;
 pub mod expand;
@@ -17,7 +18,6 @@ pub mod merge_equal_values;
 pub mod pipeline_loops;
 pub mod place_shared;
 pub mod settle_asserts;
-pub mod share_factors;
 pub mod share_operands;
 pub mod simplify;
 
@@ -34,6 +34,7 @@ use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::settings::{Options, Target};
 use crate::verify::verify;
 use contract::contract;
+use defer_sums::defer_sums;
 use eliminate_dead_code::eliminate_dead_code;
 use forget_layouts::forget_layouts;
 use hoist_invariants::hoist_invariants;
@@ -43,8 +44,7 @@ use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
 use pipeline_loops::pipeline_loops;
 use settle_asserts::settle_asserts;
-use share_factors::share_factors;
-use share_operands::{share_operands, split_readers};
+use share_operands::{share_invariant, share_loaded, split_readers};
 use simplify::simplify;
 
 /// Everything between a verified block program and its expansion into what one thread does. `may_share` allows operands
@@ -77,6 +77,9 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code", func)?;
 
+    if defer_sums(func, options.fp_fusion) > 0 {
+        done("defer_sums", func)?;
+    }
     lower_dots(func, target);
     done("lower_dots", func)?;
     lower_math(func);
@@ -97,8 +100,8 @@ pub fn optimize(
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
-    if may_share && share_operands(func, target) > 0 {
-        done("share_operands", func)?;
+    if may_share && share_invariant(func, target) > 0 {
+        done("share_invariant", func)?;
     }
     let axis = Axis::compute(func);
     if pipeline_loops(func, &axis, target) > 0 {
@@ -109,8 +112,8 @@ pub fn optimize(
         eliminate_dead_code(func);
         done("eliminate_dead_code_last", func)?;
     }
-    if may_share && share_factors(func, target) > 0 {
-        done("share_factors", func)?;
+    if may_share && share_loaded(func, target) > 0 {
+        done("share_loaded", func)?;
     }
     if split_readers(func) > 0 {
         done("split_readers", func)?;

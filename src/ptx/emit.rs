@@ -418,6 +418,10 @@ impl Writer<'_> {
                 self.number(u64::from(count));
                 self.out += if trans { ".trans" } else { "" };
             }
+            Modifier::Turned([left, right]) => {
+                self.out += if left { ".col" } else { ".row" };
+                self.out += if right { ".row" } else { ".col" };
+            }
             Modifier::Copy(past_l1) => self.out += if past_l1 { ".cg" } else { ".ca" },
             // Written as a whole.
             Modifier::Inline(_) => {}

@@ -19,7 +19,7 @@
 //! add.launch(&stream, n.div_ceil(1024), &x, &y, &out, n as i32)?;
 //! ```
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use crate::compile::{CompiledKernel, KernelMeta, ParamKind, ParamMeta};
 use crate::ir::function::ParamHints;
@@ -29,7 +29,7 @@ use crate::settings::{PtxVersion, Target};
 use super::argument::Specialize;
 use super::error::RuntimeError;
 use super::program::Param;
-use super::stored::Stored;
+use super::stored::{Stored, decode_sites, encode_sites};
 
 /// A kernel that was compiled before, as the modules of [`rust_module`] state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct Compiled {
     pub predicted_registers: u32,
     /// The parameters of the PTX entry, in order.
     pub params: &'static [CompiledParam],
+    /// What it prints and asserts, as the cache keeps it; empty if it does neither.
+    pub sites: &'static [u8],
 }
 
 /// A parameter of a [`Compiled`] kernel.
@@ -59,7 +61,8 @@ pub struct CompiledParam {
     pub name: &'static str,
     /// Whether it is a pointer.
     pub pointer: bool,
-    /// The format of the number, or of what the pointer points to, as in `f32`.
+    /// The format of the number, or of what the pointer points to, as in `f32` or `u8`. Of `i8` it is not said whether it has
+    /// a sign.
     pub element: &'static str,
     /// Every argument is a multiple of it.
     pub divisible: u32,
@@ -74,7 +77,10 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
     let target = Target::parse(compiled.target).map_err(|error| setup(error.to_string()))?;
     let (mut metas, mut params) = (Vec::new(), Vec::new());
     for param in compiled.params {
-        let scalar = Scalar::from_name(param.element)
+        let digits = param.element.strip_prefix('u');
+        let signed = digits.map(|digits| format!("i{digits}"));
+        let scalar = Scalar::from_name(signed.as_deref().unwrap_or(param.element))
+            .filter(|&scalar| digits.is_none() || scalar != Scalar::I1)
             .ok_or_else(|| setup(format!("`{}` is no format of a number", param.element)))?;
         let elem = match param.pointer {
             true => Elem::Ptr(scalar, AddressSpace::Global),
@@ -96,6 +102,7 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
             specialize: Specialize::NOTHING,
             divisible: param.divisible.max(1),
             elem: Some(elem),
+            unsigned: digits.is_some(),
         });
     }
     let meta = KernelMeta {
@@ -106,13 +113,15 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         num_warps: compiled.num_warps,
         shared: compiled.shared_bytes,
         params: metas,
-        sites: Vec::new(),
+        sites: decode_sites(compiled.sites)
+            .ok_or_else(|| setup("what it prints cannot be read".to_owned()))?,
     };
     let stored = Stored {
         ptx: compiled.ptx.to_owned(),
         meta,
         predicted_registers: compiled.predicted_registers,
         constants: Vec::new(),
+        replaced: None,
     };
     Ok((stored, params))
 }
@@ -173,6 +182,9 @@ const KEYWORDS: &[&str] = &[
     "yield",
 ];
 
+/// Names that mean something else where a parameter stands: the patterns of the prelude, and what the module holds.
+const PATTERNS: &[&str] = &["Some", "None", "Ok", "Err", "COMPILED", "PTX", "CUBIN"];
+
 /// A name that Rust takes and that differs from those in use.
 fn rust_name(name: &str, used: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
@@ -182,6 +194,7 @@ fn rust_name(name: &str, used: &[String]) -> String {
     if is_taken
         || name.starts_with(|c: char| c.is_ascii_digit())
         || KEYWORDS.contains(&name.as_str())
+        || PATTERNS.contains(&name.as_str())
     {
         name.insert_str(0, "p_");
     }
@@ -191,14 +204,33 @@ fn rust_name(name: &str, used: &[String]) -> String {
     name
 }
 
+/// The name of a kernel's type.
+fn type_name(kernel: &str) -> String {
+    let mut name = String::new();
+    for part in rust_name(kernel, &[]).split('_').filter(|p| !p.is_empty()) {
+        let (first, rest) = part.split_at(1);
+        name += &first.to_ascii_uppercase();
+        name += rest;
+    }
+    let is_taken = name == "Self" || PATTERNS.contains(&name.as_str());
+    if is_taken || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        name.insert_str(0, "Kernel");
+    }
+    name
+}
+
 /// The type of a number in Rust; none if the language has none.
-fn rust_type(scalar: &str) -> Option<&'static str> {
-    Some(match scalar {
+fn rust_type(element: &str) -> Option<&'static str> {
+    Some(match element {
         "i1" => "bool",
         "i8" => "i8",
         "i16" => "i16",
         "i32" => "i32",
         "i64" => "i64",
+        "u8" => "u8",
+        "u16" => "u16",
+        "u32" => "u32",
+        "u64" => "u64",
         "f32" => "f32",
         "f64" => "f64",
         _ => return None,
@@ -206,57 +238,118 @@ fn rust_type(scalar: &str) -> Option<&'static str> {
 }
 
 /// A Rust module with a kernel and a typed function that launches it. `hints` are those of the kernel's parameters.
+/// [`RustModule`] says more.
 pub fn rust_module(kernel: &CompiledKernel, hints: &[ParamHints]) -> String {
-    rust_module_with(kernel, hints, None)
+    RustModule::new(kernel, hints).to_string()
 }
 
-/// [`rust_module`] with machine code for the kernel's target, which the driver or `ptxas` made of its PTX.
-pub fn rust_module_with(
-    kernel: &CompiledKernel,
-    hints: &[ParamHints],
-    cubin: Option<&[u8]>,
-) -> String {
-    let meta = &kernel.meta;
-    let mut type_name = String::new();
-    for part in rust_name(&meta.name, &[])
-        .split('_')
-        .filter(|part| !part.is_empty())
-    {
-        let (first, rest) = part.split_at(1);
-        type_name += &first.to_ascii_uppercase();
-        type_name += rest;
+/// A Rust module with a kernel and a typed function that launches it; shown, it is the text.
+#[derive(Clone, Debug)]
+pub struct RustModule<'a> {
+    kernel: &'a CompiledKernel,
+    hints: &'a [ParamHints],
+    /// For each parameter of the PTX entry whether its integers have no sign, as far as that is known.
+    unsigned: Vec<bool>,
+    cubin: Option<&'a [u8]>,
+}
+
+impl<'a> RustModule<'a> {
+    /// The module of a kernel. `hints` are those of its parameters.
+    pub fn new(kernel: &'a CompiledKernel, hints: &'a [ParamHints]) -> RustModule<'a> {
+        RustModule {
+            kernel,
+            hints,
+            unsigned: Vec::new(),
+            cubin: None,
+        }
     }
-    if !type_name.starts_with(|c: char| c.is_ascii_alphabetic()) || type_name == "Self" {
-        type_name.insert_str(0, "Kernel");
+
+    /// With the signature that the kernel was made for, which knows which integers have no sign.
+    #[cfg(feature = "triton")]
+    #[must_use]
+    pub fn signature(mut self, args: &[crate::front::Arg]) -> RustModule<'a> {
+        fn read(arg: &crate::front::Arg, unsigned: &mut Vec<bool>) {
+            use crate::front::{Arg, types::Ty};
+            match arg {
+                Arg::Typed { ty, .. } => {
+                    let (Ty::Num(dtype) | Ty::Ptr { to: dtype, .. }) = *ty;
+                    unsigned.push(dtype.to_string().starts_with('u'));
+                }
+                Arg::Constant(_) => {}
+                Arg::Tuple(tuple) => tuple.items.iter().for_each(|item| read(item, unsigned)),
+                Arg::Descriptor(descriptor) => {
+                    unsigned.push(descriptor.dtype.to_string().starts_with('u'));
+                    // Sizes and strides.
+                    unsigned.extend(vec![false; 2 * descriptor.block.len() - 1]);
+                }
+            }
+        }
+        self.unsigned.clear();
+        args.iter().for_each(|arg| read(arg, &mut self.unsigned));
+        self
     }
-    let (mut table, mut params, mut values) = (String::new(), String::new(), Vec::new());
-    for (at, param) in meta.params.iter().enumerate() {
-        let divisible = hints.get(at).map_or(1, |hint| hint.divisible.max(1));
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            table,
-            "        ::tilelift::runtime::CompiledParam {{ name: {:?}, pointer: {}, element: {:?}, divisible: {divisible} }},",
-            param.name,
-            param.kind == ParamKind::Pointer,
-            param.ty,
-        );
-        let name = rust_name(&param.name, &values);
-        let ty = match param.kind {
-            ParamKind::Scalar => rust_type(param.ty),
-            ParamKind::Pointer => None,
+
+    /// With machine code for the kernel's target, which the driver or `ptxas` made of its PTX.
+    #[must_use]
+    pub fn cubin(self, cubin: &'a [u8]) -> RustModule<'a> {
+        RustModule {
+            cubin: Some(cubin),
+            ..self
+        }
+    }
+
+    /// The format of a parameter.
+    fn element(&self, at: usize, param: &ParamMeta) -> String {
+        let is_unsigned = self.unsigned.get(at).is_some_and(|&unsigned| unsigned);
+        match param.ty.strip_prefix('i') {
+            Some(bits) if is_unsigned && bits != "1" => format!("u{bits}"),
+            _ => param.ty.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for RustModule<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let meta = &self.kernel.meta;
+        let type_name = type_name(&meta.name);
+        let (mut table, mut params) = (String::new(), String::new());
+        // A parameter of the type's name would be a pattern too.
+        let mut values = vec![type_name.clone()];
+        for (at, param) in meta.params.iter().enumerate() {
+            let divisible = self.hints.get(at).map_or(1, |hint| hint.divisible.max(1));
+            let element = self.element(at, param);
+            writeln!(
+                table,
+                "        ::tilelift::runtime::CompiledParam {{ name: {:?}, pointer: {}, element: {element:?}, divisible: {divisible} }},",
+                param.name,
+                param.kind == ParamKind::Pointer,
+            )?;
+            let name = rust_name(&param.name, &values);
+            let ty = match param.kind {
+                ParamKind::Scalar => rust_type(&element),
+                ParamKind::Pointer => None,
+            };
+            let ty = ty.unwrap_or("impl ::core::convert::Into<::tilelift::runtime::Arg<'a>>");
+            writeln!(params, "        {name}: {ty},")?;
+            values.push(name);
+        }
+        let arguments: Vec<String> = values
+            .iter()
+            .skip(1)
+            .map(|name| format!("::core::convert::Into::into({name})"))
+            .collect();
+        // The text is ASCII; the fence is longer than any in it.
+        let mut fence = "#".to_owned();
+        while self.kernel.ptx.contains(&format!("\"{fence}")) {
+            fence.push('#');
+        }
+        let cubin = match self.cubin {
+            Some(_) => "::core::option::Option::Some(CUBIN)",
+            None => "::core::option::Option::None",
         };
-        let ty = ty.unwrap_or("impl Into<::tilelift::runtime::Arg<'a>>");
-        let _ = writeln!(params, "        {name}: {ty},");
-        values.push(name);
-    }
-    let arguments: Vec<String> = values.iter().map(|name| format!("{name}.into()")).collect();
-    // The text is ASCII; the fence is longer than any in it.
-    let mut fence = "#".to_owned();
-    while kernel.ptx.contains(&format!("\"{fence}")) {
-        fence.push('#');
-    }
-    format!(
-        "// Written by tilelift {version} from the kernel `{name}`, for {target}; not to be edited.
+        write!(
+            f,
+            "// Written by tilelift {version} from the kernel `{name}`, for {target}; not to be edited.
 
 /// The kernel, compiled.
 pub const COMPILED: ::tilelift::runtime::Compiled = ::tilelift::runtime::Compiled {{
@@ -269,51 +362,57 @@ pub const COMPILED: ::tilelift::runtime::Compiled = ::tilelift::runtime::Compile
     predicted_registers: {registers},
     params: &[
 {table}    ],
+    sites: b\"{sites}\",
 }};
 
 /// The kernel on a device.
-#[derive(Clone, Debug)]
+#[derive(::core::clone::Clone, ::core::fmt::Debug)]
 pub struct {type_name}(pub ::tilelift::runtime::Kernel);
 
 impl {type_name} {{
     /// Loads the kernel.
-    pub fn load(device: &::tilelift::runtime::Device) -> Result<Self, ::tilelift::runtime::RuntimeError> {{
+    pub fn load(device: &::tilelift::runtime::Device) -> ::core::result::Result<Self, ::tilelift::runtime::RuntimeError> {{
         let program = ::tilelift::runtime::Program::compiled(&COMPILED)?;
-        Ok(Self(device.kernel(&program, None)?))
+        device.kernel(&program, ::core::option::Option::None).map(Self)
     }}
 
     /// Puts a launch into `stream`.
-    #[{allow}(clippy::too_many_arguments)]
+    #[{allow}(clippy::too_many_arguments, non_snake_case)]
     pub fn launch<'a>(
         &self,
         stream: &::tilelift::runtime::Stream,
-        grid: impl Into<::tilelift::runtime::Grid<'a>>,
-{params}    ) -> Result<(), ::tilelift::runtime::RuntimeError> {{
-        let args: [::tilelift::runtime::Arg<'_>; {count}] = [{arguments}];
-        self.0.launch(stream, grid, args)
+        grid: impl ::core::convert::Into<::tilelift::runtime::Grid<'a>>,
+{params}    ) -> ::core::result::Result<(), ::tilelift::runtime::RuntimeError> {{
+        let arguments: [::tilelift::runtime::Arg<'_>; {count}] = [{arguments}];
+        self.0.launch(stream, grid, arguments)
     }}
 }}
 
 /// The kernel's PTX.
-pub const PTX: &str = r{fence}\"{ptx}\"{fence};
-{code}",
-        cubin = if cubin.is_some() { "Some(CUBIN)" } else { "None" },
-        code = cubin.map_or_else(String::new, |code| format!(
-            "\n/// The kernel's machine code.\npub const CUBIN: &[u8] = b\"{}\";\n",
-            code.escape_ascii()
-        )),
-        version = env!("CARGO_PKG_VERSION"),
-        // There may or may not be too many of them.
-        allow = "allow",
-        name = meta.name,
-        target = meta.target,
-        warps = meta.num_warps,
-        shared = meta.shared,
-        registers = kernel.stats.machine.predicted_registers,
-        count = values.len(),
-        arguments = arguments.join(", "),
-        ptx = kernel.ptx,
-    )
+pub const PTX: &::core::primitive::str = r{fence}\"{ptx}\"{fence};
+",
+            version = env!("CARGO_PKG_VERSION"),
+            // There may or may not be too many of them.
+            allow = "allow",
+            name = meta.name,
+            target = meta.target,
+            warps = meta.num_warps,
+            shared = meta.shared,
+            registers = self.kernel.stats.machine.predicted_registers,
+            sites = encode_sites(&meta.sites).escape_ascii(),
+            count = arguments.len(),
+            arguments = arguments.join(", "),
+            ptx = self.kernel.ptx,
+        )?;
+        match self.cubin {
+            None => Ok(()),
+            Some(code) => write!(
+                f,
+                "\n/// The kernel's machine code.\npub const CUBIN: &[::core::primitive::u8] = b\"{}\";\n",
+                code.escape_ascii()
+            ),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -328,5 +427,12 @@ mod tests {
         assert_eq!(rust_name("2nd", &[]), "p_2nd");
         assert_eq!(rust_name("x", &["x".to_owned()]), "x_2");
         assert_eq!(rust_name("_", &[]), "__2");
+        assert_eq!(rust_name("Err", &[]), "p_Err");
+        assert_eq!(rust_name("PTX", &[]), "p_PTX");
+        assert_eq!(type_name("layer_norm"), "LayerNorm");
+        assert_eq!(type_name("result"), "Result");
+        assert_eq!(type_name("ok"), "KernelOk");
+        assert_eq!(type_name("self"), "PSelf");
+        assert_eq!(type_name("__3x"), "Kernel3x");
     }
 }

@@ -82,6 +82,11 @@ impl DType {
         self.scalar.bits().div_ceil(8) as usize
     }
 
+    /// Whether it is an integer without sign.
+    pub(crate) fn is_unsigned(self) -> bool {
+        self.unsigned
+    }
+
     /// Whether it is an integer and no truth value.
     const fn is_integer(self) -> bool {
         matches!(
@@ -134,6 +139,9 @@ pub(crate) const POINTER: u8 = 0x20;
 pub(crate) const DIVISIBLE: u8 = 0x40;
 /// The bit of a class that promises the number one.
 pub(crate) const ONE: u8 = 0x80;
+
+/// The bits of a class that tell the type.
+pub(crate) const PLAIN: u8 = CODE | POINTER;
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
@@ -228,6 +236,16 @@ impl Arg<'_> {
         })
     }
 
+    /// Whether it is an address.
+    pub(crate) fn is_pointer(&self) -> bool {
+        !self.is_mark() && self.class & POINTER != 0
+    }
+
+    /// The memory behind an address: where it begins, and bytes.
+    pub(crate) fn range(&self) -> (u64, usize) {
+        (self.bits, self.bytes)
+    }
+
     /// The same for a launch that comes later, whose maker sees to it that the memory is still there.
     pub(crate) fn detached(&self) -> Arg<'static> {
         Arg {
@@ -294,7 +312,7 @@ impl Class {
 
     /// The same without what the value promises.
     pub(crate) fn plain(self) -> Class {
-        Class(self.0 & (CODE | POINTER))
+        Class(self.0 & PLAIN)
     }
 }
 

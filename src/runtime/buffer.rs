@@ -168,6 +168,7 @@ impl<T: Element> Buffer<T> {
         stream.expect_device(&self.device)?;
         match (&self.storage, self.device.backend()) {
             (Storage::Emulated(address), Backend::Emulated(emulated)) => {
+                stream.expect_no_recording("writing a buffer")?;
                 let mut bytes = Vec::with_capacity(values.len() * T::DTYPE.bytes());
                 values.iter().for_each(|value| value.put(&mut bytes));
                 Ok(emulated.memory().write(*address, &bytes)?)
@@ -192,6 +193,7 @@ impl<T: Element> Buffer<T> {
         let size = T::DTYPE.bytes();
         match (&self.storage, self.device.backend()) {
             (Storage::Emulated(address), Backend::Emulated(emulated)) => {
+                stream.expect_no_recording("reading a buffer")?;
                 let bytes = emulated.memory().read_raw(*address, self.len * size)?;
                 Ok(bytes.chunks_exact(size).map(T::take).collect())
             }
@@ -213,9 +215,8 @@ impl<T: Element> Buffer<T> {
     pub fn fill(&self, stream: &Stream, byte: u8) -> Result<(), RuntimeError> {
         stream.expect_device(&self.device)?;
         match (&self.storage, self.device.backend()) {
-            (Storage::Emulated(address), Backend::Emulated(emulated)) => {
-                let bytes = vec![byte; self.len * T::DTYPE.bytes()];
-                Ok(emulated.memory().write(*address, &bytes)?)
+            (Storage::Emulated(address), Backend::Emulated(_)) => {
+                stream.fill_emulated(*address, self.len * T::DTYPE.bytes(), byte)
             }
             #[cfg(feature = "cuda")]
             (Storage::Gpu(buffer), _) => {

@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::argument::DType;
 
-/// A value that is known when a kernel is compiled.
-#[derive(Clone, Debug, PartialEq)]
+/// A value that is known when a kernel is compiled. Two are equal if a kernel is the same with either: floats by their
+/// bits, so that 0.0 and -0.0 differ.
+#[derive(Clone, Debug)]
 pub enum Constant {
     /// `None` of the language.
     None,
@@ -21,6 +22,31 @@ pub enum Constant {
     Type(DType),
     /// A function of the program, by name.
     Function(String),
+}
+
+impl PartialEq for Constant {
+    fn eq(&self, other: &Constant) -> bool {
+        match (self, other) {
+            (Constant::None, Constant::None) => true,
+            (Constant::Bool(a), Constant::Bool(b)) => a == b,
+            (Constant::Int(a), Constant::Int(b)) => a == b,
+            (Constant::Float(a), Constant::Float(b)) => a.to_bits() == b.to_bits(),
+            (Constant::Text(a), Constant::Text(b)) => a == b,
+            (Constant::Type(a), Constant::Type(b)) => a == b,
+            (Constant::Function(a), Constant::Function(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Constant {
+    /// A text that no other constant has.
+    pub(crate) fn identity(&self) -> String {
+        match self {
+            Constant::Float(x) => format!("Float({:#018x})", x.to_bits()),
+            other => format!("{other:?}"),
+        }
+    }
 }
 
 macro_rules! constants {
@@ -64,13 +90,16 @@ impl fmt::Display for Constant {
 #[derive(Clone, Copy, Debug)]
 pub struct Constants<'a> {
     pub(crate) list: &'a [(String, Constant)],
+    /// Those that were not given and have a default.
+    pub(crate) defaults: &'a [(String, Constant)],
     pub(crate) num_warps: u32,
 }
 
 impl Constants<'_> {
-    /// The value of a name.
+    /// The value of a name: as it was given, else the default of a `constexpr`.
     pub fn get(&self, name: &str) -> Option<&Constant> {
-        self.list.iter().find(|(n, _)| n == name).map(|(_, c)| c)
+        let mut all = self.list.iter().chain(self.defaults);
+        all.find(|(n, _)| n == name).map(|(_, c)| c)
     }
 
     /// The value of a name that is a number which a grid may be divided by: a positive integer.
@@ -132,5 +161,26 @@ impl From<[u32; 3]> for Grid<'_> {
 impl<'a, F: Fn(Constants<'_>) -> Option<[u32; 3]>> From<&'a F> for Grid<'a> {
     fn from(function: &'a F) -> Self {
         Grid::Of(function)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_told_apart_by_their_bits() {
+        let quiet = f64::from_bits(0x7ff8_0000_0000_0001);
+        for (a, b, is_same) in [
+            (0.0, -0.0, false),
+            (1.5, 1.5, true),
+            (f64::NAN, f64::NAN, true),
+            (f64::NAN, quiet, false),
+        ] {
+            let (a, b) = (Constant::from(a), Constant::from(b));
+            assert_eq!(a == b, is_same, "{a} {b}");
+            assert_eq!(a.identity() == b.identity(), is_same, "{a} {b}");
+        }
+        assert_ne!(Constant::from(1), Constant::from(true));
     }
 }

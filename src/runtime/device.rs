@@ -1,5 +1,6 @@
 //! Devices: a GPU, or the emulator in its place.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,9 +10,11 @@ use crate::settings::Target;
 
 use super::cache::Cache;
 use super::dump::Dump;
+use super::environment;
 use super::error::RuntimeError;
 use super::kernel::Kernel;
 use super::program::Program;
+use super::recording::Recording;
 use super::stream::Stream;
 
 #[cfg(feature = "cuda")]
@@ -74,8 +77,8 @@ pub(crate) enum Backend {
 /// The emulator as a device.
 pub(crate) struct Emulated {
     memory: Mutex<emu::Memory>,
-    /// What the last launch did.
-    stats: Mutex<emu::Stats>,
+    /// What a graph records of the stream that the device begins with.
+    pub(crate) recording: Arc<Recording>,
     pub(crate) options: emu::Options,
 }
 
@@ -84,11 +87,11 @@ impl Emulated {
     pub(crate) fn memory(&self) -> MutexGuard<'_, emu::Memory> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// What the last launch did.
-    pub(crate) fn stats(&self) -> MutexGuard<'_, emu::Stats> {
-        self.stats.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+thread_local! {
+    /// What the last launch of this thread on an emulator did.
+    static COUNTS: Cell<emu::Stats> = const { Cell::new(emu::Stats::ZERO) };
 }
 
 /// A GPU.
@@ -121,7 +124,7 @@ impl DeviceOptions {
             cache: Cache::from_env(),
             target: None,
             emulator: emulator_options(),
-            blocking: std::env::var_os("TILELIFT_LAUNCH_BLOCKING").is_some_and(|v| v == "1"),
+            blocking: environment::switch("TILELIFT_LAUNCH_BLOCKING").unwrap_or(false),
             dump: Dump::from_env(),
         }
     }
@@ -177,7 +180,7 @@ impl Device {
     pub fn emulator_with(options: DeviceOptions) -> Device {
         let backend = Backend::Emulated(Emulated {
             memory: Mutex::new(emu::Memory::new()),
-            stats: Mutex::default(),
+            recording: Arc::default(),
             options: options.emulator.clone(),
         });
         let target = options.target.unwrap_or(Target::SM_80);
@@ -336,13 +339,24 @@ impl Device {
         &self.inner.backend
     }
 
-    /// What the last launch did; none on a GPU.
-    pub(crate) fn emulator_counts(&self) -> Option<emu::Stats> {
+    /// The emulator behind it; none of a GPU.
+    pub(crate) fn as_emulated(&self) -> Option<&Emulated> {
         match &self.inner.backend {
-            Backend::Emulated(emulated) => Some(*emulated.stats()),
+            Backend::Emulated(emulated) => Some(emulated),
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => None,
         }
+    }
+
+    /// What the last launch of this thread did; none on a GPU.
+    pub(crate) fn emulator_counts(&self) -> Option<emu::Stats> {
+        self.as_emulated()?;
+        Some(COUNTS.get())
+    }
+
+    /// Notes what a launch of this thread did.
+    pub(crate) fn note_counts(stats: emu::Stats) {
+        COUNTS.set(stats);
     }
 
     pub(crate) fn dump(&self) -> &Dump {

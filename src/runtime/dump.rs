@@ -2,13 +2,15 @@
 //!
 //! With a folder to dump to (`TILELIFT_DUMP`), each kernel that is built writes there its IR after every pass, its PTX, and
 //! on a GPU its machine code, in files that begin with the kernel's name and a hash of what it was built for. With a folder
-//! to override from (`TILELIFT_OVERRIDE`), a file `NAME.ptx` there takes the place of the PTX of every kernel of that
-//! name: an edited dump, for instance. Both leave the cache of kernels aside, so that what is seen is what was made.
+//! to override from (`TILELIFT_OVERRIDE`), the PTX of a variant is taken from the file of the same name there, if there is
+//! one: a dump, edited. Its entry has to have the same name and parameters. Both leave the cache of kernels aside, so that
+//! what is seen is what was made.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::environment;
 use super::error::RuntimeError;
-use super::warning::warn;
+use super::warning::{warn, warn_once};
 
 /// Where to write what is made, and where to take edited PTX from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,13 +24,10 @@ pub struct Dump {
 impl Dump {
     /// What the environment says.
     pub fn from_env() -> Dump {
-        let folder = |name| {
-            let value = std::env::var_os(name).filter(|value| !value.is_empty());
-            value.map(PathBuf::from)
-        };
+        let replace = environment::value("TILELIFT_OVERRIDE").map(PathBuf::from);
         Dump {
-            write: folder("TILELIFT_DUMP"),
-            replace: folder("TILELIFT_OVERRIDE"),
+            write: environment::value("TILELIFT_DUMP").map(PathBuf::from),
+            replace: replace.map(|path| environment::folder("TILELIFT_OVERRIDE", &path)),
         }
     }
 
@@ -53,27 +52,204 @@ impl Dump {
         }
     }
 
-    /// The PTX that takes the place of a kernel's, if there is any.
-    pub(crate) fn replacement(&self, kernel: &str) -> Result<Option<String>, RuntimeError> {
+    /// The PTX that takes the place of a variant's, if there is any, and its file. `name` is what the variant's dumps begin
+    /// with, `ptx` what was made.
+    pub(crate) fn replacement(
+        &self,
+        kernel: &str,
+        name: &str,
+        ptx: &str,
+    ) -> Result<Option<(String, String)>, RuntimeError> {
         let Some(folder) = &self.replace else {
             return Ok(None);
         };
-        let path = folder.join(Path::new(&file_name(kernel)).with_extension("ptx"));
+        let path = folder.join(format!("{name}.ptx"));
         if !path.exists() {
+            let plain = folder.join(format!("{}.ptx", file_name(kernel)));
+            if plain.exists() {
+                let plain = plain.display();
+                warn_once(&format!(
+                    "{plain} is not used: the PTX of each variant of a kernel has a file of its own, here {name}.ptx, as \
+                     TILELIFT_DUMP writes it"
+                ));
+            }
             return Ok(None);
         }
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(text)),
-            Err(error) => Err(RuntimeError::File {
-                path: path.display().to_string(),
-                problem: error.to_string(),
-            }),
+        let shown = path.display().to_string();
+        let problem = |path: String, problem: String| RuntimeError::File { path, problem };
+        let text = std::fs::read_to_string(&path)
+            .map_err(|error| problem(shown.clone(), error.to_string()))?;
+        check(ptx, &text).map_err(|(line, text)| problem(format!("{shown}:{line}"), text))?;
+        Ok(Some((text, shown)))
+    }
+}
+
+/// An error, with its line, unless the edited text has an entry of the same name and parameters.
+fn check(made: &str, edited: &str) -> Result<(), (usize, String)> {
+    // The compiler writes one.
+    let Some(wanted) = entry(made) else {
+        return Ok(());
+    };
+    let Some(found) = entry(edited) else {
+        let problem = format!("there is no entry `{}`", wanted.name);
+        return Err((1, problem));
+    };
+    if found.name != wanted.name {
+        let problem = format!("the entry is `{}`, expected `{}`", found.name, wanted.name);
+        return Err((found.line, problem));
+    }
+    let pairs = found.params.iter().zip(&wanted.params);
+    for (number, ((line, is), (_, expected))) in pairs.enumerate() {
+        if size(is) != size(expected) {
+            let problem = format!(
+                "parameter {} is `{is}`, expected `{expected}`; the launch gives its arguments to the latter",
+                number + 1
+            );
+            return Err((*line, problem));
         }
     }
+    let (is, expected) = (found.params.len(), wanted.params.len());
+    if is != expected {
+        let problem = format!("the entry has {is} parameters, expected {expected}");
+        return Err((found.line, problem));
+    }
+    Ok(())
+}
+
+/// The head of an entry of PTX.
+struct Entry<'t> {
+    /// Its line, from 1.
+    line: usize,
+    name: &'t str,
+    /// Declarations of its parameters, with their lines.
+    params: Vec<(usize, String)>,
+}
+
+/// The first entry of a text.
+fn entry(ptx: &str) -> Option<Entry<'_>> {
+    let code = |line: &'_ str| line.find("//").unwrap_or(line.len());
+    let mut lines = (1..).zip(ptx.lines().map(|line| &line[..code(line)]));
+    let (line, head) =
+        lines.find(|(_, text)| text.split_whitespace().any(|word| word == ".entry"))?;
+    let (_, rest) = head.split_once(".entry")?;
+    let rest = rest.trim_start();
+    let end = rest.find(|c: char| "({".contains(c) || c.is_whitespace());
+    let (name, rest) = rest.split_at(end.unwrap_or(rest.len()));
+    let (mut params, mut words, mut begins) = (Vec::new(), String::new(), line);
+    let mut is_open = false;
+    'head: for (line, text) in std::iter::once((line, rest)).chain(lines) {
+        for c in text.chars().chain([' ']) {
+            match c {
+                '(' => is_open = true,
+                ',' | ')' | '{' => {
+                    let declaration: Vec<&str> = words.split_whitespace().collect();
+                    if !declaration.is_empty() {
+                        params.push((begins, declaration.join(" ")));
+                    }
+                    words.clear();
+                    if c != ',' {
+                        break 'head;
+                    }
+                }
+                _ if is_open => {
+                    if words.trim_start().is_empty() {
+                        begins = line;
+                    }
+                    words.push(c);
+                }
+                _ => {}
+            }
+        }
+    }
+    Some(Entry { line, name, params })
+}
+
+/// What of a declaration decides where the parameter lies: bits of its type, and the number of elements.
+fn size(declaration: &str) -> (Option<u32>, Option<&str>) {
+    let types = declaration.split_whitespace().filter_map(|word| {
+        let digits = word
+            .strip_prefix('.')?
+            .trim_start_matches(|c: char| c.is_ascii_lowercase());
+        digits.parse().ok()
+    });
+    let (_, array) = declaration.split_once('[').unwrap_or_default();
+    (types.last(), array.split_once(']').map(|(n, _)| n.trim()))
 }
 
 /// A kernel's name as part of a file's.
 pub(crate) fn file_name(kernel: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     kernel.chars().take(100).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MADE: &str = "\
+.version 8.0
+.target sm_80
+
+.visible .entry add(
+\t.param .u64 .ptr .global .align 16 x,
+\t.param .b32 n
+)
+.reqntid 128, 1, 1
+{
+\tret;
+}
+";
+
+    #[test]
+    fn heads_of_entries_are_compared() {
+        let with = |from: &str, to: &str| {
+            assert!(MADE.contains(from), "{from}");
+            check(MADE, &MADE.replace(from, to))
+        };
+        assert_eq!(check(MADE, MADE), Ok(()));
+        // What does not change where arguments lie may change.
+        assert_eq!(with(".param .b32 n", ".param .u32 m"), Ok(()));
+        assert_eq!(with(".u64 .ptr .global .align 16 x", ".u64 x"), Ok(()));
+        assert_eq!(with("ret;", "// .entry no(\n\tret;"), Ok(()));
+        let one_line = MADE
+            .replace(['\n', '\t'], " ")
+            .replace(".visible", "\n.visible");
+        assert_eq!(check(MADE, &one_line), Ok(()));
+        let told = |result: Result<(), (usize, String)>, line: usize, text: &str| {
+            let (at, problem) = result.expect_err("it differs");
+            assert_eq!(at, line, "{problem}");
+            assert!(problem.contains(text), "{problem}");
+        };
+        told(
+            with(".param .b32 n", ".param .b64 n"),
+            6,
+            "parameter 2 is `.param .b64 n`",
+        );
+        told(
+            with(".param .b32 n", ".param .align 4 .b8 n[4]"),
+            6,
+            "expected `.param .b32 n`",
+        );
+        told(
+            with(",\n\t.param .b32 n", ""),
+            4,
+            "the entry has 1 parameters, expected 2",
+        );
+        told(
+            with("b32 n\n", "b32 n,\n\t.param .b32 m\n"),
+            4,
+            "has 3 parameters",
+        );
+        told(
+            with("entry add", "entry sub"),
+            4,
+            "the entry is `sub`, expected `add`",
+        );
+        told(
+            with(".visible .entry", ".visible .func"),
+            1,
+            "there is no entry `add`",
+        );
+        assert_eq!(check(".entry k { ret; }", ".entry k\n{ ret; }"), Ok(()));
+    }
 }

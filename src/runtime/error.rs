@@ -117,10 +117,12 @@ pub enum RuntimeError {
     },
 
     /// What the emulator reports.
-    #[error("kernel `{kernel}`: {}{error}", .line.as_ref().map_or(String::new(), |line| format!("{line}: ")))]
+    #[error("kernel `{kernel}`{}: {}{error}", .argument.as_ref().map_or(String::new(), |name| format!(", argument {name}")), .line.as_ref().map_or(String::new(), |line| format!("{line}: ")))]
     Emulator {
         /// The kernel.
         kernel: String,
+        /// The argument whose memory is concerned, in backquotes; all of them if they share it.
+        argument: Option<String>,
         /// Line of the source, as `name:line`, if the error has one.
         line: Option<String>,
         /// The emulator's error.
@@ -165,6 +167,13 @@ pub enum RuntimeError {
     DeviceLost {
         /// The first error.
         first: String,
+    },
+
+    /// Something that has no place in the recording of a graph; on the emulator. A GPU's driver says so itself.
+    #[error("{what} has no place in the recording of a graph")]
+    Recording {
+        /// What was tried.
+        what: &'static str,
     },
 
     /// An event that was never recorded.

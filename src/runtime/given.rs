@@ -16,7 +16,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::argument::{Arg, Class, DESCRIPTOR, DType, TUPLE};
+use super::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, TUPLE};
 use super::table::Classes;
 
 /// Tuples in tuples.
@@ -146,6 +146,9 @@ pub(crate) fn plain(classes: &Classes) -> Classes {
                 classes.push(Class::pointer(*dtype).0);
             }
         }
+    }
+    if let Some(plain) = classes.masked(PLAIN, |class| class == TUPLE || class == DESCRIPTOR) {
+        return plain;
     }
     let mut all = Vec::new();
     read(classes)

@@ -1,35 +1,24 @@
 //! Graphs: launches recorded once and replayed with one call, for kernels that run for less time than a launch takes.
 
-use std::sync::Arc;
-
-use super::argument::Arg;
 use super::buffer::Buffer;
 use super::device::Device;
 use super::error::RuntimeError;
-use super::kernel::KernelInner;
+use super::recording::Recorded;
 use super::stream::{Event, Stream};
-use super::table::Classes;
 
 #[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};
 
-/// A launch that waits to be replayed, on the emulator.
-#[derive(Debug)]
-pub(crate) struct Recorded {
-    pub(crate) kernel: Arc<KernelInner>,
-    pub(crate) classes: Classes,
-    pub(crate) grid: [u32; 3],
-    pub(crate) args: Vec<Arg<'static>>,
-}
-
 /// Launches in order, ready to run again and again with the arguments that they had.
 ///
-/// Buffers have to outlive the graph's runs. What waits (reads, writes, making variants of kernels on a GPU) has no place
-/// in a recording: prepare kernels before ([`Kernel::prepare`](super::Kernel::prepare)).
+/// Launches, [`Buffer::fill`] and runs of other graphs are recorded, through whichever handle of the stream. Buffers have
+/// to outlive the graph's runs. What waits (reads, writes, [`Stream::synchronize`], making variants of kernels on a GPU)
+/// has no place in a recording and spoils it: prepare kernels before ([`Kernel::prepare`](super::Kernel::prepare)).
 #[derive(Debug)]
 pub struct Graph {
     device: Device,
-    launches: Vec<Recorded>,
+    /// On the emulator.
+    recorded: Vec<Recorded>,
     #[cfg(feature = "cuda")]
     raw: Option<driver::Graph>,
 }
@@ -39,7 +28,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Those of `body`, and of the driver for work that cannot be recorded.
+    /// Those of `body`, and work that cannot be recorded; the stream is recorded already.
     pub fn capture<E: From<RuntimeError>>(
         stream: &Stream,
         body: impl FnOnce(&Stream) -> Result<(), E>,
@@ -55,17 +44,19 @@ impl Graph {
             })?;
             return Ok(Graph {
                 device: device.clone(),
-                launches: Vec::new(),
+                recorded: Vec::new(),
                 raw: Some(raw),
             });
         }
-        stream.begin_recording();
-        let result = body(stream);
-        let launches = stream.end_recording();
-        result?;
+        let mut recorded = Vec::new();
+        if let Some(recording) = stream.recording() {
+            let running = recording.begin()?;
+            body(stream)?;
+            recorded = running.end()?;
+        }
         Ok(Graph {
             device: device.clone(),
-            launches,
+            recorded,
             #[cfg(feature = "cuda")]
             raw: None,
         })
@@ -83,8 +74,16 @@ impl Graph {
             let launched = raw.launch(stream.driver()?);
             return launched.map_err(|error| self.device.failed(None, error));
         }
-        for launch in &self.launches {
-            launch.kernel.replay(launch, stream)?;
+        for recorded in &self.recorded {
+            match recorded {
+                Recorded::Launch(launch) => launch.kernel.replay(launch, stream)?,
+                Recorded::Fill {
+                    address,
+                    bytes,
+                    byte,
+                } => stream.fill_emulated(*address, *bytes, *byte)?,
+                Recorded::Copy { from, to, bytes } => stream.copy_emulated(*from, *to, *bytes)?,
+            }
         }
         Ok(())
     }

@@ -15,87 +15,54 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
-use crate::grid;
-use crate::settings::{Asserts, Options};
-
-use super::argument::{Arg, Args, Class, DIVISIBLE, ONE, Specialize};
+use super::argument::{Arg, Args, Specialize};
 use super::cache::KeyBuilder;
-use super::constant::{Constant, Constants, Grid};
+use super::constant::Grid;
 use super::device::Device;
 use super::error::RuntimeError;
-use super::given::{self, Given};
-use super::graph::Recorded;
+use super::given;
+use super::making::{identity, predict};
 use super::patience::Patience;
 use super::pool;
 use super::program::{Family, Param, Program, Source};
 use super::report::{Explanation, Prediction, Report};
+use super::setup::KernelOptions;
 use super::stream::Stream;
 use super::table::{Classes, Masks, Table};
-use super::variant::{Ready, Variant, identity, predict};
+use super::variant::Variant;
 
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;
 
 /// The patience of a plain launch.
-static FOREVER: Patience = Patience {
+pub(super) static FOREVER: Patience = Patience {
     deadline: None,
     cancel: None,
 };
-
-/// How a kernel is set up. Part of what its variants are found by on disk.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct KernelOptions {
-    /// Sorted by name.
-    pub(crate) constants: Vec<(String, Constant)>,
-    pub(crate) num_warps: Option<u32>,
-    pub(crate) num_stages: Option<u8>,
-    pub(crate) max_registers: Option<u16>,
-    pub(crate) fp_fusion: bool,
-    pub(crate) line_info: bool,
-    pub(crate) debug: bool,
-    pub(crate) dependent: bool,
-    pub(crate) cooperative: bool,
-    /// Programs of a cluster by axis.
-    pub(crate) cluster: [u32; 3],
-    /// Sorted by name.
-    pub(crate) opted_out: Vec<(String, Specialize)>,
-    pub(crate) variants: usize,
-}
-
-impl KernelOptions {
-    /// The constant of a name.
-    pub(crate) fn constant(&self, name: &str) -> Option<&Constant> {
-        let found = self.constants.iter().find(|(n, _)| n == name);
-        found.map(|(_, constant)| constant)
-    }
-
-    /// What the compiler is told.
-    pub(crate) fn compiler(&self) -> Options {
-        Options {
-            fp_fusion: self.fp_fusion,
-            max_registers: self.max_registers,
-            line_info: self.line_info,
-            asserts: if self.debug {
-                Asserts::Report
-            } else {
-                Asserts::Off
-            },
-            ..Options::DEFAULT
-        }
-    }
-}
 
 /// A kernel on a device. Clones are the same kernel, and so is one that is set up the same way again; every method may
 /// be called from any thread.
 #[derive(Clone)]
 pub struct Kernel {
-    inner: Arc<KernelInner>,
+    pub(super) inner: Arc<KernelInner>,
     family: Arc<Family>,
 }
 
+/// Launches that use the same set-up of a kernel.
+#[derive(Debug)]
+pub(crate) struct Call {
+    classes: Classes,
+    /// For each argument the value that it has to have, if any.
+    values: Vec<Option<u64>>,
+}
+
 pub(crate) struct KernelInner {
+    /// What it is found by among the kernels of its program.
+    pub(super) setup: String,
+    /// These kernels.
+    pub(super) family: Weak<Family>,
     pub(crate) device: Device,
     pub(crate) source: Arc<Source>,
     pub(crate) name: String,
@@ -104,11 +71,11 @@ pub(crate) struct KernelInner {
     /// The parameters that take an argument.
     pub(crate) slots: Vec<Slot>,
     /// For each of these the bits of an argument's class that count.
-    masks: Masks,
+    pub(super) masks: Masks,
     /// How many of them must have one.
-    required: usize,
+    pub(super) required: usize,
     /// Whether there is an argument that must have bits clear.
-    is_picky: bool,
+    pub(super) is_picky: bool,
     pub(crate) table: Table<Variant>,
 }
 
@@ -118,7 +85,7 @@ pub(crate) struct Slot {
     /// Its index among all parameters.
     pub(crate) param: usize,
     /// Bits that every argument must have clear.
-    clear: u64,
+    pub(super) clear: u64,
 }
 
 impl Kernel {
@@ -152,9 +119,14 @@ impl Kernel {
         name: String,
         options: KernelOptions,
     ) -> Result<Kernel, RuntimeError> {
-        let setup = format!("{} {name} {options:?}", device.instance());
-        let inner = family.intern(setup, || {
-            KernelInner::new(device.clone(), source.clone(), name, options)
+        let setup = format!("{} {name} {}", device.instance(), options.identity());
+        let inner = family.intern(&setup, || {
+            let kernel = KernelInner::new(device.clone(), source.clone(), name, options)?;
+            Ok(KernelInner {
+                setup: setup.clone(),
+                family: Arc::downgrade(family),
+                ..kernel
+            })
         })?;
         Ok(Kernel {
             inner,
@@ -163,7 +135,10 @@ impl Kernel {
     }
 
     /// The same kernel set up otherwise.
-    fn changed(&self, change: impl FnOnce(&mut KernelOptions)) -> Result<Kernel, RuntimeError> {
+    pub(super) fn changed(
+        &self,
+        change: impl FnOnce(&mut KernelOptions),
+    ) -> Result<Kernel, RuntimeError> {
         let inner = &self.inner;
         let mut options = inner.options.clone();
         change(&mut options);
@@ -172,183 +147,6 @@ impl Kernel {
         }
         let name = inner.name.clone();
         Kernel::with(&inner.device, &inner.source, &self.family, name, options)
-    }
-
-    /// Gives a constant: the value of a `constexpr` or another parameter, which takes no argument then, of `**META`, or of
-    /// a name of the module.
-    ///
-    /// # Errors
-    ///
-    /// The program has no names, being a function of the IR.
-    pub fn constant(&self, name: &str, value: impl Into<Constant>) -> Result<Kernel, RuntimeError> {
-        let value = value.into();
-        self.changed(|options| {
-            match options
-                .constants
-                .binary_search_by(|(n, _)| n.as_str().cmp(name))
-            {
-                Ok(at) => options.constants[at].1 = value,
-                Err(at) => options.constants.insert(at, (name.to_owned(), value)),
-            }
-        })
-    }
-
-    /// Runs a program on so many warps: 1, 2, 4, 8, 16 or 32.
-    ///
-    /// # Errors
-    ///
-    /// Another number.
-    pub fn warps(&self, num_warps: u32) -> Result<Kernel, RuntimeError> {
-        if !num_warps.is_power_of_two() || num_warps > 32 {
-            return Err(RuntimeError::Setup {
-                kernel: self.inner.name.clone(),
-                problem: format!("{num_warps} warps; 1, 2, 4, 8, 16 or 32 are possible"),
-            });
-        }
-        self.changed(|options| options.num_warps = Some(num_warps))
-    }
-
-    /// Pipelines loops that do not say so themselves in so many stages.
-    ///
-    /// # Errors
-    ///
-    /// A number outside of 1 to 32.
-    pub fn stages(&self, num_stages: u8) -> Result<Kernel, RuntimeError> {
-        if !(1..=32).contains(&num_stages) {
-            return Err(RuntimeError::Setup {
-                kernel: self.inner.name.clone(),
-                problem: format!("{num_stages} stages; 1 to 32 are possible"),
-            });
-        }
-        self.changed(|options| options.num_stages = Some(num_stages))
-    }
-
-    /// Bounds the registers of a thread.
-    ///
-    /// # Errors
-    ///
-    /// A number that the assembler does not take.
-    pub fn max_registers(&self, registers: u16) -> Result<Kernel, RuntimeError> {
-        if !Options::REGISTERS.contains(&registers) {
-            let (first, last) = (Options::REGISTERS.start(), Options::REGISTERS.end());
-            return Err(RuntimeError::Setup {
-                kernel: self.inner.name.clone(),
-                problem: format!("{registers} registers a thread; {first} to {last} are possible"),
-            });
-        }
-        self.changed(|options| options.max_registers = Some(registers))
-    }
-
-    /// Whether products that only a sum uses become fused multiply-adds; they do if nothing is said.
-    ///
-    /// # Errors
-    ///
-    /// None of its own.
-    pub fn fp_fusion(&self, fuse: bool) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.fp_fusion = fuse)
-    }
-
-    /// Whether profilers and debuggers see the lines of the source.
-    ///
-    /// # Errors
-    ///
-    /// None of its own.
-    pub fn line_info(&self, lines: bool) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.line_info = lines)
-    }
-
-    /// Whether device assertions are kept.
-    ///
-    /// # Errors
-    ///
-    /// None of its own.
-    pub fn debug(&self, debug: bool) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.debug = debug)
-    }
-
-    /// Lets a launch begin before the one ahead of it in the stream has ended: the kernel itself waits for what it needs
-    /// (`gdc_wait`). From sm_90; the emulator and older devices run one after the other.
-    ///
-    /// # Errors
-    ///
-    /// None of its own.
-    pub fn dependent(&self, dependent: bool) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.dependent = dependent)
-    }
-
-    /// Launches only if all programs can be resident at once, so that they may wait for one another.
-    ///
-    /// # Errors
-    ///
-    /// None of its own.
-    pub fn cooperative(&self, cooperative: bool) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.cooperative = cooperative)
-    }
-
-    /// Launches programs in clusters, so many by axis, that the device runs on neighbouring multiprocessors. A grid has to
-    /// be whole clusters on each axis. From sm_90; older devices and the emulator form none.
-    ///
-    /// # Errors
-    ///
-    /// No program or more than 16 in a cluster. Above 8 the device may refuse the launch.
-    pub fn cluster(&self, cluster: [u32; 3]) -> Result<Kernel, RuntimeError> {
-        /// What Hopper forms when asked for more than the portable 8.
-        const MOST: u64 = 16;
-        let programs = cluster.iter().map(|&side| u64::from(side)).product::<u64>();
-        if cluster.iter().any(|&side| side > 16) || !(1..=MOST).contains(&programs) {
-            let [x, y, z] = cluster;
-            return Err(RuntimeError::Setup {
-                kernel: self.inner.name.clone(),
-                problem: format!("clusters of {x} x {y} x {z} programs; 1 to {MOST} are possible"),
-            });
-        }
-        self.changed(|options| options.cluster = cluster)
-    }
-
-    /// Makes no variants for values of a parameter.
-    ///
-    /// # Errors
-    ///
-    /// There is no such parameter.
-    pub fn do_not_specialize(&self, param: &str) -> Result<Kernel, RuntimeError> {
-        self.opt_out(param, Specialize::NOTHING)
-    }
-
-    /// Makes no variants for the alignment of a parameter.
-    ///
-    /// # Errors
-    ///
-    /// There is no such parameter.
-    pub fn do_not_specialize_on_alignment(&self, param: &str) -> Result<Kernel, RuntimeError> {
-        let value = Specialize {
-            value: true,
-            alignment: false,
-        };
-        self.opt_out(param, value)
-    }
-
-    fn opt_out(&self, param: &str, allowed: Specialize) -> Result<Kernel, RuntimeError> {
-        if !self.inner.params.iter().any(|p| p.name == param) {
-            return Err(RuntimeError::Setup {
-                kernel: self.inner.name.clone(),
-                problem: format!("there is no parameter `{param}`"),
-            });
-        }
-        self.changed(|options| {
-            options.opted_out.retain(|(name, _)| name != param);
-            options.opted_out.push((param.to_owned(), allowed));
-            options.opted_out.sort_by(|a, b| a.0.cmp(&b.0));
-        })
-    }
-
-    /// Bounds the number of variants. A launch beyond the bound uses the variant that knows only the types, if there is
-    /// room for that, and is an error otherwise.
-    ///
-    /// # Errors
-    ///
-    /// None of its own.
-    pub fn variant_limit(&self, variants: usize) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.variants = variants.clamp(1, 1 << 16))
     }
 
     /// Everything that decides what a launch with such arguments does, but for values that are not specialised for.
@@ -363,6 +161,35 @@ impl Kernel {
         name: &str,
     ) -> Option<&'s [Arg<'a>]> {
         self.inner.arguments_of(args, name)
+    }
+
+    /// What of a launch decides which set-up it uses: the classes, the values of some arguments, and of all numbers if
+    /// `numbers`. None if there are tuples or descriptors among the arguments.
+    pub(crate) fn call(&self, args: &[Arg<'_>], names: &[String], numbers: bool) -> Option<Call> {
+        let mut classes = Classes::none();
+        if !self.inner.classify(args, &mut classes) {
+            return None;
+        }
+        let counts = |(name, arg): (&str, &Arg<'_>)| {
+            numbers && !arg.is_pointer() || names.iter().any(|n| n == name)
+        };
+        let counts: Vec<bool> = self.inner.arguments().zip(args).map(counts).collect();
+        let values = args.iter().zip(counts);
+        let values = values.map(|(arg, counts)| counts.then_some(arg.bits));
+        Some(Call {
+            classes,
+            values: values.collect(),
+        })
+    }
+
+    /// Whether a launch with these arguments is one of that kind. It allocates nothing for up to 32 arguments.
+    pub(crate) fn is_call(&self, call: &Call, args: &[Arg<'_>]) -> bool {
+        let mut classes = Classes::none();
+        let is_same = |(arg, value): (&Arg<'_>, &Option<u64>)| value.is_none_or(|v| v == arg.bits);
+        args.len() == call.values.len()
+            && self.inner.classify(args, &mut classes)
+            && classes == call.classes
+            && args.iter().zip(&call.values).all(is_same)
     }
 
     /// Whether it was given a constant of this name.
@@ -502,11 +329,26 @@ impl Kernel {
     /// Errors of kernels that ran.
     pub fn printed(&self, stream: &Stream, args: impl Args) -> Result<Vec<String>, RuntimeError> {
         let classes = args.with(|args| self.inner.classes(args))?;
-        let variant = self.inner.table.get(&classes);
+        let variant = self.inner.table.get(&self.inner.in_use(&classes));
         match variant.and_then(|variant| variant.ready.get()) {
             Some(ready) => ready.printed(&self.inner, stream),
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Whether it is the same kernel, set up in the same way.
+    pub(crate) fn is(&self, other: &Kernel) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Whether its program keeps it, as it does what was launched.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.family.is_kept(&self.inner)
+    }
+
+    /// Lets it go with its last handle.
+    pub(crate) fn release(&self) {
+        self.family.release(&self.inner);
     }
 
     /// The variants that are ready, sorted by signature.
@@ -564,6 +406,8 @@ impl KernelInner {
         }
         let table = Table::new(options.variants);
         Ok(KernelInner {
+            setup: String::new(),
+            family: Weak::new(),
             device,
             source,
             name,
@@ -575,343 +419,6 @@ impl KernelInner {
             required,
             table,
         })
-    }
-
-    fn arguments(&self) -> impl Iterator<Item = &str> {
-        let slots = self.slots.iter();
-        slots.map(|slot| self.params[slot.param].name.as_str())
-    }
-
-    /// The classes of arguments.
-    fn classes(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
-        let mut classes = Classes::none();
-        if self.classify(args, &mut classes) {
-            return Ok(classes);
-        }
-        self.marked(args)
-    }
-
-    /// The classes of arguments among which there are tuples or descriptors; else what is wrong with them.
-    #[cold]
-    fn marked(&self, args: &[Arg<'_>]) -> Result<Classes, RuntimeError> {
-        if !args.iter().any(Arg::is_mark) {
-            return Err(self.wrong(args));
-        }
-        let by_param = given::split(args);
-        if !(self.required..=self.slots.len()).contains(&by_param.len()) {
-            return Err(self.wrong_count(by_param.len()));
-        }
-        for (args, slot) in by_param.iter().zip(&self.slots) {
-            let is_foreign =
-                |arg: &Arg<'_>| !arg.is_mark() && arg.device != 0 && arg.device != self.device.id();
-            if args.iter().any(is_foreign) {
-                let problem = "its memory belongs to another device".to_owned();
-                return Err(self.wrong_argument(slot, problem));
-            }
-            if let [arg] = args
-                && arg.bits & slot.clear != 0
-            {
-                return Err(self.not_a_multiple(arg, slot));
-            }
-        }
-        given::classify(args, self.masks.iter()).ok_or_else(|| RuntimeError::Setup {
-            kernel: self.name.clone(),
-            problem: "a tuple among the arguments is too large, or not whole".to_owned(),
-        })
-    }
-
-    /// The arguments of the parameter of a name.
-    pub(crate) fn arguments_of<'s, 'a>(
-        &self,
-        args: &'s [Arg<'a>],
-        name: &str,
-    ) -> Option<&'s [Arg<'a>]> {
-        let at = self.arguments().position(|n| n == name)?;
-        given::split(args).get(at).copied()
-    }
-
-    /// Fills in the classes of arguments; whether these can be launched with.
-    #[inline(always)]
-    fn classify(&self, args: &[Arg<'_>], classes: &mut Classes) -> bool {
-        if args.len() > self.slots.len() || args.len() < self.required {
-            return false;
-        }
-        // Mistakes are gathered and looked for afterwards: there are none on the way that has to be fast. No device's number
-        // is part of another's, so that numbers put together are this device's only if each is.
-        let devices = classes.fill(args, &self.masks);
-        (devices == 0 || devices == self.device.id()) && !(self.is_picky && self.is_uneven(args))
-    }
-
-    /// Whether an argument is no multiple of what it must be.
-    #[inline(never)]
-    fn is_uneven(&self, args: &[Arg<'_>]) -> bool {
-        let mut pairs = args.iter().zip(&self.slots);
-        pairs.any(|(arg, slot)| arg.bits & slot.clear != 0)
-    }
-
-    /// What is wrong with arguments: their number, or the first that is no multiple of what it must be or belongs to another
-    /// device.
-    #[cold]
-    fn wrong(&self, args: &[Arg<'_>]) -> RuntimeError {
-        if args.len() > self.slots.len() || args.len() < self.required {
-            return self.wrong_count(args.len());
-        }
-        for (arg, slot) in args.iter().zip(&self.slots) {
-            if arg.bits & slot.clear != 0 {
-                return self.not_a_multiple(arg, slot);
-            }
-            if arg.device != 0 && arg.device != self.device.id() {
-                let problem = "its memory belongs to another device".to_owned();
-                return self.wrong_argument(slot, problem);
-            }
-        }
-        self.wrong_count(args.len())
-    }
-
-    #[cold]
-    fn wrong_count(&self, got: usize) -> RuntimeError {
-        RuntimeError::ArgumentCount {
-            kernel: self.name.clone(),
-            expected: self.arguments().map(str::to_owned).collect(),
-            got,
-        }
-    }
-
-    #[cold]
-    fn not_a_multiple(&self, arg: &Arg<'_>, slot: &Slot) -> RuntimeError {
-        let wanted = slot.clear + 1;
-        self.wrong_argument(
-            slot,
-            format!("{:#x} is not a multiple of {wanted}", arg.bits),
-        )
-    }
-
-    #[cold]
-    fn wrong_argument(&self, slot: &Slot, problem: String) -> RuntimeError {
-        RuntimeError::Argument {
-            kernel: self.name.clone(),
-            name: self.params[slot.param].name.clone(),
-            problem,
-        }
-    }
-
-    /// The variant for these classes, ready to be launched.
-    #[inline(always)]
-    fn ready(
-        self: &Arc<Self>,
-        classes: &Classes,
-        patience: &Patience,
-    ) -> Result<&Ready, RuntimeError> {
-        let variant = match self.table.get(classes) {
-            Some(variant) => variant,
-            None => self.insert(classes)?,
-        };
-        match variant.ready.get() {
-            Some(ready) => Ok(ready),
-            None => Variant::obtain(self, variant, patience),
-        }
-    }
-
-    /// Makes the variant of these classes unless it is there or being made. An error waits for the launch that needs it.
-    fn prepare(&self, classes: &Classes) {
-        if let Ok(variant) = self.insert(classes) {
-            variant.make_if_idle(self);
-        }
-    }
-
-    /// A place for the variant of these classes; beyond the bound, that of the types alone.
-    #[cold]
-    fn insert(&self, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
-        let make = |classes: &Classes| Variant::new(classes.clone());
-        // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
-        let plain = given::plain(classes);
-        let limit = self.table.limit();
-        let is_crowded = self.table.len() >= limit - limit / 4;
-        let found = if is_crowded && plain != *classes {
-            self.table.get_or_insert(&plain, || make(&plain))
-        } else {
-            self.table.get_or_insert(classes, || make(classes))
-        };
-        found.ok_or_else(|| RuntimeError::TooManyVariants {
-            kernel: self.name.clone(),
-            limit,
-            signature: self.signature(classes),
-        })
-    }
-
-    /// Classes as a signature.
-    pub(crate) fn signature(&self, classes: &Classes) -> String {
-        let entries: Vec<String> = given::read(classes).iter().map(Given::to_string).collect();
-        entries.join(", ")
-    }
-
-    fn launch(
-        self: &Arc<Self>,
-        stream: &Stream,
-        grid: Grid<'_>,
-        args: &[Arg<'_>],
-        patience: &Patience,
-    ) -> Result<(), RuntimeError> {
-        let mut classes = Classes::none();
-        if !self.classify(args, &mut classes) {
-            return self.launch_marked(stream, grid, args, patience);
-        }
-        self.launch_classes(&classes, stream, grid, args, patience)
-    }
-
-    /// [`KernelInner::launch`] with tuples or descriptors among the arguments.
-    #[cold]
-    fn launch_marked(
-        self: &Arc<Self>,
-        stream: &Stream,
-        grid: Grid<'_>,
-        args: &[Arg<'_>],
-        patience: &Patience,
-    ) -> Result<(), RuntimeError> {
-        let classes = self.marked(args)?;
-        self.launch_classes(&classes, stream, grid, args, patience)
-    }
-
-    #[inline(always)]
-    fn launch_classes(
-        self: &Arc<Self>,
-        classes: &Classes,
-        stream: &Stream,
-        grid: Grid<'_>,
-        args: &[Arg<'_>],
-        patience: &Patience,
-    ) -> Result<(), RuntimeError> {
-        let ready = self.ready(classes, patience)?;
-        let grid = match grid {
-            Grid::Fixed(grid) => grid,
-            Grid::Of(function) => self.grid_of(function, ready)?,
-        };
-        stream.expect_device(&self.device)?;
-        ready.launch(self, classes, grid, stream, args)?;
-        if self.device.is_blocking() {
-            return self.wait(stream);
-        }
-        Ok(())
-    }
-
-    /// Waits for a launch.
-    #[cold]
-    fn wait(&self, stream: &Stream) -> Result<(), RuntimeError> {
-        stream.synchronize().map_err(|error| self.at_fault(error))
-    }
-
-    /// Runs a launch that was recorded.
-    pub(crate) fn replay(
-        self: &Arc<Self>,
-        recorded: &Recorded,
-        stream: &Stream,
-    ) -> Result<(), RuntimeError> {
-        let Recorded {
-            classes,
-            grid,
-            args,
-            ..
-        } = recorded;
-        let ready = self.ready(classes, &FOREVER)?;
-        ready.launch(self, classes, *grid, stream, args)
-    }
-
-    /// The error of waiting for a launch of this kernel alone.
-    #[cold]
-    fn at_fault(&self, error: RuntimeError) -> RuntimeError {
-        match error {
-            #[cfg(feature = "cuda")]
-            RuntimeError::Driver {
-                kernel: None,
-                line,
-                error,
-            } => RuntimeError::Driver {
-                kernel: Some(self.name.clone()),
-                line,
-                error,
-            },
-            other => other,
-        }
-    }
-
-    fn grid_of(
-        &self,
-        function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
-        ready: &Ready,
-    ) -> Result<[u32; 3], RuntimeError> {
-        let constants = Constants {
-            list: &self.options.constants,
-            num_warps: ready.report.num_warps,
-        };
-        let grid = function(constants).ok_or_else(|| RuntimeError::Grid {
-            kernel: self.name.clone(),
-            problem: "the grid asks for a constant that is not there, or is no positive integer"
-                .to_owned(),
-        })?;
-        Ok(grid)
-    }
-
-    /// An error for a grid that nothing launches.
-    pub(crate) fn check_grid(&self, programs: [u32; 3]) -> Result<(), RuntimeError> {
-        grid::check(programs).map_err(|error| RuntimeError::Grid {
-            kernel: self.name.clone(),
-            problem: error.to_string(),
-        })?;
-        self.check_clusters(programs)
-    }
-
-    /// An error for a grid that is not made of whole clusters.
-    fn check_clusters(&self, programs: [u32; 3]) -> Result<(), RuntimeError> {
-        let cluster = self.options.cluster;
-        let Some(axis) = (0..3).find(|&axis| !programs[axis].is_multiple_of(cluster[axis])) else {
-            return Ok(());
-        };
-        Err(RuntimeError::Grid {
-            kernel: self.name.clone(),
-            problem: format!(
-                "{} programs along axis {axis} are not clusters of {}",
-                programs[axis], cluster[axis]
-            ),
-        })
-    }
-
-    fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
-        let slots = self.slots.iter().zip(self.masks.iter());
-        let given = given::read(classes);
-        let reasons = given::split(args).into_iter().zip(slots).zip(&given);
-        let arguments = reasons.map(|((args, (slot, mask)), given)| {
-            let reason = match (given, args) {
-                (Given::Plain(class), [arg]) => reason(*class, arg, mask),
-                (Given::Descriptor { .. }, _) => {
-                    "a tensor; its address, sizes and strides are no part of it".to_owned()
-                }
-                _ => "a tuple, each element for itself".to_owned(),
-            };
-            let name = self.params[slot.param].name.clone();
-            (name, given.to_string(), reason)
-        });
-        let variant = self.table.get(classes);
-        Explanation {
-            signature: self.signature(classes),
-            ready: variant.is_some_and(|variant| variant.ready.get().is_some()),
-            arguments: arguments.collect(),
-        }
-    }
-}
-
-/// Why an argument has its class.
-fn reason(class: Class, arg: &Arg<'_>, mask: u8) -> String {
-    let kind = if class.is_pointer() {
-        "address"
-    } else {
-        "value"
-    };
-    match class.0 & (ONE | DIVISIBLE) {
-        ONE => "its value is 1 and becomes a constant".to_owned(),
-        DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
-        _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
-        _ if class.dtype().is_none() => "it is absent".to_owned(),
-        _ => format!("its {kind} {:#x} promises nothing", arg.bits),
     }
 }
 

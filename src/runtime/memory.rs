@@ -46,9 +46,7 @@ impl Memory {
             return Ok(());
         }
         match stream.device().backend() {
-            Backend::Emulated(emulated) => Ok(emulated
-                .memory()
-                .write(self.address, &vec![0; self.bytes])?),
+            Backend::Emulated(_) => stream.fill_emulated(self.address, self.bytes, 0),
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => {
                 let raw = crate::driver::RawPtr::from_parts(self.address, self.bytes);
@@ -64,11 +62,7 @@ impl Memory {
             return Ok(());
         }
         match stream.device().backend() {
-            Backend::Emulated(emulated) => {
-                let mut memory = emulated.memory();
-                let bytes = memory.read_raw(other.address, self.bytes)?;
-                Ok(memory.write(self.address, &bytes)?)
-            }
+            Backend::Emulated(_) => stream.copy_emulated(other.address, self.address, self.bytes),
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => {
                 let raw = |m: &Memory| crate::driver::RawPtr::from_parts(m.address, m.bytes);

@@ -74,37 +74,47 @@
 //! | `TILELIFT_CACHE_DIR`, `TILELIFT_CACHE`, `TILELIFT_CACHE_SIZE`, `TILELIFT_CACHE_SEED` | the cache on disk, see [`cache`] |
 //! | `TILELIFT_LAUNCH_BLOCKING=1` | every launch waits, so that an error names the kernel at fault |
 //! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
-//! | `TILELIFT_OVERRIDE=DIR` | takes `NAME.ptx` from there in place of the PTX of kernel `NAME` |
+//! | `TILELIFT_OVERRIDE=DIR` | takes PTX from there in place of what is made: edited files of a dump, under their names |
+//!
+//! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read is told by a warning.
 
 mod ahead;
 mod argument;
 mod buffer;
 pub mod cache;
+mod call;
+mod check;
 mod constant;
 mod descriptor;
 mod device;
 mod dump;
+mod environment;
 mod error;
+mod explain;
 mod given;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod graph;
 mod kernel;
 mod locate;
+mod making;
 mod memory;
 mod patience;
 mod pool;
 mod program;
 #[cfg(feature = "triton")]
 mod python;
+mod ready;
+mod recording;
 mod report;
+mod setup;
 pub(crate) mod stored;
 mod stream;
 mod table;
 mod variant;
 mod warning;
 
-pub use ahead::{Compiled, CompiledParam, rust_module, rust_module_with};
+pub use ahead::{Compiled, CompiledParam, RustModule, rust_module};
 pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
 pub use buffer::{Buffer, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
@@ -120,6 +130,7 @@ pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use stream::{Event, Stream};
 pub use warning::on_warning;
 
+pub(crate) use kernel::Call;
 #[cfg(feature = "tool")]
 pub(crate) use locate::name_source;
 pub(crate) use memory::Memory;

@@ -14,9 +14,14 @@ impl CancelToken {
         CancelToken::default()
     }
 
-    /// Cancels. Who waits returns at once; work under way ends at the end of its stage.
+    /// Cancels. Who waits returns at once; work under way ends at the end of its stage, unless others wait for it too.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether it is a clone of this one.
+    pub(crate) fn is(&self, other: &CancelToken) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Whether it is cancelled.
@@ -71,6 +76,18 @@ impl Patience {
         match self.deadline {
             Some(deadline) if Instant::now() >= deadline => Err(Stopped::Deadline),
             _ => Ok(()),
+        }
+    }
+
+    /// How long to wait before [`Patience::check`] may say something else.
+    pub(crate) fn pause(&self) -> Duration {
+        /// How often a waiter looks whether it was cancelled.
+        const LOOK: Duration = Duration::from_millis(5);
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+        let left = self.deadline.map_or(Duration::from_secs(3600), left);
+        match self.cancel {
+            Some(_) => left.min(LOOK),
+            None => left,
         }
     }
 

@@ -1,7 +1,10 @@
 //! Work in the background: as many threads as there are cores, which end when there is nothing to do.
 
 use std::collections::VecDeque;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, PoisonError};
+
+use super::patience::{Patience, Stopped};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -29,6 +32,27 @@ pub(crate) fn spawn(job: impl FnOnce() + Send + 'static) {
     if thread.spawn(work).is_err() {
         // Then this one does it.
         work();
+    }
+}
+
+/// Runs a job on another thread and waits for its result as long as patience lasts; the job goes on. No result if it
+/// panics.
+pub(crate) fn within<T: Send + 'static>(
+    patience: &Patience,
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<Option<T>, Stopped> {
+    let (send, receive) = channel();
+    spawn(move || {
+        // Who waited may have left.
+        let _ = send.send(job());
+    });
+    loop {
+        patience.check()?;
+        match receive.recv_timeout(patience.pause()) {
+            Ok(result) => return Ok(Some(result)),
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Programs: texts and functions that hold kernels.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::function::TileFunction;
@@ -15,13 +15,14 @@ use crate::verify::verify;
 use crate::front;
 
 use super::ahead::{self, Compiled};
-use super::argument::{Arg, Class, DIVISIBLE, Specialize};
+use super::argument::{Arg, Class, DIVISIBLE, DType, Specialize};
 use super::constant::Constant;
 use super::error::RuntimeError;
 use super::given::Given;
-use super::kernel::{KernelInner, KernelOptions};
+use super::kernel::KernelInner;
 #[cfg(feature = "triton")]
 use super::python;
+use super::setup::KernelOptions;
 use super::stored::Stored;
 
 /// A text in the Triton language, a text of the IR, or a function built in Rust. Clones are the same program; what was
@@ -33,25 +34,81 @@ pub struct Program {
 }
 
 /// The kernels that were set up from a program, so that setting one up again finds its variants.
+///
+/// Those with variants stay as long as the program does. Set-ups that nobody launched, steps to others most of them, and
+/// those that the autotuner tried in vain, go with their last handle.
 #[derive(Debug, Default)]
 pub(crate) struct Family {
-    kernels: Mutex<HashMap<String, Arc<KernelInner>>>,
+    kernels: Mutex<Kernels>,
+}
+
+#[derive(Debug, Default)]
+struct Kernels {
+    by_setup: HashMap<String, Member>,
+    /// How many there may be before those that are gone are looked for.
+    room: usize,
+}
+
+#[derive(Debug)]
+struct Member {
+    kernel: Weak<KernelInner>,
+    /// Holds it.
+    kept: Option<Arc<KernelInner>>,
 }
 
 impl Family {
+    fn kernels(&self) -> MutexGuard<'_, Kernels> {
+        self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The kernel that is set up so, made if need be.
     pub(crate) fn intern(
         &self,
-        setup: String,
+        setup: &str,
         make: impl FnOnce() -> Result<KernelInner, RuntimeError>,
     ) -> Result<Arc<KernelInner>, RuntimeError> {
-        let mut kernels = self.kernels.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(kernel) = kernels.get(&setup) {
-            return Ok(kernel.clone());
+        let mut kernels = self.kernels();
+        let found = kernels.by_setup.get(setup);
+        if let Some(kernel) = found.and_then(|member| member.kernel.upgrade()) {
+            return Ok(kernel);
         }
         let kernel = Arc::new(make()?);
-        kernels.insert(setup, kernel.clone());
+        let member = Member {
+            kernel: Arc::downgrade(&kernel),
+            kept: None,
+        };
+        let Kernels { by_setup, room } = &mut *kernels;
+        by_setup.insert(setup.to_owned(), member);
+        if by_setup.len() > *room {
+            by_setup.retain(|_, member| member.kernel.strong_count() > 0);
+            *room = 2 * by_setup.len() + 16;
+        }
         Ok(kernel)
+    }
+
+    /// Keeps a kernel, which has variants.
+    pub(crate) fn keep(&self, kernel: &Arc<KernelInner>) {
+        let mut kernels = self.kernels();
+        if let Some(member) = kernels.by_setup.get_mut(&kernel.setup) {
+            member.kept = Some(kernel.clone());
+        }
+    }
+
+    /// Whether a kernel is kept.
+    pub(crate) fn is_kept(&self, kernel: &KernelInner) -> bool {
+        let kernels = self.kernels();
+        let member = kernels.by_setup.get(&kernel.setup);
+        member.is_some_and(|member| member.kept.is_some())
+    }
+
+    /// Lets a kernel go with its last handle.
+    pub(crate) fn release(&self, kernel: &KernelInner) {
+        let mut kernels = self.kernels();
+        let member = kernels.by_setup.get_mut(&kernel.setup);
+        let kept = member.and_then(|member| member.kept.take());
+        drop(kernels);
+        // Unloading takes its time, and needs no lock.
+        drop(kept);
     }
 }
 
@@ -96,6 +153,8 @@ pub(crate) struct Param {
     pub(crate) divisible: u32,
     /// Its type, where the program states it.
     pub(crate) elem: Option<Elem>,
+    /// Whether the program states that its integers have no sign.
+    pub(crate) unsigned: bool,
 }
 
 /// A kernel of the tile IR, made from a program.
@@ -267,6 +326,19 @@ impl Source {
         }
     }
 
+    /// A constant that the program gives itself, such as a default, by its text.
+    #[cfg_attr(
+        not(feature = "triton"),
+        expect(unused_variables, reason = "only the language has defaults")
+    )]
+    pub(crate) fn read_constant(&self, text: &str) -> Option<Constant> {
+        match &self.form {
+            #[cfg(feature = "triton")]
+            Form::Python(_) => python::read_constant(text),
+            Form::Tile(_) | Form::Compiled(_) => None,
+        }
+    }
+
     /// The parameters of a kernel.
     pub(crate) fn params(&self, kernel: &str) -> Vec<Param> {
         match &self.form {
@@ -285,6 +357,7 @@ impl Source {
                     },
                     divisible: 1,
                     elem: None,
+                    unsigned: false,
                 };
                 params.into_iter().map(param).collect()
             }
@@ -308,6 +381,7 @@ impl Source {
                             },
                             divisible: hint.divisible.max(1),
                             elem: func.map(|f| f.dfg.ty(value).elem),
+                            unsigned: false,
                         }
                     };
                 params.into_iter().map(param).collect()
@@ -380,7 +454,8 @@ impl Source {
     }
 }
 
-/// An error unless arguments of a class are what a parameter of the IR takes. Its integers have no sign.
+/// An error unless arguments of a class are what a parameter of the IR takes, whose integers may have a sign or not unless
+/// something is said about it.
 fn check_elem(kernel: &str, param: &Param, given: &Given) -> Result<Class, RuntimeError> {
     let Some(class) = given.plain() else {
         return Err(RuntimeError::Argument {
@@ -398,10 +473,15 @@ fn check_elem(kernel: &str, param: &Param, given: &Given) -> Result<Class, Runti
         (Some(Elem::Num(scalar)), Some(dtype)) => !class.is_pointer() && dtype.scalar() == scalar,
         (Some(Elem::Token), Some(_)) => false,
     };
-    if fits {
+    let fits_sign = !param.unsigned || class.dtype().is_none_or(DType::is_unsigned);
+    if fits && fits_sign {
         return Ok(class);
     }
-    let wanted = param.elem.map_or(String::new(), |elem| elem.to_string());
+    let wanted = match param.elem {
+        Some(Elem::Ptr(to, _)) if param.unsigned => format!("ptr<u{}>", to.bits()),
+        Some(Elem::Num(scalar)) if param.unsigned => format!("u{}", scalar.bits()),
+        elem => elem.map_or(String::new(), |elem| elem.to_string()),
+    };
     Err(RuntimeError::Argument {
         kernel: kernel.to_owned(),
         name: param.name.clone(),

@@ -7,8 +7,8 @@ use super::argument::{Arg, Class, DIVISIBLE, DType, ONE};
 use super::constant::Constant;
 use super::error::RuntimeError;
 use super::given::Given;
-use super::kernel::KernelOptions;
 use super::program::{Made, Param};
+use super::setup::KernelOptions;
 
 /// The kernel for arguments of these classes.
 pub(super) fn make(
@@ -90,6 +90,11 @@ pub(super) fn heuristics(
     let found = found.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
     let constant = |(name, value): (String, front::Constant)| (name, Constant::from_front(&value));
     Ok(found.into_iter().map(constant).collect())
+}
+
+/// A constant by its text.
+pub(super) fn read_constant(text: &str) -> Option<Constant> {
+    front::Constant::parse(text).map(|constant| Constant::from_front(&constant))
 }
 
 /// What a parameter is given, in the words of the front end.

@@ -18,6 +18,8 @@ pub(crate) struct Stored {
     pub(crate) predicted_registers: u32,
     /// Parameters that have become constants, with their values.
     pub(crate) constants: Vec<(String, String)>,
+    /// The file that the PTX was taken from in place of what was made. The cache knows none of these.
+    pub(crate) replaced: Option<String>,
 }
 
 #[derive(Default)]
@@ -82,17 +84,7 @@ impl Stored {
             out.text(param.ty);
             out.number(param.bytes);
         }
-        out.number(meta.sites.len() as u32);
-        for site in &meta.sites {
-            write_what(&mut out, site.what);
-            out.text(&site.text);
-            // Lines begin with 1.
-            out.number(site.line.unwrap_or(0));
-            out.number(site.shape.len() as u32);
-            for &extent in &site.shape {
-                out.0.extend_from_slice(&extent.to_le_bytes());
-            }
-        }
+        write_sites(&mut out, &meta.sites);
         out.number(self.predicted_registers);
         out.number(self.constants.len() as u32);
         for (name, value) in &self.constants {
@@ -128,18 +120,7 @@ impl Stored {
                     bytes: input.number()?,
                 })
             })?,
-            sites: input.list(|input| {
-                Some(Site {
-                    what: read_what(input)?,
-                    text: input.owned()?,
-                    line: Some(input.number()?).filter(|&line| line > 0),
-                    shape: input.list(|input| {
-                        let (extent, rest) = input.0.split_first_chunk()?;
-                        input.0 = rest;
-                        Some(u64::from_le_bytes(*extent))
-                    })?,
-                })
-            })?,
+            sites: read_sites(&mut input)?,
         };
         let predicted_registers = input.number()?;
         let constants = input.list(|input| Some((input.owned()?, input.owned()?)))?;
@@ -149,8 +130,57 @@ impl Stored {
             meta,
             predicted_registers,
             constants,
+            replaced: None,
         })
     }
+}
+
+/// The bytes of a kernel's sites alone; none of none.
+pub(super) fn encode_sites(sites: &[Site]) -> Vec<u8> {
+    let mut out = Writer::default();
+    if !sites.is_empty() {
+        write_sites(&mut out, sites);
+    }
+    out.0
+}
+
+/// The sites that [`encode_sites`] wrote.
+pub(super) fn decode_sites(bytes: &[u8]) -> Option<Vec<Site>> {
+    if bytes.is_empty() {
+        return Some(Vec::new());
+    }
+    let mut input = Reader(bytes);
+    let sites = read_sites(&mut input)?;
+    input.0.is_empty().then_some(sites)
+}
+
+fn write_sites(out: &mut Writer, sites: &[Site]) {
+    out.number(sites.len() as u32);
+    for site in sites {
+        write_what(out, site.what);
+        out.text(&site.text);
+        // Lines begin with 1.
+        out.number(site.line.unwrap_or(0));
+        out.number(site.shape.len() as u32);
+        for &extent in &site.shape {
+            out.0.extend_from_slice(&extent.to_le_bytes());
+        }
+    }
+}
+
+fn read_sites(input: &mut Reader<'_>) -> Option<Vec<Site>> {
+    input.list(|input| {
+        Some(Site {
+            what: read_what(input)?,
+            text: input.owned()?,
+            line: Some(input.number()?).filter(|&line| line > 0),
+            shape: input.list(|input| {
+                let (extent, rest) = input.0.split_first_chunk()?;
+                input.0 = rest;
+                Some(u64::from_le_bytes(*extent))
+            })?,
+        })
+    })
 }
 
 fn write_what(out: &mut Writer, what: What) {
@@ -225,9 +255,13 @@ mod tests {
             },
             predicted_registers: 40,
             constants: vec![("BLOCK".to_owned(), "128".to_owned())],
+            replaced: None,
         };
         let bytes = stored.encode();
         assert_eq!(Stored::decode(&bytes), Some(stored.clone()));
+        for sites in [&stored.meta.sites[..], &[]] {
+            assert_eq!(decode_sites(&encode_sites(sites)).as_deref(), Some(sites));
+        }
         for length in 0..bytes.len() {
             assert_eq!(Stored::decode(&bytes[..length]), None, "{length} bytes");
         }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use super::device::{Backend, Device};
 use super::error::RuntimeError;
-use super::graph::Recorded;
+use super::recording::{self, Recorded, Recording};
 
 #[cfg(feature = "cuda")]
 use crate::driver;
@@ -18,14 +18,11 @@ use crate::driver;
 #[derive(Clone, Debug)]
 pub struct Stream {
     device: Device,
-    /// The launches that a graph records, on the emulator.
-    recorded: Option<Arc<Recording>>,
+    /// What a graph records, on the emulator; handles of one queue share it.
+    recording: Option<Arc<Recording>>,
     #[cfg(feature = "cuda")]
     raw: Option<Arc<driver::Stream>>,
 }
-
-/// The launches of a recording; none while there is no recording.
-type Recording = Mutex<Option<Vec<Recorded>>>;
 
 impl Stream {
     /// A queue of its own.
@@ -36,14 +33,19 @@ impl Stream {
     pub fn new(device: &Device) -> Result<Stream, RuntimeError> {
         device.usable()?;
         match device.backend() {
-            Backend::Emulated(_) => Ok(Stream::of_device(device)),
+            Backend::Emulated(_) => Ok(Stream {
+                device: device.clone(),
+                recording: Some(Arc::default()),
+                #[cfg(feature = "cuda")]
+                raw: None,
+            }),
             #[cfg(feature = "cuda")]
             Backend::Gpu(gpu) => {
                 let raw = driver::Stream::new(&gpu.context);
                 let raw = raw.map_err(|error| device.failed(None, error))?;
                 Ok(Stream {
                     device: device.clone(),
-                    recorded: None,
+                    recording: None,
                     raw: Some(Arc::new(raw)),
                 })
             }
@@ -58,7 +60,9 @@ impl Stream {
                 Backend::Emulated(_) => None,
                 Backend::Gpu(gpu) => Some(gpu.stream.clone()),
             },
-            recorded: (!device.is_gpu()).then(Arc::default),
+            recording: device
+                .as_emulated()
+                .map(|emulated| emulated.recording.clone()),
             device: device.clone(),
         }
     }
@@ -82,7 +86,7 @@ impl Stream {
         }
         Ok(Stream {
             device: device.clone(),
-            recorded: None,
+            recording: None,
             raw: Some(Arc::new(raw)),
         })
     }
@@ -105,7 +109,7 @@ impl Stream {
                 .synchronize()
                 .map_err(|error| self.device.failed(None, error));
         }
-        Ok(())
+        self.expect_no_recording("waiting for the stream")
     }
 
     /// Whether everything in it is done.
@@ -121,6 +125,7 @@ impl Stream {
                 .is_done()
                 .map_err(|error| self.device.failed(None, error));
         }
+        self.expect_no_recording("asking whether the stream is done")?;
         Ok(true)
     }
 
@@ -154,31 +159,62 @@ impl Stream {
         })
     }
 
-    /// From now on launches are recorded; on the emulator.
-    pub(super) fn begin_recording(&self) {
-        if let Some(recorded) = &self.recorded {
-            *recorded.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+    /// Whether a graph records it.
+    #[cold]
+    pub(super) fn is_recording(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        if let Some(raw) = &self.raw {
+            return raw.is_recording();
         }
+        self.recording.as_ref().is_some_and(|r| r.is_running())
     }
 
-    /// Ends the recording and gives what was recorded.
-    pub(super) fn end_recording(&self) -> Vec<Recorded> {
-        let recorded = self.recorded.as_ref().and_then(|recorded| {
-            let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
-            recorded.take()
-        });
-        recorded.unwrap_or_default()
+    /// Its recording, on the emulator. A GPU's streams are recorded by the driver.
+    pub(super) fn recording(&self) -> Option<&Recording> {
+        self.recording.as_deref()
     }
 
-    /// Records a launch, if there is a recording on the emulator. A GPU's streams are recorded by the driver.
+    /// Keeps what is to be done, if the emulator records; false if it is to be done now.
     #[inline]
-    pub(super) fn record(&self, launch: impl FnOnce() -> Recorded) -> bool {
-        let Some(recorded) = &self.recorded else {
-            return false;
+    pub(super) fn record(&self, what: impl FnOnce() -> Recorded) -> bool {
+        self.recording.as_ref().is_some_and(|r| r.keep(what))
+    }
+
+    /// An error for what waits, if the emulator records.
+    pub(super) fn expect_no_recording(&self, what: &'static str) -> Result<(), RuntimeError> {
+        let recording = self.recording.as_ref();
+        recording.map_or(Ok(()), |recording| recording.expect_none(what))
+    }
+
+    /// Sets bytes of the emulator's memory, in order.
+    pub(super) fn fill_emulated(
+        &self,
+        address: u64,
+        bytes: usize,
+        byte: u8,
+    ) -> Result<(), RuntimeError> {
+        let fill = || Recorded::Fill {
+            address,
+            bytes,
+            byte,
         };
-        let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        let list = recorded.as_mut();
-        list.map(|list| list.push(launch())).is_some()
+        if self.record(fill) {
+            return Ok(());
+        }
+        recording::fill(&self.device, address, bytes, byte)
+    }
+
+    /// Copies bytes of the emulator's memory, in order.
+    pub(super) fn copy_emulated(
+        &self,
+        from: u64,
+        to: u64,
+        bytes: usize,
+    ) -> Result<(), RuntimeError> {
+        if self.record(|| Recorded::Copy { from, to, bytes }) {
+            return Ok(());
+        }
+        recording::copy(&self.device, from, to, bytes)
     }
 
     /// An error unless it is of this device.
@@ -238,7 +274,9 @@ impl Event {
         stream.expect_device(&self.device)?;
         match &self.mark {
             Mark::Emulated(time) => {
-                *time.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                // In a recording it is part of the graph, and has no time of its own.
+                let now = (!stream.is_recording()).then(Instant::now);
+                *time.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 Ok(())
             }
             #[cfg(feature = "cuda")]

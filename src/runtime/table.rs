@@ -100,6 +100,19 @@ impl Classes {
         args.iter().fold(0, |all, arg| all | arg.device)
     }
 
+    /// The same with only the bits of a mask; none if there is a mark among them. It allocates nothing for classes that
+    /// take no memory of the heap.
+    pub(crate) fn masked(&self, mask: u8, is_mark: impl Fn(u8) -> bool) -> Option<Classes> {
+        if self.iter().any(is_mark) {
+            return None;
+        }
+        let mut masked = self.clone();
+        masked.first.iter_mut().for_each(|class| *class &= mask);
+        let more = masked.more.iter_mut().flat_map(|more| more.iter_mut());
+        more.for_each(|class| *class &= mask);
+        Some(masked)
+    }
+
     /// These classes.
     pub(crate) fn list(all: &[u8]) -> Classes {
         let mut first = [0; INLINE];

@@ -1,51 +1,21 @@
-//! Variants: from a program and classes of arguments to code that can be launched.
+//! Variants: kernels for arguments of certain classes, each made once.
 //!
-//! ```text
-//!   program, classes, options --key--> cache: kernel?  --miss--> lower, compile --> PTX, description
-//!                                                                                     |
-//!   emulator: parse  <------------------------------------------------------------------+
-//!   GPU:      PTX, device, driver --key--> cache: cubin? --miss--> assemble --> machine code --> load
-//! ```
-//!
-//! A variant is made once: who comes while it is being made waits. An error that would come again is kept with the
-//! variant, one of the moment (no memory, a deadline) goes to one caller and the next tries anew.
+//! Who comes while a variant is being made waits for it. Callers do not stand in for one another: one whose deadline
+//! passes leaves, and the work goes on; one that is cancelled leaves, and the work goes on as long as anybody else wants
+//! it. Work that nobody wants any more ends at its next stage, and who comes meanwhile begins anew. An error that would
+//! come again is kept with the variant, one of the moment (no memory) goes to one caller and the next tries anew.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
 
-use smallvec::SmallVec;
-
-use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
-use crate::emu;
-use crate::log::{self, Log};
-
-use super::argument::Arg;
-use super::cache::{Key, KeyBuilder, Kind, Origin};
-use super::device::Backend;
-use super::dump::file_name;
 use super::error::RuntimeError;
-use super::given::{self, Given};
-use super::graph::Recorded;
 use super::kernel::KernelInner;
-use super::locate;
+use super::making::build;
 use super::patience::{CancelToken, Patience, Stopped};
 use super::pool;
-use super::report::{Prediction, Report, Timing};
-use super::stored::Stored;
-use super::stream::Stream;
+use super::ready::Ready;
 use super::table::{Classes, Keyed};
-
-#[cfg(feature = "cuda")]
-use super::gpu;
-#[cfg(feature = "cuda")]
-use crate::driver::RawPtr;
-
-/// The build of the compiler, which decides what it makes of a program.
-pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
-
-/// How often a waiter looks whether it was cancelled.
-const LOOK: Duration = Duration::from_millis(5);
+use super::warning::hold;
 
 /// A kernel for arguments of certain classes.
 #[derive(Debug)]
@@ -62,35 +32,30 @@ enum State {
     /// Nobody makes it.
     Idle,
     /// Somebody makes it.
-    Busy,
+    Busy(Work),
     /// It cannot be made.
     Failed(RuntimeError),
 }
 
-/// A variant that can be launched.
+/// A variant that is being made.
 #[derive(Debug)]
-pub(crate) struct Ready {
-    pub(crate) report: Report,
-    /// For each parameter of the PTX entry the argument that it takes.
-    params: SmallVec<[u16; 32]>,
-    /// Whether that is each argument in its place.
-    #[cfg(feature = "cuda")]
-    is_direct: bool,
-    code: Code,
-    meta: KernelMeta,
-    ptx: String,
-    /// What the last launch printed, on the emulator.
-    printed: Mutex<Vec<u8>>,
-    /// Where a GPU writes what is printed: address and bytes.
-    #[cfg(feature = "cuda")]
-    log: Option<(u64, usize)>,
+struct Work {
+    /// Callers that wait for it and may be cancelled.
+    callers: usize,
+    /// Whether it is wanted whatever becomes of them.
+    is_kept: bool,
+    /// Tells the work that nobody wants it.
+    cancel: CancelToken,
 }
 
-#[derive(Debug)]
-enum Code {
-    Emulated(emu::Module),
-    #[cfg(feature = "cuda")]
-    Gpu(crate::driver::Prepared),
+impl Work {
+    fn new(is_kept: bool) -> Work {
+        Work {
+            callers: 0,
+            is_kept,
+            cancel: CancelToken::new(),
+        }
+    }
 }
 
 impl Keyed for Variant {
@@ -132,7 +97,7 @@ impl Variant {
             if let Some(ready) = variant.ready.get() {
                 return Ok(ready);
             }
-            match &*state {
+            match &mut *state {
                 State::Failed(error) => {
                     let error = error.clone();
                     if !error.is_permanent() {
@@ -142,28 +107,55 @@ impl Variant {
                 }
                 State::Idle => {
                     patience.check().map_err(stopped)?;
-                    *state = State::Busy;
+                    let is_endless = patience.is_endless();
+                    let work = Work::new(is_endless);
+                    let cancel = work.cancel.clone();
+                    *state = State::Busy(work);
                     drop(state);
-                    let cancel = patience.cancel.clone();
-                    if patience.is_endless() {
-                        variant.make(kernel, None);
+                    if is_endless {
+                        variant.make(kernel, cancel);
                     } else {
                         let (kernel, variant) = (kernel.clone(), variant.clone());
                         pool::spawn(move || variant.make(&kernel, cancel));
                     }
                 }
-                State::Busy => {
-                    patience.check().map_err(stopped)?;
-                    let mut wait = LOOK;
-                    if patience.cancel.is_none() {
-                        let left =
-                            |deadline: Instant| deadline.saturating_duration_since(Instant::now());
-                        wait = patience.deadline.map_or(Duration::from_secs(3600), left);
-                    }
-                    // Whether the time ran out shows at the next turn.
-                    drop(self::wait(&variant.changed, state, wait));
-                }
+                State::Busy(_) => variant.wait(state, patience).map_err(stopped)?,
             }
+        }
+    }
+
+    /// Waits until the work under way has ended, or patience has.
+    fn wait(&self, mut state: MutexGuard<'_, State>, patience: &Patience) -> Result<(), Stopped> {
+        let State::Busy(work) = &mut *state else {
+            return Ok(());
+        };
+        if patience.cancel.is_some() {
+            work.callers += 1;
+        } else {
+            // The work outlives a deadline.
+            work.is_kept = true;
+        }
+        // Tells this work from one that begins after it.
+        let cancel = work.cancel.clone();
+        loop {
+            match &mut *state {
+                State::Busy(work) if work.cancel.is(&cancel) => {
+                    if let Err(stopped) = patience.check() {
+                        if patience.cancel.is_some() {
+                            work.callers -= 1;
+                            work.is_kept |= stopped == Stopped::Deadline;
+                        }
+                        if work.callers == 0 && !work.is_kept {
+                            work.cancel.cancel();
+                        }
+                        return Err(stopped);
+                    }
+                }
+                _ => return Ok(()),
+            }
+            // Whether the time ran out shows at the next turn.
+            let waited = self.changed.wait_timeout(state, patience.pause());
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -171,20 +163,27 @@ impl Variant {
     /// it in the queue.
     pub(crate) fn make_if_idle(&self, kernel: &KernelInner) {
         let mut state = self.state();
+        if let State::Busy(work) = &mut *state {
+            work.is_kept = true;
+        }
         if self.ready.get().is_some() || !matches!(*state, State::Idle) {
             return;
         }
-        *state = State::Busy;
+        let work = Work::new(true);
+        let cancel = work.cancel.clone();
+        *state = State::Busy(work);
         drop(state);
-        self.make(kernel, None);
+        self.make(kernel, cancel);
     }
 
     /// Makes the variant and tells who waits.
-    fn make(&self, kernel: &KernelInner, cancel: Option<CancelToken>) {
+    fn make(&self, kernel: &KernelInner, cancel: CancelToken) {
         let patience = Patience {
             deadline: None,
-            cancel,
+            cancel: Some(cancel),
         };
+        // Who is told of something may ask for this very kernel.
+        let _held = hold();
         // The compiler's own panics are errors already; this is for the rest of the way.
         let built = catch_unwind(AssertUnwindSafe(|| build(kernel, &self.classes, &patience)));
         let built = built.unwrap_or_else(|_| {
@@ -200,531 +199,11 @@ impl Variant {
                 let _ = self.ready.set(ready);
                 State::Idle
             }
+            // Nobody wanted it; who came since begins anew.
+            Err(RuntimeError::Stopped { .. }) => State::Idle,
             Err(error) => State::Failed(error),
         };
         drop(state);
         self.changed.notify_all();
-    }
-}
-
-/// Waits until something changed, or for so long.
-fn wait<'s>(
-    changed: &Condvar,
-    state: MutexGuard<'s, State>,
-    time: Duration,
-) -> MutexGuard<'s, State> {
-    let result = changed.wait_timeout(state, time);
-    result.unwrap_or_else(PoisonError::into_inner).0
-}
-
-/// An error on the way, before it knows its kernel.
-enum Problem {
-    Stopped(Stopped),
-    Error(RuntimeError),
-}
-
-impl From<Stopped> for Problem {
-    fn from(stopped: Stopped) -> Problem {
-        Problem::Stopped(stopped)
-    }
-}
-
-impl From<RuntimeError> for Problem {
-    fn from(error: RuntimeError) -> Problem {
-        Problem::Error(error)
-    }
-}
-
-impl Problem {
-    fn of(self, kernel: &KernelInner) -> RuntimeError {
-        match self {
-            Problem::Stopped(stopped) => RuntimeError::Stopped {
-                kernel: kernel.name.clone(),
-                stopped,
-            },
-            Problem::Error(error) => error,
-        }
-    }
-}
-
-fn build(
-    kernel: &KernelInner,
-    classes: &Classes,
-    patience: &Patience,
-) -> Result<Ready, RuntimeError> {
-    let mut timing = Timing::default();
-    let (stored, kernel_origin) =
-        obtain_kernel(kernel, classes, patience, &mut timing).map_err(|p| p.of(kernel))?;
-    let params = argument_of_each_param(kernel, classes, &stored.meta)?;
-    patience
-        .check()
-        .map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
-    let mut report = Report {
-        kernel: kernel.name.clone(),
-        signature: kernel.signature(classes),
-        constants: stored.constants.clone(),
-        target: stored.meta.target,
-        num_warps: stored.meta.num_warps,
-        shared_bytes: stored.meta.shared,
-        predicted_registers: stored.predicted_registers,
-        resources: None,
-        kernel_origin,
-        cubin_origin: None,
-        timing,
-        assembler_log: String::new(),
-    };
-    let code = match kernel.device.backend() {
-        Backend::Emulated(_) => {
-            let clock = Instant::now();
-            let module =
-                emu::Module::parse(&stored.ptx).map_err(|error| RuntimeError::Internal {
-                    kernel: kernel.name.clone(),
-                    message: format!("the emulator does not accept the kernel: {error}"),
-                })?;
-            report.timing.assemble = clock.elapsed();
-            Code::Emulated(module)
-        }
-        #[cfg(feature = "cuda")]
-        Backend::Gpu(device) => {
-            let loading = gpu::Loading {
-                kernel,
-                device,
-                stored: &stored,
-                name: &dump_name(kernel, &kernel_key(kernel, classes)),
-            };
-            let prepared = loading.load(patience, &mut report);
-            Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
-        }
-    };
-    #[cfg(feature = "cuda")]
-    let log = match &code {
-        Code::Gpu(prepared) if !stored.meta.sites.is_empty() => {
-            let global = prepared.function().module().global(log::SYMBOL);
-            let global = global.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
-            global.map(|place| (place.address(), place.bytes()))
-        }
-        _ => None,
-    };
-    Ok(Ready {
-        report,
-        printed: Mutex::default(),
-        #[cfg(feature = "cuda")]
-        log,
-        #[cfg(feature = "cuda")]
-        is_direct: params
-            .iter()
-            .map(|&at| usize::from(at))
-            .eq(0..classes.iter().count()),
-        params,
-        code,
-        meta: stored.meta,
-        ptx: stored.ptx,
-    })
-}
-
-/// What the compiler alone says of a variant.
-pub(crate) fn predict(
-    kernel: &KernelInner,
-    classes: &Classes,
-    patience: &Patience,
-) -> Result<Prediction, RuntimeError> {
-    let made = obtain_kernel(kernel, classes, patience, &mut Timing::default());
-    let (stored, _) = made.map_err(|problem| problem.of(kernel))?;
-    Ok(Prediction {
-        registers: stored.predicted_registers,
-        shared_bytes: stored.meta.shared,
-        threads: 32 * stored.meta.num_warps,
-    })
-}
-
-/// PTX and description, from the cache or made now.
-fn obtain_kernel(
-    kernel: &KernelInner,
-    classes: &Classes,
-    patience: &Patience,
-    timing: &mut Timing,
-) -> Result<(Stored, Origin), Problem> {
-    let key = kernel_key(kernel, classes);
-    let slots = kernel.slots.iter().map(|slot| slot.param);
-    let by_param: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
-    if let Some(stored) = kernel.source.compiled(&by_param) {
-        let target = kernel.device.target();
-        let stored = stored?;
-        if !stored.meta.target.runs_on(target.sm / 10, target.sm % 10) {
-            let problem = format!(
-                "it was compiled for {}, and the device takes {target}",
-                stored.meta.target
-            );
-            return Err(Problem::Error(RuntimeError::Setup {
-                kernel: kernel.name.clone(),
-                problem,
-            }));
-        }
-        return Ok((stored, Origin::Made));
-    }
-    let dump = kernel.device.dump();
-    if dump.is_on() {
-        let mut stored = compile_kernel(kernel, classes, &key, timing)?;
-        if let Some(ptx) = dump.replacement(&kernel.name)? {
-            stored.ptx = ptx;
-        }
-        return Ok((stored, Origin::Made));
-    }
-    let clock = Instant::now();
-    let cache = kernel.device.cache();
-    let mut made = None;
-    let found = cache.get_or_make(Kind::Kernel, &key, patience, || {
-        let stored = compile_kernel(kernel, classes, &key, timing)?;
-        let bytes = stored.encode();
-        made = Some(stored);
-        Ok::<_, Problem>(bytes)
-    });
-    let (bytes, origin) = found?;
-    timing.cache += clock
-        .elapsed()
-        .saturating_sub(timing.lower + timing.compile);
-    if let Some(stored) = made {
-        return Ok((stored, origin));
-    }
-    match Stored::decode(&bytes) {
-        Some(stored) => Ok((stored, origin)),
-        None => {
-            // The sum fits and the contents do not: a build of the same number with other contents wrote it.
-            let stored = compile_kernel(kernel, classes, &key, timing)?;
-            cache.put(Kind::Kernel, &key, &stored.encode());
-            Ok((stored, Origin::Made))
-        }
-    }
-}
-
-/// Everything that a kernel depends on.
-fn kernel_key(kernel: &KernelInner, classes: &Classes) -> Key {
-    identity(kernel, classes).finish()
-}
-
-/// As [`kernel_key`], for more to be added.
-pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
-    let options = &kernel.options;
-    let mut key = KeyBuilder::new()
-        .part("build", BUILD)
-        .part("source", &kernel.source.text)
-        // It stands in the PTX where lines do.
-        .part(
-            "file",
-            if options.line_info {
-                &kernel.source.name
-            } else {
-                ""
-            },
-        )
-        .part("kernel", &kernel.name)
-        .part("target", kernel.device.target().to_string())
-        .part("signature", kernel.signature(classes))
-        .part("options", format!("{:?}", options.compiler()))
-        .part("warps", format!("{:?}", options.num_warps))
-        .part("stages", format!("{:?}", options.num_stages));
-    for slot in &kernel.slots {
-        key = key.part("argument", &kernel.params[slot.param].name);
-    }
-    for (name, value) in &options.constants {
-        key = key.part(name, format!("{value:?}"));
-    }
-    key
-}
-
-/// The beginning of the names of a variant's dumps.
-fn dump_name(kernel: &KernelInner, key: &Key) -> String {
-    format!("{}-{}", file_name(&kernel.name), &key.to_string()[..12])
-}
-
-/// The compiler's own work.
-fn compile_kernel(
-    kernel: &KernelInner,
-    classes: &Classes,
-    key: &Key,
-    timing: &mut Timing,
-) -> Result<Stored, RuntimeError> {
-    let options = kernel.options.compiler();
-    compile_as(kernel, classes, &options, Some(key), timing)
-}
-
-/// [`compile_kernel`] with other options; dumped with a key.
-fn compile_as(
-    kernel: &KernelInner,
-    classes: &Classes,
-    options: &crate::settings::Options,
-    key: Option<&Key>,
-    timing: &mut Timing,
-) -> Result<Stored, RuntimeError> {
-    let clock = Instant::now();
-    let target = kernel.device.target();
-    let slots = kernel.slots.iter().map(|slot| slot.param);
-    let classes: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
-    let made = kernel.source.make(
-        &kernel.name,
-        &kernel.options,
-        target,
-        &kernel.params,
-        &classes,
-    )?;
-    timing.lower = clock.elapsed();
-    let clock = Instant::now();
-    let dump = kernel.device.dump();
-    let name = key.map(|key| dump_name(kernel, key));
-    let name = name.filter(|_| dump.write.is_some());
-    let mut number = 0;
-    let save = |text: &str, ending: &str| {
-        if let Some(name) = &name {
-            dump.save(&format!("{name}.{ending}"), text.as_bytes());
-        }
-    };
-    let compiled = compile::compile_with(&made.func, target, options, &mut |pass, snapshot| {
-        if name.is_some() {
-            let text = match snapshot {
-                Snapshot::Tile(func) => func.to_string(),
-                Snapshot::Thread(func) => func.to_string(),
-            };
-            save(&text, &format!("{number:02}-{pass}.tir"));
-            number += 1;
-        }
-    });
-    let mut compiled = compiled.map_err(|error| RuntimeError::Compile {
-        kernel: kernel.name.clone(),
-        error: Box::new(error),
-    })?;
-    if options.line_info && kernel.source.has_lines() {
-        compiled.ptx = locate::name_source(&compiled.ptx, &kernel.source.name);
-    }
-    timing.compile = clock.elapsed();
-    save(&compiled.ptx, "ptx");
-    Ok(Stored {
-        ptx: compiled.ptx,
-        meta: compiled.meta,
-        predicted_registers: compiled.stats.machine.predicted_registers,
-        constants: made.constants,
-    })
-}
-
-/// Which argument each parameter of the PTX entry takes: those that have not become constants, in order.
-fn argument_of_each_param(
-    kernel: &KernelInner,
-    classes: &Classes,
-    meta: &KernelMeta,
-) -> Result<SmallVec<[u16; 32]>, RuntimeError> {
-    let given = given::read(classes);
-    let params = given::places(&given);
-    if params.len() != meta.params.len() {
-        return Err(RuntimeError::Internal {
-            kernel: kernel.name.clone(),
-            message: format!(
-                "{} arguments for the {} parameters of the PTX entry",
-                params.len(),
-                meta.params.len()
-            ),
-        });
-    }
-    for (place, param) in params.iter().zip(&meta.params) {
-        let Some(class) = place.class else {
-            continue;
-        };
-        let bytes = match class.is_pointer() {
-            true => Some(8),
-            false => class.dtype().map(|dtype| dtype.bytes() as u32),
-        };
-        if bytes != Some(param.bytes) && param.kind == ParamKind::Scalar {
-            let at = kernel.slots[place.param].param;
-            return Err(RuntimeError::Argument {
-                kernel: kernel.name.clone(),
-                name: kernel.params[at].name.clone(),
-                problem: format!("it is {}, and the kernel takes {}", class.plain(), param.ty),
-            });
-        }
-    }
-    Ok(params.iter().map(|place| place.argument as u16).collect())
-}
-
-/// The place in the source for a line of a kernel's PTX, as `name:line`.
-fn locate(kernel: &KernelInner, classes: &Classes, ptx: &str, line: u32) -> Option<String> {
-    if !kernel.source.has_lines() {
-        return None;
-    }
-    let options = crate::settings::Options {
-        line_info: true,
-        ..kernel.options.compiler()
-    };
-    let mut timing = Timing::default();
-    let located = compile_as(kernel, classes, &options, None, &mut timing).ok()?;
-    let line = locate::source_line(ptx, line, &located.ptx)?;
-    Some(format!("{}:{line}", kernel.source.name))
-}
-
-/// Adds the place in the source to an error of the driver's assembler.
-#[cfg(feature = "cuda")]
-fn locate_error(
-    kernel: &KernelInner,
-    classes: &Classes,
-    stored: &Stored,
-    error: RuntimeError,
-) -> RuntimeError {
-    match error {
-        RuntimeError::Driver {
-            kernel: name,
-            line: None,
-            error,
-        } => {
-            let log = match &*error {
-                crate::driver::DriverError::Assemble { log, .. } => log.as_str(),
-                _ => "",
-            };
-            let line = locate::line_in_log(log);
-            let line = line.and_then(|line| locate(kernel, classes, &stored.ptx, line));
-            RuntimeError::Driver {
-                kernel: name,
-                line,
-                error,
-            }
-        }
-        other => other,
-    }
-}
-
-impl Ready {
-    /// Launches with arguments whose classes are these, the variant's own.
-    #[inline(always)]
-    pub(crate) fn launch(
-        &self,
-        kernel: &Arc<KernelInner>,
-        classes: &Classes,
-        grid: [u32; 3],
-        stream: &Stream,
-        args: &[Arg<'_>],
-    ) -> Result<(), RuntimeError> {
-        match &self.code {
-            Code::Emulated(module) => self.emulate(module, kernel, classes, grid, stream, args),
-            #[cfg(feature = "cuda")]
-            Code::Gpu(prepared) => {
-                let raw = stream.driver()?;
-                if let Some((address, _)) = self.log {
-                    self.clear_log(kernel, address, raw)?;
-                }
-                let launched = if self.is_direct {
-                    prepared.launch(grid, raw, args, |arg| &arg.bits)
-                } else {
-                    prepared.launch(grid, raw, &self.params, |&at| &args[usize::from(at)].bits)
-                };
-                if let Err(error) = launched {
-                    return Err(kernel.device.failed(Some(&kernel.name), error));
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// Makes room for what a launch prints.
-    #[cfg(feature = "cuda")]
-    #[cold]
-    fn clear_log(
-        &self,
-        kernel: &KernelInner,
-        address: u64,
-        stream: &crate::driver::Stream,
-    ) -> Result<(), RuntimeError> {
-        let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
-        let cleared = header.fill(stream, 0);
-        cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
-    }
-
-    /// What the last launch printed and asserted, a line each, after everything in the stream.
-    pub(crate) fn printed(
-        &self,
-        kernel: &KernelInner,
-        stream: &Stream,
-    ) -> Result<Vec<String>, RuntimeError> {
-        stream.expect_device(&kernel.device)?;
-        #[cfg(feature = "cuda")]
-        if let Some((address, bytes)) = self.log {
-            let mut log = vec![0_u8; bytes];
-            let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
-            read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
-            return Ok(Log::decode(&log).lines(&self.meta.sites));
-        }
-        let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Log::decode(&log).lines(&self.meta.sites))
-    }
-
-    /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
-    #[inline]
-    fn picked<'a, 'b>(&'a self, args: &'a [Arg<'b>]) -> impl ExactSizeIterator<Item = &'a Arg<'b>> {
-        self.params.iter().map(|&at| &args[usize::from(at)])
-    }
-
-    #[inline(never)]
-    fn emulate(
-        &self,
-        module: &emu::Module,
-        kernel: &Arc<KernelInner>,
-        classes: &Classes,
-        grid: [u32; 3],
-        stream: &Stream,
-        args: &[Arg<'_>],
-    ) -> Result<(), RuntimeError> {
-        if grid.contains(&0) {
-            return Ok(());
-        }
-        kernel.check_grid(grid)?;
-        let is_recorded = stream.record(|| Recorded {
-            kernel: kernel.clone(),
-            classes: classes.clone(),
-            grid,
-            args: args.iter().map(Arg::detached).collect(),
-        });
-        if is_recorded {
-            return Ok(());
-        }
-        let params = self.picked(args).zip(&self.meta.params);
-        let args: Vec<emu::Arg> = params
-            .map(|(arg, param)| {
-                let bytes = arg.bits.to_le_bytes();
-                emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
-            })
-            .collect();
-        match stream.device().backend() {
-            Backend::Emulated(emulated) => {
-                let launch = emu::Launch {
-                    grid,
-                    block: [32 * self.meta.num_warps, 1, 1],
-                    shared_bytes: self.meta.shared,
-                    args: &args,
-                    options: emulated.options.clone(),
-                };
-                let mut memory = emulated.memory();
-                let run = emu::run(module, &self.meta.name, &launch, &mut memory);
-                if !self.meta.sites.is_empty() {
-                    let log = memory.variable(log::SYMBOL).unwrap_or_default().to_vec();
-                    *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
-                }
-                drop(memory);
-                run.map(|stats| *emulated.stats() = stats)
-                    .map_err(|error| self.emulator_error(kernel, classes, error))
-            }
-            #[cfg(feature = "cuda")]
-            Backend::Gpu(_) => Ok(()),
-        }
-    }
-
-    #[cold]
-    fn emulator_error(
-        &self,
-        kernel: &KernelInner,
-        classes: &Classes,
-        error: emu::EmuError,
-    ) -> RuntimeError {
-        let line = error.line();
-        let line = line.and_then(|line| locate(kernel, classes, &self.ptx, line));
-        RuntimeError::Emulator {
-            kernel: kernel.name.clone(),
-            line,
-            error: Box::new(error),
-        }
     }
 }

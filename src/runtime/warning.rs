@@ -2,24 +2,114 @@
 //!
 //! A damaged cache, a cache that cannot be written, a device that is not there: nothing of it stops a program. By
 //! default a warning is a line on standard error; an application with a log of its own takes them by [`on_warning`].
+//!
+//! A handler may use everything here, [`on_warning`] too. So no lock is held while it runs, and what comes up while a
+//! kernel is being made, which the handler could ask for, waits until that is done ([`hold`]). What comes up while a
+//! handler runs goes to standard error.
 
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 use std::io::Write;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-type Handler = Box<dyn Fn(&str) + Send + Sync>;
+type Handler = Arc<dyn Fn(&str) + Send + Sync>;
 
 static HANDLER: RwLock<Option<Handler>> = RwLock::new(None);
 
-/// Gives warnings of the whole process to `handler` instead of standard error.
+thread_local! {
+    /// How many holds this thread is within, and what waits for their end.
+    static HELD: (Cell<usize>, RefCell<Vec<String>>) = const { (Cell::new(0), RefCell::new(Vec::new())) };
+    /// Whether this thread runs a handler.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Gives warnings of the whole process to `handler` instead of standard error. Each comes on the thread that met it.
 pub fn on_warning(handler: impl Fn(&str) + Send + Sync + 'static) {
-    *HANDLER.write().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(handler));
+    let handler: Handler = Arc::new(handler);
+    let before = HANDLER
+        .write()
+        .unwrap_or_else(PoisonError::into_inner)
+        .replace(handler);
+    // Whatever it owns goes without the lock.
+    drop(before);
 }
 
 /// Tells a warning.
 pub(crate) fn warn(text: &str) {
-    match &*HANDLER.read().unwrap_or_else(PoisonError::into_inner) {
-        Some(handler) => handler(text),
+    let is_held = HELD.with(|(depth, texts)| {
+        let is_held = depth.get() > 0;
+        if is_held {
+            texts.borrow_mut().push(text.to_owned());
+        }
+        is_held
+    });
+    if !is_held {
+        tell(text);
+    }
+}
+
+/// Tells a warning unless the process has told the same before.
+pub(crate) fn warn_once(text: &str) {
+    static TOLD: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_new = told.get_or_insert_default().insert(text.to_owned());
+    drop(told);
+    if is_new {
+        warn(text);
+    }
+}
+
+fn tell(text: &str) {
+    let handler = HANDLER
+        .read()
+        .unwrap_or_else(PoisonError::into_inner)
+        .clone();
+    match handler.filter(|_| !INSIDE.get()) {
+        Some(handler) => {
+            let _inside = Inside::enter();
+            handler(text);
+        }
         // If standard error is closed, there is nobody to tell.
         None => _ = writeln!(std::io::stderr(), "tilelift: warning: {text}"),
+    }
+}
+
+/// A handler that runs; also when it unwinds this ends with it.
+struct Inside;
+
+impl Inside {
+    fn enter() -> Inside {
+        INSIDE.set(true);
+        Inside
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+/// Keeps warnings of this thread back until what is returned is dropped.
+pub(crate) fn hold() -> Hold {
+    HELD.with(|(depth, _)| depth.set(depth.get() + 1));
+    Hold { _own: () }
+}
+
+/// See [`hold`].
+pub(crate) struct Hold {
+    _own: (),
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        let texts = HELD.with(|(depth, texts)| {
+            depth.set(depth.get() - 1);
+            match depth.get() {
+                0 => texts.take(),
+                _ => Vec::new(),
+            }
+        });
+        texts.iter().for_each(|text| tell(text));
     }
 }

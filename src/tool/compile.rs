@@ -12,7 +12,7 @@ use crate::compile::{self, CompiledKernel};
 use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
-use crate::runtime::{name_source, rust_module_with};
+use crate::runtime::{RustModule, name_source};
 use crate::settings::Options;
 
 /// Compiles a kernel and writes what was asked for.
@@ -52,7 +52,15 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
                 true => Some(cubin::assemble(compiled)?),
                 false => None,
             };
-            rust_module_with(compiled, &func.param_hints, cubin.as_deref())
+            let mut module = RustModule::new(compiled, &func.param_hints);
+            #[cfg(feature = "triton")]
+            {
+                module = module.signature(&kernel.signature);
+            }
+            if let Some(cubin) = &cubin {
+                module = module.cubin(cubin);
+            }
+            module.to_string()
         }
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,

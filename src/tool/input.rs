@@ -93,6 +93,9 @@ pub(super) struct Kernel {
     pub(super) has_lines: bool,
     /// Parameters of the source that have become constants, with their values.
     pub(super) constants: Vec<(String, String)>,
+    /// The signature that it was made for; empty of a function of the IR.
+    #[cfg(feature = "triton")]
+    pub(super) signature: Vec<crate::front::Arg>,
 }
 
 impl Kernel {
@@ -137,6 +140,8 @@ impl Kernel {
             options: options(args),
             has_lines: false,
             constants: Vec::new(),
+            #[cfg(feature = "triton")]
+            signature: Vec::new(),
         })
     }
 

@@ -76,6 +76,7 @@ mod with_front {
                 options: options(args),
                 has_lines: true,
                 constants: lowered.constants,
+                signature: spec.args,
             })
         }
     }

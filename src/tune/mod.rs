@@ -69,6 +69,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod autotuned;
 mod config;
 #[cfg(feature = "triton")]
 mod file;
@@ -76,10 +77,9 @@ mod measure;
 mod report;
 mod store;
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 use std::time::Instant;
 
+pub use autotuned::Autotuned;
 pub use config::Config;
 pub use measure::Measure;
 pub use report::{Outcome, Row, TuneReport};
@@ -230,6 +230,12 @@ impl<'a> Tuner<'a> {
             .iter()
             .map(|config| self.set_up(config, kernel, args))
             .collect();
+        // Those that are not the application's own already.
+        let tried: Vec<Kernel> = candidates.iter().flatten().cloned().collect();
+        let tried: Vec<Kernel> = tried
+            .into_iter()
+            .filter(|kernel| !kernel.is_kept())
+            .collect();
         let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
         for (config, candidate) in self.configs.iter().zip(&candidates) {
             let pruned = self.prune.and_then(|prune| prune(config));
@@ -284,7 +290,16 @@ impl<'a> Tuner<'a> {
         }
         tell(total, "done");
         let chosen = report::choose(&rows, self.measure.tie);
-        let Some(chosen) = chosen else {
+        let best = chosen.map(|at| self.set_up(&rows[at].config, kernel, args));
+        let best = best.transpose()?;
+        // What was tried in vain is not kept for as long as the program is.
+        for kernel in tried
+            .iter()
+            .filter(|kernel| !best.as_ref().is_some_and(|best| best.is(kernel)))
+        {
+            kernel.release();
+        }
+        let (Some(chosen), Some(best)) = (chosen, best) else {
             let reasons: Vec<String> = rows.iter().map(Row::to_string).collect();
             return Err(RuntimeError::Untunable {
                 kernel: kernel.name().to_owned(),
@@ -293,7 +308,7 @@ impl<'a> Tuner<'a> {
         };
         let config = rows[chosen].config.clone();
         Ok(Tuned {
-            kernel: self.set_up(&config, kernel, args)?,
+            kernel: best,
             config,
             report: TuneReport {
                 rows,
@@ -419,101 +434,4 @@ fn too_large(prediction: &Prediction) -> Option<String> {
         ));
     }
     None
-}
-
-/// A kernel that tunes itself: the first launch with new classes or key values tries all configurations, later ones use
-/// the best.
-pub struct Autotuned {
-    kernel: Kernel,
-    tuner: Tuner<'static>,
-    chosen: RwLock<HashMap<String, Choice>>,
-}
-
-/// What was found to be the best.
-#[derive(Clone, Debug)]
-struct Choice {
-    config: Config,
-    kernel: Kernel,
-}
-
-impl Autotuned {
-    /// The kernel, tuned so.
-    pub fn new(kernel: Kernel, tuner: Tuner<'static>) -> Autotuned {
-        Autotuned {
-            kernel,
-            tuner,
-            chosen: RwLock::default(),
-        }
-    }
-
-    /// The best set-up for such a launch.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Tuner::tune`].
-    pub fn best<'g>(
-        &self,
-        stream: &Stream,
-        grid: impl Into<Grid<'g>>,
-        args: impl Args,
-    ) -> Result<Kernel, RuntimeError> {
-        let grid = grid.into();
-        args.with(|args| {
-            let key = self.tuner.results_key(&self.kernel, args)?;
-            let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
-            let known = chosen.get(&key).cloned();
-            drop(chosen);
-            let choice = match known {
-                Some(choice) => choice,
-                None => self.choose(key, stream, grid, args)?,
-            };
-            if self.tuner.heuristics {
-                // They may say something else for these arguments.
-                return self.tuner.set_up(&choice.config, &self.kernel, args);
-            }
-            Ok(choice.kernel)
-        })
-    }
-
-    /// Finds the best set-up, and remembers it.
-    fn choose(
-        &self,
-        key: String,
-        stream: &Stream,
-        grid: Grid<'_>,
-        args: &[Arg<'_>],
-    ) -> Result<Choice, RuntimeError> {
-        let choice = match &self.tuner.configs[..] {
-            // There is nothing to measure.
-            [only] => Choice {
-                config: only.clone(),
-                kernel: self.tuner.set_up(only, &self.kernel, args)?,
-            },
-            _ => {
-                let tuned = self.tuner.tune_args(&self.kernel, stream, grid, args)?;
-                Choice {
-                    config: tuned.config,
-                    kernel: tuned.kernel,
-                }
-            }
-        };
-        let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-        // Of two threads that tuned at once the first one's choice stays.
-        Ok(chosen.entry(key).or_insert(choice).clone())
-    }
-
-    /// Launches the best set-up.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Tuner::tune`] and [`Kernel::launch`].
-    pub fn launch<'g>(
-        &self,
-        stream: &Stream,
-        grid: impl Into<Grid<'g>>,
-        args: impl Args,
-    ) -> Result<(), RuntimeError> {
-        let grid = grid.into();
-        args.with(|args| self.best(stream, grid, args)?.launch(stream, grid, args))
-    }
 }

@@ -269,6 +269,11 @@ impl Case {
         }
     }
 
+    /// The same for another target.
+    pub(crate) fn on(self, target: Target) -> Case {
+        Case { target, ..self }
+    }
+
     /// Extent of the batch, 1 without one.
     pub(crate) fn batches(&self) -> u64 {
         self.batch.unwrap_or(1)

@@ -8,6 +8,7 @@ use std::process::Command;
 
 use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 
+use crate::edges::{BF16, F16, F32, F64, INT};
 use crate::rows::{Row, SETS, THREADS, expand, module};
 
 /// Runs row `index` of a module on operand sets, in CTAs of up to 256 threads; the words of its results.
@@ -87,82 +88,18 @@ fn folder() -> PathBuf {
 
 /// Operand sets for a row: edge cases against each other, then random bits, in the end with many NaNs.
 fn operand_sets(row: &Row) -> Vec<Vec<u64>> {
-    const F32: [u32; 16] = [
-        0,
-        0x8000_0000,
-        0x3f80_0000,
-        0xbf80_0000,
-        0x7f80_0000,
-        0xff80_0000,
-        0x7fc0_0001,
-        1,
-        0x807f_ffff,
-        0x0080_0000,
-        0x7f7f_ffff,
-        0x3f00_0000,
-        0x4020_0000,
-        0x4f00_0000,
-        0xcf00_0001,
-        0x7f00_0001,
-    ];
-    const F16: [u16; 16] = [
-        0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 1, 0x83ff, 0x0400, 0x7bff, 0x3800,
-        0x4100, 0x7801, 0x5bff, 0xf7ff,
-    ];
-    const BF16: [u16; 16] = [
-        0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc1, 1, 0x807f, 0x0080, 0x7f7f, 0x3f00,
-        0x4020, 0x4f00, 0xcf01, 0x7f01,
-    ];
-    const F64: [u64; 16] = [
-        0,
-        1 << 63,
-        0x3ff0_0000_0000_0000,
-        0xbff0_0000_0000_0000,
-        0x7ff0_0000_0000_0000,
-        0xfff0_0000_0000_0000,
-        0x7ff8_0000_0000_0001,
-        1,
-        0x800f_ffff_ffff_ffff,
-        0x0010_0000_0000_0000,
-        0x7fef_ffff_ffff_ffff,
-        0x3fe0_0000_0000_0000,
-        0x4004_0000_0000_0000,
-        0x41e0_0000_0000_0000,
-        0xc3e0_0000_0000_0001,
-        0x47ef_ffff_f000_0000,
-    ];
-    const INT: [u64; 16] = [
-        0,
-        1,
-        u64::MAX,
-        2,
-        0x7f,
-        0x80,
-        0x7fff,
-        0x8000,
-        0x7fff_ffff,
-        0x8000_0000,
-        0xffff_ffff,
-        i64::MAX as u64,
-        1 << 63,
-        0x0123_4567_89ab_cdef,
-        31,
-        0xffff_fffe,
-    ];
     let edge = |letter: char, index: usize| -> u64 {
         let index = index % 16;
         match letter {
-            'f' => F32[index].into(),
-            'h' => F16[index].into(),
-            'g' => BF16[index].into(),
-            'H' => u64::from(F16[index]) | u64::from(F16[(index * 7 + 3) % 16]) << 16,
-            'G' => u64::from(BF16[index]) | u64::from(BF16[(index * 7 + 3) % 16]) << 16,
+            'f' => F32[index],
+            'h' => F16[index],
+            'g' => BF16[index],
+            'H' => F16[index] | F16[(index * 7 + 3) % 16] << 16,
+            'G' => BF16[index] | BF16[(index * 7 + 3) % 16] << 16,
             // Finite ones must be angles.
-            'q' | 'a' => match F32[index] {
-                bits if f32::from_bits(bits).is_finite() && f32::from_bits(bits).abs() > 6.0 => {
-                    u64::from(f32::to_bits(index as f32 / 3.0))
-                }
-                bits => u64::from(bits),
+            'q' | 'a' => match f32::from_bits(F32[index] as u32) {
+                x if x.is_finite() && x.abs() > 6.0 => u64::from(f32::to_bits(index as f32 / 3.0)),
+                _ => F32[index],
             },
             'e' => F64[index],
             's' => [0, 1, 2, 4, 5, 8, 15, 16, 24, 30, 31, 32, 33, 63, 64, 255][index],

@@ -94,6 +94,85 @@ fn check_count(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<(), Str
     }
 }
 
+/// Memory that arguments lie in.
+trait Space {
+    fn alloc(&mut self, bytes: usize) -> u64;
+    fn alloc_bytes(&mut self, bytes: &[u8]) -> u64;
+    fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, String>;
+}
+
+impl Space for interp::Memory {
+    fn alloc(&mut self, bytes: usize) -> u64 {
+        self.alloc(bytes)
+    }
+
+    fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.alloc_bytes(bytes)
+    }
+
+    fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, String> {
+        let held = self.read(address, bytes).map_err(|e| e.to_string())?;
+        Ok(held.to_vec())
+    }
+}
+
+impl Space for emu::Memory {
+    fn alloc(&mut self, bytes: usize) -> u64 {
+        self.alloc(bytes)
+    }
+
+    fn alloc_bytes(&mut self, bytes: &[u8]) -> u64 {
+        self.alloc_bytes(bytes)
+    }
+
+    fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, String> {
+        self.read(address, bytes).map_err(|e| e.to_string())
+    }
+}
+
+/// An argument whose memory is allocated.
+enum Placed {
+    Pointer(u64),
+    Int(i64),
+    Float(f64),
+}
+
+/// Allocates what an argument needs; also the memories to read after the launch.
+fn place(given: &Given, memory: &mut impl Space) -> (Placed, Vec<(u64, usize)>) {
+    match given {
+        Given::Bytes(bytes) => {
+            let address = memory.alloc_bytes(bytes);
+            (Placed::Pointer(address), vec![(address, bytes.len())])
+        }
+        Given::Poison(bytes) => {
+            let address = memory.alloc(*bytes);
+            (Placed::Pointer(address), vec![(address, *bytes)])
+        }
+        Given::Addresses(all) => {
+            let places = all.iter().map(|b| (memory.alloc_bytes(b), b.len()));
+            let places: Vec<(u64, usize)> = places.collect();
+            let table: Vec<u8> = places.iter().flat_map(|(at, _)| at.to_le_bytes()).collect();
+            (Placed::Pointer(memory.alloc_bytes(&table)), places)
+        }
+        Given::Null => (Placed::Pointer(0), Vec::new()),
+        Given::Int(n) => (Placed::Int(*n), Vec::new()),
+        Given::Float(x) => (Placed::Float(*x), Vec::new()),
+    }
+}
+
+/// What the memories of each argument hold; nothing for an argument without one.
+fn read(memory: &impl Space, buffers: &[Vec<(u64, usize)>]) -> Result<Buffers, String> {
+    let mut all = Buffers::new();
+    for places in buffers {
+        let mut bytes = Vec::new();
+        for &(address, count) in places {
+            bytes.extend(memory.read(address, count)?);
+        }
+        all.push((!places.is_empty()).then_some(bytes));
+    }
+    Ok(all)
+}
+
 fn on_interp(
     func: &TileFunction,
     compiled: &CompiledKernel,
@@ -104,28 +183,14 @@ fn on_interp(
     let mut args = Vec::new();
     let mut buffers = Vec::new();
     for (given, param) in launch.args.iter().zip(&compiled.meta.params) {
-        let (arg, buffer) = match given {
-            Given::Bytes(bytes) => {
-                let address = memory.alloc_bytes(bytes);
-                (interp::Arg::Ptr(address), vec![(address, bytes.len())])
-            }
-            Given::Poison(bytes) => {
-                let address = memory.alloc(*bytes);
-                (interp::Arg::Ptr(address), vec![(address, *bytes)])
-            }
-            Given::Addresses(all) => {
-                let places = all.iter().map(|b| (memory.alloc_bytes(b), b.len()));
-                let places: Vec<(u64, usize)> = places.collect();
-                let table = memory.alloc_bytes(&table(&places));
-                (interp::Arg::Ptr(table), places)
-            }
-            Given::Null => (interp::Arg::Ptr(0), Vec::new()),
-            Given::Int(n) => (interp::Arg::Int(*n), Vec::new()),
-            Given::Float(x) if param.bytes == 8 => (interp::Arg::F64(*x), Vec::new()),
-            Given::Float(x) => (interp::Arg::F32(*x as f32), Vec::new()),
-        };
-        args.push(arg);
-        buffers.push(buffer);
+        let (placed, places) = place(given, &mut memory);
+        args.push(match placed {
+            Placed::Pointer(address) => interp::Arg::Ptr(address),
+            Placed::Int(n) => interp::Arg::Int(n),
+            Placed::Float(x) if param.bytes == 8 => interp::Arg::F64(x),
+            Placed::Float(x) => interp::Arg::F32(x as f32),
+        });
+        buffers.push(places);
     }
     let call = interp::Launch {
         grid: launch.grid,
@@ -133,12 +198,7 @@ fn on_interp(
     };
     interp::run(func, &call, &mut memory, &interp::Options::default())
         .map_err(|e| e.to_string())?;
-    read(&buffers, |address, bytes| {
-        memory
-            .read(address, bytes)
-            .map(|b| b.to_vec())
-            .map_err(|e| e.to_string())
-    })
+    read(&memory, &buffers)
 }
 
 fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, String> {
@@ -148,31 +208,14 @@ fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, Str
     let mut args = Vec::new();
     let mut buffers = Vec::new();
     for (given, param) in launch.args.iter().zip(&compiled.meta.params) {
-        let (arg, buffer) = match given {
-            Given::Bytes(bytes) => {
-                let address = memory.alloc_bytes(bytes);
-                (emu::Arg::pointer(address), vec![(address, bytes.len())])
-            }
-            Given::Poison(bytes) => {
-                let address = memory.alloc(*bytes);
-                (emu::Arg::pointer(address), vec![(address, *bytes)])
-            }
-            Given::Addresses(all) => {
-                let places = all.iter().map(|b| (memory.alloc_bytes(b), b.len()));
-                let places: Vec<(u64, usize)> = places.collect();
-                let table = memory.alloc_bytes(&table(&places));
-                (emu::Arg::pointer(table), places)
-            }
-            Given::Null => (emu::Arg::pointer(0), Vec::new()),
-            Given::Int(n) => {
-                let bytes = n.to_le_bytes();
-                (emu::Arg::bytes(&bytes[..param.bytes as usize]), Vec::new())
-            }
-            Given::Float(x) if param.bytes == 8 => (emu::Arg::from(*x), Vec::new()),
-            Given::Float(x) => (emu::Arg::from(*x as f32), Vec::new()),
-        };
-        args.push(arg);
-        buffers.push(buffer);
+        let (placed, places) = place(given, &mut memory);
+        args.push(match placed {
+            Placed::Pointer(address) => emu::Arg::pointer(address),
+            Placed::Int(n) => emu::Arg::bytes(&n.to_le_bytes()[..param.bytes as usize]),
+            Placed::Float(x) if param.bytes == 8 => emu::Arg::from(x),
+            Placed::Float(x) => emu::Arg::from(x as f32),
+        });
+        buffers.push(places);
     }
     let call = emu::Launch {
         grid: launch.grid,
@@ -182,28 +225,5 @@ fn on_emu(compiled: &CompiledKernel, launch: &Launch<'_>) -> Result<Buffers, Str
         options: emu::Options::default(),
     };
     emu::run(&module, &compiled.meta.name, &call, &mut memory).map_err(|e| e.to_string())?;
-    read(&buffers, |address, bytes| {
-        memory.read(address, bytes).map_err(|e| e.to_string())
-    })
-}
-
-/// The bytes of the addresses.
-fn table(places: &[(u64, usize)]) -> Vec<u8> {
-    places.iter().flat_map(|(at, _)| at.to_le_bytes()).collect()
-}
-
-/// What the memories of each argument hold; nothing for an argument without one.
-fn read(
-    buffers: &[Vec<(u64, usize)>],
-    get: impl Fn(u64, usize) -> Result<Vec<u8>, String>,
-) -> Result<Buffers, String> {
-    let mut all = Buffers::new();
-    for places in buffers {
-        let mut bytes = Vec::new();
-        for &(address, count) in places {
-            bytes.extend(get(address, count)?);
-        }
-        all.push((!places.is_empty()).then_some(bytes));
-    }
-    Ok(all)
+    read(&memory, &buffers)
 }

@@ -9,6 +9,8 @@
 )]
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/edges.rs"]
+mod edges;
 mod kernels;
 #[path = "../common/on_emu.rs"]
 mod on_emu;
@@ -106,73 +108,13 @@ fn is_lowered(kernel: &Kernel, thread: &ThreadFunction) -> bool {
 
 /// Edge cases of a type, then numbers of ordinary size and any bits.
 fn operand(scalar: Scalar, place: usize, index: usize, random: &mut Random) -> u64 {
-    let edges: &[u64] = match scalar {
-        Scalar::F16 => &[
-            0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 1, 0x83ff, 0x0400, 0x7bff, 0x3800,
-            0x4100, 0x7801, 0x5bff, 0xf7ff,
-        ],
-        Scalar::Bf16 => &[
-            0, 0x8000, 0x3f80, 0xbf80, 0x7f80, 0xff80, 0x7fc1, 1, 0x807f, 0x0080, 0x7f7f, 0x3f00,
-            0x4020, 0x4f00, 0xcf01, 0xc2f7,
-        ],
-        Scalar::F32 => &[
-            0,
-            0x8000_0000,
-            0x3f80_0000,
-            0xbf80_0000,
-            0x7f80_0000,
-            0xff80_0000,
-            0x7fc0_0001,
-            1,
-            0x807f_ffff,
-            0x0080_0000,
-            0x7f7f_ffff,
-            0x3f00_0000,
-            0x4020_0000,
-            0x4f00_0000,
-            0xcf00_0001,
-            0x4120_0001,
-        ],
-        Scalar::F64 => &[
-            0,
-            1 << 63,
-            0x3ff0_0000_0000_0000,
-            0xbff0_0000_0000_0000,
-            0x7ff0_0000_0000_0000,
-            0xfff0_0000_0000_0000,
-            0x7ff8_0000_0000_0001,
-            1,
-            0x800f_ffff_ffff_ffff,
-            0x0010_0000_0000_0000,
-            0x7fef_ffff_ffff_ffff,
-            0x3fe0_0000_0000_0000,
-            0x4004_0000_0000_0000,
-            0x41e0_0000_0000_0000,
-            0xc3e0_0000_0000_0001,
-            0x47ef_ffff_f000_0000,
-        ],
-        Scalar::F8E4M3 | Scalar::F8E5M2 => &[
-            0, 0x80, 0x38, 0xbc, 0x7c, 0xfb, 0x7f, 1, 0x83, 0x04, 0x7e, 0x30, 0x41, 0x78, 0x5b,
-            0xf7,
-        ],
-        _ => &[
-            0,
-            1,
-            u64::MAX,
-            2,
-            0x7f,
-            0x80,
-            0x7fff,
-            0x8000,
-            0x7fff_ffff,
-            0x8000_0000,
-            0xffff_ffff,
-            i64::MAX as u64,
-            1 << 63,
-            0x0123_4567_89ab_cdef,
-            31,
-            0xffff_fffe,
-        ],
+    let edges = match scalar {
+        Scalar::F16 => &edges::F16,
+        Scalar::Bf16 => &edges::BF16,
+        Scalar::F32 => &edges::F32,
+        Scalar::F64 => &edges::F64,
+        Scalar::F8E4M3 | Scalar::F8E5M2 => &edges::F8,
+        _ => &edges::INT,
     };
     let at = match place {
         0 => index % 16,

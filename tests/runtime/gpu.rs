@@ -314,6 +314,7 @@ fn machine_code_made_ahead_runs() {
                 divisible: 1,
             },
         ],
+        sites: &[],
     });
     let program = program.expect("it is well described");
     let kernel = device.kernel(&program, None).expect("there is one kernel");

@@ -1,10 +1,16 @@
 //! The run time as an application uses it: on the emulator, against a stand-in for the driver, and in many processes.
 
 mod api;
+mod callers;
 mod disk;
+mod dumps;
+mod faults;
+mod graphs;
 mod tools;
 mod torture;
 mod tuning;
+mod variants;
+mod warnings;
 
 #[cfg(feature = "cuda")]
 mod gpu;

@@ -169,6 +169,21 @@ fn a_launch_allocates_nothing() {
             let args = (p, p, p, p, n, n, n, n, 1.5_f32, 2.5_f32, true, p);
             many.launch(&stream, 7, args).expect("it is launched");
         };
+        // One that tunes itself, and one beyond the bound on variants: its types alone count for 64 bits.
+        let tuner = tilelift::tune::Tuner::new([tilelift::tune::Config::new()]).key(&["n"]);
+        let tuned = tilelift::tune::Autotuned::new(add.clone(), tuner);
+        let bounded = add.variant_limit(4).expect("a number");
+        for n in [16, 5, 1] {
+            let launched = bounded.launch(&stream, 1, (&x, &x, &x, n));
+            launched.expect("there is room");
+        }
+        let launch = |n: i32| {
+            launch(n);
+            let launched = tuned.launch(&stream, &grid, (&x, &x, &x, n));
+            launched.expect("it is launched");
+            let launched = bounded.launch(&stream, 1, (&x, &x, &x, i64::from(n)));
+            launched.expect("the same one serves");
+        };
         // The classes of these differ, and each is compiled once.
         [16, 5, 1].into_iter().for_each(launch);
         let before = COUNT.get();
@@ -313,6 +328,7 @@ fn machine_code_made_ahead_is_loaded() {
                 shared_bytes: 0,
                 predicted_registers: 8,
                 params: &[],
+                sites: &[],
             });
             let program = program.expect("it is well described");
             let kernel = device.kernel(&program, None).expect("there is one kernel");

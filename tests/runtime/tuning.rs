@@ -478,6 +478,7 @@ fn kernels_compiled_ahead_run() {
                 divisible: 1,
             },
         ],
+        sites: &[],
     };
     let device = emulator(None);
     let program = Program::compiled(&compiled).expect("it is well described");

@@ -101,9 +101,17 @@ impl<'a> Decoder<'_, 'a> {
         let Some([m, n, k]) = self.take_with(shape) else {
             return self.bad("a shape is missing");
         };
-        if !self.take("row") || !self.take("col") {
+        let sides: [Option<bool>; 2] = std::array::from_fn(|_| {
+            self.take_with(|part| match part {
+                "row" => Some(true),
+                "col" => Some(false),
+                _ => None,
+            })
+        });
+        let [Some(left), Some(right)] = sides else {
             return self.unsupported();
-        }
+        };
+        let turned = [!left, right];
         let [sum, a, b, c] = [self.ty()?, self.ty()?, self.ty()?, self.ty()?];
         let known = matches!(
             (a.kind, a.bits, [m, n, k]),
@@ -140,7 +148,11 @@ impl<'a> Decoder<'_, 'a> {
             a,
             b,
             sum,
+            turned,
         };
+        if turned != [false; 2] && product.products() != 4 {
+            return self.unsupported();
+        }
         let (register, wide) = match a.bits {
             64 => (B64, 64),
             _ => (B32, 32),

@@ -384,8 +384,9 @@ impl Machine<'_> {
     }
 }
 
-/// Four products of 8x4 and 4x8 matrices of f16. A lane of a quarter holds one row of the left factor, one column of the right
-/// one, and of sums of f16 one row; of sums of f32 it holds four pairs of neighbours.
+/// Four products of 8x4 and 4x8 matrices of f16. A lane of a quarter holds one row of the left factor (or, turned, half of a
+/// column), one column of the right one (or half of a row), and of sums of f16 one row; of sums of f32 it holds four pairs of
+/// neighbours.
 fn multiply_quarters(
     product: &Product,
     [a, b, c]: [&[[u64; 32]]; 3],
@@ -397,8 +398,16 @@ fn multiply_quarters(
         registers[i / 2][lane] >> (16 * (i % 2)) & 0xffff
     };
     let is_half = product.sum.bits == 16;
-    // The lane of the quarter of `lane` that holds a row or column.
-    let holder = |lane: usize, index: usize| lane & 12 | index & 3 | (index & 4) << 2;
+    // What the quarter of `lane` holds of a row or column, at a place along it.
+    let [left, right] = [(a, product.turned[0]), (b, product.turned[1])].map(|(words, turned)| {
+        move |lane: usize, index: usize, inner: usize| {
+            let quarter = lane & 12 | (index & 4) << 2;
+            match turned {
+                false => half(words, quarter | index & 3, inner),
+                true => half(words, quarter | inner, index & 3),
+            }
+        }
+    });
     // Row and column of element `i` of the sum.
     let place = |lane: usize, i: usize| match is_half {
         true => (lane & 3 | (lane & 16) >> 2, i),
@@ -410,12 +419,7 @@ fn multiply_quarters(
     for lane in 0..32 {
         let sum = |i: usize| {
             let (row, column) = place(lane, i);
-            let terms = (0..4).map(|inner| {
-                (
-                    half(a, holder(lane, row), inner),
-                    half(b, holder(lane, column), inner),
-                )
-            });
+            let terms = (0..4).map(|inner| (left(lane, row, inner), right(lane, column, inner)));
             let start = if is_half {
                 half(c, lane, i)
             } else {

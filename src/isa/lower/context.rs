@@ -4,6 +4,7 @@ use super::rules::InstView;
 use super::{Lower, rules};
 use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
 use crate::ir::entities::{Inst, Value};
+use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
 use crate::isa::inst::{Arg, Cmp, Form, Kind, Modifier, Ptx, PtxType};
 use crate::isa::reg::{RegClass, View};
@@ -414,6 +415,24 @@ impl rules::Context for Lower<'_> {
 
     fn two_words(&mut self, kind: &Kind) -> Option<()> {
         (self.bits(kind) == PtxType::B64).then_some(())
+    }
+
+    fn exponent(&mut self, value: Value) -> Option<u64> {
+        let dfg = &self.func.dfg;
+        let data = &dfg.insts[dfg.def_inst(value)?];
+        let bits = *data.value().filter(|_| data.op == ThreadOp::Const)?;
+        let exponent = u64::from(bits.trailing_zeros());
+        let is_positive = exponent + 1 < u64::from(dfg.ty(value).elem.bits());
+        (bits.is_power_of_two() && 0 < exponent && is_positive).then_some(exponent)
+    }
+
+    fn bits_but(&mut self, kind: &Kind, n: u64) -> Arg {
+        Arg::Imm(u64::from(self.one_bits(kind).bits()) - n)
+    }
+
+    fn upper_bits(&mut self, kind: &Kind, n: u64) -> Arg {
+        let width = self.one_bits(kind).bits();
+        Arg::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
     }
 
     fn is_i32(&mut self, value: Value) -> bool {

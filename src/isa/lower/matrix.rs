@@ -9,6 +9,7 @@ use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
 use crate::isa::inst::{Arg, Modifier, Ptx, PtxType};
 use crate::isa::reg::{RegClass, Unit, View};
+use crate::layout::matrix::are_turned;
 
 use super::memory::When;
 
@@ -20,6 +21,7 @@ struct Form {
     steps: u16,
     /// Instructions along its rows.
     halves: u16,
+    modifier: Modifier,
 }
 
 fn form(unit: MmaUnit) -> Form {
@@ -28,6 +30,7 @@ fn form(unit: MmaUnit) -> Form {
         types: (a, b),
         steps: 1,
         halves: 1,
+        modifier: Modifier::None,
     };
     let b32 = PtxType::B32;
     match unit {
@@ -37,6 +40,13 @@ fn form(unit: MmaUnit) -> Form {
             steps: 2,
             ..whole(Ptx::Mma16K8, PtxType::F16, PtxType::F16)
         },
+        MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Turned => {
+            Form {
+                steps: 2,
+                modifier: Modifier::Turned(are_turned(unit)),
+                ..whole(Ptx::Mma16K4, PtxType::F16, PtxType::F16)
+            }
+        }
         MmaUnit::Tf32 => whole(Ptx::MmaTf32, b32, b32),
         MmaUnit::F64 => Form {
             steps: 2,
@@ -81,17 +91,18 @@ impl Lower<'_> {
         let (a, b) = (self.all_units(a), self.all_units(b));
         let c = self.all_units(c);
         let mut sums = self.code.regs.view_of(&c);
-        let (rows, columns) = (a.len() / 4, b.len() / 2);
+        let [words_a, words_b, _] = unit.tile_registers().map(|n| n as usize);
+        let (rows, columns) = (a.len() / words_a, b.len() / words_b);
         let (steps, halves) = (usize::from(form.steps), usize::from(form.halves));
-        let (each_a, each_b) = (4 / steps / halves, 2 / steps);
+        let (each_a, each_b) = (words_a / steps / halves, words_b / steps);
         for step in 0..steps {
             let (mut left, mut right) = (Vec::new(), Vec::new());
             for row in 0..rows {
                 for column in 0..columns {
                     for half in 0..halves {
-                        let first = 4 * row + step * 4 / steps + half;
+                        let first = words_a * row + step * words_a / steps + half;
                         left.extend_from_slice(&a[first..first + each_a]);
-                        let first = 2 * column + step * each_b;
+                        let first = words_b * column + step * each_b;
                         right.extend_from_slice(&b[first..first + each_b]);
                     }
                 }
@@ -104,14 +115,7 @@ impl Lower<'_> {
             ];
             let reps = (rows * columns * halves) as u16;
             let (ty, from) = form.types;
-            self.emit(
-                form.op,
-                ty,
-                from,
-                Modifier::None,
-                reps,
-                &args.map(Arg::Regs),
-            );
+            self.emit(form.op, ty, from, form.modifier, reps, &args.map(Arg::Regs));
             sums = own;
         }
         Ok(())

@@ -197,10 +197,12 @@ pub(super) fn product(layout: &LinearLayout, unit: MmaUnit, terms: u64) -> Cost 
         let held = columns.filter(|&&c| c & mask != 0).count() as u32;
         1 << held.saturating_sub(size)
     };
-    // Of its tile a thread holds two rows and two columns.
-    let (rows, columns) = (tiles(rank - 2, 1), tiles(rank - 1, 1));
+    // Of its tile a thread holds two rows, and two columns or four.
+    let [left, right, held] = unit.tile_registers();
+    let (rows, columns) = (tiles(rank - 2, 1), tiles(rank - 1, held.ilog2() - 1));
+    let (left, right) = (Cost::from(left), Cost::from(right));
     let steps = terms / Cost::from(matrix::tile_inner(unit));
-    steps * (4 * rows + 2 * columns) * WAVEFRONT
+    steps * (left * rows + right * columns) * WAVEFRONT
 }
 
 /// Computing a block element by element; copies held by many threads are computed by each.

@@ -108,7 +108,9 @@ impl Assignment {
         {
             return;
         }
-        if data.unit.is_some() && !matrix::is_accumulator(&self.pool[layout]) {
+        if let Some(unit) = data.unit
+            && !matrix::is_accumulator(&self.pool[layout], unit)
+        {
             return;
         }
         if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {

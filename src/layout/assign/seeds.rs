@@ -80,11 +80,11 @@ impl Assignment {
             all.push(memory);
         }
         for (node, shape, unit) in dots {
-            if unit.is_none() {
+            let Some(unit) = unit else {
                 self.offer_squares(node, shape);
                 continue;
-            }
-            for layout in matrix::accumulators(shape, self.num_warps) {
+            };
+            for layout in matrix::accumulators(shape, unit, self.num_warps) {
                 let layout = self.pool.intern(layout);
                 self.offer(node, layout);
             }

@@ -63,6 +63,53 @@ fn operand_fragments() {
     );
 }
 
+/// The rows of PTX_FACTS 1.2 for m8n8k4 of f16, with the rows of quarters interleaved as [`quarters`] says.
+#[test]
+fn fragments_of_quarters() {
+    let check = |layout: LinearLayout, formula: &dyn Fn(u32, u32) -> (u32, u32)| {
+        let shape = layout.shape();
+        for lane in 0..32 {
+            for i in 0..layout.num_registers() {
+                let flat = layout.apply(i, lane, 0, 0);
+                let found = (shape.coordinate(flat, 0), shape.coordinate(flat, 1));
+                assert_eq!(found, formula(lane, i), "lane {lane} i {i}");
+            }
+        }
+    };
+    // What the instruction calls row `r` of quarter `j` is row `r % 4 + 4 (j & 1) + 8 (r / 4)` of the block.
+    let row = |lane: u32, r: u32| r % 4 + 4 * (lane >> 2 & 1) + 8 * (r / 4);
+    let column = |lane: u32, c: u32| c % 4 + 4 * (lane >> 3 & 1) + 8 * (c / 4);
+    let outer = |lane: u32| lane % 4 + 4 * (lane >> 4);
+    let one = [1, 1];
+    let sum = quarters::accumulator(shape(&[16, 16]), &one).expect("one tile");
+    assert!(sum.is_surjective() && sum.is_injective());
+    check(sum, &|lane, i| {
+        let r = (lane & 1) + (i & 2) + 4 * (lane >> 4);
+        (row(lane, r), column(lane, (i & 4) + (lane & 2) + (i & 1)))
+    });
+    let a = quarters::operand_a(shape(&[16, 8]), &one).expect("one tile");
+    check(a.clone(), &|lane, i| (row(lane, outer(lane)), i));
+    let b = quarters::operand_b(shape(&[8, 16]), &one).expect("one tile");
+    check(b.clone(), &|lane, i| (i, column(lane, outer(lane))));
+    // By columns: element `i` of lane `l` is row `i`, 4 more from lane 16 on, and column `l % 4`.
+    let [a, b] = [a, b].map(|layout| quarters::turned(&layout).expect("sixteen rows"));
+    let across = |lane: u32, i: u32| (i % 4 + 4 * (lane >> 4), lane % 4 + 4 * (i / 4));
+    check(a, &|lane, i| {
+        let (r, k) = across(lane, i);
+        (row(lane, r), k)
+    });
+    check(b, &|lane, i| {
+        let (c, k) = across(lane, i);
+        (k, column(lane, c))
+    });
+    let narrow = quarters::operand_a(shape(&[2, 8]), &one).expect("part of a tile");
+    assert_eq!(
+        quarters::turned(&narrow),
+        None,
+        "two rows are no run of four"
+    );
+}
+
 #[test]
 fn two_accumulator_tiles_are_an_operand() {
     // P of attention needs no move: [M, N] accumulators are [M, K] operands.

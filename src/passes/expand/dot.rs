@@ -8,6 +8,8 @@
 //! **Without a unit** each thread computes its elements by itself: it holds the rows and columns they take, or loads them from
 //! shared memory a few at a time, and adds one product after the other along the summed dimension, all elements at once.
 
+use std::borrow::Cow;
+
 use rustc_hash::FxHashMap;
 
 use crate::ir::attrs::{Attrs, DotPrecision, Flag, MmaUnit, make};
@@ -30,9 +32,11 @@ type Holders = FxHashMap<u32, u32>;
 /// A factor of a product by a unit.
 struct Factor<'a> {
     source: Source,
-    layout: &'a LinearLayout,
+    layout: Cow<'a, LinearLayout>,
     elem: Elem,
     unit: MmaUnit,
+    /// Whether a thread holds neighbours across the summed dimension.
+    turned: bool,
 }
 
 /// What `ldmatrix` is to fill: registers of a layout whose words hold the elements that `inner` leads to.
@@ -63,7 +67,7 @@ impl<'a> Expander<'a> {
     fn expand_product(&mut self, inst: Inst, unit: MmaUnit) -> Result<Expanded> {
         let ty = self.result_type(inst)?;
         let layout = self.layout(ty)?;
-        if !matrix::is_accumulator(layout) {
+        if !matrix::is_accumulator(layout, unit) {
             return bug("a unit cannot add to a sum in this layout");
         }
         let rank = ty.shape.rank();
@@ -75,6 +79,12 @@ impl<'a> Expander<'a> {
             let batch = if rank == 3 { wrapped(batch, 0) } else { 0 };
             batch | wrapped(row, row_dim) | wrapped(column, column_dim)
         };
+        let factors = [
+            self.factor_of(inst, 0, unit)?,
+            self.factor_of(inst, 1, unit)?,
+        ];
+        let unit = matrix::with_turned(unit, factors.each_ref().map(|factor| factor.turned));
+        let tile = matrix::tile(unit);
         // Tiles that thread 0 has a part of; the others have theirs at the same places.
         let (mut batches, mut rows, mut columns) = (Vec::new(), Vec::new(), Vec::new());
         let note = |list: &mut Vec<u32>, at: u32| {
@@ -90,24 +100,18 @@ impl<'a> Expander<'a> {
                 0
             };
             note(&mut batches, batch);
-            note(
-                &mut rows,
-                ty.shape.coordinate(element, row_dim) & !(matrix::TILE_ROWS - 1),
-            );
+            let row = ty.shape.coordinate(element, row_dim);
+            note(&mut rows, row & !(tile.rows - 1));
             let column = ty.shape.coordinate(element, column_dim);
-            note(&mut columns, column & !(matrix::TILE_COLUMNS - 1));
+            note(&mut columns, column & !(tile.columns - 1));
         }
 
         let held = layout.num_registers() as usize;
         let acc = self.arg(inst, 2)?;
         let acc = self.pack_of(&acc, held)?;
         let numbers = holders(layout);
-        let factors = [
-            self.factor_of(inst, 0, unit)?,
-            self.factor_of(inst, 1, unit)?,
-        ];
         let [left, right] = [self.arg_type(inst, 0)?.shape, self.arg_type(inst, 1)?.shape];
-        let step = matrix::tile_inner(unit);
+        let step = tile.inner;
         let mut addresses = Sums::default();
         let mut sums = Vec::new();
         let mut places: FxHashMap<u32, u32> = FxHashMap::default();
@@ -115,13 +119,13 @@ impl<'a> Expander<'a> {
             let mut map = Vec::with_capacity(held);
             for &row in &rows {
                 for &column in &columns {
-                    for i in 0..4 {
-                        let element = flat(ty.shape, batch, row + 8 * (i >> 1), column + (i & 1));
+                    for &(below, beside) in tile.sums {
+                        let element = flat(ty.shape, batch, row + below, column + beside);
                         let Some(&register) = numbers.get(&element) else {
                             return bug("a tile of a sum that a thread does not hold");
                         };
-                        let place =
-                            (sums.len() * rows.len() * columns.len() * 4 + map.len()) as u32;
+                        let all = rows.len() * columns.len() * tile.sums.len();
+                        let place = (sums.len() * all + map.len()) as u32;
                         places.entry(register).or_insert(place);
                         map.push(register);
                     }
@@ -131,26 +135,32 @@ impl<'a> Expander<'a> {
             // One column of tiles leaves room in the registers that four matrices fill: for the next step.
             let inner = left.extent(column_dim) as u32;
             let is_shared = matches!(factors[1].source, Source::Shared(_));
+            let leaves_room = is_shared && tile.right.len() == 2;
             let at_once = match columns.len() {
-                1 if is_shared && inner.is_multiple_of(2 * step) => 2,
+                1 if leaves_room && inner.is_multiple_of(2 * step) => 2,
                 _ => 1,
             };
             let mut loaded: Option<Value> = None;
             for k in (0..inner).step_by(step as usize) {
-                let tiles_a = rows.iter().flat_map(|&row| {
-                    (0..4).map(move |j| (row + 8 * (j & 1), k + (j >> 1) * step / 2))
-                });
-                let elements: Vec<u32> =
-                    tiles_a.map(|(row, k)| flat(left, batch, row, k)).collect();
+                let elements: Vec<u32> = rows
+                    .iter()
+                    .flat_map(|&row| tile.left.iter().map(move |&(r, i)| (row + r, k + i)))
+                    .map(|(row, k)| flat(left, batch, row, k))
+                    .collect();
                 let a = self.fragments(&factors[0], &mut addresses, &elements)?;
                 let part = k / step % at_once;
                 let pack = match loaded.filter(|_| part > 0) {
                     Some(pack) => pack,
                     None => {
-                        let tiles_b = columns.iter().flat_map(|&column| {
-                            (0..2 * at_once).map(move |j| (k + j * step / 2, column))
-                        });
-                        let elements: Vec<u32> = tiles_b
+                        let each = |k: u32, column: u32| {
+                            let starts = tile.right.iter();
+                            starts.map(move |&(c, i)| (k + i, column + c))
+                        };
+                        let elements: Vec<u32> = columns
+                            .iter()
+                            .flat_map(|&column| {
+                                (0..at_once).flat_map(move |part| each(k + part * step, column))
+                            })
                             .map(|(k, column)| flat(right, batch, k, column))
                             .collect();
                         self.fragments(&factors[1], &mut addresses, &elements)?
@@ -180,16 +190,24 @@ impl<'a> Expander<'a> {
     fn factor_of(&mut self, inst: Inst, index: usize, unit: MmaUnit) -> Result<Factor<'a>> {
         let ty = self.arg_type(inst, index)?;
         let layout = self.layout(ty)?;
-        let source = match self.arg(inst, index)? {
-            Expanded::Shared(block) => Source::Shared(block),
+        let (source, turned) = match self.arg(inst, index)? {
+            Expanded::Shared(block) => {
+                let offsets = offsets_in(&block.layout, ty.elem.bytes())?;
+                let turned = match unit.is_quarters() {
+                    true => ring::turned_reader(layout, &offsets, ty.elem.bytes()),
+                    false => None,
+                };
+                (Source::Shared(block), turned)
+            }
             value => {
                 let pack = self.pack_of(&value, layout.num_registers() as usize)?;
-                Source::Pack(pack, holders(layout))
+                (Source::Pack(pack, holders(layout)), None)
             }
         };
         Ok(Factor {
             source,
-            layout,
+            turned: turned.is_some(),
+            layout: turned.map_or(Cow::Borrowed(layout), Cow::Owned),
             elem: ty.elem,
             unit,
         })
@@ -203,7 +221,7 @@ impl<'a> Expander<'a> {
         elements: &[u32],
     ) -> Result<Value> {
         let each = (32 / factor.elem.bits()).max(1);
-        let inner = ring::word_columns(factor.layout, factor.elem.bytes());
+        let inner = ring::word_columns(&factor.layout, factor.elem.bytes());
         let in_word = |first: u32| {
             (0..each).map(move |i| {
                 let set = inner
@@ -227,7 +245,7 @@ impl<'a> Expander<'a> {
             }
             Source::Shared(block) => {
                 let words = Words {
-                    layout: factor.layout,
+                    layout: &factor.layout,
                     elem: factor.elem,
                     operand: factor.unit.elems().0,
                     inner,
@@ -235,7 +253,7 @@ impl<'a> Expander<'a> {
                 if let Some(pack) = self.matrices(&words, block, sums, elements)? {
                     return Ok(pack);
                 }
-                self.load_elements(block, sums, factor.layout, factor.elem, &all)?
+                self.load_elements(block, sums, &factor.layout, factor.elem, &all)?
             }
         };
         if factor.elem.bits() != 8 {

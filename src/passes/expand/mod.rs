@@ -156,6 +156,7 @@ impl<'a> Expander<'a> {
         let (body, _) = b.new_block(&[]);
         b.append_block(body);
         b.switch_to(body);
+        let lazy = shared::lazy_values(tile);
         Expander {
             tile,
             target,
@@ -165,8 +166,8 @@ impl<'a> Expander<'a> {
             used: used_values(tile),
             axis: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
-            lazy: shared::lazy_values(tile),
-            rings: shared::ring_layouts(tile),
+            rings: shared::ring_layouts(tile, target, &lazy),
+            lazy,
             sites: (0..)
                 .zip(crate::log::sites(tile))
                 .map(|(number, (inst, _))| (inst, number))

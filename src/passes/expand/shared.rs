@@ -5,20 +5,23 @@
 //! constant of an access switches in it, is computed once, before all loops; where the constant touches no bit of it, it goes
 //! into the immediate of the instruction. The entry of the ring is added.
 
+use std::borrow::Cow;
 use std::rc::Rc;
 
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::{Attr, Attrs, Flag, make};
+use crate::ir::attrs::{Attr, Attrs, Flag, MmaUnit, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
+use crate::layout::matrix;
 use crate::layout::ring::{self, Offsets};
 use crate::linear::layout::{HwDim, LinearLayout};
+use crate::settings::Target;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock, Start};
@@ -60,9 +63,39 @@ pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
     lazy
 }
 
+/// Of the blocks in shared memory that are `lazy` those that m8n8k4 reads.
+fn read_in_quarters(
+    tile: &TileFunction,
+    target: Target,
+    lazy: &EntitySet<Value>,
+) -> EntitySet<Value> {
+    let mut found = EntitySet::new();
+    for block in tile.all_blocks().into_iter().rev() {
+        for &inst in tile.order.insts(block).iter().rev() {
+            let data = &tile.dfg.insts[inst];
+            let reads = match data.op {
+                TileOp::Dot => matrix::unit(&matrix::product_of(tile, inst), target)
+                    .is_some_and(MmaUnit::is_quarters),
+                TileOp::Permute => found.contains(data.results[0]),
+                _ => false,
+            };
+            if reads {
+                let factors = data.args.iter().take(2);
+                found.extend(factors.copied().filter(|&value| lazy.contains(value)));
+            }
+        }
+    }
+    found
+}
+
 /// The layout of each ring, which follows from the layouts of what is written to and read from it.
-pub(super) fn ring_layouts(tile: &TileFunction) -> FxHashMap<Slot, Rc<LinearLayout>> {
+pub(super) fn ring_layouts(
+    tile: &TileFunction,
+    target: Target,
+    lazy: &EntitySet<Value>,
+) -> FxHashMap<Slot, Rc<LinearLayout>> {
     let mut layouts = FxHashMap::default();
+    let quarters = read_in_quarters(tile, target, lazy);
     let accesses = |slot: Slot| {
         let insts = tile.dfg.insts.values();
         insts.filter(move |data| data.slot() == Some(&slot))
@@ -76,10 +109,18 @@ pub(super) fn ring_layouts(tile: &TileFunction) -> FxHashMap<Slot, Rc<LinearLayo
         let writes = accesses(slot).filter(|data| is_write(data.op));
         let writer = writes.filter_map(|data| layout_of(data.args[0])).next();
         let reads = accesses(slot).filter(|data| data.op == TileOp::SharedLoad);
-        let readers: Vec<&LinearLayout> = reads
-            .filter_map(|data| layout_of(data.results[0]))
-            .collect();
         if let Some(writer) = writer {
+            let readers: Vec<Cow<'_, LinearLayout>> = reads
+                .filter_map(|data| {
+                    let reader = layout_of(data.results[0])?;
+                    let turned = match quarters.contains(data.results[0]) {
+                        true => ring::turned_by(writer, reader),
+                        false => None,
+                    };
+                    Some(turned.map_or(Cow::Borrowed(reader), Cow::Owned))
+                })
+                .collect();
+            let readers: Vec<&LinearLayout> = readers.iter().map(|reader| &**reader).collect();
             let layout = ring::layout(buffer.elem.bytes(), writer, &readers);
             layouts.insert(slot, Rc::new(layout));
         }

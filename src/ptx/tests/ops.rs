@@ -450,6 +450,15 @@ fn cases() -> Vec<Case> {
                 ..Case::new(op, &[], &[s, s], s)
             });
         }
+        // Powers of two, up to the largest that is positive and the one that is not.
+        for op in [Op::Sdiv, Op::Srem] {
+            for exponent in [1, 4, s.bits() - 2, s.bits() - 1] {
+                cases.push(Case {
+                    constant: Some((1, 1 << exponent)),
+                    ..Case::new(op, &[], &[s, s], s)
+                });
+            }
+        }
     }
     for s in ints {
         for op in [Op::Iabs, Op::Popc, Op::Clz, Op::Brev] {

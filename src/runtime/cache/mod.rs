@@ -21,8 +21,8 @@
 //!
 //! # Where
 //! `TILELIFT_CACHE_DIR`, else the platform's folder for caches (`$XDG_CACHE_HOME/tilelift` on Linux).
-//! `TILELIFT_CACHE=off` switches it off, `TILELIFT_CACHE_SIZE` is the bound in MiB, `TILELIFT_CACHE_SEED` lists seeds as
-//! `PATH` does. An entry may hold code that a GPU then runs, so the folder is made for its owner alone, and the folders
+//! `TILELIFT_CACHE=off` switches it off, `TILELIFT_CACHE_SIZE` is the bound in MiB (or `2G`), `TILELIFT_CACHE_SEED` lists
+//! seeds as `PATH` does. An entry may hold code that a GPU then runs, so the folder is made for its owner alone, and the folders
 //! named must be trusted as programs are.
 
 mod entry;
@@ -39,8 +39,9 @@ use std::time::{Duration, SystemTime};
 pub use entry::{Damage, Key, KeyBuilder, Kind};
 
 use self::entry::{decode, encode, read_file};
+use super::environment;
 use super::patience::{Patience, Stopped};
-use super::warning::warn;
+use super::warning::{hold, warn};
 
 /// Bytes that a cache may take where nothing is said.
 pub const DEFAULT_LIMIT: u64 = 1 << 30;
@@ -74,21 +75,19 @@ impl Settings {
 
     /// What the environment says; none if it switches the cache off or there is no place for one.
     pub fn from_env() -> Option<Settings> {
-        let is_off = |value: std::ffi::OsString| value == "off" || value == "0";
-        if std::env::var_os("TILELIFT_CACHE").is_some_and(is_off) {
+        if environment::switch("TILELIFT_CACHE") == Some(false) {
             return None;
         }
-        let named = std::env::var_os("TILELIFT_CACHE_DIR").filter(|dir| !dir.is_empty());
-        let dir = named.map(PathBuf::from).or_else(platform_dir)?;
-        let seeds = std::env::var_os("TILELIFT_CACHE_SEED").unwrap_or_default();
-        let mebibytes = std::env::var("TILELIFT_CACHE_SIZE").ok();
-        let limit = mebibytes.and_then(|text| text.parse::<u64>().ok());
+        let named = environment::value("TILELIFT_CACHE_DIR").map(PathBuf::from);
+        let dir = named.or_else(platform_dir)?;
+        let seeds = environment::value("TILELIFT_CACHE_SEED").unwrap_or_default();
         Some(Settings {
             dir,
             seeds: std::env::split_paths(&seeds)
                 .filter(|path| path != Path::new(""))
+                .map(|path| environment::folder("TILELIFT_CACHE_SEED", &path))
                 .collect(),
-            limit: limit.map_or(DEFAULT_LIMIT, |n| n.saturating_mul(1 << 20)),
+            limit: environment::size("TILELIFT_CACHE_SIZE").unwrap_or(DEFAULT_LIMIT),
         })
     }
 }
@@ -223,6 +222,8 @@ impl Cache {
         if let Some(found) = self.find(kind, key, false) {
             return Ok(found);
         }
+        // What comes up under the lock is told without it: who is told may ask for the same entry.
+        let _held = hold();
         let locked = lock::acquire(&store.folder().join("lock"), key, patience)?;
         if let Err(error) = &locked {
             store.tell(&format!("cannot lock: {error}"));

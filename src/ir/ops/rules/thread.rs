@@ -181,15 +181,16 @@ fn mma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
     };
     let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
     let (operand, sum) = unit.elems();
-    let (rows, columns) = (a.registers() / 4, b.registers() / 2);
-    for (i, ty, each) in [(0, a, 4), (1, b, 2)] {
+    let [left, right, each] = unit.tile_registers().map(|n| n as u16);
+    let tiles = (a.registers() / left) * (b.registers() / right);
+    for (i, ty, each) in [(0, a, left), (1, b, right)] {
         if ty.elem != operand || !ty.registers().is_multiple_of(each) || ty.count < 2 {
             let expected = format!("{operand} in whole tiles of {each} registers");
             return Err(bad_operand(operands, i, expected));
         }
     }
-    if c != ThreadType::pack(sum, 4 * rows * columns) {
-        let expected = format!("{sum} x {}", 4 * rows * columns);
+    if c != ThreadType::pack(sum, each * tiles) {
+        let expected = format!("{sum} x {}", each * tiles);
         return Err(bad_operand(operands, 2, expected));
     }
     Ok(smallvec![c])

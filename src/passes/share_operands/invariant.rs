@@ -1,28 +1,18 @@
-//! Operands of products of matrices in shared memory instead of registers.
+//! Operands that a loop does not change would occupy registers over the whole loop. Where registers are short they are stored
+//! to shared memory where they are made, and read in the loop.
 //!
-//! A product reads its operands from shared memory piece by piece ([`super::expand`]), so that none of them has to be in
-//! registers as a whole. Two rewrites make more of that possible:
-//!
-//! - [`share_operands`], before loops are pipelined: an operand that a loop does not change would occupy registers over the
-//!   whole loop. Where registers are short it is stored to shared memory where it is made, and loaded in the loop. The
-//!   largest go first, until what is left fits; what is needed is estimated from the sizes of the blocks that are alive in
-//!   the loop, as no layouts are known yet.
-//! - [`split_readers`], after it: a block that several products use, or one product both ways round, is loaded for each of
-//!   them, so that each load has the layout that its product wants. Otherwise one of them would have to convert the whole block,
-//!   by way of shared memory.
-//!
-//! Both are heuristics about speed; the values are the same.
+//! The largest go first, until what is left fits. What is needed is estimated from the sizes of the blocks that are alive in
+//! the loop, as no layouts are known yet.
 
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use crate::ir::attrs::make;
-use crate::ir::dfg::{InstData, ValueDef};
+use super::{first_entry, load, place_for, store};
+use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::{BufferData, TileFunction};
-use crate::ir::level::Tile;
+use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::ir::types::{Elem, Scalar, TileType};
+use crate::ir::types::{Elem, TileType};
 use crate::settings::Target;
 
 /// Registers of a thread that addresses, pieces of operands and what is counted by nobody take.
@@ -41,7 +31,7 @@ const TILE_ROWS: u32 = 16;
 const PART: u32 = 2;
 
 /// Moves operands that loops do not change to shared memory where registers are short; gives their number.
-pub fn share_operands(func: &mut TileFunction, target: Target) -> usize {
+pub fn share_invariant(func: &mut TileFunction, target: Target) -> usize {
     let most = MOST.min(REGISTERS / func.num_threads());
     let mut room = target.shared_limit() / PART;
     let mut shared: FxHashMap<Value, Slot> = FxHashMap::default();
@@ -64,7 +54,7 @@ pub fn share_operands(func: &mut TileFunction, target: Target) -> usize {
                     if needed <= most || bytes > room {
                         continue;
                     }
-                    let Some(slot) = store(func, value) else {
+                    let Some(slot) = store_at(func, value) else {
                         continue;
                     };
                     room -= bytes;
@@ -78,11 +68,6 @@ pub fn share_operands(func: &mut TileFunction, target: Target) -> usize {
         }
     }
     count
-}
-
-/// Whether an operand of a product is kept in shared memory: rings have more than one entry.
-pub fn holds_operands(func: &TileFunction) -> bool {
-    func.buffers.values().flatten().any(|b| b.stages == 1)
 }
 
 /// Bodies of loops without loops in them.
@@ -188,20 +173,14 @@ fn is_number(elem: Elem) -> bool {
 }
 
 /// Stores a block where it is made.
-fn store(func: &mut TileFunction, value: Value) -> Option<Slot> {
+fn store_at(func: &mut TileFunction, value: Value) -> Option<Slot> {
     let def = func.dfg.def_inst(value)?;
     let block = func.order.block_of(def)?;
     let at = func.order.insts(block).iter().position(|&i| i == def)?;
-    let ty = func.dfg.ty(value);
-    let slot = func.add_buffer(BufferData {
-        elem: ty.elem.scalar()?,
-        shape: ty.shape,
-        stages: 1,
-    });
-    let entry = first_entry(func, def);
+    let slot = func.add_buffer(place_for(func.dfg.ty(value))?);
+    let entry = first_entry_near(func, def);
     let number = func.dfg.insts[entry].results[0];
-    let mut data: InstData<Tile> = InstData::new(TileOp::SharedStore, &[value, number]);
-    data.attrs.push(make::slot(slot));
+    let mut data = store(value, number, slot);
     data.loc = func.dfg.insts[def].loc;
     let stored = func.dfg.make_inst(data, &[]);
     func.order.insert(block, at + 1, entry);
@@ -209,13 +188,11 @@ fn store(func: &mut TileFunction, value: Value) -> Option<Slot> {
     Some(slot)
 }
 
-/// The number of the only entry of a ring.
-fn first_entry(func: &mut TileFunction, near: Inst) -> Inst {
-    let mut data: InstData<Tile> = InstData::new(TileOp::Const, &[]);
-    data.attrs.push(make::value(0));
+/// The number of a place's only entry, with the location of an instruction.
+fn first_entry_near(func: &mut TileFunction, near: Inst) -> Inst {
+    let (mut data, ty) = first_entry();
     data.loc = func.dfg.insts[near].loc;
-    func.dfg
-        .make_inst(data, &[TileType::scalar(Elem::Num(Scalar::I32))])
+    func.dfg.make_inst(data, &[ty])
 }
 
 /// Lets the products of a loop's body load an operand.
@@ -223,10 +200,8 @@ fn load_in(func: &mut TileFunction, body: Block, value: Value, slot: Slot) {
     let mut list = Vec::new();
     for inst in func.order.insts(body).to_vec() {
         if func.dfg.insts[inst].args.contains(&value) {
-            let entry = first_entry(func, inst);
-            let mut data: InstData<Tile> =
-                InstData::new(TileOp::SharedLoad, &func.dfg.insts[entry].results);
-            data.attrs.push(make::slot(slot));
+            let entry = first_entry_near(func, inst);
+            let mut data = load(func.dfg.insts[entry].results[0], slot);
             data.loc = func.dfg.insts[inst].loc;
             let loaded = func.dfg.make_inst(data, &[func.dfg.ty(value)]);
             let new = func.dfg.insts[loaded].results[0];
@@ -239,80 +214,21 @@ fn load_in(func: &mut TileFunction, body: Block, value: Value, slot: Slot) {
     func.order.replace(body, list);
 }
 
-/// Gives each product that reads a block in shared memory a load of its own; gives their number.
-pub fn split_readers(func: &mut TileFunction) -> usize {
-    let mut count = 0;
-    let mut taken: EntitySet<Value> = EntitySet::new();
-    for block in func.all_blocks() {
-        let insts = func.order.insts(block).to_vec();
-        let mut list = Vec::with_capacity(insts.len());
-        for &inst in &insts {
-            if func.dfg.insts[inst].op == TileOp::Dot {
-                for i in 0..2 {
-                    let value = func.dfg.insts[inst].args[i];
-                    let Some(chain) = chain(func, block, value) else {
-                        continue;
-                    };
-                    // The first keeps what is there.
-                    if !chain
-                        .iter()
-                        .any(|&i| taken.contains(func.dfg.insts[i].results[0]))
-                    {
-                        taken.extend(chain.iter().map(|&i| func.dfg.insts[i].results[0]));
-                        continue;
-                    }
-                    let mut last = None;
-                    for &old in chain.iter().rev() {
-                        let mut data = func.dfg.insts[old].clone();
-                        let ty = func.dfg.ty(data.results[0]);
-                        data.results.clear();
-                        if let Some(value) = last {
-                            data.args[0] = value;
-                        }
-                        let copy = func.dfg.make_inst(data, &[ty]);
-                        list.push(copy);
-                        last = Some(func.dfg.insts[copy].results[0]);
-                    }
-                    if let Some(value) = last {
-                        func.dfg.insts[inst].args[i] = value;
-                    }
-                    count += 1;
-                }
-            }
-            list.push(inst);
-        }
-        func.order.replace(block, list);
-    }
-    count
-}
-
-/// The changes of shape through which a value comes from a load from shared memory in the same block, the load last.
-fn chain(func: &TileFunction, block: Block, mut value: Value) -> Option<Vec<Inst>> {
-    let mut found = Vec::new();
-    loop {
-        let def = func.dfg.def_inst(value)?;
-        if func.order.block_of(def) != Some(block) {
-            return None;
-        }
-        found.push(def);
-        match func.dfg.insts[def].op {
-            TileOp::SharedLoad => return Some(found),
-            TileOp::Permute => value = func.dfg.insts[def].args[0],
-            _ => return None,
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::{share_operands, split_readers};
+pub(super) mod tests {
+    use super::{invariant_operands, loop_bodies, pressure, share_invariant};
     use crate::ir::function::TileFunction;
     use crate::ir::ops::TileOp;
+    use crate::passes::share_operands::tests::{count, small};
     use crate::passes::testing::{parse, run, verified};
     use crate::settings::Target;
 
     /// `rows` rows of q times each of `count` blocks of k, the sums of which are stored; and q times blocks the other way.
-    fn products(rows: u32, warps: u32, count: u32) -> TileFunction {
+    pub(in crate::passes::share_operands) fn products(
+        rows: u32,
+        warps: u32,
+        count: u32,
+    ) -> TileFunction {
         let block = format!("[{rows},64]");
         parse(&format!(
             "kernel @k(v0: ptr<f32> {{divisible = 16}}, v1: ptr<f32> {{divisible = 16}}, v2: ptr<f32>) warps({warps}) {{
@@ -347,24 +263,13 @@ mod tests {
         ))
     }
 
-    fn count(func: &TileFunction, op: TileOp) -> usize {
-        let blocks = func.all_blocks();
-        let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-        insts.filter(|&&i| func.dfg.insts[i].op == op).count()
-    }
-
-    fn small(count: u32) -> Vec<u8> {
-        let number = |i: u32| ((i * 7) % 5) as f32 - 2.0;
-        (0..count).flat_map(|i| number(i).to_le_bytes()).collect()
-    }
-
     #[test]
     fn operands_leave_registers_where_these_are_short() {
         // With four warps each block of 256 rows takes 128 registers: both sums and the operand are more than there are.
         for (rows, warps, expected) in [(256, 4, 1), (256, 8, 0), (64, 4, 0)] {
             let before = products(rows, warps, 2);
             let mut func = before.clone();
-            let moved = share_operands(&mut func, Target::SM_80);
+            let moved = share_invariant(&mut func, Target::SM_80);
             assert_eq!(moved, expected, "{rows} rows, {warps} warps");
             assert_eq!(count(&func, TileOp::SharedStore), expected);
             assert_eq!(count(&func, TileOp::SharedLoad), expected);
@@ -375,19 +280,33 @@ mod tests {
     }
 
     #[test]
-    fn each_product_has_a_load_of_its_own() {
-        use crate::analysis::axis::Axis;
-        use crate::passes::pipeline_loops::pipeline_loops;
-        let before = products(32, 4, 3);
-        let mut func = before.clone();
-        let axis = Axis::compute(&func);
-        assert_eq!(pipeline_loops(&mut func, &axis, Target::SM_80), 1);
-        assert_eq!(count(&func, TileOp::SharedLoad), 1);
-        assert_eq!(split_readers(&mut func), 1);
-        assert_eq!(count(&func, TileOp::SharedLoad), 2);
-        assert_eq!(split_readers(&mut func), 0, "nothing is left to split");
-        verified(&func);
-        let buffers = [small(32 * 64), small(4096), vec![0; 256 * 32]];
-        assert_eq!(run(&func, &buffers), run(&before, &buffers));
+    fn the_estimate_counts_what_is_alive_and_what_the_operand_takes() {
+        // Registers of each thread for the operand of f32, of which warps in one row of tiles hold copies; and for the two sums
+        // that are alive at once, where the other operands come from loads and count nothing.
+        for (rows, warps, operand, sums) in [
+            (256, 4, 128, 256),
+            (256, 8, 64, 128),
+            (64, 4, 32, 64),
+            // Two rows of tiles, and two warps in each.
+            (32, 4, 32, 32),
+            // One row of tiles, which all warps read.
+            (16, 8, 32, 8),
+        ] {
+            let func = products(rows, warps, 2);
+            let body = loop_bodies(&func)[0];
+            let found = invariant_operands(&func, body);
+            let sizes: Vec<u32> = found.iter().map(|&(_, size)| size).collect();
+            assert_eq!(sizes, [operand], "{rows} rows, {warps} warps");
+            assert_eq!(pressure(&func, body), sums, "{rows} rows, {warps} warps");
+        }
+    }
+
+    #[test]
+    fn what_a_loop_computes_is_no_invariant_operand() {
+        let func = products(64, 4, 2);
+        let body = loop_bodies(&func)[0];
+        // Of four operands one is made in front of the loop.
+        assert_eq!(count(&func, TileOp::Dot), 2);
+        assert_eq!(invariant_operands(&func, body).len(), 1);
     }
 }

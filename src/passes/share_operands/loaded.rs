@@ -1,35 +1,30 @@
-//! Factors of products of matrices wait in shared memory, where a unit reads them piece by piece.
+//! Operands that are computed from loads in the block of their product wait in shared memory, where a unit reads them piece by
+//! piece.
 //!
 //! ```text
-//! x = load p                        x = load p; shared_store x -> s
-//! y = fmul x, ..             =>     y' = ..
+//! x = load p                        x = load p
+//! y = fmul x, ..             =>     y' = ..; shared_store y' -> s
 //! acc = dot y, z, acc               y = shared_load s; acc = dot y, z, acc
 //! ```
 //!
-//! A unit wants its factors dealt to threads in its own way, while loads want neighbours side by side, so that what comes from
-//! memory goes through shared memory in between. A conversion of layouts brings it all back into registers at once; a product
-//! that reads shared memory itself takes what each step needs, by `ldmatrix` from an arrangement made for it.
+//! That is the case in loops that are not pipelined, and for products outside of loops. What was computed before a loop is the
+//! matter of [`share_invariant`](super::share_invariant).
 //!
-//! What is computed from loads in the block of the product waits there: in loops that are not pipelined, and for products
-//! outside of loops. What was computed before a loop is the matter of [`share_operands`](mod@super::share_operands).
-//!
-//! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become a factor
+//! Products of sums and of values that are combined across threads keep their conversions: an accumulator may become an operand
 //! in registers. Nothing is put there that takes more than half of what the rings of pipelines leave.
 
 use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
-use super::edit::{self, Editor, Fate};
-use crate::ir::attrs::make;
-use crate::ir::dfg::InstData;
+use super::{first_entry, load, place_for, store};
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::{BufferData, TileFunction};
+use crate::ir::function::TileFunction;
 use crate::ir::ops::{Effect, TileOp};
-use crate::ir::types::{Elem, TileType};
+use crate::passes::edit::{self, Editor, Fate};
 use crate::settings::Target;
 
-/// Puts factors into shared memory; gives how many operands of products are read from there.
-pub fn share_factors(func: &mut TileFunction, target: Target) -> usize {
+/// Puts operands into shared memory; gives how many are read from there.
+pub fn share_loaded(func: &mut TileFunction, target: Target) -> usize {
     if !func.dfg.insts.values().any(|data| data.op == TileOp::Dot) {
         return 0;
     }
@@ -56,7 +51,7 @@ struct Sharing {
 }
 
 impl Sharing {
-    /// Lets a product read its factors from shared memory.
+    /// Lets a product read its operands from shared memory.
     fn before_dot(&mut self, edit: &mut Editor<'_>, inst: Inst) {
         for i in 0..2 {
             let value = edit.func.dfg.insts[inst].args[i];
@@ -65,27 +60,21 @@ impl Sharing {
                 continue;
             }
             let known = self.slots.get(&key).copied();
-            let Some(slot) = known.or_else(|| self.put(edit, value)) else {
+            let Some(slot) = known.or_else(|| self.store_at(edit, value)) else {
                 continue;
             };
             self.slots.insert(key, slot);
             let ty = edit.ty(value);
-            let entry = edit.constant(0, TileType::scalar(Elem::I32));
-            let attrs = [make::slot(slot)];
-            let read = edit.emit(TileOp::SharedLoad, &[entry], &attrs, ty);
+            let entry = entry(edit);
+            let read = edit.insert(load(entry, slot), ty);
             edit.func.dfg.insts[inst].args[i] = read;
             edit.changed();
         }
     }
 
     /// Stores a block to shared memory in front of the visited instruction, if there is room.
-    fn put(&mut self, edit: &mut Editor<'_>, value: Value) -> Option<Slot> {
-        let ty = edit.ty(value);
-        let buffer = BufferData {
-            elem: ty.elem.scalar().filter(|_| 8 <= ty.elem.bits())?,
-            shape: ty.shape,
-            stages: 1,
-        };
+    fn store_at(&mut self, edit: &mut Editor<'_>, value: Value) -> Option<Slot> {
+        let buffer = place_for(edit.ty(value))?;
         // What finds no place is converted, which takes as much room for a while.
         let bytes = buffer.stage_bytes();
         if self.room / 2 < bytes {
@@ -93,12 +82,16 @@ impl Sharing {
         }
         self.room -= bytes;
         let slot = edit.func.add_buffer(buffer);
-        let entry = edit.constant(0, TileType::scalar(Elem::I32));
-        let mut data = InstData::new(TileOp::SharedStore, &[value, entry]);
-        data.attrs.push(make::slot(slot));
-        edit.append(data);
+        let entry = entry(edit);
+        edit.append(store(value, entry, slot));
         Some(slot)
     }
+}
+
+/// The number of a place's only entry, in front of the visited instruction.
+fn entry(edit: &mut Editor<'_>) -> Value {
+    let (data, ty) = first_entry();
+    edit.insert(data, ty)
 }
 
 /// Whether a value is computed in the visited block from loads there, by ops on elements and changes of shape.
@@ -130,23 +123,18 @@ fn is_loaded(edit: &Editor<'_>, value: Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::share_factors;
+    use super::share_loaded;
     use crate::ir::function::TileFunction;
     use crate::ir::ops::TileOp;
+    use crate::passes::share_operands::tests::count;
     use crate::passes::testing::{fixed_point, parse, run, verified};
     use crate::settings::Target;
 
     fn shared(text: &str) -> (usize, TileFunction) {
         let mut func = parse(text);
-        let count = share_factors(&mut func, Target::SM_80);
+        let count = share_loaded(&mut func, Target::SM_80);
         verified(&func);
         (count, func)
-    }
-
-    fn count(func: &TileFunction, op: TileOp) -> usize {
-        let blocks = func.all_blocks();
-        let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-        insts.filter(|&&i| func.dfg.insts[i].op == op).count()
     }
 
     #[test]
@@ -179,7 +167,7 @@ mod tests {
     #[test]
     fn what_no_product_uses_stays() {
         fixed_point(
-            |func| share_factors(func, Target::SM_80),
+            |func| share_loaded(func, Target::SM_80),
             "kernel @k(v0: ptr<f32>) warps(1) {
             block0:
                 v1 = splat v0 : ptr<f32>[16,16]

@@ -1,0 +1,99 @@
+//! Mutation check of Tilelift's tests: planted faults, and which of them the tests notice.
+//!
+//! A mutant is a small change of one expression: a comparison turned round, an operator exchanged, a condition negated, a number
+//! one larger, a function that returns at once. All of them go into one build, each behind a test of its number
+//! ([`plant`]; "mutant schemata", Untch, Offutt and Harrold 1993), so 200 mutants cost one compilation and the time of the
+//! tests. [`run`] finds which test programs reach which mutant, and runs these with the mutant on until one fails.
+//!
+//! ```console
+//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- plant FOLDER --seed 1 --count 200
+//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- plant FOLDER --faults fuzz/mutants/faults.txt
+//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- run FOLDER
+//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- report FOLDER
+//! ```
+
+mod plant;
+mod run;
+mod sites;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Copies the project to a folder and plants mutants there.
+    Plant {
+        /// Where the copy goes.
+        folder: PathBuf,
+        /// What the choice of mutants depends on.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+        /// How many mutants, the same number in each group of modules.
+        #[arg(long, default_value_t = 200)]
+        count: usize,
+        /// Plants the faults that this file describes instead of a sample.
+        #[arg(long)]
+        faults: Option<PathBuf>,
+    },
+    /// Runs the tests against each mutant that has no result yet, and writes each result as it comes.
+    Run {
+        /// The folder given to `plant`.
+        folder: PathBuf,
+        /// Test programs at a time.
+        #[arg(long, default_value_t = 1)]
+        jobs: usize,
+    },
+    /// The results: numbers for each group, and each survivor.
+    Report {
+        /// The folder given to `plant`.
+        folder: PathBuf,
+    },
+}
+
+/// Modules that are sampled together: a name, and files or folders under `src`.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "layouts",
+        &["src/layout", "src/linear", "src/passes/place_shared.rs"],
+    ),
+    ("selection", &["src/isa"]),
+    ("expansion", &["src/passes/expand", "src/passes/legalize"]),
+    ("allocator", &["src/regalloc"]),
+    (
+        "barriers",
+        &["src/passes/insert_barriers.rs", "src/analysis"],
+    ),
+    ("pipelining", &["src/passes/pipeline_loops.rs"]),
+    ("emulator", &["src/emu"]),
+    ("cache", &["src/runtime/cache", "src/runtime/stored.rs"]),
+];
+
+fn main() -> Result<()> {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()?;
+    match Cli::parse().command {
+        Command::Plant {
+            folder,
+            faults: Some(faults),
+            ..
+        } => plant::plant_faults(&project, &folder, &faults),
+        Command::Plant {
+            folder,
+            seed,
+            count,
+            faults: None,
+        } => plant::plant(&project, &folder, seed, count),
+        Command::Run { folder, jobs } => run::run(&folder, jobs),
+        Command::Report { folder } => run::report(&folder),
+    }
+}

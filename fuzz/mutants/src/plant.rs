@@ -1,0 +1,325 @@
+//! Copies the project and plants a sample of mutants; those that do not compile give their place to others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+use serde::{Deserialize, Serialize};
+
+use crate::GROUPS;
+use crate::sites::{Site, sites};
+
+/// A planted mutant, as written to `mutants.json`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Mutant {
+    /// From 1.
+    pub(crate) number: usize,
+    pub(crate) group: String,
+    pub(crate) file: String,
+    pub(crate) line: usize,
+    pub(crate) what: String,
+}
+
+/// What the library gets beside the mutants: which one is on, and, for a trace, which ones were reached.
+const SWITCH: &str = r#"
+/// Whether a planted mutant is on.
+#[inline]
+pub(crate) fn mutant(number: u32) -> bool {
+    use std::io::Write as _;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static ON: OnceLock<(u32, Option<String>)> = OnceLock::new();
+    static SEEN: [AtomicBool; 4096] = [const { AtomicBool::new(false) }; 4096];
+    let (on, trace) = ON.get_or_init(|| {
+        let on = std::env::var("MUTANT").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
+        (on, std::env::var("MUTANT_TRACE").ok())
+    });
+    if let Some(path) = trace
+        && !SEEN[number as usize].swap(true, Ordering::Relaxed)
+    {
+        let file = std::fs::OpenOptions::new().append(true).create(true).open(path);
+        let _ = file.and_then(|mut file| file.write_all(format!("{number}\n").as_bytes()));
+    }
+    *on == number
+}
+"#;
+
+/// Plants the faults of a file in the format of `faults.txt`.
+pub(crate) fn plant_faults(project: &Path, folder: &Path, faults: &Path) -> Result<()> {
+    let text = fs::read_to_string(faults).with_context(|| faults.display().to_string())?;
+    let tree = folder.join("tree");
+    ensure!(
+        !tree.exists(),
+        "{} exists: give a new folder",
+        tree.display()
+    );
+    copy(project, &tree)?;
+    let mut mutants: Vec<Mutant> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
+    let mut lines = text.lines();
+    let mut previous = "";
+    while let Some(line) = lines.next() {
+        if let Some(name) = line.strip_prefix("== ") {
+            names.push(name);
+        }
+        if line == "<<<<" {
+            let mut part = |end: &str| -> String {
+                let lines: Vec<&str> = lines.by_ref().take_while(|&l| l != end).collect();
+                lines.join("\n")
+            };
+            let (old, mut new) = (part("===="), part(">>>>"));
+            let path = tree.join(previous);
+            let there = fs::read_to_string(&path).with_context(|| previous.to_owned())?;
+            ensure!(
+                there.matches(&old).count() == 1,
+                "{previous} does not hold this once:\n{old}"
+            );
+            let at = there
+                .find(&old)
+                .map_or(0, |at| there[..at].matches('\n').count() + 1);
+            for (index, name) in names.drain(..).enumerate() {
+                let number = mutants.len() + 1;
+                new = new.replace(&format!("N{}", index + 1), &number.to_string());
+                mutants.push(Mutant {
+                    number,
+                    group: "by hand".to_owned(),
+                    file: previous.to_owned(),
+                    line: at,
+                    what: name.to_owned(),
+                });
+            }
+            fs::write(&path, there.replacen(&old, &new, 1))?;
+        }
+        previous = line;
+    }
+    println!("{} faults planted", mutants.len());
+    fs::write(
+        folder.join("mutants.json"),
+        serde_json::to_string_pretty(&mutants)?,
+    )?;
+    Ok(())
+}
+
+struct Candidate {
+    group: usize,
+    file: usize,
+    site: Site,
+}
+
+pub(crate) fn plant(project: &Path, folder: &Path, seed: u64, count: usize) -> Result<()> {
+    let tree = folder.join("tree");
+    ensure!(
+        !tree.exists(),
+        "{} exists: give a new folder",
+        tree.display()
+    );
+    copy(project, &tree)?;
+    let mut files: Vec<(PathBuf, String)> = Vec::new();
+    let mut candidates = Vec::new();
+    for (group, (_, places)) in GROUPS.iter().enumerate() {
+        for path in rust_files(&tree, places)? {
+            let text = fs::read_to_string(&path)?;
+            let found = sites(&text).with_context(|| path.display().to_string())?;
+            let file = files.len();
+            candidates.extend(
+                found
+                    .into_iter()
+                    .map(|site| Candidate { group, file, site }),
+            );
+            files.push((path, text));
+        }
+    }
+    println!("{} sites in {} files", candidates.len(), files.len());
+    shuffle(&mut candidates, seed);
+    let mut refused = BTreeSet::new();
+    let chosen = loop {
+        let chosen = choose(&candidates, &refused, count);
+        write(&files, &candidates, &chosen)?;
+        let bad = refused_by_compiler(&tree, &files, &candidates, &chosen)?;
+        println!(
+            "{} planted, {} of them do not compile",
+            chosen.len(),
+            bad.len()
+        );
+        if bad.is_empty() {
+            break chosen;
+        }
+        refused.extend(bad);
+    };
+    let mutants: Vec<Mutant> = chosen
+        .iter()
+        .enumerate()
+        .map(|(index, &at)| {
+            let candidate = &candidates[at];
+            let file = &files[candidate.file].0;
+            Mutant {
+                number: index + 1,
+                group: GROUPS[candidate.group].0.to_owned(),
+                file: file
+                    .strip_prefix(&tree)
+                    .unwrap_or(file)
+                    .display()
+                    .to_string(),
+                line: candidate.site.line,
+                what: candidate.site.what.clone(),
+            }
+        })
+        .collect();
+    fs::write(
+        folder.join("mutants.json"),
+        serde_json::to_string_pretty(&mutants)?,
+    )?;
+    Ok(())
+}
+
+/// The files that git knows, as they are.
+fn copy(project: &Path, tree: &Path) -> Result<()> {
+    let out = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(project)
+        .output()?;
+    ensure!(
+        out.status.success(),
+        "git ls-files failed in {}",
+        project.display()
+    );
+    for name in String::from_utf8(out.stdout)?.split_terminator('\0') {
+        let (from, to) = (project.join(name), tree.join(name));
+        if !from.is_file() {
+            continue;
+        }
+        fs::create_dir_all(to.parent().context("a file has a folder")?)?;
+        fs::copy(from, to)?;
+    }
+    let lib = tree.join("src/lib.rs");
+    let text = fs::read_to_string(&lib)?;
+    fs::write(lib, text + SWITCH)?;
+    Ok(())
+}
+
+fn rust_files(tree: &Path, places: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    let mut stack: Vec<PathBuf> = places.iter().map(|place| tree.join(place)).collect();
+    while let Some(path) = stack.pop() {
+        if path.is_dir() {
+            for entry in fs::read_dir(&path)? {
+                stack.push(entry?.path());
+            }
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            let name = path.file_stem().and_then(|s| s.to_str()).unwrap_or("");
+            if !["tests", "testing", "coverage"].contains(&name) {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Fisher and Yates, with a linear congruential generator (Knuth's MMIX).
+fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut state = seed;
+    for i in (1..items.len()).rev() {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        items.swap(i, (state >> 33) as usize % (i + 1));
+    }
+}
+
+/// The first of each group that compile and do not overlap.
+fn choose(candidates: &[Candidate], refused: &BTreeSet<usize>, count: usize) -> Vec<usize> {
+    let quota = count.div_ceil(GROUPS.len());
+    let mut left = vec![quota; GROUPS.len()];
+    let mut chosen: Vec<usize> = Vec::new();
+    for (at, candidate) in candidates.iter().enumerate() {
+        let range = &candidate.site.range;
+        let overlaps = |&other: &usize| {
+            let other = &candidates[other];
+            let r = &other.site.range;
+            other.file == candidate.file && range.start <= r.end && r.start <= range.end
+        };
+        if left[candidate.group] > 0 && !refused.contains(&at) && !chosen.iter().any(overlaps) {
+            left[candidate.group] -= 1;
+            chosen.push(at);
+        }
+    }
+    chosen
+}
+
+fn write(files: &[(PathBuf, String)], candidates: &[Candidate], chosen: &[usize]) -> Result<()> {
+    for (file, (path, text)) in files.iter().enumerate() {
+        let mut here: Vec<(usize, &Site)> = chosen
+            .iter()
+            .enumerate()
+            .filter(|&(_, &at)| candidates[at].file == file)
+            .map(|(index, &at)| (index + 1, &candidates[at].site))
+            .collect();
+        here.sort_by_key(|(_, site)| std::cmp::Reverse(site.range.start));
+        let mut new = text.clone();
+        for (number, site) in here {
+            new.replace_range(site.range.clone(), &site.planted(text, number));
+        }
+        if fs::read_to_string(path)? != new {
+            fs::write(path, new)?;
+        }
+    }
+    Ok(())
+}
+
+/// The planted mutants in whose lines the compiler finds errors.
+fn refused_by_compiler(
+    tree: &Path,
+    files: &[(PathBuf, String)],
+    candidates: &[Candidate],
+    chosen: &[usize],
+) -> Result<Vec<usize>> {
+    let out = Command::new("cargo")
+        .args(["check", "--lib", "--message-format=json", "--quiet"])
+        .env("RUSTFLAGS", "--cap-lints=warn")
+        .current_dir(tree)
+        .output()?;
+    let mut errors: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let mut first = String::new();
+    for line in String::from_utf8_lossy(&out.stdout).lines() {
+        let value: serde_json::Value = serde_json::from_str(line)?;
+        let message = &value["message"];
+        if message["level"] != "error" {
+            continue;
+        }
+        if first.is_empty() {
+            first = message["rendered"].as_str().unwrap_or("").to_owned();
+        }
+        for span in message["spans"].as_array().into_iter().flatten() {
+            let file = span["file_name"].as_str().unwrap_or("").to_owned();
+            let lines =
+                [&span["line_start"], &span["line_end"]].map(|l| l.as_u64().unwrap_or(0) as usize);
+            errors.entry(file).or_default().extend(lines[0]..=lines[1]);
+        }
+    }
+    // Mutants add no lines, so lines are those of the file as it was.
+    let mut bad = Vec::new();
+    for &at in chosen {
+        let candidate = &candidates[at];
+        let (path, text) = &files[candidate.file];
+        let name = path.strip_prefix(tree)?.display().to_string();
+        let site = &candidate.site;
+        let from = text[..site.range.start].matches('\n').count() + 1;
+        let to = from + text[site.range.clone()].matches('\n').count();
+        if errors
+            .get(&name)
+            .is_some_and(|lines| lines.iter().any(|l| (from..=to).contains(l)))
+        {
+            bad.push(at);
+        }
+    }
+    if bad.is_empty() && !out.status.success() {
+        bail!(
+            "the copy does not compile, and not for a mutant's sake:\n{first}{}",
+            String::from_utf8_lossy(&out.stderr)
+        );
+    }
+    Ok(bad)
+}

@@ -1,0 +1,215 @@
+//! A launch: from arguments to the variant, the grid, and the stream.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use crate::grid;
+
+use super::argument::Arg;
+use super::constant::{Constants, Grid};
+use super::error::RuntimeError;
+use super::given::{self, Given};
+use super::kernel::{FOREVER, KernelInner};
+use super::patience::Patience;
+use super::ready::Ready;
+use super::recording;
+use super::stream::Stream;
+use super::table::Classes;
+use super::variant::Variant;
+
+impl KernelInner {
+    /// The variant for these classes, ready to be launched.
+    #[inline(always)]
+    pub(super) fn ready(
+        self: &Arc<Self>,
+        classes: &Classes,
+        patience: &Patience,
+    ) -> Result<&Ready, RuntimeError> {
+        let variant = match self.table.get(classes) {
+            Some(variant) => variant,
+            None => self.insert(classes)?,
+        };
+        match variant.ready.get() {
+            Some(ready) => Ok(ready),
+            None => Variant::obtain(self, variant, patience),
+        }
+    }
+
+    /// Makes the variant of these classes unless it is there or being made. An error waits for the launch that needs it.
+    pub(super) fn prepare(self: &Arc<Self>, classes: &Classes) {
+        if let Ok(variant) = self.insert(classes) {
+            variant.make_if_idle(self);
+        }
+    }
+
+    /// A place for the variant of these classes; beyond the bound, that of the types alone.
+    #[cold]
+    fn insert(self: &Arc<Self>, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
+        let classes = &*self.in_use(classes);
+        if let Some(found) = self.table.get(classes) {
+            return Ok(found);
+        }
+        if let Some(family) = self.family.upgrade() {
+            family.keep(self);
+        }
+        let make = || Variant::new(classes.clone());
+        let found = self.table.get_or_insert(classes, make);
+        found.ok_or_else(|| RuntimeError::TooManyVariants {
+            kernel: self.name.clone(),
+            limit: self.table.limit(),
+            signature: self.signature(classes),
+        })
+    }
+
+    /// The classes of the variant that serves these: themselves, or beyond the bound those of the types alone.
+    pub(super) fn in_use<'c>(&self, classes: &'c Classes) -> Cow<'c, Classes> {
+        // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
+        let limit = self.table.limit();
+        let is_crowded = self.table.len() >= limit - limit / 4;
+        if !is_crowded || self.table.get(classes).is_some() {
+            return Cow::Borrowed(classes);
+        }
+        Cow::Owned(given::plain(classes))
+    }
+
+    /// Classes as a signature.
+    pub(crate) fn signature(&self, classes: &Classes) -> String {
+        let entries: Vec<String> = given::read(classes).iter().map(Given::to_string).collect();
+        entries.join(", ")
+    }
+
+    pub(super) fn launch(
+        self: &Arc<Self>,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+        patience: &Patience,
+    ) -> Result<(), RuntimeError> {
+        let mut classes = Classes::none();
+        if !self.classify(args, &mut classes) {
+            return self.launch_marked(stream, grid, args, patience);
+        }
+        self.launch_classes(&classes, stream, grid, args, patience)
+    }
+
+    /// [`KernelInner::launch`] with tuples or descriptors among the arguments.
+    #[cold]
+    fn launch_marked(
+        self: &Arc<Self>,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+        patience: &Patience,
+    ) -> Result<(), RuntimeError> {
+        let classes = self.marked(args)?;
+        self.launch_classes(&classes, stream, grid, args, patience)
+    }
+
+    #[inline(always)]
+    fn launch_classes(
+        self: &Arc<Self>,
+        classes: &Classes,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+        patience: &Patience,
+    ) -> Result<(), RuntimeError> {
+        let ready = self.ready(classes, patience)?;
+        let grid = match grid {
+            Grid::Fixed(grid) => grid,
+            Grid::Of(function) => self.grid_of(function, ready)?,
+        };
+        stream.expect_device(&self.device)?;
+        ready.launch(self, classes, grid, stream, args)?;
+        if self.device.is_blocking() {
+            return self.wait(stream);
+        }
+        Ok(())
+    }
+
+    /// Waits for a launch.
+    #[cold]
+    fn wait(&self, stream: &Stream) -> Result<(), RuntimeError> {
+        // A launch that a graph records does not run yet.
+        if stream.is_recording() {
+            return Ok(());
+        }
+        stream.synchronize().map_err(|error| self.at_fault(error))
+    }
+
+    /// Runs a launch that was recorded.
+    pub(crate) fn replay(
+        self: &Arc<Self>,
+        recorded: &recording::Launch,
+        stream: &Stream,
+    ) -> Result<(), RuntimeError> {
+        let recording::Launch {
+            classes,
+            grid,
+            args,
+            ..
+        } = recorded;
+        let ready = self.ready(classes, &FOREVER)?;
+        ready.launch(self, classes, *grid, stream, args)
+    }
+
+    /// The error of waiting for a launch of this kernel alone.
+    #[cold]
+    fn at_fault(&self, error: RuntimeError) -> RuntimeError {
+        match error {
+            #[cfg(feature = "cuda")]
+            RuntimeError::Driver {
+                kernel: None,
+                line,
+                error,
+            } => RuntimeError::Driver {
+                kernel: Some(self.name.clone()),
+                line,
+                error,
+            },
+            other => other,
+        }
+    }
+
+    fn grid_of(
+        &self,
+        function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
+        ready: &Ready,
+    ) -> Result<[u32; 3], RuntimeError> {
+        let constants = Constants {
+            list: &self.options.constants,
+            defaults: &ready.defaults,
+            num_warps: ready.report.num_warps,
+        };
+        let grid = function(constants).ok_or_else(|| RuntimeError::Grid {
+            kernel: self.name.clone(),
+            problem: "the grid asks for a constant that is not there, or is no positive integer"
+                .to_owned(),
+        })?;
+        Ok(grid)
+    }
+
+    /// An error for a grid that nothing launches.
+    pub(crate) fn check_grid(&self, programs: [u32; 3]) -> Result<(), RuntimeError> {
+        grid::check(programs).map_err(|error| RuntimeError::Grid {
+            kernel: self.name.clone(),
+            problem: error.to_string(),
+        })?;
+        self.check_clusters(programs)
+    }
+
+    /// An error for a grid that is not made of whole clusters.
+    fn check_clusters(&self, programs: [u32; 3]) -> Result<(), RuntimeError> {
+        let cluster = self.options.cluster;
+        let Some(axis) = (0..3).find(|&axis| !programs[axis].is_multiple_of(cluster[axis])) else {
+            return Ok(());
+        };
+        Err(RuntimeError::Grid {
+            kernel: self.name.clone(),
+            problem: format!(
+                "{} programs along axis {axis} are not clusters of {}",
+                programs[axis], cluster[axis]
+            ),
+        })
+    }
+}

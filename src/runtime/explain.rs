@@ -1,0 +1,55 @@
+//! Which variant a launch uses, and why.
+
+use super::argument::{Arg, Class, DIVISIBLE, ONE};
+use super::given::{self, Given};
+use super::kernel::KernelInner;
+use super::report::Explanation;
+use super::table::Classes;
+
+impl KernelInner {
+    pub(super) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
+        let asked = given::read(classes);
+        let classes = &*self.in_use(classes);
+        let slots = self.slots.iter().zip(self.masks.iter());
+        let given = given::read(classes);
+        let classes_of = given.iter().zip(&asked);
+        let reasons = given::split(args).into_iter().zip(slots).zip(classes_of);
+        let arguments = reasons.map(|((args, (slot, mask)), (given, asked))| {
+            let reason = match (given, args) {
+                _ if given != asked => {
+                    "the kernel has as many variants as it may have, and its type alone counts"
+                        .to_owned()
+                }
+                (Given::Plain(class), [arg]) => reason(*class, arg, mask),
+                (Given::Descriptor { .. }, _) => {
+                    "a tensor; its address, sizes and strides are no part of it".to_owned()
+                }
+                _ => "a tuple, each element for itself".to_owned(),
+            };
+            let name = self.params[slot.param].name.clone();
+            (name, given.to_string(), reason)
+        });
+        let variant = self.table.get(classes);
+        Explanation {
+            signature: self.signature(classes),
+            ready: variant.is_some_and(|variant| variant.ready.get().is_some()),
+            arguments: arguments.collect(),
+        }
+    }
+}
+
+/// Why an argument has its class.
+fn reason(class: Class, arg: &Arg<'_>, mask: u8) -> String {
+    let kind = if class.is_pointer() {
+        "address"
+    } else {
+        "value"
+    };
+    match class.0 & (ONE | DIVISIBLE) {
+        ONE => "its value is 1 and becomes a constant".to_owned(),
+        DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
+        _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
+        _ if class.dtype().is_none() => "it is absent".to_owned(),
+        _ => format!("its {kind} {:#x} promises nothing", arg.bits),
+    }
+}

@@ -1,0 +1,473 @@
+//! From a program and classes of arguments to code that can be launched.
+//!
+//! ```text
+//!   program, classes, options --key--> cache: kernel?  --miss--> lower, compile --> PTX, description
+//!                                                                                     |
+//!   emulator: parse  <------------------------------------------------------------------+
+//!   GPU:      PTX, device, driver --key--> cache: cubin? --miss--> assemble --> machine code --> load
+//! ```
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use smallvec::SmallVec;
+
+use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
+use crate::emu;
+
+use super::cache::{Key, KeyBuilder, Kind, Origin};
+use super::device::Backend;
+use super::dump::file_name;
+use super::error::RuntimeError;
+use super::given::{self, Given};
+#[cfg(feature = "cuda")]
+use super::gpu;
+use super::kernel::{FOREVER, KernelInner};
+use super::locate;
+use super::patience::{Patience, Stopped};
+use super::pool;
+use super::program::Param;
+use super::ready::{Code, Ready};
+use super::report::{Prediction, Report, Timing};
+use super::stored::Stored;
+use super::table::Classes;
+
+#[cfg(feature = "cuda")]
+use crate::log;
+
+/// The build of the compiler, which decides what it makes of a program.
+pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
+
+/// An error on the way, before it knows its kernel.
+enum Problem {
+    Stopped(Stopped),
+    Error(RuntimeError),
+}
+
+impl From<Stopped> for Problem {
+    fn from(stopped: Stopped) -> Problem {
+        Problem::Stopped(stopped)
+    }
+}
+
+impl From<RuntimeError> for Problem {
+    fn from(error: RuntimeError) -> Problem {
+        Problem::Error(error)
+    }
+}
+
+impl Problem {
+    fn of(self, kernel: &KernelInner) -> RuntimeError {
+        match self {
+            Problem::Stopped(stopped) => RuntimeError::Stopped {
+                kernel: kernel.name.clone(),
+                stopped,
+            },
+            Problem::Error(error) => error,
+        }
+    }
+}
+
+pub(super) fn build(
+    kernel: &KernelInner,
+    classes: &Classes,
+    patience: &Patience,
+) -> Result<Ready, RuntimeError> {
+    let mut timing = Timing::default();
+    let (stored, kernel_origin) =
+        obtain_kernel(kernel, classes, patience, &mut timing).map_err(|p| p.of(kernel))?;
+    let params = argument_of_each_param(kernel, classes, &stored.meta)?;
+    patience
+        .check()
+        .map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
+    let mut report = Report {
+        kernel: kernel.name.clone(),
+        signature: kernel.signature(classes),
+        constants: stored.constants.clone(),
+        target: stored.meta.target,
+        num_warps: stored.meta.num_warps,
+        shared_bytes: stored.meta.shared,
+        predicted_registers: stored.predicted_registers,
+        resources: None,
+        kernel_origin,
+        cubin_origin: None,
+        timing,
+        assembler_log: String::new(),
+    };
+    let code = match kernel.device.backend() {
+        Backend::Emulated(_) => {
+            let clock = Instant::now();
+            let module = emu::Module::parse(&stored.ptx)
+                .map_err(|error| refused(kernel, &stored, &error))?;
+            report.timing.assemble = clock.elapsed();
+            Code::Emulated(module)
+        }
+        #[cfg(feature = "cuda")]
+        Backend::Gpu(device) => {
+            let loading = gpu::Loading {
+                kernel,
+                device,
+                stored: &stored,
+                name: &dump_name(kernel, &kernel_key(kernel, classes)),
+            };
+            let prepared = loading.load(patience, &mut report);
+            Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
+        }
+    };
+    #[cfg(feature = "cuda")]
+    let log = match &code {
+        Code::Gpu(prepared) if !stored.meta.sites.is_empty() => {
+            let global = prepared.function().module().global(log::SYMBOL);
+            let global = global.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            global.map(|place| (place.address(), place.bytes()))
+        }
+        _ => None,
+    };
+    let defaults = stored.constants.iter().filter_map(|(name, text)| {
+        let is_constexpr = |param: &Param| param.constexpr && param.name == *name;
+        let is_default =
+            kernel.params.iter().any(is_constexpr) && kernel.options.constant(name).is_none();
+        let value = is_default.then(|| kernel.source.read_constant(text))?;
+        Some((name.clone(), value?))
+    });
+    Ok(Ready {
+        report,
+        defaults: defaults.collect(),
+        printed: Mutex::default(),
+        #[cfg(feature = "cuda")]
+        log,
+        #[cfg(feature = "cuda")]
+        is_direct: params
+            .iter()
+            .map(|&at| usize::from(at))
+            .eq(0..classes.iter().count()),
+        params,
+        code,
+        meta: stored.meta,
+        ptx: stored.ptx,
+        replaced: stored.replaced,
+    })
+}
+
+/// PTX that the emulator does not accept: a mistake of ours, unless it was edited.
+fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> RuntimeError {
+    match &stored.replaced {
+        Some(path) => RuntimeError::File {
+            path: format!("{path}:{}", error.line),
+            problem: error.kind.to_string(),
+        },
+        None => RuntimeError::Internal {
+            kernel: kernel.name.clone(),
+            message: format!("the emulator does not accept the kernel: {error}"),
+        },
+    }
+}
+
+/// What the compiler alone says of a variant.
+///
+/// A caller whose patience may end leaves the work to a thread in the background, so that it can leave.
+pub(crate) fn predict(
+    kernel: &Arc<KernelInner>,
+    classes: &Classes,
+    patience: &Patience,
+) -> Result<Prediction, RuntimeError> {
+    if patience.is_endless() {
+        return predict_here(kernel, classes, patience);
+    }
+    let (maker, classes, mut own) = (kernel.clone(), classes.clone(), patience.clone());
+    if kernel.device.cache().settings().is_some() {
+        // A later call finds what this one did not wait for.
+        own.deadline = None;
+    }
+    let predicted = pool::within(patience, move || predict_here(&maker, &classes, &own));
+    let predicted = predicted.map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
+    predicted.unwrap_or_else(|| {
+        Err(RuntimeError::Internal {
+            kernel: kernel.name.clone(),
+            message: "a panic while the kernel was compiled".to_owned(),
+        })
+    })
+}
+
+fn predict_here(
+    kernel: &KernelInner,
+    classes: &Classes,
+    patience: &Patience,
+) -> Result<Prediction, RuntimeError> {
+    let made = obtain_kernel(kernel, classes, patience, &mut Timing::default());
+    let (stored, _) = made.map_err(|problem| problem.of(kernel))?;
+    Ok(Prediction {
+        registers: stored.predicted_registers,
+        shared_bytes: stored.meta.shared,
+        threads: 32 * stored.meta.num_warps,
+    })
+}
+
+/// PTX and description, from the cache or made now.
+fn obtain_kernel(
+    kernel: &KernelInner,
+    classes: &Classes,
+    patience: &Patience,
+    timing: &mut Timing,
+) -> Result<(Stored, Origin), Problem> {
+    let key = kernel_key(kernel, classes);
+    let slots = kernel.slots.iter().map(|slot| slot.param);
+    let by_param: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
+    if let Some(stored) = kernel.source.compiled(&by_param) {
+        let target = kernel.device.target();
+        let stored = stored?;
+        if !stored.meta.target.runs_on(target.sm / 10, target.sm % 10) {
+            let problem = format!(
+                "it was compiled for {}, and the device takes {target}",
+                stored.meta.target
+            );
+            return Err(Problem::Error(RuntimeError::Setup {
+                kernel: kernel.name.clone(),
+                problem,
+            }));
+        }
+        return Ok((stored, Origin::Made));
+    }
+    let dump = kernel.device.dump();
+    if dump.is_on() {
+        let mut stored = compile_kernel(kernel, classes, &key, patience, timing)?;
+        let name = dump_name(kernel, &key);
+        if let Some((ptx, path)) = dump.replacement(&kernel.name, &name, &stored.ptx)? {
+            stored.ptx = ptx;
+            stored.replaced = Some(path);
+        }
+        return Ok((stored, Origin::Made));
+    }
+    let clock = Instant::now();
+    let cache = kernel.device.cache();
+    let mut made = None;
+    let found = cache.get_or_make(Kind::Kernel, &key, patience, || {
+        let stored = compile_kernel(kernel, classes, &key, patience, timing)?;
+        let bytes = stored.encode();
+        made = Some(stored);
+        Ok::<_, Problem>(bytes)
+    });
+    let (bytes, origin) = found?;
+    timing.cache += clock
+        .elapsed()
+        .saturating_sub(timing.lower + timing.compile);
+    if let Some(stored) = made {
+        return Ok((stored, origin));
+    }
+    match Stored::decode(&bytes) {
+        Some(stored) => Ok((stored, origin)),
+        None => {
+            // The sum fits and the contents do not: a build of the same number with other contents wrote it.
+            let stored = compile_kernel(kernel, classes, &key, patience, timing)?;
+            cache.put(Kind::Kernel, &key, &stored.encode());
+            Ok((stored, Origin::Made))
+        }
+    }
+}
+
+/// Everything that a kernel depends on.
+fn kernel_key(kernel: &KernelInner, classes: &Classes) -> Key {
+    identity(kernel, classes).finish()
+}
+
+/// As [`kernel_key`], for more to be added.
+pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
+    let options = &kernel.options;
+    let mut key = KeyBuilder::new()
+        .part("build", BUILD)
+        .part("source", &kernel.source.text)
+        // It stands in the PTX where lines do.
+        .part(
+            "file",
+            if options.line_info {
+                &kernel.source.name
+            } else {
+                ""
+            },
+        )
+        .part("kernel", &kernel.name)
+        .part("target", kernel.device.target().to_string())
+        .part("signature", kernel.signature(classes))
+        .part("options", format!("{:?}", options.compiler()))
+        .part("warps", format!("{:?}", options.num_warps))
+        .part("stages", format!("{:?}", options.num_stages));
+    for slot in &kernel.slots {
+        key = key.part("argument", &kernel.params[slot.param].name);
+    }
+    for (name, value) in &options.constants {
+        key = key.part(name, value.identity());
+    }
+    key
+}
+
+/// The beginning of the names of a variant's dumps.
+fn dump_name(kernel: &KernelInner, key: &Key) -> String {
+    format!("{}-{}", file_name(&kernel.name), &key.to_string()[..12])
+}
+
+/// The compiler's own work.
+fn compile_kernel(
+    kernel: &KernelInner,
+    classes: &Classes,
+    key: &Key,
+    patience: &Patience,
+    timing: &mut Timing,
+) -> Result<Stored, Problem> {
+    let options = kernel.options.compiler();
+    compile_as(kernel, classes, &options, Some(key), patience, timing)
+}
+
+/// [`compile_kernel`] with other options; dumped with a key.
+fn compile_as(
+    kernel: &KernelInner,
+    classes: &Classes,
+    options: &crate::settings::Options,
+    key: Option<&Key>,
+    patience: &Patience,
+    timing: &mut Timing,
+) -> Result<Stored, Problem> {
+    let clock = Instant::now();
+    let target = kernel.device.target();
+    let slots = kernel.slots.iter().map(|slot| slot.param);
+    let classes: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
+    let made = kernel.source.make(
+        &kernel.name,
+        &kernel.options,
+        target,
+        &kernel.params,
+        &classes,
+    )?;
+    timing.lower = clock.elapsed();
+    patience.check()?;
+    let clock = Instant::now();
+    let dump = kernel.device.dump();
+    let name = key.map(|key| dump_name(kernel, key));
+    let name = name.filter(|_| dump.write.is_some());
+    let mut number = 0;
+    let save = |text: &str, ending: &str| {
+        if let Some(name) = &name {
+            dump.save(&format!("{name}.{ending}"), text.as_bytes());
+        }
+    };
+    let compiled = compile::compile_with(&made.func, target, options, &mut |pass, snapshot| {
+        if name.is_some() {
+            let text = match snapshot {
+                Snapshot::Tile(func) => func.to_string(),
+                Snapshot::Thread(func) => func.to_string(),
+            };
+            save(&text, &format!("{number:02}-{pass}.tir"));
+            number += 1;
+        }
+    });
+    let mut compiled = compiled.map_err(|error| RuntimeError::Compile {
+        kernel: kernel.name.clone(),
+        error: Box::new(error),
+    })?;
+    if options.line_info && kernel.source.has_lines() {
+        compiled.ptx = locate::name_source(&compiled.ptx, &kernel.source.name);
+    }
+    timing.compile = clock.elapsed();
+    save(&compiled.ptx, "ptx");
+    Ok(Stored {
+        ptx: compiled.ptx,
+        meta: compiled.meta,
+        predicted_registers: compiled.stats.machine.predicted_registers,
+        constants: made.constants,
+        replaced: None,
+    })
+}
+
+/// Which argument each parameter of the PTX entry takes: those that have not become constants, in order.
+fn argument_of_each_param(
+    kernel: &KernelInner,
+    classes: &Classes,
+    meta: &KernelMeta,
+) -> Result<SmallVec<[u16; 32]>, RuntimeError> {
+    let given = given::read(classes);
+    let params = given::places(&given);
+    if params.len() != meta.params.len() {
+        return Err(RuntimeError::Internal {
+            kernel: kernel.name.clone(),
+            message: format!(
+                "{} arguments for the {} parameters of the PTX entry",
+                params.len(),
+                meta.params.len()
+            ),
+        });
+    }
+    for (place, param) in params.iter().zip(&meta.params) {
+        let Some(class) = place.class else {
+            continue;
+        };
+        let bytes = match class.is_pointer() {
+            true => Some(8),
+            false => class.dtype().map(|dtype| dtype.bytes() as u32),
+        };
+        if bytes != Some(param.bytes) && param.kind == ParamKind::Scalar {
+            let at = kernel.slots[place.param].param;
+            return Err(RuntimeError::Argument {
+                kernel: kernel.name.clone(),
+                name: kernel.params[at].name.clone(),
+                problem: format!("it is {}, and the kernel takes {}", class.plain(), param.ty),
+            });
+        }
+    }
+    Ok(params.iter().map(|place| place.argument as u16).collect())
+}
+
+/// The place of a line of a kernel's PTX, as `name:line`: in the source, or in the file that the PTX was taken from.
+pub(super) fn locate(
+    kernel: &KernelInner,
+    classes: &Classes,
+    ptx: &str,
+    replaced: Option<&str>,
+    line: u32,
+) -> Option<String> {
+    if let Some(path) = replaced {
+        return Some(format!("{path}:{line}"));
+    }
+    if !kernel.source.has_lines() {
+        return None;
+    }
+    let options = crate::settings::Options {
+        line_info: true,
+        ..kernel.options.compiler()
+    };
+    let mut timing = Timing::default();
+    let located = compile_as(kernel, classes, &options, None, &FOREVER, &mut timing).ok()?;
+    let line = locate::source_line(ptx, line, &located.ptx)?;
+    Some(format!("{}:{line}", kernel.source.name))
+}
+
+/// Adds the place in the source to an error of the driver's assembler.
+#[cfg(feature = "cuda")]
+fn locate_error(
+    kernel: &KernelInner,
+    classes: &Classes,
+    stored: &Stored,
+    error: RuntimeError,
+) -> RuntimeError {
+    match error {
+        RuntimeError::Driver {
+            kernel: name,
+            line: None,
+            error,
+        } => {
+            let log = match &*error {
+                crate::driver::DriverError::Assemble { log, .. } => log.as_str(),
+                _ => "",
+            };
+            let line = locate::line_in_log(log);
+            let line = line.and_then(|line| {
+                let replaced = stored.replaced.as_deref();
+                locate(kernel, classes, &stored.ptx, replaced, line)
+            });
+            RuntimeError::Driver {
+                kernel: name,
+                line,
+                error,
+            }
+        }
+        other => other,
+    }
+}

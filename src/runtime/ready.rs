@@ -1,0 +1,208 @@
+//! Variants that can be launched, on a GPU and on the emulator.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use crate::compile::KernelMeta;
+use crate::emu;
+use crate::log::{self, Log};
+
+use super::argument::Arg;
+use super::constant::Constant;
+use super::device::{Backend, Device};
+use super::error::RuntimeError;
+use super::kernel::KernelInner;
+use super::making::locate;
+use super::recording::{self, Recorded};
+use super::report::Report;
+use super::stream::Stream;
+use super::table::Classes;
+
+#[cfg(feature = "cuda")]
+use crate::driver::RawPtr;
+
+/// A variant that can be launched.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) report: Report,
+    /// Values of `constexpr` parameters that were not given.
+    pub(super) defaults: Vec<(String, Constant)>,
+    /// For each parameter of the PTX entry the argument that it takes.
+    pub(super) params: SmallVec<[u16; 32]>,
+    /// Whether that is each argument in its place.
+    #[cfg(feature = "cuda")]
+    pub(super) is_direct: bool,
+    pub(super) code: Code,
+    pub(super) meta: KernelMeta,
+    pub(super) ptx: String,
+    /// The file that the PTX was taken from in place of what was made.
+    pub(super) replaced: Option<String>,
+    /// What the last launch printed, on the emulator.
+    pub(super) printed: Mutex<Vec<u8>>,
+    /// Where a GPU writes what is printed: address and bytes.
+    #[cfg(feature = "cuda")]
+    pub(super) log: Option<(u64, usize)>,
+}
+
+#[derive(Debug)]
+pub(super) enum Code {
+    Emulated(emu::Module),
+    #[cfg(feature = "cuda")]
+    Gpu(crate::driver::Prepared),
+}
+
+impl Ready {
+    /// Launches with arguments whose classes are these, the variant's own.
+    #[inline(always)]
+    pub(crate) fn launch(
+        &self,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        args: &[Arg<'_>],
+    ) -> Result<(), RuntimeError> {
+        match &self.code {
+            Code::Emulated(module) => self.emulate(module, kernel, classes, grid, stream, args),
+            #[cfg(feature = "cuda")]
+            Code::Gpu(prepared) => {
+                let raw = stream.driver()?;
+                if let Some((address, _)) = self.log {
+                    self.clear_log(kernel, address, raw)?;
+                }
+                let launched = if self.is_direct {
+                    prepared.launch(grid, raw, args, |arg| &arg.bits)
+                } else {
+                    prepared.launch(grid, raw, &self.params, |&at| &args[usize::from(at)].bits)
+                };
+                if let Err(error) = launched {
+                    return Err(kernel.device.failed(Some(&kernel.name), error));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes room for what a launch prints.
+    #[cfg(feature = "cuda")]
+    #[cold]
+    fn clear_log(
+        &self,
+        kernel: &KernelInner,
+        address: u64,
+        stream: &crate::driver::Stream,
+    ) -> Result<(), RuntimeError> {
+        let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
+        let cleared = header.fill(stream, 0);
+        cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
+    }
+
+    /// What the last launch printed and asserted, a line each, after everything in the stream.
+    pub(crate) fn printed(
+        &self,
+        kernel: &KernelInner,
+        stream: &Stream,
+    ) -> Result<Vec<String>, RuntimeError> {
+        stream.expect_device(&kernel.device)?;
+        #[cfg(feature = "cuda")]
+        if let Some((address, bytes)) = self.log {
+            let mut log = vec![0_u8; bytes];
+            let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
+            read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            return Ok(Log::decode(&log).lines(&self.meta.sites));
+        }
+        stream.expect_no_recording("reading what a kernel printed")?;
+        let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Log::decode(&log).lines(&self.meta.sites))
+    }
+
+    /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
+    #[inline]
+    fn picked<'a, 'b>(&'a self, args: &'a [Arg<'b>]) -> impl ExactSizeIterator<Item = &'a Arg<'b>> {
+        self.params.iter().map(|&at| &args[usize::from(at)])
+    }
+
+    #[inline(never)]
+    fn emulate(
+        &self,
+        module: &emu::Module,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        args: &[Arg<'_>],
+    ) -> Result<(), RuntimeError> {
+        Device::note_counts(emu::Stats::ZERO);
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        kernel.check_grid(grid)?;
+        let is_recorded = stream.record(|| {
+            Recorded::Launch(Arc::new(recording::Launch {
+                kernel: kernel.clone(),
+                classes: classes.clone(),
+                grid,
+                args: args.iter().map(Arg::detached).collect(),
+            }))
+        });
+        if is_recorded {
+            return Ok(());
+        }
+        let params = self.picked(args).zip(&self.meta.params);
+        let given: Vec<emu::Arg> = params
+            .map(|(arg, param)| {
+                let bytes = arg.bits.to_le_bytes();
+                emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
+            })
+            .collect();
+        match stream.device().backend() {
+            Backend::Emulated(emulated) => {
+                let launch = emu::Launch {
+                    grid,
+                    block: [32 * self.meta.num_warps, 1, 1],
+                    shared_bytes: self.meta.shared,
+                    args: &given,
+                    options: emulated.options.clone(),
+                };
+                let mut memory = emulated.memory();
+                // Of a buffer that was borrowed in part the kernel may touch that part.
+                memory.limit(args.iter().filter(|arg| arg.is_pointer()).map(Arg::range));
+                let run = emu::run(module, &self.meta.name, &launch, &mut memory);
+                if !self.meta.sites.is_empty() {
+                    let log = memory.variable(log::SYMBOL).unwrap_or_default().to_vec();
+                    *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
+                }
+                memory.limit(std::iter::empty());
+                drop(memory);
+                run.map(Device::note_counts)
+                    .map_err(|error| self.emulator_error(kernel, classes, args, error))
+            }
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(_) => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn emulator_error(
+        &self,
+        kernel: &KernelInner,
+        classes: &Classes,
+        args: &[Arg<'_>],
+        error: emu::EmuError,
+    ) -> RuntimeError {
+        let line = error.line();
+        let line = line.and_then(|line| {
+            let replaced = self.replaced.as_deref();
+            locate(kernel, classes, &self.ptx, replaced, line)
+        });
+        RuntimeError::Emulator {
+            kernel: kernel.name.clone(),
+            argument: error
+                .fault()
+                .and_then(|fault| kernel.concerned(args, fault)),
+            line,
+            error: Box::new(error),
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Graphs on the emulator: the driver's rules.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use tilelift::runtime::{Buffer, Device, Event, Graph, Kernel, Program, RuntimeError, Stream};
+
+use crate::tools::emulator;
+
+/// Adds one.
+const STEP: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def step(x):
+    i = tl.arange(0, 64)
+    tl.store(x + i, tl.load(x + i) + 1)
+"#;
+
+/// The kernel, and numbers of zero.
+fn setup(device: &Device) -> (Kernel, Buffer<i32>) {
+    let program = Program::python("step.py", STEP).expect("it is Python");
+    let kernel = device.kernel(&program, "step").expect("there is a kernel");
+    let x = Buffer::from_slice(device, &[0_i32; 64]).expect("there is memory");
+    (kernel, x)
+}
+
+fn value(x: &Buffer<i32>) -> i32 {
+    x.read(&x.device().stream()).expect("it can be read")[0]
+}
+
+/// That something has no place in a recording.
+fn is_refused<T>(result: &Result<T, RuntimeError>) -> bool {
+    matches!(result, Err(RuntimeError::Recording { .. }))
+}
+
+#[test]
+fn fills_and_other_handles_of_the_stream_are_recorded() {
+    let device = emulator(None);
+    let (step, x) = setup(&device);
+    let stream = device.stream();
+    let graph = Graph::capture(&stream, |stream| {
+        x.fill(stream, 0)?;
+        step.launch(stream, 1, (&x,))?;
+        // The same stream under another name.
+        step.launch(&device.stream(), 1, (&x,))
+    });
+    let graph = graph.expect("it is recorded");
+    assert_eq!(value(&x), 0, "nothing ran");
+    step.run(1, (&x,)).expect("it runs");
+    for _ in 0..3 {
+        graph.launch(&stream).expect("it runs");
+        assert_eq!(value(&x), 2);
+    }
+    // A graph within a graph, and another stream, which is not recorded.
+    let other = Stream::new(&device).expect("there is memory");
+    let outer = Graph::capture(&stream, |stream| {
+        step.launch(&other, 1, (&x,))?;
+        graph.launch(stream)?;
+        step.launch(stream, 1, (&x,))
+    });
+    let outer = outer.expect("it is recorded");
+    assert_eq!(value(&x), 3);
+    outer.launch(&other).expect("it runs");
+    assert_eq!(value(&x), 3);
+}
+
+#[test]
+fn what_waits_spoils_a_recording() {
+    let device = emulator(None);
+    let (step, x) = setup(&device);
+    let stream = device.stream();
+    let event = Event::new(&device).expect("an event");
+    type Body<'a> = &'a dyn Fn(&Stream) -> bool;
+    let bodies: [(&str, Body<'_>); 6] = [
+        ("reading", &|stream| is_refused(&x.read(stream))),
+        ("writing", &|stream| is_refused(&x.write(stream, &[1; 64]))),
+        ("waiting", &|stream| is_refused(&stream.synchronize())),
+        ("asking", &|stream| is_refused(&stream.is_done())),
+        ("running", &|_| is_refused(&step.run(1, (&x,)))),
+        ("recording", &|stream| {
+            is_refused(&Graph::capture(stream, |_| Ok::<_, RuntimeError>(())))
+        }),
+    ];
+    for (what, body) in bodies {
+        // The body goes on as if nothing were wrong.
+        let graph = Graph::capture(&stream, |stream| {
+            step.launch(stream, 1, (&x,))?;
+            assert!(body(stream), "{what}");
+            Ok::<_, RuntimeError>(())
+        });
+        assert!(is_refused(&graph), "{what}");
+        assert_eq!(value(&x), 0, "nothing ran");
+    }
+    // An event is part of the recording, and has no time.
+    let graph = Graph::capture(&stream, |stream| event.record(stream));
+    assert!(graph.is_ok());
+    assert_eq!(event.elapsed_ms(&event), Err(RuntimeError::NotRecorded));
+    // That each launch is waited for is no reason: it does not run yet.
+    device.set_blocking(true);
+    let graph = Graph::capture(&stream, |stream| step.launch(stream, 1, (&x,)));
+    graph
+        .and_then(|graph| graph.launch(&stream))
+        .expect("it runs");
+    assert_eq!(value(&x), 1);
+}
+
+#[test]
+fn a_recording_ends_with_its_body() {
+    let device = emulator(None);
+    let (step, x) = setup(&device);
+    let stream = device.stream();
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        Graph::capture(&stream, |stream| -> Result<(), RuntimeError> {
+            step.launch(stream, 1, (&x,))?;
+            panic!("a mistake of the application")
+        })
+        .map(drop)
+    }));
+    assert!(unwound.is_err());
+    step.run(1, (&x,)).expect("it runs");
+    assert_eq!(value(&x), 1);
+    let failed = Graph::capture(&stream, |stream| {
+        step.launch(stream, 1, (&x,))?;
+        Err(RuntimeError::NotRecorded)
+    });
+    assert_eq!(failed.map(drop), Err(RuntimeError::NotRecorded));
+    step.run(1, (&x,)).expect("it runs");
+    assert_eq!(value(&x), 2);
+    // What a graph's memory was may be gone when it runs.
+    let graph = {
+        let gone = Buffer::from_slice(&device, &[0_i32; 64]).expect("there is memory");
+        Graph::capture(&stream, |stream| step.launch(stream, 1, (&gone,)))
+    };
+    let error = graph.and_then(|graph| graph.launch(&stream));
+    assert!(
+        matches!(error, Err(RuntimeError::Emulator { .. })),
+        "{error:?}"
+    );
+}

@@ -1,0 +1,123 @@
+//! Warnings: who takes them, and what of the environment is told. Each test in a process of its own, as handlers and
+//! variables are the process's.
+
+use std::sync::{Arc, Mutex};
+
+use tilelift::runtime::cache::{Cache, Settings};
+use tilelift::runtime::{Buffer, Device, DeviceOptions, Patience, on_warning};
+
+use crate::tools::{add_program, another_process, emulator, role};
+
+/// Runs a test of this module in a process of its own; what it wrote on standard error.
+fn apart(test: &str, environment: &[(&str, &str)]) -> String {
+    let mut command = another_process(test, "here");
+    let output = command.envs(environment.iter().copied()).output();
+    let output = output.expect("it can be started");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    text
+}
+
+/// Launches the addition on a device.
+fn launch(device: &Device) {
+    let add = device.kernel(&add_program(), "add");
+    let add = add.and_then(|kernel| kernel.constant("BLOCK", 32));
+    let x = Buffer::from_slice(device, &[1.0_f32; 32]).expect("there is memory");
+    let add = add.expect("there is a kernel");
+    add.run(1, (&x, &x, &x, 32)).expect("it runs");
+}
+
+#[test]
+fn a_handler_may_use_everything() {
+    if role().is_none() {
+        let test = "warnings::a_handler_may_use_everything";
+        apart(test, &[]);
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    launch(&emulator(Some(dir.path())));
+    // Damage: who reads it is warned while it holds the entry's lock and the variant.
+    let cache = Cache::new(Settings::new(dir.path()));
+    for entry in cache.entries() {
+        std::fs::write(&entry.path, b"damaged").expect("it can be written");
+    }
+    let device = emulator(Some(dir.path()));
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let (handler_told, handler_device) = (told.clone(), device.clone());
+    on_warning(move |text| {
+        handler_told
+            .lock()
+            .expect("nobody panics")
+            .push(text.to_owned());
+        // The very kernel that is being made.
+        launch(&handler_device);
+        on_warning(|_| {});
+    });
+    launch(&device);
+    let told = told.lock().expect("nobody panics").clone();
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(told[0].contains("a damaged cache entry"), "{told:?}");
+    assert!(cache.verify().is_empty(), "it was replaced");
+}
+
+#[test]
+fn what_the_environment_says_in_vain_is_told_once() {
+    if role().is_none() {
+        let test = "warnings::what_the_environment_says_in_vain_is_told_once";
+        let text = apart(
+            test,
+            &[
+                ("TILELIFT_CACHE", "maybe"),
+                ("TILELIFT_CACHE_SIZE", "abc"),
+                ("TILELIFT_CACHE_SEED", "/nowhere/seed"),
+                ("TILELIFT_OVERRIDE", "/nowhere/override"),
+                ("TILELIFT_LAUNCH_BLOCKING", "2"),
+            ],
+        );
+        for part in [
+            "TILELIFT_CACHE=maybe says neither on nor off",
+            "TILELIFT_CACHE_SIZE=abc is no size",
+            "TILELIFT_CACHE_SEED: /nowhere/seed is no folder",
+            "TILELIFT_OVERRIDE: /nowhere/override is no folder",
+            "TILELIFT_LAUNCH_BLOCKING=2 says neither on nor off",
+        ] {
+            assert_eq!(text.matches(part).count(), 1, "{part}\n{text}");
+        }
+        return;
+    }
+    for _ in 0..3 {
+        let options = DeviceOptions::from_env();
+        assert!(!options.blocking);
+        let settings = options.cache.settings().expect("it is on");
+        assert_eq!(settings.limit, Settings::new("").limit);
+    }
+}
+
+#[test]
+fn the_environment_is_read_as_people_write_it() {
+    if role().is_none() {
+        let test = "warnings::the_environment_is_read_as_people_write_it";
+        let text = apart(
+            test,
+            &[
+                ("TILELIFT_CACHE", "OFF"),
+                ("TILELIFT_LAUNCH_BLOCKING", "true"),
+                ("TILELIFT_CACHE_SEED", ""),
+                ("TILELIFT_OVERRIDE", ""),
+            ],
+        );
+        assert!(!text.contains("tilelift: warning"), "{text}");
+        return;
+    }
+    let options = DeviceOptions::from_env();
+    assert!(options.blocking && options.cache.settings().is_none());
+    assert_eq!((options.dump.write, options.dump.replace), (None, None));
+    let device = Device::emulator();
+    let add = device
+        .kernel(&add_program(), "add")
+        .expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[1.0_f32; 32]).expect("there is memory");
+    let add = add.constant("BLOCK", 32).expect("a constant");
+    let made = add.prepare((&x, &x, &x, 32), &Patience::default());
+    assert!(made.is_ok());
+}
