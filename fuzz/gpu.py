@@ -1,7 +1,7 @@
 """Runs the generated kernels in a folder, which `hardware.rs` beside this file packed, on the GPU of this machine.
 
     python gpu.py DIR OUT                    all launches; OUT/fuzz.txt says what differs, OUT/fuzz.npz holds its buffers
-    python gpu.py DIR OUT --watched N I/K    of the first N kernels fit for it each Kth from the Ith on, on one input, one
+    python gpu.py DIR OUT --watched N I/K    of N small kernels with shared memory each Kth from the Ith on, on one input, one
                                              allocation for each buffer: for compute-sanitizer
 
 Needs numpy and the NVIDIA driver. Modules are dealt to processes, as the driver assembles one after the other in each.
@@ -264,7 +264,9 @@ def work(number):
 def watched(folder, count, share):
     index, shares = (int(x) for x in share.split("/"))
     plan, device = Plan(folder), Device()
-    chosen = [kernel for kernel in plan.kernels if kernel[2]][:count][index::shares]
+    # Those with shared memory have more to go wrong; targets follow each other in the plan.
+    fit = [kernel for kernel in plan.kernels if kernel[2] and kernel[3][4] > 0]
+    chosen = fit[:: max(len(fit) // count, 1)][:count][index::shares]
     said = []
     for kernel in chosen:
         text = plan.modules[kernel[1]]
