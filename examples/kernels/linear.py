@@ -97,9 +97,9 @@ def layer_norm_linear_gelu(out, x, weight, sums, bias, eps, ROWS: tl.constexpr, 
         k = start + tl.arange(0, STEP)
         v = tl.load(x + rows[:, None] * FEATURES + k[None, :])
         w = tl.load(weight + k[:, None] * OUTPUTS + columns[None, :])
-        product += tl.dot(v, w).to(SUM)
         first += tl.sum(v.to(SUM), axis=1)
         second += tl.sum(v.to(SUM) * v.to(SUM), axis=1)
+        product += tl.dot(v, w).to(SUM)
     mean = first / FEATURES
     scale = 1 / tl.sqrt(tl.abs(second / FEATURES - mean * mean).to(tl.float32) + eps)
     y = (product - mean[:, None] * tl.load(sums + columns)[None, :]).to(tl.float32) * scale[:, None]
