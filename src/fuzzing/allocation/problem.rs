@@ -530,3 +530,88 @@ impl fmt::Display for Problem {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::regalloc::check::{CheckError, check};
+    use crate::regalloc::{Move, Source, allocate};
+    use crate::settings::diversity::Choices;
+
+    /// `a` is written; a loop whose parameter gets `a` writes it again and hands it over once more.
+    fn written_in_a_loop() -> (Problem, [Unit; 2]) {
+        let mut regs = Registers::default();
+        let [a, param, cond] =
+            [RegClass::W, RegClass::W, RegClass::P].map(|class| regs.make_group(class, 1));
+        let [a, p, c] = [a, param, cond].map(|group| regs.groups[group].first);
+        let write = |unit: Unit, read: Option<Unit>| Step {
+            reps: 1,
+            reads: read.into_iter().collect(),
+            writes: vec![unit],
+            guard: None,
+            is_copy: false,
+            copied: None,
+            touches: read.map(|unit| (unit, Touch::Use)).into_iter().collect(),
+        };
+        let to_loop = Way {
+            target: 1,
+            inputs: vec![(p, Input::Unit(a))],
+        };
+        let out = Way {
+            target: 2,
+            inputs: Vec::new(),
+        };
+        let blocks = vec![
+            BlockData {
+                steps: 0..1,
+                ways: vec![to_loop.clone()],
+                ..BlockData::default()
+            },
+            BlockData {
+                steps: 1..3,
+                params: vec![param],
+                ways: vec![to_loop, out],
+                condition: Some(c),
+            },
+            BlockData {
+                steps: 3..3,
+                ..BlockData::default()
+            },
+        ];
+        let problem = Problem {
+            regs,
+            blocks,
+            steps: vec![write(a, None), write(a, Some(p)), write(c, Some(a))],
+            width: None,
+        };
+        (problem, [a, p])
+    }
+
+    #[test]
+    fn a_copy_is_not_what_is_written_later() {
+        let (problem, [a, p]) = written_in_a_loop();
+        let mut allocation = allocate(&problem, Choices::none());
+        assert_eq!(check(&problem, &allocation), Ok(()));
+        // In registers of their own the parameter must be moved on each way, also on the way back.
+        let (at_a, at_p) = (0, 1);
+        allocation.names[a.as_u32() as usize] = at_a;
+        allocation.names[p.as_u32() as usize] = at_p;
+        allocation.n_names[RegClass::W.index()] = 2;
+        allocation.ahead.fill(None);
+        let to_p = Move {
+            class: RegClass::W,
+            to: at_p,
+            source: Source::Register(at_a),
+        };
+        allocation.moves[0][0] = vec![to_p];
+        allocation.moves[1][0] = vec![to_p];
+        assert_eq!(check(&problem, &allocation), Ok(()));
+        allocation.moves[1][0].clear();
+        let wrong = CheckError::WrongParameter {
+            block: 1,
+            edge: 0,
+            param: p,
+        };
+        assert_eq!(check(&problem, &allocation), Err(wrong));
+    }
+}
