@@ -7,6 +7,7 @@ use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
 use crate::log::{self, Site};
+use crate::passes::delay_copies::delay_copies;
 use crate::passes::drop_parameters::drop_parameters;
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
@@ -257,6 +258,9 @@ fn pipeline(
     check_params(&thread)?;
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));
+    if delay_copies(&mut thread) > 0 {
+        on_pass_end("delay_copies", Snapshot::Thread(&thread));
+    }
     if options.verify_passes {
         verify(&thread).map_err(|e| CompileError::Internal {
             pass: "expand",

@@ -196,7 +196,7 @@ pub enum Asserts {
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// Turn products that only a sum uses into fused multiply-adds.
+    /// Turn products that only a sum uses into fused multiply-adds, and take sums that a loop adds up behind it.
     pub fp_fusion: bool,
     /// Upper bound of registers per thread for the assembler.
     pub max_registers: Option<u16>,

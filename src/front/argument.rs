@@ -265,8 +265,18 @@ fn tuple_of<'m>(
     tuple: &TupleArg,
     folded: &mut Vec<(String, String)>,
 ) -> Res<Value<'m>> {
+    // A tuple for a parameter that is annotated with a named tuple is one: launches know no classes.
+    let annotation = match param.annotation {
+        Some(ruff_python_ast::Expr::Name(class)) if name == param.name => {
+            match lower.index.names.get(class.id.as_str()) {
+                Some(Definition::Class(found)) => Some(*found).filter(|c| lower.is_named_tuple(c)),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
     let class = match &tuple.class {
-        None => None,
+        None => annotation,
         Some(class) => match lower.index.names.get(class.as_str()) {
             Some(Definition::Class(found)) => Some(*found),
             _ => {

@@ -10,7 +10,7 @@ use super::library::{Args, Builtin, prelude};
 use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
 use super::module::{Index, decoration, params};
 use super::stmt::Flow;
-use super::value::Value;
+use super::value::{Const, Value};
 use crate::ir::attrs::Rounding;
 
 /// An argument of a call.
@@ -44,7 +44,14 @@ impl<'m> Lower<'m> {
                 let d = self.error(Code::Unsupported, "`**` cannot be passed on");
                 return Err(d.help("name the arguments").into());
             };
-            let value = self.eval(&keyword.value)?;
+            // A hook of a configuration is Python's to call; that there is one is all that counts.
+            let is_hook = matches!(&callee, Value::Path(path) if &*path.0 == "triton.Config")
+                && name.as_str() == "pre_hook"
+                && !keyword.value.is_none_literal_expr();
+            let value = match is_hook {
+                true => Value::Const(Const::Str("a hook".into())),
+                false => self.eval(&keyword.value)?,
+            };
             let (name, range) = (Some(name.as_str()), keyword.range);
             given.push(Argument { name, value, range });
         }

@@ -65,6 +65,11 @@ impl<'m> Lower<'m> {
         chain.iter().any(|class| std::ptr::eq(*class, other))
     }
 
+    /// Whether a class of the text is a named tuple.
+    pub(crate) fn is_named_tuple(&self, class: &'m StmtClassDef) -> bool {
+        matches!(Self::kind(&self.chain(class)), Kind::NamedTuple)
+    }
+
     fn kind(chain: &Chain<'m>) -> Kind {
         let named = |class: &&StmtClassDef| {
             let bases = class.arguments.iter().flat_map(|a| &a.args);

@@ -5,6 +5,7 @@
 
 pub mod contract;
 pub mod defer_sums;
+pub mod delay_copies;
 pub mod drop_parameters;
 pub mod eliminate_dead_code;
 pub mod expand;

@@ -214,7 +214,8 @@ impl Device {
         Device::from_context(context, options)
     }
 
-    /// The GPU of a context that the application made through the driver layer.
+    /// The GPU of a context that the application made through the driver layer. Keep the value: a kernel is set up for it,
+    /// and what another value of the same GPU sets up is loaded anew.
     ///
     /// # Errors
     ///

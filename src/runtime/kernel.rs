@@ -321,7 +321,8 @@ impl Kernel {
         })
     }
 
-    /// What the last launch with arguments of these classes printed, and which of its assertions failed, a line each.
+    /// What the last launch with arguments of these classes printed, and which of its assertions failed, a line each. A
+    /// launch whose assertions fail is [`Ok`]: this is where it shows.
     /// Waits for what `stream` holds. Nothing if there was no such launch.
     ///
     /// # Errors

@@ -173,7 +173,7 @@ impl Program {
     #[cfg(feature = "triton")]
     pub fn python(name: &str, text: &str) -> Result<Program, RuntimeError> {
         let module = front::Module::parse(name, text);
-        let module = module.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        let module = module.map_err(python::told)?;
         Ok(Program::with(name, text.to_owned(), Form::Python(module)))
     }
 
@@ -253,7 +253,7 @@ impl Program {
             return Ok((name, front::Tuning::default()));
         };
         let tuning = module.tuning(Some(&name));
-        let tuning = tuning.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        let tuning = tuning.map_err(python::told)?;
         Ok((name, tuning))
     }
 

@@ -59,11 +59,40 @@ pub(super) fn make(
         ..front::Specialization::new(args, target)
     };
     let lowered = module.lower(Some(kernel), &spec);
-    let lowered = lowered.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+    let lowered = lowered.map_err(told)?;
     Ok(Made {
         func: lowered.func,
         constants: lowered.constants,
     })
+}
+
+/// The front end's errors, with advice for who calls and not for who types commands.
+pub(super) fn told(mut errors: front::Diagnostics) -> RuntimeError {
+    for diagnostic in &mut errors.list {
+        if let Some(help) = &mut diagnostic.help {
+            *help = advice(help);
+        }
+    }
+    RuntimeError::Source(errors.to_string())
+}
+
+/// Advice in the words of this interface: `-c NAME=VALUE` is [`Kernel::constant`](super::Kernel::constant), and a
+/// signature is what the arguments say.
+fn advice(help: &str) -> String {
+    if help.starts_with("there is no signature") {
+        return "give it an argument, or a value with `Kernel::constant`".to_owned();
+    }
+    let (before, rest) = match help.split_once("-c ") {
+        Some(found) => found,
+        None => return help.to_owned(),
+    };
+    let Some((name, after)) = rest.split_once("=VALUE") else {
+        return help.to_owned();
+    };
+    if before.starts_with("the signature gives") {
+        return format!("`Kernel::constant(\"{name}\", value)` gives it a value");
+    }
+    format!("{before}`Kernel::constant(\"{name}\", value)`{after}")
 }
 
 /// The constants that a kernel's heuristics give for these arguments.
@@ -87,7 +116,7 @@ pub(super) fn heuristics(
         }
     }
     let found = module.heuristics(Some(kernel), &all);
-    let found = found.map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+    let found = found.map_err(told)?;
     let constant = |(name, value): (String, front::Constant)| (name, Constant::from_front(&value));
     Ok(found.into_iter().map(constant).collect())
 }
@@ -165,6 +194,29 @@ impl Constant {
                 found.map_or(front::Constant::None, front::Constant::Type)
             }
             Constant::Function(name) => front::Constant::Function(name.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::advice;
+
+    #[test]
+    fn advice_names_functions() {
+        for (help, expected) in [
+            (
+                "give it with -c N=VALUE",
+                "give it with `Kernel::constant(\"N\", value)`",
+            ),
+            (
+                "the signature gives 1 of 3 arguments; -c N=VALUE gives a constant",
+                "`Kernel::constant(\"N\", value)` gives it a value",
+            ),
+            ("there is `other`", "there is `other`"),
+            ("write a-c and no more", "write a-c and no more"),
+        ] {
+            assert_eq!(advice(help), expected);
         }
     }
 }

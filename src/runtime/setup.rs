@@ -147,7 +147,9 @@ impl Kernel {
         self.changed(|options| options.line_info = lines)
     }
 
-    /// Whether device assertions are kept.
+    /// Whether device assertions are kept. One that fails is no error of the launch, nor of waiting for it: the kernel goes
+    /// on, and [`Kernel::printed`], which waits, tells it among the lines. An application that wants to stop looks there
+    /// after it has synchronised.
     ///
     /// # Errors
     ///

@@ -1,7 +1,7 @@
 //! Kernels that tune themselves.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use crate::runtime::{Arg, Args, Call, Grid, Kernel, RuntimeError, Stream};
 
@@ -14,6 +14,8 @@ pub struct Autotuned {
     kernel: Kernel,
     tuner: Tuner<'static>,
     chosen: RwLock<HashMap<String, Choice>>,
+    /// What was set up for the last one that was tuned, so that the next need not compile it again.
+    tried: Mutex<Vec<Kernel>>,
     /// Of the last launches that differ, so that one like them neither hashes nor allocates.
     recent: RwLock<VecDeque<Recent>>,
 }
@@ -42,6 +44,7 @@ impl Autotuned {
             kernel,
             tuner,
             chosen: RwLock::default(),
+            tried: Mutex::default(),
             recent: RwLock::default(),
         }
     }
@@ -116,6 +119,7 @@ impl Autotuned {
             },
             _ => {
                 let tuned = self.tuner.tune_args(&self.kernel, stream, grid, args)?;
+                *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = tuned.tried;
                 Choice {
                     config: tuned.config,
                     kernel: tuned.kernel,

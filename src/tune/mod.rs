@@ -126,6 +126,8 @@ pub struct Tuned {
     pub config: Config,
     /// All that was tried.
     pub report: TuneReport,
+    /// The others that were set up, which stay loaded as long as this does: for a launch that is tuned next.
+    tried: Vec<Kernel>,
 }
 
 impl<'a> Tuner<'a> {
@@ -316,6 +318,7 @@ impl<'a> Tuner<'a> {
                 reused,
                 wall: clock.elapsed(),
             },
+            tried,
         })
     }
 

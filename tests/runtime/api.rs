@@ -539,6 +539,68 @@ fn tuples_are_arguments() {
     assert!(weigh.run(1, (&x, &out)).is_err(), "a pair is expected");
 }
 
+/// Takes an object of a class of the file.
+const NAMED: &str = r#"
+from typing import NamedTuple
+import triton
+import triton.language as tl
+
+class Scaled(NamedTuple):
+    x: tl.tensor
+    factor: tl.tensor
+
+@triton.jit
+def scale(scaled: Scaled, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(scaled.x + i) * scaled.factor)
+
+@triton.jit
+def unknown(scaled, out, BLOCK: tl.constexpr):
+    tl.store(out, scaled.factor)
+"#;
+
+#[test]
+fn tuples_are_objects_of_the_class_that_a_parameter_names() {
+    let device = emulator(None);
+    let program = Program::python("named.py", NAMED).expect("it is Python");
+    let kernel = |name: &str| {
+        let kernel = device.kernel(&program, name);
+        let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", 64));
+        kernel.expect("there is a kernel")
+    };
+    let x = Buffer::from_slice(&device, &numbers(64)).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    let scale = kernel("scale");
+    scale.run(1, ((&x, 3.0_f32), &out)).expect("it runs");
+    let expected: Vec<f32> = numbers(64).iter().map(|x| x * 3.0).collect();
+    assert_eq!(out.read(&device.stream()), Ok(expected));
+    let told = |result: Result<(), RuntimeError>| result.expect_err("it is wrong").to_string();
+    let text = told(scale.run(1, ((&x, 3.0_f32, 1), &out)));
+    assert!(
+        text.contains("Scaled") && text.contains("named.py:"),
+        "{text}"
+    );
+    let text = told(kernel("unknown").run(1, ((&x, 3.0_f32), &out)));
+    assert!(text.contains("annotate it with the class"), "{text}");
+}
+
+#[test]
+fn advice_is_for_those_who_call() {
+    let device = emulator(None);
+    let kernel = device.kernel(&add_program(), "add");
+    let kernel = kernel.expect("there is a kernel");
+    let x = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    let error = kernel
+        .run(1, (&x, &x, &x, 64))
+        .expect_err("BLOCK is missing");
+    let text = error.to_string();
+    assert!(
+        text.contains("`Kernel::constant(\"BLOCK\", value)` gives it a value"),
+        "{text}"
+    );
+    assert!(!text.contains("-c "), "{text}");
+}
+
 #[test]
 fn tensors_that_cannot_be_described_are_told() {
     let device = emulator(None);

@@ -1,5 +1,6 @@
 //! The run time as an application uses it: on the emulator, against a stand-in for the driver, and in many processes.
 
+mod ahead;
 mod api;
 mod callers;
 mod disk;

@@ -1,12 +1,11 @@
-//! The autotuner, graphs and kernels compiled ahead, on the emulator.
+//! The autotuner and graphs, on the emulator.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use tilelift::runtime::{
-    Arg, Buffer, Compiled, CompiledParam, Constants, Device, Graph, Kernel, NONE, Program,
-    RuntimeError, rust_module,
+    Arg, Buffer, Constants, Device, Graph, Kernel, NONE, Program, RuntimeError,
 };
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
@@ -424,87 +423,59 @@ fn graphs_replay() {
 }
 
 #[test]
-fn kernels_compiled_ahead_run() {
-    use tilelift::compile::compile;
-    use tilelift::front::{Module, Specialization, parse_signature};
-    use tilelift::settings::{Options, Target};
-    let module = Module::parse("add.py", crate::tools::ADD).expect("it is Python");
-    let signature = parse_signature("*fp32:16, *fp32, *fp32, i32, 64").expect("a signature");
-    let lowered = module.lower(None, &Specialization::new(signature, Target::SM_80));
-    let func = lowered.expect("it is right").func;
-    let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
-    let text = rust_module(&kernel, &func.param_hints);
-    for line in [
-        "pub struct Add(pub ::tilelift::runtime::Kernel);",
-        r#"{ name: "x", pointer: true, element: "f32", divisible: 16 },"#,
-        r#"{ name: "n", pointer: false, element: "i32", divisible: 1 },"#,
-        "        n: i32,\n",
-        ".visible .entry add(",
-    ] {
-        assert!(text.contains(line), "{line}\n{text}");
-    }
-
-    // What such a module holds, loaded.
-    const PARAM: CompiledParam = CompiledParam {
-        name: "x",
-        pointer: true,
-        element: "f32",
-        divisible: 16,
-    };
-    let compiled = Compiled {
-        name: "add",
-        ptx: kernel.ptx.leak(),
-        cubin: None,
-        target: "sm_80",
-        num_warps: 4,
-        shared_bytes: kernel.meta.shared,
-        predicted_registers: 20,
-        params: &[
-            PARAM,
-            CompiledParam {
-                name: "y",
-                divisible: 1,
-                ..PARAM
-            },
-            CompiledParam {
-                name: "out",
-                divisible: 1,
-                ..PARAM
-            },
-            CompiledParam {
-                name: "n",
-                pointer: false,
-                element: "i32",
-                divisible: 1,
-            },
-        ],
-        sites: &[],
-    };
+fn costs_are_those_of_the_launches_that_are_measured() {
     let device = emulator(None);
-    let program = Program::compiled(&compiled).expect("it is well described");
-    let add = device.kernel(&program, None).expect("there is one kernel");
-    let x = Buffer::from_slice(&device, &[2.5_f32; 64]).expect("there is memory");
-    let out = Buffer::<f32>::new(&device, 64).expect("there is memory");
-    add.run(1, (&x, &x, &out, 64)).expect("it runs");
-    assert_eq!(out.read(&device.stream()), Ok(vec![5.0; 64]));
-    assert!(add.run(1, (&x, &x, &out, 64_i64)).is_err());
-    let odd = x.slice(1..64).expect("inside");
-    assert!(add.run(1, (odd, &x, &out, 16)).is_err());
-}
-
-/// What `tilelift compile --emit rust` wrote for the addition with `BLOCK` 128 and `SCALE` 2.
-#[expect(unreachable_pub, reason = "it is written for crates of any kind")]
-mod add_ahead {
-    include!("add_ahead.txt");
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let kernel = device.kernel(&program, "count").expect("there is a kernel");
+    let memory = || Buffer::from_slice(&device, &[0_i32; 256]).expect("there is memory");
+    let (total, seen) = (memory(), memory());
+    let tuner = Tuner::new([Config::new().constant("BLOCK", 32).warps(1)]);
+    let cost = || {
+        let tuned = tuner.tune(&kernel, &device.stream(), 1, (&total, &seen, 32));
+        tuned.expect("it works").report.rows[0].outcome.clone()
+    };
+    let alone = cost();
+    // Another thread launches something else all the time.
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let is_over = || stop.load(std::sync::atomic::Ordering::Relaxed);
+    let other = kernel.constant("BLOCK", 256).expect("a constant");
+    let (mine, yours) = (memory(), memory());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over() {
+                let ran = other.run(1, (&mine, &yours, 256));
+                ran.expect("it runs");
+            }
+        });
+        let costs: Vec<Outcome> = (0..50).map(|_| cost()).collect();
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(
+            costs.iter().all(|cost| *cost == alone),
+            "{alone:?} {costs:?}"
+        );
+    });
 }
 
 #[test]
-fn rust_modules_launch() {
+fn what_was_tried_in_vain_is_let_go() {
     let device = emulator(None);
-    let add = add_ahead::Add::load(&device).expect("it is well described");
-    let x = Buffer::from_slice(&device, &[2.5_f32; 200]).expect("there is memory");
-    let out = Buffer::<f32>::new(&device, 200).expect("there is memory");
-    let stream = device.stream();
-    add.launch(&stream, 2, &x, &x, &out, 200).expect("it runs");
-    assert_eq!(out.read(&stream), Ok(vec![10.0; 200]));
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let memory = || Buffer::from_slice(&device, &[0_i32; 256]).expect("there is memory");
+    let (total, seen) = (memory(), memory());
+    let args = (&total, &seen, 32);
+    let kernel = |block: i32| {
+        let kernel = device.kernel(&program, "count");
+        let kernel = kernel.and_then(|kernel| kernel.constant("BLOCK", block));
+        kernel.expect("there is a kernel")
+    };
+    // One of them is the application's own.
+    kernel(32).run(1, args).expect("it runs");
+    let tuner = Tuner::new([32, 64, 128].map(|block| Config::new().constant("BLOCK", block)));
+    let plain = device.kernel(&program, "count").expect("there is a kernel");
+    let tuned = tuner.tune(&plain, &device.stream(), 1, args);
+    let tuned = tuned.expect("one works");
+    assert_eq!(tuned.report.chosen, 2, "{}", tuned.report);
+    drop(tuned);
+    let variants = [32, 64, 128].map(|block| kernel(block).variants().len());
+    assert_eq!(variants, [1, 0, 1]);
 }

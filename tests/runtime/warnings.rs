@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use tilelift::runtime::cache::{Cache, Settings};
-use tilelift::runtime::{Buffer, Device, DeviceOptions, Patience, on_warning};
+use tilelift::runtime::{Buffer, Device, DeviceOptions, Patience, Program, on_warning};
 
 use crate::tools::{add_program, another_process, emulator, role};
 
@@ -120,4 +120,44 @@ fn the_environment_is_read_as_people_write_it() {
     let add = add.constant("BLOCK", 32).expect("a constant");
     let made = add.prepare((&x, &x, &x, 32), &Patience::default());
     assert!(made.is_ok());
+}
+
+/// A hook of a configuration, each way that Python writes one.
+const HOOKS: &str = r#"
+import triton
+import triton.language as tl
+
+def clear(args):
+    args["x"].zero_()
+
+@triton.autotune([
+    triton.Config({"B": 64}, pre_hook=lambda args: args["x"].zero_()),
+    triton.Config({"B": 128}, pre_hook=clear),
+    triton.Config({"B": 32}, pre_hook=None),
+], key=["n"])
+@triton.jit
+def f(x, n, B: tl.constexpr):
+    tl.store(x, n + B)
+"#;
+
+#[test]
+fn hooks_of_configurations_are_told_and_left_aside() {
+    if role().is_none() {
+        let test = "warnings::hooks_of_configurations_are_told_and_left_aside";
+        let text = apart(test, &[]);
+        assert_eq!(
+            text.matches("`pre_hook` of `f` is a function of Python")
+                .count(),
+            1,
+            "{text}"
+        );
+        return;
+    }
+    let program = Program::python("hooks.py", HOOKS).expect("it is Python");
+    let device = emulator(None);
+    let f = device.autotuned(&program, "f").expect("it can be tuned");
+    let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+    f.launch(&device.stream(), 1, (&x, 5)).expect("it runs");
+    let stored = x.read(&device.stream()).expect("it ran")[0];
+    assert!([69, 133, 37].contains(&stored), "{stored}");
 }

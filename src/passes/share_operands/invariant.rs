@@ -293,9 +293,7 @@ pub(super) mod tests {
             (16, 8, 32, 8),
         ] {
             let func = products(rows, warps, 2);
-            let [body] = loop_bodies(&func)[..] else {
-                panic!("one loop")
-            };
+            let body = loop_bodies(&func)[0];
             let found = invariant_operands(&func, body);
             let sizes: Vec<u32> = found.iter().map(|&(_, size)| size).collect();
             assert_eq!(sizes, [operand], "{rows} rows, {warps} warps");
@@ -306,9 +304,7 @@ pub(super) mod tests {
     #[test]
     fn what_a_loop_computes_is_no_invariant_operand() {
         let func = products(64, 4, 2);
-        let [body] = loop_bodies(&func)[..] else {
-            panic!("one loop")
-        };
+        let body = loop_bodies(&func)[0];
         // Of four operands one is made in front of the loop.
         assert_eq!(count(&func, TileOp::Dot), 2);
         assert_eq!(invariant_operands(&func, body).len(), 1);

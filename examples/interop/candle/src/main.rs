@@ -5,7 +5,6 @@
 
 use std::error::Error;
 
-use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, CustomOp1, DType, Layout, Shape, Tensor};
 use tilelift::runtime::{Buffer, Constants, Device, Kernel, Program, RuntimeError};
 
@@ -21,15 +20,21 @@ def silu(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + i, v / (1 + tl.exp(-v)), mask)
 "#;
 
-/// The operation. Kernels that it has compiled stay with the program.
+/// The operation. Kernels that it has compiled stay with the program, for the device that they were compiled for.
 struct Silu {
     program: Program,
+    #[cfg(feature = "cuda")]
+    gpu: std::sync::OnceLock<Device>,
 }
 
 impl Silu {
     fn new() -> Result<Silu, RuntimeError> {
         let program = Program::python("silu.py", SOURCE)?;
-        Ok(Silu { program })
+        Ok(Silu {
+            program,
+            #[cfg(feature = "cuda")]
+            gpu: std::sync::OnceLock::new(),
+        })
     }
 
     fn kernel(&self, device: &Device) -> Result<Kernel, RuntimeError> {
@@ -79,6 +84,7 @@ impl CustomOp1 for Silu {
         layout: &Layout,
     ) -> candle_core::Result<(candle_core::CudaStorage, Shape)> {
         use candle_core::CudaStorage;
+        use candle_core::backend::BackendStorage;
         use candle_core::cuda_backend::cudarc::driver::{DevicePtr, DevicePtrMut};
         use tilelift::driver::{Context, RawPtr, Stream as Raw};
         use tilelift::runtime::{DType, DeviceOptions, Pointer, Stream};
@@ -92,7 +98,13 @@ impl CustomOp1 for Silu {
         let launch = |x: u64, out: u64| -> Result<(), Box<dyn Error + Send + Sync>> {
             // SAFETY: context and stream are candle's, which holds them while this runs.
             let context = unsafe { Context::from_raw(stream.context().cu_ctx().cast()) }?;
-            let device = Device::from_context(context.clone(), DeviceOptions::from_env())?;
+            let device = match self.gpu.get() {
+                Some(device) => device.clone(),
+                None => {
+                    let device = Device::from_context(context.clone(), DeviceOptions::from_env())?;
+                    self.gpu.get_or_init(|| device).clone()
+                }
+            };
             // SAFETY: as before.
             let raw = unsafe { Raw::from_raw(&context, stream.cu_stream().cast()) }?;
             let pointer = |address: u64| {

@@ -1,0 +1,285 @@
+//! Kernels compiled ahead of time: the Rust modules, and what they launch.
+
+use std::process::Command;
+
+use tilelift::compile::{CompiledKernel, compile};
+use tilelift::front::{Arg, Module, Specialization, parse_signature};
+use tilelift::ir::function::ParamHints;
+use tilelift::runtime::{Buffer, Compiled, CompiledParam, DType, Program, RustModule, rust_module};
+use tilelift::settings::{Options, Target};
+
+use crate::tools::emulator;
+
+#[test]
+fn kernels_compiled_ahead_run() {
+    let module = Module::parse("add.py", crate::tools::ADD).expect("it is Python");
+    let signature = parse_signature("*fp32:16, *fp32, *fp32, i32, 64").expect("a signature");
+    let lowered = module.lower(None, &Specialization::new(signature, Target::SM_80));
+    let func = lowered.expect("it is right").func;
+    let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
+    let text = rust_module(&kernel, &func.param_hints);
+    for line in [
+        "pub struct Add(pub ::tilelift::runtime::Kernel);",
+        r#"{ name: "x", pointer: true, element: "f32", divisible: 16 },"#,
+        r#"{ name: "n", pointer: false, element: "i32", divisible: 1 },"#,
+        "        n: i32,\n",
+        ".visible .entry add(",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+
+    // What such a module holds, loaded.
+    const PARAM: CompiledParam = CompiledParam {
+        name: "x",
+        pointer: true,
+        element: "f32",
+        divisible: 16,
+    };
+    let compiled = Compiled {
+        name: "add",
+        ptx: kernel.ptx.leak(),
+        cubin: None,
+        target: "sm_80",
+        num_warps: 4,
+        shared_bytes: kernel.meta.shared,
+        predicted_registers: 20,
+        params: &[
+            PARAM,
+            CompiledParam {
+                name: "y",
+                divisible: 1,
+                ..PARAM
+            },
+            CompiledParam {
+                name: "out",
+                divisible: 1,
+                ..PARAM
+            },
+            CompiledParam {
+                name: "n",
+                pointer: false,
+                element: "i32",
+                divisible: 1,
+            },
+        ],
+        sites: &[],
+    };
+    let device = emulator(None);
+    let program = Program::compiled(&compiled).expect("it is well described");
+    let add = device.kernel(&program, None).expect("there is one kernel");
+    let x = Buffer::from_slice(&device, &[2.5_f32; 64]).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    add.run(1, (&x, &x, &out, 64)).expect("it runs");
+    assert_eq!(out.read(&device.stream()), Ok(vec![5.0; 64]));
+    assert!(add.run(1, (&x, &x, &out, 64_i64)).is_err());
+    let odd = x.slice(1..64).expect("inside");
+    assert!(add.run(1, (odd, &x, &out, 16)).is_err());
+}
+
+/// What `tilelift compile --emit rust` wrote for the addition with `BLOCK` 128 and `SCALE` 2.
+#[expect(unreachable_pub, reason = "it is written for crates of any kind")]
+mod add_ahead {
+    include!("add_ahead.txt");
+}
+
+#[test]
+fn rust_modules_launch() {
+    let device = emulator(None);
+    let add = add_ahead::Add::load(&device).expect("it is well described");
+    let x = Buffer::from_slice(&device, &[2.5_f32; 200]).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 200).expect("there is memory");
+    let stream = device.stream();
+    add.launch(&stream, 2, &x, &x, &out, 200).expect("it runs");
+    assert_eq!(out.read(&stream), Ok(vec![10.0; 200]));
+}
+
+/// What `tilelift compile --emit rust` wrote for [`SAY`] with `-s "*u32:16, u32, 32"`.
+#[expect(unreachable_pub, reason = "it is written for crates of any kind")]
+mod say_ahead {
+    include!("say_ahead.txt");
+}
+
+/// Prints and stores numbers without sign.
+const SAY: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def say(x, n, BLOCK: tl.constexpr):
+    tl.device_print("n is", n)
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, n // 2)
+"#;
+
+#[test]
+fn modules_keep_what_is_printed_and_signs() {
+    let device = emulator(None);
+    let say = say_ahead::Say::load(&device).expect("it is well described");
+    let x = Buffer::from_slice(&device, &[0_u32; 32]).expect("there is memory");
+    let stream = device.stream();
+    let n = u32::MAX - 1;
+    say.launch(&stream, 1, &x, n).expect("it runs");
+    assert_eq!(x.read(&stream), Ok(vec![n / 2; 32]));
+    let lines = say.0.printed(&stream, (&x, n)).expect("it ran");
+    assert_eq!(lines.len(), 1);
+    assert!(lines[0].contains("n is"), "{lines:?}");
+    // A sign does not fit, of a number nor of what a pointer points to.
+    let error = say
+        .0
+        .launch(&stream, 1, (&x, 7))
+        .expect_err("it has a sign");
+    let text = "kernel `say`, argument `n`: it is i32, expected u32";
+    assert_eq!(error.to_string(), text);
+    let signed = x.ptr().cast(DType::I32);
+    let error = say
+        .0
+        .launch(&stream, 1, (signed, n))
+        .expect_err("it has a sign");
+    let text = "kernel `say`, argument `x`: it is *i32, expected ptr<u32>";
+    assert_eq!(error.to_string(), text);
+    // What is written today says the same of the parameters.
+    let (kernel, hints, signature) = made(SAY, "*u32:16, u32, 32");
+    let module = RustModule::new(&kernel, &hints).signature(&signature);
+    let today = module.to_string();
+    for line in [
+        r#"{ name: "x", pointer: true, element: "u32", divisible: 16 },"#,
+        r#"{ name: "n", pointer: false, element: "u32", divisible: 1 },"#,
+        "        n: u32,\n",
+    ] {
+        assert!(today.contains(line), "{line}\n{today}");
+    }
+    let sites = today.lines().find(|line| line.contains("sites: b"));
+    assert_eq!(
+        sites,
+        include_str!("say_ahead.txt")
+            .lines()
+            .find(|line| line.contains("sites: b"))
+    );
+}
+
+/// A kernel of a text, the hints of its parameters, and its signature.
+fn made(text: &str, signature: &str) -> (CompiledKernel, Vec<ParamHints>, Vec<Arg>) {
+    let module = Module::parse("kernels.py", text).expect("it is Python");
+    let signature = parse_signature(signature).expect("a signature");
+    let spec = Specialization::new(signature.clone(), Target::SM_80);
+    let func = module.lower(None, &spec).expect("it is right").func;
+    let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
+    (kernel, func.param_hints, signature)
+}
+
+/// The part of this crate that modules name, with the same types; so that compiling many takes a moment.
+const STAND_IN: &str = r#"
+pub mod runtime {
+    pub struct Compiled {
+        pub name: &'static str, pub ptx: &'static str, pub cubin: Option<&'static [u8]>, pub target: &'static str,
+        pub num_warps: u32, pub shared_bytes: u32, pub predicted_registers: u32, pub params: &'static [CompiledParam],
+        pub sites: &'static [u8],
+    }
+    pub struct CompiledParam {
+        pub name: &'static str, pub pointer: bool, pub element: &'static str, pub divisible: u32,
+    }
+    pub struct RuntimeError;
+    pub struct Device;
+    pub struct Stream;
+    pub struct Program;
+    #[derive(Clone, Debug)]
+    pub struct Kernel;
+    pub struct Grid<'a>(pub &'a u32);
+    pub struct Arg<'a>(pub &'a u32);
+    impl From<i32> for Arg<'_> { fn from(_: i32) -> Self { Arg(&0) } }
+    impl From<u32> for Arg<'_> { fn from(_: u32) -> Self { Arg(&0) } }
+    impl From<f32> for Arg<'_> { fn from(_: f32) -> Self { Arg(&0) } }
+    impl Program { pub fn compiled(_: &Compiled) -> Result<Program, RuntimeError> { Ok(Program) } }
+    impl Device {
+        pub fn kernel(&self, _: &Program, _: Option<&str>) -> Result<Kernel, RuntimeError> { Ok(Kernel) }
+    }
+    impl Kernel {
+        pub fn launch<'a>(&self, _: &Stream, _: impl Into<Grid<'a>>, _: impl AsRef<[Arg<'a>]>) -> Result<(), RuntimeError> {
+            Ok(())
+        }
+    }
+}
+"#;
+
+#[test]
+fn modules_compile_whatever_the_names_are() {
+    let rustc = |folder: &std::path::Path, args: &[&str]| {
+        let mut command = Command::new("rustc");
+        let command = command
+            .current_dir(folder)
+            .args(["--edition", "2024"])
+            .args(args);
+        command.output()
+    };
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    std::fs::write(dir.path().join("stand_in.rs"), STAND_IN).expect("it can be written");
+    let library = [
+        "--crate-type",
+        "rlib",
+        "--crate-name",
+        "tilelift",
+        "stand_in.rs",
+    ];
+    let Ok(output) = rustc(dir.path(), &library) else {
+        eprintln!("skipped: there is no rustc");
+        return;
+    };
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let kernels = [
+        "result", "ok", "Err", "some", "none", "option", "into", "clone", "debug", "self_",
+        "Self_", "PTX", "compiled", "cubin", "type", "arg", "str", "u8", "box_", "__2x", "kernel",
+        "Copy",
+    ];
+    let params = [
+        "Err, Ok, Some, None_, PTX",
+        "COMPILED, CUBIN, stream, grid, arguments",
+        "self, Self, type, crate, M",
+        "Result, result, Into, core, tilelift",
+        "p_Err, Err, fn, p_fn, a",
+        "device, program, args, kernel, x",
+    ];
+    let mut text = "#![deny(warnings)]\n#![allow(dead_code)]\n".to_owned();
+    let mut count = 0;
+    for (i, kernel) in kernels.iter().enumerate() {
+        let params = params[i % params.len()];
+        let first = params.split(',').next().expect("there is one");
+        let source = format!(
+            "import triton\nimport triton.language as tl\n@triton.jit\ndef {kernel}({params}):\n    tl.store({first}, 1.0)\n"
+        );
+        let (compiled, hints, signature) = made(&source, "*fp32, u32, fp32, u32, u32");
+        let mut module = RustModule::new(&compiled, &hints).signature(&signature);
+        if i % 2 == 0 {
+            module = module.cubin(b"\x7fELF\"\\\0");
+        }
+        text += &format!("pub mod m{i} {{\n{module}}}\n");
+        // A name that the kernel's own type has is no other parameter's.
+        let own = format!(
+            "import triton\nimport triton.language as tl\n@triton.jit\ndef {kernel}_(x, {kernel}x, A):\n    tl.store(x, A)\n"
+        );
+        let (compiled, hints, _) = made(&own, "*u32, u32, u32");
+        text += &format!(
+            "pub mod n{i} {{\n{}}}\n",
+            RustModule::new(&compiled, &hints)
+        );
+        count += 2;
+    }
+    std::fs::write(dir.path().join("modules.rs"), &text).expect("it can be written");
+    let modules = [
+        "--crate-type",
+        "rlib",
+        "--extern",
+        "tilelift=libtilelift.rlib",
+        "modules.rs",
+    ];
+    let output = rustc(dir.path(), &modules).expect("it ran before");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert_eq!(text.matches("pub struct").count(), count);
+}
