@@ -7,6 +7,7 @@ use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
 use crate::log::{self, Site};
+use crate::passes::delay_copies::delay_copies;
 use crate::passes::drop_parameters::drop_parameters;
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
@@ -14,6 +15,7 @@ use crate::passes::optimize;
 use crate::passes::place_shared::{fullest, place_shared};
 use crate::passes::share_operands::holds_operands;
 use crate::ptx;
+use crate::settings::diversity::{self, Choices};
 use crate::settings::{Options, PtxVersion, SettingsError, Target};
 use crate::verify::{VerifierErrors, verify};
 
@@ -232,18 +234,19 @@ fn pipeline(
 ) -> Result<CompiledKernel, CompileError> {
     options.check(target).map_err(CompileError::Settings)?;
     verify(func).map_err(CompileError::Invalid)?;
-    let mut may_share = true;
+    let choices = |site| Choices::new(options.diversity, site);
+    let mut may_share = !choices(diversity::Site::Sharing).chance(30);
     let (tile, mut thread, layouts, shared) = loop {
         let mut tile = func.clone();
         let layouts = optimize(&mut tile, target, options, may_share, &mut |pass, f| {
             on_pass_end(pass, Snapshot::Tile(f))
         })?;
-        let mut thread = expand(&tile, target)?;
+        let mut thread = expand(&tile, target, choices(diversity::Site::Exchange))?;
         on_pass_end("expand", Snapshot::Thread(&thread));
         if drop_parameters(&mut thread) > 0 {
             on_pass_end("drop_parameters", Snapshot::Thread(&thread));
         }
-        let shared = place_shared(&mut thread);
+        let shared = place_shared(&mut thread, &mut choices(diversity::Site::Offsets));
         on_pass_end("place_shared", Snapshot::Thread(&thread));
         match check_shared(shared, target, &tile, &thread) {
             Ok(()) => break (tile, thread, layouts, shared),
@@ -255,6 +258,9 @@ fn pipeline(
     check_params(&thread)?;
     let barriers = insert_barriers(&mut thread);
     on_pass_end("insert_barriers", Snapshot::Thread(&thread));
+    if delay_copies(&mut thread) > 0 {
+        on_pass_end("delay_copies", Snapshot::Thread(&thread));
+    }
     if options.verify_passes {
         verify(&thread).map_err(|e| CompileError::Internal {
             pass: "expand",

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+pub mod diversity;
+
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
@@ -194,7 +196,7 @@ pub enum Asserts {
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
-    /// Turn products that only a sum uses into fused multiply-adds.
+    /// Turn products that only a sum uses into fused multiply-adds, and take sums that a loop adds up behind it.
     pub fp_fusion: bool,
     /// Upper bound of registers per thread for the assembler.
     pub max_registers: Option<u16>,
@@ -204,6 +206,9 @@ pub struct Options {
     pub line_info: bool,
     /// What becomes of assertions.
     pub asserts: Asserts,
+    /// For tests: make what may be one way or another (layouts, stages, swizzles, offsets in shared memory, order of
+    /// instructions, registers) by this seed instead of by cost, so that rare ways run. See [`diversity`].
+    pub diversity: Option<u64>,
 }
 
 /// Why a compilation cannot begin.
@@ -244,6 +249,7 @@ impl Options {
         verify_passes: cfg!(debug_assertions),
         line_info: false,
         asserts: Asserts::Off,
+        diversity: None,
     };
 }
 

@@ -121,6 +121,27 @@ fn an_iteration_waits_at_one_barrier() {
     assert_eq!(body.matches("bar.sync").count(), 1);
 }
 
+/// Other choices by seed give other texts that compute the same.
+#[test]
+fn other_choices_compute_the_same() {
+    let half_one = 0x3c00_u16.to_le_bytes();
+    for target in [Target::SM_70, Target::SM_80] {
+        let mut texts = std::collections::BTreeSet::new();
+        for seed in 0..12 {
+            let options = Options {
+                diversity: Some(seed),
+                ..Options::DEFAULT
+            };
+            let compiled = || compile(&kernel("matmul_masked.tir"), target, &options);
+            let first = compiled().unwrap_or_else(|e| panic!("seed {seed}: {e}"));
+            assert_eq!(Ok(&first), compiled().as_ref(), "seed {seed}");
+            emulate(&first, [1, 1, 1], [64, 32, 96], &half_one);
+            texts.insert(first.ptx);
+        }
+        assert!(texts.len() > 9, "{} texts on {target}", texts.len());
+    }
+}
+
 #[test]
 fn the_text_does_not_depend_on_names() {
     let func = kernel("matmul_f16.tir");

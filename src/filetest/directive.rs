@@ -134,6 +134,10 @@ fn parse_test(note: &Note) -> Result<Test, String> {
                 let number = number.parse().map_err(|_| "maxnreg= needs a number")?;
                 test.options.max_registers = Some(number);
             }
+            Some(("diversity", seed)) => {
+                let seed = seed.parse().map_err(|_| "diversity= needs a number")?;
+                test.options.diversity = Some(seed);
+            }
             _ => return Err(format!("unknown flag `{word}`")),
         }
     }

@@ -440,6 +440,7 @@ fn halves(random: &mut Random) -> [Case; 2] {
         verify_passes: true,
         line_info: false,
         asserts: Asserts::Off,
+        diversity: random.chance(50).then(|| random.bits()),
     };
     [(log2, programs), (log2 - 1, 2 * programs)].map(|(log2, programs)| {
         let func = elementwise_kernel(&inputs, &steps, &kept, &types, (log2, length), warps);

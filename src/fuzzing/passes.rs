@@ -22,7 +22,7 @@ use crate::text::print::print;
 
 /// Passes that decide what the IR leaves open in inexact kernels: what approximate functions give, and in which order sums
 /// are formed.
-const CHOICES: &[&str] = &["lower_math", "legalize", "assign_layouts"];
+const CHOICES: &[&str] = &["defer_sums", "lower_math", "legalize", "assign_layouts"];
 /// The pass that decides for one rounding instead of two.
 const CONTRACTION: &str = "contract";
 

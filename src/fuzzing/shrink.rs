@@ -12,7 +12,7 @@ use crate::ir::attrs::make;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::ops::{Arity, Effect, Opcode, TileOp};
 use crate::ir::types::Elem;
 use crate::verify::verify;
 
@@ -28,27 +28,19 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     std::panic::set_hook(Box::new(|_| {}));
     loop {
         let mut changed = shrink_launch(&mut best, &fails);
-        let mut insts = candidates(&best.func);
-        insts.reverse();
-        for inst in insts {
-            if LIMIT < start.elapsed() {
-                changed = false;
-                break;
-            }
-            if best.func.order.block_of(inst).is_none() {
-                continue;
-            }
-            for func in smaller(&best.func, inst) {
-                let candidate = Case {
-                    func,
-                    ..best.clone()
-                };
-                if fails(&candidate) {
-                    best = candidate;
-                    changed = true;
-                    break;
-                }
-            }
+        let with = |func: TileFunction| Case {
+            func,
+            ..best.clone()
+        };
+        let mut round = Round {
+            start,
+            limit: LIMIT,
+            on_change: &mut |_| {},
+        };
+        let smaller = round.run(&best.func, &|func| fails(&with(func.clone())));
+        if let Some(func) = smaller {
+            best.func = func;
+            changed = true;
         }
         if !changed {
             break;
@@ -57,6 +49,81 @@ pub fn shrink(case: &Case, fails: impl Fn(&Case) -> bool) -> Case {
     drop_parameters(&mut best);
     std::panic::set_hook(hook);
     best
+}
+
+/// The smallest function found that `fails` as the given one does, within a time; parameters stay. `on_change` gets the
+/// number of instructions that are left whenever there are fewer.
+pub fn shrink_function(
+    func: &TileFunction,
+    limit: Duration,
+    on_change: &mut dyn FnMut(usize),
+    fails: &dyn Fn(&TileFunction) -> bool,
+) -> TileFunction {
+    let fails = |func: &TileFunction| verify(func).is_ok() && fails(func);
+    let mut best = func.clone();
+    let mut round = Round {
+        start: Instant::now(),
+        limit,
+        on_change,
+    };
+    loop {
+        let mut changed = false;
+        while best.num_warps() > 1 {
+            let mut candidate = best.clone();
+            candidate.set_num_warps(best.num_warps() / 2);
+            if !fails(&candidate) {
+                break;
+            }
+            (best, changed) = (candidate, true);
+        }
+        if let Some(func) = round.run(&best, &fails) {
+            (best, changed) = (func, true);
+        }
+        if !changed {
+            return best;
+        }
+    }
+}
+
+/// One attempt at each instruction, while there is time.
+struct Round<'a> {
+    start: Instant,
+    limit: Duration,
+    on_change: &'a mut dyn FnMut(usize),
+}
+
+impl Round<'_> {
+    /// A smaller function that fails; none if none was found.
+    fn run(
+        &mut self,
+        func: &TileFunction,
+        fails: &dyn Fn(&TileFunction) -> bool,
+    ) -> Option<TileFunction> {
+        let mut best: Option<TileFunction> = None;
+        let mut insts = candidates(func);
+        insts.reverse();
+        for inst in insts {
+            if self.limit < self.start.elapsed() {
+                break;
+            }
+            let from = best.as_ref().unwrap_or(func);
+            if from.order.block_of(inst).is_none() {
+                continue;
+            }
+            let found = smaller(from, inst).into_iter().find(|func| fails(func));
+            if let Some(found) = found {
+                (self.on_change)(count(&found));
+                best = Some(found);
+            }
+        }
+        best
+    }
+}
+
+/// Instructions of a function.
+pub fn count(func: &TileFunction) -> usize {
+    let blocks = func.all_blocks();
+    blocks.iter().map(|&b| func.order.insts(b).len()).sum()
 }
 
 /// Instructions that may go, in order of blocks.
@@ -96,6 +163,9 @@ fn shrink_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
         attempt(best, &|case| case.func.set_num_warps(1));
         attempt(best, &|case| case.func.set_num_warps(warps / 2));
     }
+    if best.options.diversity.is_some() {
+        attempt(best, &|case| case.options.diversity = None);
+    }
     if best.options.fp_fusion {
         attempt(best, &|case| case.options.fp_fusion = false);
     }
@@ -109,18 +179,39 @@ fn smaller(func: &TileFunction, inst: Inst) -> Vec<TileFunction> {
     if data.op.info().effect == Effect::Terminator || data.op == TileOp::Const {
         return out;
     }
+    let operands = data.op.info().operands;
+    let least = operands.iter().filter(|o| o.arity == Arity::One).count();
+    if least < data.args.len() && data.args.len() <= operands.len() {
+        // Without its mask.
+        let mut copy = func.clone();
+        copy.dfg.insts[inst].args.truncate(least);
+        clean(&mut copy);
+        out.push(copy);
+    }
     if data.results.is_empty() {
-        out.push(without(func, inst, &[]));
+        out.insert(0, without(func, inst, &[]));
         return out;
     }
     let fallback = |func: &mut TileFunction, value: Value, choice: Option<Value>| {
         choice.or_else(|| zero_before(func, inst, value))
     };
     let choices: Vec<Vec<Option<Value>>> = match data.op {
-        TileOp::For => vec![data.args[3..].iter().copied().map(Some).collect()],
+        TileOp::For => {
+            // Its first round alone.
+            let block = data.blocks[0].block;
+            let params = func.dfg.blocks[block].params.iter().copied();
+            let first = data.args[..1].iter().chain(&data.args[3..]).copied();
+            out.push(inline(
+                func,
+                inst,
+                block,
+                &params.zip(first).collect::<Vec<_>>(),
+            ));
+            vec![data.args[3..].iter().copied().map(Some).collect()]
+        }
         TileOp::If => {
             for index in 0..2 {
-                out.push(inline(func, inst, data.blocks[index].block));
+                out.push(inline(func, inst, data.blocks[index].block, &[]));
             }
             Vec::new()
         }
@@ -178,8 +269,13 @@ fn without(func: &TileFunction, inst: Inst, replacements: &[(Value, Value)]) -> 
     func
 }
 
-/// A choice replaced by one of its regions.
-fn inline(func: &TileFunction, inst: Inst, region: Block) -> TileFunction {
+/// A choice or a loop replaced by one of its regions, with these values for the region's parameters.
+fn inline(
+    func: &TileFunction,
+    inst: Inst,
+    region: Block,
+    params: &[(Value, Value)],
+) -> TileFunction {
     let mut func = func.clone();
     let Some(outer) = func.order.block_of(inst) else {
         return func;
@@ -202,6 +298,7 @@ fn inline(func: &TileFunction, inst: Inst, region: Block) -> TileFunction {
         .collect();
     func.order.replace(outer, insts);
     replace(&mut func, &with);
+    replace(&mut func, params);
     clean(&mut func);
     func
 }

@@ -150,6 +150,12 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
             Ok(kernel) if target == case.target => chosen = Some((kernel, last)),
             Ok(_) => {}
             Err(CompileError::SharedMemory { .. }) => notes.push("too much shared memory"),
+            // Layouts that nobody likes may give few threads all the work.
+            Err(CompileError::Operations { .. } | CompileError::Elements { .. })
+                if case.options.diversity.is_some() =>
+            {
+                notes.push("too much for a thread");
+            }
             Err(e) => return Err(fail("does not compile")(format!("{target}: {e}"))),
         }
     }

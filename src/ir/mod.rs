@@ -81,6 +81,7 @@
 //! unspecified, so sums of floats may differ by rounding; once layouts are assigned the attribute `order` names the
 //! bits of the index along the axis in the sequence in which halves are folded, and repeats the sum exactly:
 //! folding bit `b` combines every pair of elements whose indices differ in `b` alone, the one with the bit clear first.
+//! Of sums that a loop adds to a carried value the order is unspecified as well, unless the options keep products and sums apart.
 //!
 //! # Products of matrices
 //! `dot` adds to each element of `acc` the sum over K of products of a row of `a` with a column of `b`. Products are

@@ -30,6 +30,7 @@ use super::code::{Code, End};
 use super::inst::{Arg, Form, InstGroup, MInst, Modifier, Place, Ptx};
 use super::reg::{Group, Unit, View};
 use crate::ir::types::AddressSpace;
+use crate::settings::diversity::Choices;
 
 /// What needs no more 32-bit registers than this is left as it is: ptxas takes about as many to hide latencies.
 const NARROW: u32 = 32;
@@ -150,14 +151,50 @@ fn width(code: &Code) -> u32 {
     most
 }
 
-/// Orders the instructions of all blocks, if much is live in one of them.
-pub(crate) fn order(code: &mut Code) {
+/// Bounds that other choices change.
+#[derive(Clone, Copy)]
+struct Bounds {
+    parts: u16,
+    high: i32,
+    long: u32,
+    /// In how many of 100 cases what could be put off stays where it is.
+    early: usize,
+}
+
+impl Bounds {
+    fn new(choices: &mut Choices, is_diverse: bool) -> Bounds {
+        if !is_diverse {
+            return Bounds {
+                parts: PARTS,
+                high: HIGH_PRESSURE,
+                long: LONG,
+                early: 0,
+            };
+        }
+        Bounds {
+            parts: 1 + choices.below(usize::from(PARTS)) as u16,
+            high: [0, 8, HIGH_PRESSURE][choices.below(3)],
+            long: [0, 4, LONG][choices.below(3)],
+            early: [0, 20, 60][choices.below(3)],
+        }
+    }
+}
+
+/// Orders the instructions of all blocks, if much is live in one of them. By other `choices` some kernels stay as they are, or
+/// are ordered though little is live, in any order that keeps to the rules.
+pub(crate) fn order(code: &mut Code, mut choices: Choices) {
+    let is_diverse = choices.chance(70);
+    if is_diverse && choices.chance(20) {
+        return;
+    }
     let width = width(code);
-    if width <= NARROW {
+    if width <= NARROW && !is_diverse {
         return;
     }
     code.width = Some(width);
-    let mut order = Order::new(code);
+    let bounds = Bounds::new(&mut choices, is_diverse);
+    let any = if is_diverse { choices } else { Choices::none() };
+    let mut order = Order::new(code, bounds, any);
     let mut first = 0;
     for block in 0..code.blocks.len() {
         let start = order.out.len();
@@ -330,11 +367,13 @@ struct Order {
     live: i32,
     /// When the pressure was high last.
     last_high: u32,
+    bounds: Bounds,
+    choices: Choices,
 }
 
 impl Order {
     /// Makes the items, and notes what holds of registers over the whole program.
-    fn new(code: &Code) -> Order {
+    fn new(code: &Code, bounds: Bounds, choices: Choices) -> Order {
         let unknown = Known {
             writer: NONE,
             reads_left: 0,
@@ -357,6 +396,8 @@ impl Order {
             torn: EntitySet::new(),
             live: 0,
             last_high: 0,
+            bounds,
+            choices,
         };
         for group in code.regs.groups.values() {
             let first = group.first.as_u32() as usize;
@@ -374,7 +415,7 @@ impl Order {
             for i in block.insts.clone() {
                 let inst = &code.insts[i];
                 let step = match is_pure(inst) && inst.guard.is_none() {
-                    true => inst.reps.div_ceil(PARTS),
+                    true => inst.reps.div_ceil(bounds.parts),
                     false => inst.reps,
                 };
                 for start in (0..inst.reps.max(1)).step_by(usize::from(step.max(1))) {
@@ -445,6 +486,9 @@ impl Order {
             let inst = code.insts[self.items[k as usize].inst as usize];
             if !self.is_root(code, k) {
                 waiting.extend(reads_shared(&inst).then_some(k));
+                if self.choices.chance(self.bounds.early) {
+                    self.evaluate(code, k);
+                }
                 continue;
             }
             if orders_shared(&inst) {
@@ -547,7 +591,10 @@ impl Order {
                 }
                 1 => {}
                 // What stood first goes first.
-                _ => self.stack[first..].sort_unstable_by(|a, b| b.cmp(a)),
+                _ => {
+                    self.stack[first..].sort_unstable_by(|a, b| b.cmp(a));
+                    self.choices.shuffle(&mut self.stack[first..]);
+                }
             }
         }
     }
@@ -585,7 +632,7 @@ impl Order {
                 }
             }
         }
-        if HIGH_PRESSURE <= self.live {
+        if self.bounds.high <= self.live {
             self.last_high = now;
         }
         let run = &mut self.run;
@@ -652,7 +699,7 @@ impl Order {
             let known = self.known[unit.as_u32() as usize];
             let now = self.out.len() as u32;
             let again = known.touched < self.last_high
-                && LONG <= now - known.touched
+                && self.bounds.long <= now - known.touched
                 && self.is_free(code, known);
             if again {
                 let group = code.regs.make_group(code.regs.class_of(unit), 1);

@@ -225,7 +225,8 @@ pub fn accumulators(shape: Shape, unit: MmaUnit, num_warps: u32) -> Vec<LinearLa
         let own = |tiles: u32, warps: u32| tiles.div_ceil(warps);
         tile.rows * own(rows, warps[rank - 2]) + tile.columns * own(columns, warps[rank - 1])
     };
-    // Stable: with equal costs, more warps along the rows.
+    // Stable: with equal costs, more warps along the columns.
+    splits.reverse();
     splits.sort_by_key(read);
     let layouts = splits.iter();
     layouts
@@ -297,7 +298,9 @@ mod tests {
             warps_of(&layouts[0], MmaUnit::F16).map(|w| w.to_vec())
         };
         assert_eq!(first(128, 128, 4), Some(vec![2, 2]));
-        assert_eq!(first(128, 128, 8), Some(vec![4, 2]));
+        assert_eq!(first(128, 128, 8), Some(vec![2, 4]));
+        assert_eq!(first(32, 64, 4), Some(vec![1, 4]));
+        assert_eq!(first(128, 64, 4), Some(vec![2, 2]));
         assert_eq!(first(16, 128, 4), Some(vec![1, 4]));
         assert_eq!(first(128, 32, 4), Some(vec![4, 1]));
     }

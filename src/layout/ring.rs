@@ -15,6 +15,7 @@ use crate::linear::gf2;
 use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
 use crate::linear::named::{self, quarters};
 use crate::linear::shape::Shape;
+use crate::settings::diversity::Choices;
 
 /// Bytes that one thread copies at once, and of a row of a matrix.
 const CHUNK: u32 = 16;
@@ -185,12 +186,22 @@ fn swizzled(shape: Shape, inner: usize, elem_bytes: u32, chunk: u32, rows: u32) 
         .unwrap_or_else(|_| named::shared_row_major(shape))
 }
 
-/// The layout of a block that `writer` fills and `readers` read, all layouts of registers.
-pub fn layout(elem_bytes: u32, writer: &LinearLayout, readers: &[&LinearLayout]) -> LinearLayout {
+/// The layout of a block that `writer` fills and `readers` read, all layouts of registers; by other `choices` one with
+/// conflicts.
+pub fn layout(
+    elem_bytes: u32,
+    writer: &LinearLayout,
+    readers: &[&LinearLayout],
+    choices: &mut Choices,
+) -> LinearLayout {
     let (shape, inner) = (writer.shape(), inner_dim(writer));
     let forms = [(1, 1), (2, 1), (4, 1), (1, 2), (1, 4), (2, 4)];
     let candidates =
         forms.map(|(chunk, rows)| swizzled(shape, inner, elem_bytes, chunk * CHUNK, rows));
+    if choices.chance(50) {
+        let any = candidates.into_iter().nth(choices.below(forms.len() + 1));
+        return any.unwrap_or_else(|| named::shared_row_major(shape));
+    }
     let best = candidates
         .into_iter()
         .min_by_key(|layout| cost(layout, elem_bytes, writer, readers));
@@ -274,7 +285,7 @@ mod tests {
                     let turned = turned_by(&writer, &reader);
                     assert_eq!(turned.is_some(), is_across, "{shape} {order:?}");
                     let used = turned.as_ref().unwrap_or(&reader);
-                    let memory = layout(2, &writer, &[used]);
+                    let memory = layout(2, &writer, &[used], &mut Choices::none());
                     assert_eq!(cost(&memory, 2, &writer, &[used]), 0, "{shape} {order:?}");
                     let offsets = Offsets::new(&memory, 2).expect("a place for each element");
                     // What is decided from the two is the same.
@@ -300,7 +311,7 @@ mod tests {
                         let reader = factor(sum, unit, shape, is_left).expect("a factor");
                         let writer = named::coalesced(shape, &order, 16 / elem_bytes, 4);
                         let writer = writer.expect("a layout of registers");
-                        let memory = layout(elem_bytes, &writer, &[&reader]);
+                        let memory = layout(elem_bytes, &writer, &[&reader], &mut Choices::none());
                         let found = cost(&memory, elem_bytes, &writer, &[&reader]);
                         // Bytes across rows are read one by one, four to a word.
                         let turned = (order[0] == 1) != is_left;

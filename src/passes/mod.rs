@@ -5,6 +5,7 @@
 
 pub mod contract;
 pub mod defer_sums;
+pub mod delay_copies;
 pub mod drop_parameters;
 pub mod eliminate_dead_code;
 pub mod expand;
@@ -31,6 +32,7 @@ use crate::analysis::axis::Axis;
 use crate::compile::CompileError;
 use crate::ir::function::TileFunction;
 use crate::layout::assign::{LayoutStats, assign_layouts};
+use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Options, Target};
 use crate::verify::verify;
 use contract::contract;
@@ -104,7 +106,8 @@ pub fn optimize(
         done("share_invariant", func)?;
     }
     let axis = Axis::compute(func);
-    if pipeline_loops(func, &axis, target) > 0 {
+    let choices = |site| Choices::new(options.diversity, site);
+    if pipeline_loops(func, &axis, target, choices(Site::Stages)) > 0 {
         done("pipeline_loops", func)?;
         simplify(func);
         merge_equal_values(func);
@@ -119,7 +122,7 @@ pub fn optimize(
         done("split_readers", func)?;
     }
     let axis = Axis::compute(func);
-    let stats = assign_layouts(func, &axis, target);
+    let stats = assign_layouts(func, &axis, target, choices(Site::Layouts));
     done("assign_layouts", func)?;
     Ok(stats)
 }

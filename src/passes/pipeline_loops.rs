@@ -34,6 +34,7 @@ use crate::ir::level::Tile;
 use crate::ir::ops::{Effect, TileOp};
 use crate::ir::types::{Elem, TileType, ValueType};
 use crate::settings::Target;
+use crate::settings::diversity::Choices;
 
 /// Stages of loops that say nothing.
 pub const DEFAULT_STAGES: u8 = 3;
@@ -47,8 +48,14 @@ const MIN_BYTES: u32 = 4;
 /// Part of shared memory in quarters that pipelines may take.
 const SHARE: u32 = 4;
 
-/// Pipelines loops; gives how many. `axis` was computed for the function as it is.
-pub fn pipeline_loops(func: &mut TileFunction, axis: &Axis, target: Target) -> usize {
+/// Pipelines loops; gives how many. `axis` was computed for the function as it is. Other `choices` change the number of stages
+/// and the way.
+pub fn pipeline_loops(
+    func: &mut TileFunction,
+    axis: &Axis,
+    target: Target,
+    mut choices: Choices,
+) -> usize {
     let loops: Vec<(Block, Inst)> = func
         .all_blocks()
         .into_iter()
@@ -66,7 +73,7 @@ pub fn pipeline_loops(func: &mut TileFunction, axis: &Axis, target: Target) -> u
     let mut room = (target.shared_limit() / 4 * SHARE).saturating_sub(taken.sum());
     let mut count = 0;
     for (block, inst) in loops {
-        if let Some(plan) = plan(func, axis, inst, (target, room)) {
+        if let Some(plan) = plan(func, axis, inst, (target, room), &mut choices) {
             let rings = plan.loads.iter().map(|l| l.bytes * plan.stages);
             room -= rings.sum::<u32>();
             Pipeliner::new(func, plan).run(block, inst);
@@ -107,10 +114,14 @@ fn plan(
     axis: &Axis,
     inst: Inst,
     (target, room): (Target, u32),
+    choices: &mut Choices,
 ) -> Option<Plan> {
     let data = &func.dfg.insts[inst];
     let body = data.blocks.first()?.block;
-    let stages = u32::from(data.stages().copied().unwrap_or(DEFAULT_STAGES)).min(MAX_STAGES);
+    let stages = match choices.chance(50) {
+        true => 1 + choices.below(5) as u32,
+        false => u32::from(data.stages().copied().unwrap_or(DEFAULT_STAGES)).min(MAX_STAGES),
+    };
     if stages < 2 {
         return None;
     }
@@ -138,7 +149,8 @@ fn plan(
             loads.push(found);
         }
     }
-    let staged = target.sm < 80 || !loads.iter().all(|load| load.copies);
+    let must_stage = target.sm < 80 || !loads.iter().all(|load| load.copies);
+    let staged = must_stage || choices.chance(25);
     let wanted = if staged { 2 } else { stages };
     let stages = wanted.min(room.checked_div(bytes_of_stage)?);
     let fits = (stages as i64).checked_mul(step)? <= i64::from(i32::MAX);
@@ -564,6 +576,7 @@ mod tests {
     use crate::ir::ops::TileOp;
     use crate::passes::testing::{parse, run, verified};
     use crate::settings::Target;
+    use crate::settings::diversity::Choices;
 
     /// Sums up the products of blocks of 16 columns with blocks of 16 rows, `count` of them.
     fn sum_of_products(count: u32, attrs: &str, body: &str) -> TileFunction {
@@ -605,7 +618,7 @@ mod tests {
     fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
         let mut func = func.clone();
         let axis = Axis::compute(&func);
-        let count = pipeline_loops(&mut func, &axis, target);
+        let count = pipeline_loops(&mut func, &axis, target, Choices::none());
         verified(&func);
         (count, func)
     }

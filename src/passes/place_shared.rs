@@ -12,6 +12,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
+use crate::settings::diversity::Choices;
 
 /// Shared memory in bytes that is not worth a barrier: 32 CTAs of a multiprocessor take this much and
 /// leave most of it.
@@ -30,9 +31,21 @@ pub struct LiveRange {
     pub inst: Inst,
 }
 
-/// Places the slots and returns the bytes of shared memory that the kernel needs.
-pub fn place_shared(func: &mut ThreadFunction) -> u32 {
+/// Most bytes that other choices may take: any target has this much for a CTA.
+const DIVERSE_BYTES: u32 = 48 << 10;
+
+/// Places the slots and returns the bytes of shared memory that the kernel needs. With other `choices` slots come in any
+/// order, with gaps, and share bytes though there are few.
+pub fn place_shared(func: &mut ThreadFunction, choices: &mut Choices) -> u32 {
     let mut ranges = live_ranges(func);
+    if choices.chance(60) {
+        let mut shuffled = ranges.clone();
+        choices.shuffle(&mut shuffled);
+        let end = first_fit(func, &shuffled, choices);
+        if end <= DIVERSE_BYTES {
+            return end;
+        }
+    }
     let total: u32 = ranges.iter().map(|r| padded(func, r.slot)).sum();
     if total <= FREE_BYTES {
         let mut offset = 0u32;
@@ -44,9 +57,13 @@ pub fn place_shared(func: &mut ThreadFunction) -> u32 {
         return offset;
     }
     ranges.sort_by_key(|r| (std::cmp::Reverse(func.slots[r.slot].bytes), r.slot));
+    first_fit(func, &ranges, &mut Choices::none())
+}
+
+/// Places slots one after the other where nothing that lives with them is; gives where the last one ends.
+fn first_fit(func: &mut ThreadFunction, ranges: &[LiveRange], choices: &mut Choices) -> u32 {
     let mut end = 0;
-    for i in 0..ranges.len() {
-        let here = ranges[i];
+    for (i, &here) in ranges.iter().enumerate() {
         let mut taken: Vec<(u32, u32)> = ranges[..i]
             .iter()
             .filter(|r| r.first <= here.last && here.first <= r.last)
@@ -58,7 +75,7 @@ pub fn place_shared(func: &mut ThreadFunction) -> u32 {
             .collect();
         taken.sort_unstable();
         let (size, align) = (padded(func, here.slot), func.slots[here.slot].align.max(1));
-        let mut offset = 0u32;
+        let mut offset = choices.below(4) as u32 * align;
         for (from, to) in taken {
             if offset + size <= from {
                 break;
@@ -203,14 +220,14 @@ mod tests {
     #[test]
     fn small_slots_share_nothing() {
         let mut func = round_trips(&[16, 20, 64]);
-        assert_eq!(place_shared(&mut func), 16 + 32 + 64);
+        assert_eq!(place_shared(&mut func, &mut Choices::none()), 16 + 32 + 64);
         assert_eq!(offsets(&func), [Some(0), Some(16), Some(48)]);
     }
 
     #[test]
     fn large_slots_share_when_they_do_not_live_together() {
         let mut func = round_trips(&[8192, 16384, 4096]);
-        assert_eq!(place_shared(&mut func), 16384);
+        assert_eq!(place_shared(&mut func, &mut Choices::none()), 16384);
         assert_eq!(offsets(&func), [Some(0), Some(0), Some(0)]);
     }
 }

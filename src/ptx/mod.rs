@@ -4,6 +4,7 @@ use crate::compile::CompileError;
 use crate::ir::function::ThreadFunction;
 use crate::isa::{lower, order};
 use crate::regalloc;
+use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Options, PtxVersion, Target};
 
 mod emit;
@@ -44,9 +45,10 @@ pub fn emit(
     options: &Options,
 ) -> Result<(String, PtxVersion, Stats), CompileError> {
     let mut code = lower::lower(func, target)?;
-    order::order(&mut code);
+    order::order(&mut code, Choices::new(options.diversity, Site::Order));
     let program = program::CodeProgram(&code);
-    let allocation = regalloc::allocate(&program);
+    let choices = Choices::new(options.diversity, Site::Registers);
+    let allocation = regalloc::allocate(&program, choices);
     if options.verify_passes {
         regalloc::check::check(&program, &allocation).map_err(|error| CompileError::Internal {
             pass: "register allocation",

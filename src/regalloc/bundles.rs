@@ -9,6 +9,7 @@
 use super::live::{LiveRange, Liveness};
 use super::{Input, Program};
 use crate::isa::reg::{Group, Unit};
+use crate::settings::diversity::Choices;
 
 /// Comparisons of ranges for each group of the program, at most.
 const EFFORT: usize = 64;
@@ -24,14 +25,19 @@ pub(crate) struct Bundles {
 }
 
 impl Bundles {
-    /// Joins what can be joined.
-    pub(crate) fn compute(program: &impl Program, live: &Liveness) -> Bundles {
+    /// Joins what can be joined, or by other `choices` some of it.
+    pub(crate) fn compute(
+        program: &impl Program,
+        live: &Liveness,
+        choices: &mut Choices,
+    ) -> Bundles {
         let n_groups = program.regs().groups.len();
         let mut bundles = Bundles {
             place: (0..n_groups as u32).map(|g| (g, 0)).collect(),
             members: vec![Vec::new(); n_groups],
             effort_left: EFFORT * n_groups.max(16),
         };
+        let apart = [0, 30, 100][choices.below(3)];
         // Back edges first: a move there is paid for in every round.
         for back in [true, false] {
             for block in 0..program.num_blocks() {
@@ -39,7 +45,9 @@ impl Bundles {
                     if (program.target(block, edge) <= block) == back {
                         let mut last = None;
                         program.inputs(block, edge, |to, input| {
-                            if let Input::Unit(from) = input {
+                            if let Input::Unit(from) = input
+                                && !choices.chance(apart)
+                            {
                                 bundles.want(program, live, to, from, &mut last);
                             }
                         });
@@ -49,7 +57,9 @@ impl Bundles {
         }
         for block in 0..program.num_blocks() {
             for inst in program.insts(block) {
-                if let Some((to, from)) = program.copied(inst) {
+                if let Some((to, from)) = program.copied(inst)
+                    && !choices.chance(apart)
+                {
                     let mut last = None;
                     for i in 0..to.count {
                         let (to, from) = (program.regs().unit(to, i), program.regs().unit(from, i));

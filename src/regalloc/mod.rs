@@ -17,6 +17,7 @@ use bundles::Bundles;
 use live::Liveness;
 
 use crate::isa::reg::{RegClass, Registers, Touch, Unit, View};
+use crate::settings::diversity::Choices;
 
 mod bundles;
 pub(crate) mod check;
@@ -134,11 +135,15 @@ fn predict(live: &Liveness, width: Option<u32>) -> u32 {
     tight.max((width + SPREAD[0]).min(SPREAD[1]))
 }
 
-/// Allocates registers.
-pub(crate) fn allocate(program: &impl Program) -> Allocation {
+/// Allocates registers. By other `choices` fewer of them are shared, names are any free ones, and moves come in any order.
+pub(crate) fn allocate(program: &impl Program, mut choices: Choices) -> Allocation {
+    let mut choices = match choices.chance(70) {
+        true => choices,
+        false => Choices::none(),
+    };
     let live = Liveness::compute(program);
-    let bundles = Bundles::compute(program, &live);
-    let (names, n_names) = scan::assign_names(program, &live, &bundles);
+    let bundles = Bundles::compute(program, &live, &mut choices);
+    let (names, n_names) = scan::assign_names(program, &live, &bundles, &mut choices);
     let mut allocation = Allocation {
         names,
         n_names,
@@ -147,10 +152,11 @@ pub(crate) fn allocate(program: &impl Program) -> Allocation {
         peak: live.peak,
         predicted: predict(&live, program.width()),
     };
-    place_moves(program, &mut allocation);
+    place_moves(program, &mut allocation, &mut choices);
     for block in 0..program.num_blocks() {
+        let stays = choices.chance(30);
         let way = (0..program.num_edges(block))
-            .find(|&way| may_run_ahead(program, &live, &allocation, block, way));
+            .find(|&way| !stays && may_run_ahead(program, &live, &allocation, block, way));
         allocation.ahead.push(way);
     }
     allocation
@@ -196,7 +202,7 @@ fn may_run_ahead(
 }
 
 /// Writes the moves on the edges.
-fn place_moves(program: &impl Program, allocation: &mut Allocation) {
+fn place_moves(program: &impl Program, allocation: &mut Allocation, choices: &mut Choices) {
     let mut spares: [Option<u32>; 4] = [None; 4];
     for block in 0..program.num_blocks() {
         let mut out: [Vec<Move>; 2] = Default::default();
@@ -214,6 +220,7 @@ fn place_moves(program: &impl Program, allocation: &mut Allocation) {
                     source,
                 });
             });
+            choices.shuffle(&mut parallel);
             *sequence = moves::sequentialize(&mut parallel, |class| {
                 *spares[class.index()].get_or_insert_with(|| {
                     allocation.n_names[class.index()] += 1;

@@ -1,7 +1,8 @@
 //! Linear scan: bundles get adjacent names, which are used again when a bundle has died.
 //!
 //! Names cost nothing in PTX, where registers are virtual; using them again makes the assembler's work smaller. So a
-//! bundle keeps its names from its first to its last place, holes included, and gets the first row of free ones.
+//! bundle keeps its names from its first to its last place, holes included, and gets the first row of free ones; by other
+//! choices the first from anywhere on.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,6 +11,7 @@ use super::Program;
 use super::bundles::Bundles;
 use super::live::Liveness;
 use crate::isa::reg::Unit;
+use crate::settings::diversity::Choices;
 
 /// Free names of a class: a bit each, set where taken; beyond the end everything is free.
 #[derive(Default)]
@@ -18,11 +20,11 @@ struct Names {
 }
 
 impl Names {
-    /// Takes the first `count` adjacent free names.
-    fn take(&mut self, count: u32) -> u32 {
-        let mut first = 0;
+    /// Takes the first `count` adjacent free names from one on.
+    fn take(&mut self, from: u32, count: u32) -> u32 {
+        let mut first = from;
         let mut len = 0;
-        let mut name = 0_u32;
+        let mut name = from;
         while len < count {
             let word = self.taken.get((name / 64) as usize).copied().unwrap_or(0);
             if word == u64::MAX && name.is_multiple_of(64) {
@@ -70,6 +72,7 @@ pub(crate) fn assign_names(
     program: &impl Program,
     live: &Liveness,
     bundles: &Bundles,
+    choices: &mut Choices,
 ) -> (Vec<u32>, [u32; 4]) {
     let regs = program.regs();
     let mut intervals: Vec<Option<Interval>> = vec![None; bundles.len()];
@@ -116,7 +119,8 @@ pub(crate) fn assign_names(
             continue;
         };
         let count = (interval.high - interval.low) as u32;
-        let first = names[interval.class].take(count);
+        let from = choices.below(n_names[interval.class] as usize + 4) as u32;
+        let first = names[interval.class].take(from, count);
         base[bundle as usize] = first;
         n_names[interval.class] = n_names[interval.class].max(first + count);
         active.push(Reverse((interval.end, bundle)));

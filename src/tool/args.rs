@@ -26,6 +26,8 @@ pub(super) enum Command {
     Test(TestArgs),
     /// Show the kernel after every pass.
     Explain(ExplainArgs),
+    /// Make a failing .tir kernel smaller as long as it fails in the same way.
+    Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
     Cache {
         #[command(subcommand)]
@@ -208,3 +210,45 @@ pub(super) struct TestArgs {
     #[arg(long, value_name = "N")]
     pub(super) steps: Option<u64>,
 }
+
+/// What is wrong with a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Symptom {
+    /// The compiler or an executor panics, or a pass breaks the kernel: a mistake of ours.
+    Panics,
+    /// It does not compile.
+    Refused,
+    /// Emulator or GPU leave other buffers than the interpreter, or report an error.
+    Differs,
+    /// The assembler refuses the PTX (ptxas by TILELIFT_PTXAS or the path).
+    Ptxas,
+}
+
+/// Arguments of `reduce`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REDUCE_HELP)]
+pub(super) struct ReduceArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// What must stay wrong; else the first of these that is.
+    #[arg(long, value_enum)]
+    pub(super) check: Option<Symptom>,
+    /// Words that the message must keep.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
+    /// Seconds after which the smallest kernel so far is taken.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(super) seconds: u64,
+    /// Steps after which a run line is given up that does not say steps(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
+    /// Where to write it; else to standard output.
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    pub(super) out: Option<PathBuf>,
+}
+
+/// How a reduction goes.
+const REDUCE_HELP: &str = r#"Operations are left out, one after the other, loops and choices replaced by what they start with or by a branch, and
+warps halved; each attempt is verified and judged. Parameters and `; run:` lines stay. The result is a file test:
+  tilelift reduce bad.tir -t sm_90 --check differs -o tests/filetests/run/small.tir
+  tilelift reduce bad.tir --check panics --message "out of bounds" > small.tir"#;

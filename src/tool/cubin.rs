@@ -35,7 +35,7 @@ fn by_driver(kernel: &CompiledKernel) -> Result<Option<Vec<u8>>> {
 }
 
 /// That of the program that `TILELIFT_PTXAS` names, or the path has.
-fn by_ptxas(kernel: &CompiledKernel) -> Result<Vec<u8>> {
+pub(super) fn by_ptxas(kernel: &CompiledKernel) -> Result<Vec<u8>> {
     let program = std::env::var_os("TILELIFT_PTXAS").unwrap_or_else(|| "ptxas".into());
     let folder = std::env::temp_dir();
     let file = |ending: &str| -> PathBuf {

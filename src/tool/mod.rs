@@ -13,6 +13,7 @@ mod info;
 mod input;
 mod metadata;
 mod python;
+mod reduce;
 mod run;
 mod test;
 
@@ -72,6 +73,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Reduce(args) => reduce::reduce(args),
         Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),
     };

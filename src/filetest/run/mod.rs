@@ -118,6 +118,22 @@ pub fn run_lines(text: &str, setup: &Setup<'_>) -> Report {
     report
 }
 
+/// The `; run:` lines of a kernel in a text, as they would be written.
+pub(crate) fn run_notes(text: &str, kernel: &str) -> Vec<String> {
+    let (Ok(directives), Ok(file)) = (
+        Directives::parse(text),
+        crate::text::parse::parse_file(text),
+    ) else {
+        return Vec::new();
+    };
+    let belongs = |note: &&Note| {
+        let function = file.functions.get(function_of(&file, note.line));
+        function.is_some_and(|parsed| parsed.func.name() == kernel)
+    };
+    let notes = directives.runs.iter().filter(belongs);
+    notes.map(|note| format!("; run: {}", note.words)).collect()
+}
+
 fn run_line(
     func: &TileFunction,
     lines: &Lines,

@@ -202,7 +202,8 @@ pub(super) fn product(layout: &LinearLayout, unit: MmaUnit, terms: u64) -> Cost 
     let (rows, columns) = (tiles(rank - 2, 1), tiles(rank - 1, held.ilog2() - 1));
     let (left, right) = (Cost::from(left), Cost::from(right));
     let steps = terms / Cost::from(matrix::tile_inner(unit));
-    steps * (left * rows + right * columns) * WAVEFRONT
+    // Of two that read as much the one with more rows for each warp: a product of 512^3 in blocks of 32 x 64 is 4 % faster so.
+    steps * (left * rows + right * columns) * WAVEFRONT + columns
 }
 
 /// Computing a block element by element; copies held by many threads are computed by each.

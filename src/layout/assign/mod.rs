@@ -35,6 +35,7 @@ use crate::linear::named;
 use crate::linear::pool::{LayoutId, LayoutPool};
 use crate::linear::shape::Shape;
 use crate::settings::Target;
+use crate::settings::diversity::Choices;
 use graph::{Graph, MAX_CANDIDATES, Need, Node};
 use pbqp::{Cost, Problem};
 use rewrite::Rewriter;
@@ -61,8 +62,14 @@ pub struct LayoutStats {
     pub exact: bool,
 }
 
-/// Gives every block of the function a layout. `axis` was computed for the function as it is.
-pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> LayoutStats {
+/// Gives every block of the function a layout. `axis` was computed for the function as it is. With other `choices`, which may
+/// offer layouts that nobody likes, the cheapest are not taken.
+pub fn assign_layouts(
+    func: &mut TileFunction,
+    axis: &Axis,
+    target: Target,
+    mut choices: Choices,
+) -> LayoutStats {
     let order = ProgramOrder::compute(func);
     let graph = Graph::build(func, &order, target);
     let mut assignment = Assignment {
@@ -73,10 +80,18 @@ pub fn assign_layouts(func: &mut TileFunction, axis: &Axis, target: Target) -> L
         pending: Vec::new(),
         num_warps: func.num_warps(),
     };
+    let is_diverse = choices.chance(60);
+    if is_diverse {
+        assignment.offer_any(&mut choices);
+    }
     assignment.seed(func, axis, target);
     assignment.propagate();
     assignment.complete();
-    let (chosen, exact) = assignment.choose(func);
+    let (mut chosen, mut exact) = assignment.choose(func);
+    if is_diverse {
+        assignment.choose_any(&mut chosen, &mut choices);
+        exact = false;
+    }
     let again = assignment.loads_done_again(&chosen);
     func.layouts = assignment.pool;
     let decided = rewrite::Decisions {
@@ -117,6 +132,39 @@ impl Assignment {
             debug_assert_eq!(self.pool[layout].shape(), data.shape);
             data.candidates.push(layout);
             self.pending.push((node, layout));
+        }
+    }
+
+    /// Offers some nodes blocked layouts of any kind.
+    fn offer_any(&mut self, choices: &mut Choices) {
+        let nodes: Vec<Node> = self.graph.nodes.keys().collect();
+        for node in nodes {
+            let shape = self.graph.nodes[node].shape;
+            if shape.rank() == 0 || !choices.chance(20) {
+                continue;
+            }
+            let mut order: Vec<usize> = (0..shape.rank()).collect();
+            choices.shuffle(&mut order);
+            let sizes = shape.log2().iter();
+            let sizes: Vec<u32> = sizes
+                .map(|&log2| 1 << choices.below(usize::from(log2).min(3) + 1))
+                .collect();
+            // The arguments are powers of two and a permutation, so nothing is refused.
+            if let Ok(layout) = named::blocked(shape, &sizes, &order, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
+        }
+    }
+
+    /// Takes other candidates for some nodes or all.
+    fn choose_any(&self, chosen: &mut PrimaryMap<Node, LayoutId>, choices: &mut Choices) {
+        let percent = [10, 50, 100][choices.below(3)];
+        for (node, layout) in chosen.iter_mut() {
+            if choices.chance(percent) {
+                let candidates = &self.graph.nodes[node].candidates;
+                *layout = candidates[choices.below(candidates.len())];
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use crate::linear::layout::HwDim;
 /// Assigns, checks that every block has a layout and the types still fit.
 fn assign(mut func: TileFunction) -> (TileFunction, LayoutStats) {
     let axis = Axis::compute(&func);
-    let stats = assign_layouts(&mut func, &axis, Target::SM_80);
+    let stats = assign_layouts(&mut func, &axis, Target::SM_80, Choices::none());
     testing::check(&func);
     for block in func.all_blocks() {
         for &inst in func.order.insts(block) {

@@ -22,6 +22,7 @@ pub mod shuffle;
 pub(crate) mod simulate;
 
 use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
+use crate::settings::diversity::Choices;
 use shared::SharedPlan;
 use shuffle::ShufflePlan;
 
@@ -85,6 +86,29 @@ pub fn plan(src: &LinearLayout, dst: &LinearLayout, elem_bytes: u32) -> Conversi
             Conversion::Shuffle(shuffles)
         }
         _ => Conversion::Shared(Box::new(trip)),
+    }
+}
+
+/// The plan, or by other `choices` one that costs more.
+pub fn plan_any(
+    src: &LinearLayout,
+    dst: &LinearLayout,
+    elem_bytes: u32,
+    choices: &mut Choices,
+) -> Conversion {
+    let best = plan(src, dst, elem_bytes);
+    match &best {
+        Conversion::Shuffle(_) | Conversion::Shared(_) if choices.chance(50) => {
+            let shuffles = shuffle::plan(src, dst, elem_bytes).filter(|_| choices.chance(50));
+            shuffles.map_or_else(
+                || {
+                    let skipped = choices.below(4);
+                    Conversion::Shared(Box::new(shared::plan_beyond(src, dst, elem_bytes, skipped)))
+                },
+                Conversion::Shuffle,
+            )
+        }
+        _ => best,
     }
 }
 

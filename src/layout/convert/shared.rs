@@ -324,8 +324,8 @@ impl Search {
         })
     }
 
-    /// The swizzle with the fewest instructions that can be built.
-    fn best(&self) -> Swizzle {
+    /// The swizzle with the fewest instructions that can be built, of those beyond the first so many.
+    fn best(&self, skipped: usize) -> Swizzle {
         let room = (LOG2_VECTOR_BYTES - self.log2_elem) as usize - self.common.len();
         let extras = |side: &Side| {
             let base = [self.common.as_slice(), &side.threads].concat();
@@ -348,6 +348,7 @@ impl Search {
         options.sort_by_key(|option| option.0);
         let built = options
             .iter()
+            .skip(skipped)
             .find_map(|&(_, wide_store, extra)| self.build(extra, wide_store));
         let built = built.or_else(|| self.build(&[], true));
         built.expect("two subspaces of equal dimension have a common complement")
@@ -356,7 +357,17 @@ impl Search {
 
 /// The trip from `src` to `dst`, which are as [`super::plan`] requires.
 pub fn plan(src: &LinearLayout, dst: &LinearLayout, elem_bytes: u32) -> SharedPlan {
-    let swizzle = Search::new(src, dst, elem_bytes).best();
+    plan_beyond(src, dst, elem_bytes, 0)
+}
+
+/// The trip that is best beyond so many better kinds of vectors; if there are no more, the one with the narrowest.
+pub fn plan_beyond(
+    src: &LinearLayout,
+    dst: &LinearLayout,
+    elem_bytes: u32,
+    skipped: usize,
+) -> SharedPlan {
+    let swizzle = Search::new(src, dst, elem_bytes).best(skipped);
     let offset = LinearLayout::memory(src.shape(), &swizzle.columns)
         .expect("offsets are a basis of the block's own index");
     let to_offset = gf2::inverse(&swizzle.columns).expect("a basis");

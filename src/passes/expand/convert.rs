@@ -10,7 +10,7 @@ use crate::ir::ops::ThreadOp;
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::layout::convert::shared::{Access, SharedPlan};
 use crate::layout::convert::shuffle::{LaneMap, Predicate, ShufflePlan, Step};
-use crate::layout::convert::{Conversion, plan};
+use crate::layout::convert::{Conversion, plan_any};
 use crate::linear::layout::HwDim;
 
 use super::memory::slot_attrs;
@@ -31,7 +31,7 @@ impl Expander<'_> {
         let pack = self.pack_of(&source, src.num_registers() as usize)?;
         let carried = self.carrier_of(pack)?;
         let elem = self.ty(carried).elem;
-        let moved = match plan(src, dst, elem.bytes()) {
+        let moved = match plan_any(src, dst, elem.bytes(), &mut self.choices) {
             Conversion::Identity => carried,
             Conversion::Registers(map) => {
                 let map: Vec<u32> = map.iter().map(|&r| u32::from(r)).collect();

@@ -55,14 +55,19 @@ use crate::ir::ops::{Opcode, ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
 use crate::linear::layout::LinearLayout;
 use crate::settings::Target;
+use crate::settings::diversity::Choices;
 
 use known::{PossibleBits, constant, sign_extend};
 use regs::{Expanded, Parts, PartsBuilder};
 
-/// Expands a kernel whose block values all have layouts.
-pub fn expand(tile: &TileFunction, target: Target) -> Result<ThreadFunction, CompileError> {
+/// Expands a kernel whose block values all have layouts. Other `choices` change the ways of conversions and swizzles.
+pub fn expand(
+    tile: &TileFunction,
+    target: Target,
+    choices: Choices,
+) -> Result<ThreadFunction, CompileError> {
     limits::check_elements(tile)?;
-    let mut expander = Expander::new(tile, target);
+    let mut expander = Expander::new(tile, target, choices);
     expander.params();
     expander.block(tile.entry)?;
     expander.finish()
@@ -109,6 +114,8 @@ struct Expander<'a> {
     lazy: EntitySet<Value>,
     /// Where the elements of blocks stand in rings.
     rings: FxHashMap<Slot, Rc<LinearLayout>>,
+    /// How blocks change their layouts.
+    choices: Choices,
     /// Facts about numbers, computed when they are asked for first.
     axis: OnceCell<Axis>,
     /// Numbers of the places that write to the log.
@@ -147,7 +154,7 @@ impl std::ops::DerefMut for Expander<'_> {
 }
 
 impl<'a> Expander<'a> {
-    fn new(tile: &'a TileFunction, target: Target) -> Expander<'a> {
+    fn new(tile: &'a TileFunction, target: Target, mut choices: Choices) -> Expander<'a> {
         let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
         func.partitions = tile.partitions.clone();
         func.slots = tile.slots.clone();
@@ -166,8 +173,9 @@ impl<'a> Expander<'a> {
             used: used_values(tile),
             axis: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
-            rings: shared::ring_layouts(tile, target, &lazy),
+            rings: shared::ring_layouts(tile, target, &lazy, &mut choices),
             lazy,
+            choices,
             sites: (0..)
                 .zip(crate::log::sites(tile))
                 .map(|(number, (inst, _))| (inst, number))

@@ -22,6 +22,7 @@ use crate::layout::matrix;
 use crate::layout::ring::{self, Offsets};
 use crate::linear::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
+use crate::settings::diversity::Choices;
 
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock, Start};
@@ -93,6 +94,7 @@ pub(super) fn ring_layouts(
     tile: &TileFunction,
     target: Target,
     lazy: &EntitySet<Value>,
+    choices: &mut Choices,
 ) -> FxHashMap<Slot, Rc<LinearLayout>> {
     let mut layouts = FxHashMap::default();
     let quarters = read_in_quarters(tile, target, lazy);
@@ -121,7 +123,7 @@ pub(super) fn ring_layouts(
                 })
                 .collect();
             let readers: Vec<&LinearLayout> = readers.iter().map(|reader| &**reader).collect();
-            let layout = ring::layout(buffer.elem.bytes(), writer, &readers);
+            let layout = ring::layout(buffer.elem.bytes(), writer, &readers, choices);
             layouts.insert(slot, Rc::new(layout));
         }
     }

@@ -83,13 +83,15 @@ mod tests {
     use crate::passes::share_operands::tests::{count, small};
     use crate::passes::testing::{run, verified};
     use crate::settings::Target;
+    use crate::settings::diversity::Choices;
 
     #[test]
     fn each_product_has_a_load_of_its_own() {
         let before = products(32, 4, 3);
         let mut func = before.clone();
         let axis = Axis::compute(&func);
-        assert_eq!(pipeline_loops(&mut func, &axis, Target::SM_80), 1);
+        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, Choices::none());
+        assert_eq!(changes, 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 1);
         assert_eq!(split_readers(&mut func), 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 2);

@@ -409,7 +409,7 @@ fn random_kernels_compute_what_they_say() {
         }
         let code = lower::lower(&func, Target::SM_80).expect("compiled above");
         let program = program::CodeProgram(&code);
-        let sound = regalloc::allocate(&program);
+        let sound = regalloc::allocate(&program, Choices::none());
         for _ in 0..4 {
             let mut damaged = sound.clone();
             let a = random.below(code.regs.groups.len() as u64) as u32;

@@ -64,13 +64,13 @@ fn scaled_row() -> ThreadFunction {
 fn ordered(func: &ThreadFunction) -> (Code, Code) {
     let before = lower::lower(func, Target::SM_80).expect("the kernel is selected");
     let mut after = before.clone();
-    order(&mut after);
+    order(&mut after, Choices::none());
     (before, after)
 }
 
 fn allocated(code: &Code) -> Allocation {
     let program = program::CodeProgram(code);
-    let allocation = regalloc::allocate(&program);
+    let allocation = regalloc::allocate(&program, Choices::none());
     regalloc::check::check(&program, &allocation).expect("the allocation is right");
     allocation
 }
