@@ -175,8 +175,8 @@ fn defer(func: &mut TileFunction, inst: Inst, position: usize, sum: Sum) {
     zero.attrs.push(make::value(neutral(ty)));
     let (zero, nothing) = make(func, zero, ty);
     func.dfg.insts[inst].args[3 + position] = nothing;
-    let parts = sum.way.iter().map(|&inst| func.dfg.insts[inst].results[0]);
-    let total = parts.last().expect("a reduction is on the way");
+    let &outermost = sum.way.last().expect("a reduction is on the way");
+    let total = func.dfg.insts[outermost].results[0];
     let (end, ended) = make(func, InstData::new(op, &[start, total]), total_ty);
     rename_uses(func, result, ended);
     func.dfg.insts[sum.way[0]].args[0] = result;
