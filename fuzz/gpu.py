@@ -261,6 +261,24 @@ def work(number):
     return said, count, time.monotonic() - started
 
 
+def in_process(pipe, folder, number):
+    begin(folder)
+    pipe.send(work(number))
+
+
+def alone(context, folder, number):
+    """What `work` gives, or how its process ended."""
+    ours, theirs = context.Pipe()
+    process = context.Process(target=in_process, args=(theirs, folder, number))
+    process.start()
+    theirs.close()
+    try:
+        return ours.recv()
+    except EOFError:
+        process.join()
+        return f"its process ended with {process.exitcode}"
+
+
 def watched(folder, count, share):
     index, shares = (int(x) for x in share.split("/"))
     plan, device = Plan(folder), Device()
@@ -290,11 +308,27 @@ def main(folder, out):
     workers = min(16, os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
     said, count, longest = [], 0, 0
+    done = set()
     with concurrent.futures.ProcessPoolExecutor(workers, context, begin, (folder,)) as pool:
-        for wrong, launches, seconds in pool.map(work, range(len(plan.modules))):
-            said += wrong
-            count += launches
-            longest = max(longest, seconds)
+        tasks = {pool.submit(work, number): number for number in range(len(plan.modules))}
+        for task in concurrent.futures.as_completed(tasks):
+            # A process that dies, as in the driver's assembler, takes the others' tasks with it.
+            if task.exception() is None:
+                done.add(tasks[task])
+                wrong, launches, seconds = task.result()
+                said += wrong
+                count += launches
+                longest = max(longest, seconds)
+    # What was left then: each module by a process of its own.
+    left = [number for number in range(len(plan.modules)) if number not in done]
+    with concurrent.futures.ThreadPoolExecutor(workers) as threads:
+        for number, result in zip(left, threads.map(lambda number: alone(context, folder, number), left)):
+            if isinstance(result, str):
+                names = " ".join(kernel[0] for kernel in plan.kernels if kernel[1] == number)
+                said.append(((f"module{number}", 0, f"{result}: {names}"), []))
+                continue
+            said += result[0]
+            count += result[1]
     about = Device().about()
     kept = {}
     with open(os.path.join(out, "fuzz.txt"), "w") as file:

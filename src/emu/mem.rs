@@ -356,7 +356,8 @@ impl Memory {
                 }
                 is_joined
             });
-            if region.limits == [0..region.data.len()] {
+            let all = 0..region.data.len();
+            if region.limits.contains(&all) {
                 region.limits.clear();
             }
         }

@@ -272,9 +272,6 @@ impl<'m> Lower<'m> {
             };
             match meant {
                 Some(other) => d.help(format!("there is `{other}`")).into(),
-                None if matches!(value, Value::Tuple(tuple) if tuple.class.is_none() && tuple.names.is_empty()) => d
-                    .help("if it is a parameter that takes a named tuple, annotate it with the class")
-                    .into(),
                 None => d.into(),
             }
         })

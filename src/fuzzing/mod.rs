@@ -15,9 +15,11 @@
 //! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
 //! | [`cache_files`] | broken and strange files in the place of cache entries | what is read is what was written |
 //! | [`layouts`] | conversions between random layouts | simulation of the plan |
+//! | [`allocation`] | problems for the register allocator | its checker, execution before and after |
 //!
 //! Not part of the crate's promises.
 
+pub mod allocation;
 pub mod batch;
 pub mod cache_files;
 pub mod generate;

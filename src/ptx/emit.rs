@@ -80,6 +80,9 @@ const RESERVED: u32 = 1024;
 /// Registers of an SM.
 const SM_REGISTERS: u32 = 65536;
 
+/// Most registers of a thread.
+const MOST_REGISTERS: u32 = 255;
+
 /// Registers by which a prediction may be too low.
 const UNSURE: u32 = 24;
 
@@ -166,7 +169,14 @@ impl Writer<'_> {
 
     /// CTAs that an SM's shared memory has room for, if these are few and registers would do for more. The assembler knows
     /// nothing of dynamic shared memory: unless it is told it saves registers, even by spilling, for CTAs that find no room.
+    ///
+    /// Where far too much is alive the assembler is told that one CTA is enough: without that ptxas 12 and 13 fall back to 32
+    /// registers for some kernels, and spill ten times as much as they do with all 255.
     fn ctas_beside(&self, func: &ThreadFunction, target: Target) -> Option<u32> {
+        let most = MOST_REGISTERS.min(SM_REGISTERS / func.num_threads());
+        if self.stats.predicted_registers > most {
+            return Some(1);
+        }
         let ends = func
             .slots
             .values()

@@ -5,7 +5,9 @@
 //! are intersected; states only shrink, so an error found on the way is an error. The order in which the repetitions
 //! of an instruction read and write is that of the text ([`Program::replay`]), not what the allocator was told.
 //!
-//! - A read must find its unit in its register. A write leaves its unit alone there.
+//! - A read must find its unit in its register. A write leaves its unit alone there, and nothing else holds it: what was
+//!   copied from a unit before it is written once more is no longer that unit. (Where a unit has one place that writes it,
+//!   no register holds it on the first way there, and so none does where ways meet.)
 //! - The moves of an edge run one after the other; then each parameter's register must hold the parameter's argument as it
 //!   was before the moves. From there on it holds the parameter, and nothing holds an older value of it.
 //! - The units of a group have adjacent names.
@@ -78,6 +80,7 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
     }
 
     let n_blocks = program.num_blocks();
+    let often = written_often(program);
     let mut entered: Vec<Option<State>> = vec![None; n_blocks];
     let mut pending = Vec::new();
     if n_blocks != 0 {
@@ -99,9 +102,8 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
                         return;
                     }
                 };
-                let held = &mut state[register];
                 if !writes {
-                    if !held.contains(&Held::Unit(unit)) {
+                    if !state[register].contains(&Held::Unit(unit)) {
                         let name = name_of(unit);
                         problem =
                             problem
@@ -113,6 +115,12 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
                 // A copy onto itself leaves what was there.
                 let stays =
                     copied.is_some_and(|(_, from)| home(regs.unit(from, rep)) == Ok(register));
+                if often[unit.as_u32() as usize] {
+                    for other in &mut state {
+                        other.retain(|h| *h != Held::Unit(unit));
+                    }
+                }
+                let held = &mut state[register];
                 if stays {
                     held.retain(|h| *h != Held::Unit(unit));
                 } else {
@@ -166,6 +174,26 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
         }
     }
     Ok(())
+}
+
+/// For each unit whether more than one place writes it.
+fn written_often(program: &impl Program) -> Vec<bool> {
+    let mut times = vec![0_u8; program.regs().num_units()];
+    let mut count = |unit: Unit| {
+        let times = &mut times[unit.as_u32() as usize];
+        *times = times.saturating_add(1);
+    };
+    for block in 0..program.num_blocks() {
+        program.params(block, &mut count);
+        for inst in program.insts(block) {
+            program.replay(inst, |_, unit, writes| {
+                if writes {
+                    count(unit);
+                }
+            });
+        }
+    }
+    times.into_iter().map(|times| 1 < times).collect()
 }
 
 /// Runs moves one after the other.

@@ -297,11 +297,14 @@ impl Scan {
     /// A unit is live before `end`.
     fn read(&mut self, program: &impl Program, unit: Unit, end: u32) {
         let i = unit.as_u32() as usize;
+        let group = program.regs().group_of(unit);
         if self.live[i / 64] >> (i % 64) & 1 != 0 {
+            // An instruction may read it a second time, and later.
+            let known = &mut self.end[group.as_u32() as usize];
+            *known = (*known).max(end);
             return;
         }
         self.live[i / 64] |= 1 << (i % 64);
-        let group = program.regs().group_of(unit);
         let class = program.regs().groups[group].class;
         self.counts[class.index()] += 1;
         match program.ease(unit) {
@@ -310,9 +313,10 @@ impl Scan {
             Ease::Param => self.params += class.words(),
         }
         let g = group.as_u32() as usize;
-        if self.n_live[g] == 0 {
-            self.end[g] = end;
-        }
+        self.end[g] = match self.n_live[g] {
+            0 => end,
+            _ => self.end[g].max(end),
+        };
         self.n_live[g] += 1;
     }
 

@@ -308,6 +308,9 @@ impl<'a> RustModule<'a> {
     }
 }
 
+/// What the modules do about lints, of which there may or may not be cause.
+const ALLOW: &str = "allow";
+
 impl fmt::Display for RustModule<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let meta = &self.kernel.meta;
@@ -392,8 +395,7 @@ impl {type_name} {{
 pub const PTX: &::core::primitive::str = r{fence}\"{ptx}\"{fence};
 ",
             version = env!("CARGO_PKG_VERSION"),
-            // There may or may not be too many of them.
-            allow = "allow",
+            allow = ALLOW,
             name = meta.name,
             target = meta.target,
             warps = meta.num_warps,

@@ -166,14 +166,17 @@ fn entry(ptx: &str) -> Option<Entry<'_>> {
 
 /// What of a declaration decides where the parameter lies: bits of its type, and the number of elements.
 fn size(declaration: &str) -> (Option<u32>, Option<&str>) {
-    let types = declaration.split_whitespace().filter_map(|word| {
+    let mut types = declaration.split_whitespace().filter_map(|word| {
         let digits = word
             .strip_prefix('.')?
             .trim_start_matches(|c: char| c.is_ascii_lowercase());
         digits.parse().ok()
     });
     let (_, array) = declaration.split_once('[').unwrap_or_default();
-    (types.last(), array.split_once(']').map(|(n, _)| n.trim()))
+    (
+        types.next_back(),
+        array.split_once(']').map(|(n, _)| n.trim()),
+    )
 }
 
 /// A kernel's name as part of a file's.

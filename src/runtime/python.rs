@@ -69,8 +69,15 @@ pub(super) fn make(
 /// The front end's errors, with advice for who calls and not for who types commands.
 pub(super) fn told(mut errors: front::Diagnostics) -> RuntimeError {
     for diagnostic in &mut errors.list {
-        if let Some(help) = &mut diagnostic.help {
-            *help = advice(help);
+        let is_plain_tuple = diagnostic.message.starts_with("a tuple of ")
+            && diagnostic.message.contains(" has no attribute ");
+        match &mut diagnostic.help {
+            Some(help) => *help = advice(help),
+            // Launches know no classes.
+            help @ None if is_plain_tuple => {
+                *help = Some("a tuple of a launch has names if its parameter is annotated with the NamedTuple".to_owned());
+            }
+            None => {}
         }
     }
     RuntimeError::Source(errors.to_string())

@@ -581,7 +581,7 @@ fn tuples_are_objects_of_the_class_that_a_parameter_names() {
         "{text}"
     );
     let text = told(kernel("unknown").run(1, ((&x, 3.0_f32), &out)));
-    assert!(text.contains("annotate it with the class"), "{text}");
+    assert!(text.contains("if its parameter is annotated"), "{text}");
 }
 
 #[test]

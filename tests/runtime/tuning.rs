@@ -476,6 +476,15 @@ fn what_was_tried_in_vain_is_let_go() {
     let tuned = tuned.expect("one works");
     assert_eq!(tuned.report.chosen, 2, "{}", tuned.report);
     drop(tuned);
-    let variants = [32, 64, 128].map(|block| kernel(block).variants().len());
-    assert_eq!(variants, [1, 0, 1]);
+    // A thread in the background may hold it for a moment still.
+    let is_gone = (0..600).any(|_| {
+        let is_gone = kernel(64).variants().is_empty();
+        if !is_gone {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        is_gone
+    });
+    assert!(is_gone);
+    let kept = [32, 128].map(|block| kernel(block).variants().len());
+    assert_eq!(kept, [1, 1]);
 }

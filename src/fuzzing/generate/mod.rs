@@ -120,7 +120,7 @@ pub fn case(seed: u64) -> Case {
             false => Asserts::Off,
         },
         // No random number, so that a seed's kernel is what it was.
-        diversity: (seed % 3 != 0).then_some(seed),
+        diversity: (!seed.is_multiple_of(3)).then_some(seed),
     };
     let target = random.pick(&Target::ALL);
     let (statement_weights, elem_weights) =

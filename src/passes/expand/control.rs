@@ -244,29 +244,10 @@ impl Expander<'_> {
             .iter()
             .map(|&v| self.expanded(v))
             .collect::<Result<_>>()?;
-        let mut forms: Vec<Form> = types
-            .iter()
-            .zip(&inits)
-            .map(|(&ty, init)| self.first_form(ty, init))
-            .collect::<Result<_>>()?;
-        // Without this, each of k nested loops would double the attempts.
-        if let Some(known) = self.weakened.get(&inst) {
-            for (form, known) in forms.iter_mut().zip(known) {
-                form.limit(known);
-            }
-        }
-        let may_retry = forms.iter().any(|f| !matches!(f, Form::Pack { .. }));
-        loop {
-            let saved = may_retry.then(|| self.snapshot());
-            let done = self.try_for(region, &bounds, &types, &inits, &mut forms, &data.results)?;
-            match saved {
-                Some(saved) if !done => {
-                    self.restore(saved);
-                    self.weakened.insert(inst, forms.clone());
-                }
-                _ => return Ok(()),
-            }
-        }
+        let mut forms = self.first_forms(inst, &types, &inits)?;
+        self.attempt(inst, &mut forms, |this, forms| {
+            this.try_for(region, &bounds, &types, &inits, forms, &data.results)
+        })
     }
 
     /// Expands a loop with the given forms; gives false, with weaker forms, if they did not hold.
@@ -318,11 +299,7 @@ impl Expander<'_> {
         self.block(region)?;
 
         let yielded = self.terminator_args(region, 0)?;
-        let mut held = true;
-        for ((form, &ty), next) in forms.iter_mut().zip(types).zip(&yielded) {
-            held &= !self.weaken(form, ty, next)?;
-        }
-        if !held {
+        if !self.held_up(forms, types, &yielded)? {
             return Ok(false);
         }
         let leaving = self.travelling_all(forms, &yielded)?;
@@ -361,32 +338,47 @@ impl Expander<'_> {
         let [before, after] = &data.blocks[..] else {
             return bug("a while loop without its two regions");
         };
-        let (before, after) = (before.block, after.block);
+        let regions = [before.block, after.block];
         let types: Vec<TileType> = data.args.iter().map(|&v| tile.dfg.ty(v)).collect();
-        let passed_types: Vec<TileType> = data.results.iter().map(|&v| tile.dfg.ty(v)).collect();
-        let forms = self.plain_forms(&types)?;
-        let passed_forms = self.plain_forms(&passed_types)?;
         let inits: Vec<Expanded> = data
             .args
             .iter()
             .map(|&v| self.expanded(v))
             .collect::<Result<_>>()?;
+        let mut forms = self.first_forms(inst, &types, &inits)?;
+        self.attempt(inst, &mut forms, |this, forms| {
+            this.try_while(regions, &types, &inits, forms, &data.results)
+        })
+    }
 
-        let (head, head_params) = self.block_for(&[], &forms, &types);
-        let (body, body_params) = self.block_for(&[], &passed_forms, &passed_types);
-        let (exit, exit_params) = self.block_for(&[], &passed_forms, &passed_types);
-        let entering = self.travelling_all(&forms, &inits)?;
+    /// Expands a while loop with the given forms; gives false, with weaker forms, if they did not hold. What the condition's
+    /// region passes on is there before the blocks that take it, so its forms are no assumptions.
+    fn try_while(
+        &mut self,
+        [before, after]: [Block; 2],
+        types: &[TileType],
+        inits: &[Expanded],
+        forms: &mut [Form],
+        results: &[Value],
+    ) -> Result<bool> {
+        let tile = self.tile;
+        let (head, head_params) = self.block_for(&[], forms, types);
+        let entering = self.travelling_all(forms, inits)?;
         self.b.jump(head, &entering);
 
         self.b.append_block(head);
         self.b.switch_to(head);
-        self.bind(&forms, &head_params, &tile.dfg.blocks[before].params);
+        self.bind(forms, &head_params, &tile.dfg.blocks[before].params);
         self.block(before)?;
         let cond = match self.terminator_args(before, 0)?.first() {
             Some(cond) => self.pack_of(cond, 1)?,
             None => return bug("a while loop without condition"),
         };
         let passed = self.terminator_args(before, 1)?;
+        let passed_types: Vec<TileType> = results.iter().map(|&v| tile.dfg.ty(v)).collect();
+        let passed_forms = self.forms_of(&passed_types, &passed)?;
+        let (body, body_params) = self.block_for(&[], &passed_forms, &passed_types);
+        let (exit, exit_params) = self.block_for(&[], &passed_forms, &passed_types);
         let passed = self.travelling_all(&passed_forms, &passed)?;
         self.b.brif(cond, (body, &passed), (exit, &passed));
 
@@ -395,13 +387,16 @@ impl Expander<'_> {
         self.bind(&passed_forms, &body_params, &tile.dfg.blocks[after].params);
         self.block(after)?;
         let yielded = self.terminator_args(after, 0)?;
-        let back = self.travelling_all(&forms, &yielded)?;
+        if !self.held_up(forms, types, &yielded)? {
+            return Ok(false);
+        }
+        let back = self.travelling_all(forms, &yielded)?;
         self.b.jump(head, &back);
 
         self.b.append_block(exit);
         self.b.switch_to(exit);
-        self.bind(&passed_forms, &exit_params, &data.results);
-        Ok(())
+        self.bind(&passed_forms, &exit_params, results);
+        Ok(true)
     }
 
     pub(super) fn expand_if(&mut self, inst: Inst) -> Result<()> {
@@ -413,16 +408,22 @@ impl Expander<'_> {
         let cond = self.arg(inst, 0)?;
         let cond = self.pack_of(&cond, 1)?;
         let types: Vec<TileType> = data.results.iter().map(|&v| tile.dfg.ty(v)).collect();
-        let forms = self.plain_forms(&types)?;
         let (first, _) = self.b.new_block(&[]);
         let (second, _) = self.b.new_block(&[]);
-        let (exit, params) = self.block_for(&[], &forms, &types);
         self.b.brif(cond, (first, &[]), (second, &[]));
+        // Both ways first: what the block behind them takes depends on what they have in common.
+        let mut ends = Vec::new();
         for (block, region) in [(first, then.block), (second, otherwise.block)] {
             self.b.append_block(block);
             self.b.switch_to(block);
             self.block(region)?;
-            let yielded = self.terminator_args(region, 0)?;
+            ends.push((self.b.block(), self.terminator_args(region, 0)?));
+        }
+        let mut forms = self.forms_of(&types, &ends[0].1)?;
+        self.held_up(&mut forms, &types, &ends[1].1)?;
+        let (exit, params) = self.block_for(&[], &forms, &types);
+        for (end, yielded) in ends {
+            self.b.switch_to(end);
             let leaving = self.travelling_all(&forms, &yielded)?;
             self.b.jump(exit, &leaving);
         }
@@ -432,19 +433,57 @@ impl Expander<'_> {
         Ok(())
     }
 
-    /// Forms that any value fits: scalars as they are, blocks as packs.
-    fn plain_forms(&self, types: &[TileType]) -> Result<Vec<Form>> {
-        let form = |ty: &TileType| {
-            Ok(if ty.elem == Elem::Token {
-                self.first_form(*ty, &Expanded::nothing())?
-            } else if ty.is_scalar() {
-                Form::Uniform { zeros: 0 }
-            } else {
-                Form::Pack {
-                    count: self.registers(*ty)?,
+    /// What the forms of values are if all that they show holds.
+    fn forms_of(&self, types: &[TileType], values: &[Expanded]) -> Result<Vec<Form>> {
+        let both = types.iter().zip(values);
+        both.map(|(&ty, value)| self.first_form(ty, value))
+            .collect()
+    }
+
+    /// The forms that a loop is tried with first.
+    fn first_forms(&self, inst: Inst, types: &[TileType], inits: &[Expanded]) -> Result<Vec<Form>> {
+        let mut forms = self.forms_of(types, inits)?;
+        // Without this, each of k nested loops would double the attempts.
+        if let Some(known) = self.weakened.get(&inst) {
+            for (form, known) in forms.iter_mut().zip(known) {
+                form.limit(known);
+            }
+        }
+        Ok(forms)
+    }
+
+    /// Expands a loop again and again, with weaker forms each time, until they hold.
+    fn attempt(
+        &mut self,
+        inst: Inst,
+        forms: &mut [Form],
+        mut expand: impl FnMut(&mut Self, &mut [Form]) -> Result<bool>,
+    ) -> Result<()> {
+        let may_retry = forms.iter().any(|f| !matches!(f, Form::Pack { .. }));
+        loop {
+            let saved = may_retry.then(|| self.snapshot());
+            let done = expand(self, forms)?;
+            match saved {
+                Some(saved) if !done => {
+                    self.restore(saved);
+                    self.weakened.insert(inst, forms.to_vec());
                 }
-            })
-        };
-        types.iter().map(form).collect()
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Weakens forms by further values; gives whether all held.
+    fn held_up(
+        &mut self,
+        forms: &mut [Form],
+        types: &[TileType],
+        values: &[Expanded],
+    ) -> Result<bool> {
+        let mut held = true;
+        for ((form, &ty), value) in forms.iter_mut().zip(types).zip(values) {
+            held &= !self.weaken(form, ty, value)?;
+        }
+        Ok(held)
     }
 }

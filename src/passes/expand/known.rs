@@ -11,7 +11,7 @@ use crate::ir::entities::Value;
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
 
-/// Bits that can be one, for each value of a thread function; unknown values can have any.
+/// Bits that can be one, for each value of a thread function, in any element of a pack; unknown values can have any.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PossibleBits {
     masks: SecondaryMap<Value, Mask>,
@@ -97,7 +97,7 @@ impl PossibleBits {
         };
         let data = &dfg.insts[inst];
         let ty = dfg.ty(value);
-        if ty.count != 1 || !(ty.elem.is_int() || ty.elem.is_ptr()) {
+        if !(ty.elem.is_int() || ty.elem.is_ptr()) {
             return;
         }
         let arg = |i: usize| self.get(data.args[i]);
@@ -105,6 +105,8 @@ impl PossibleBits {
         let shift = || constant(func, data.args[1]).and_then(|c| u32::try_from(c).ok());
         let mask = match data.op {
             ThreadOp::Const => data.value().copied().unwrap_or(u64::MAX),
+            ThreadOp::Splat => arg(0),
+            ThreadOp::Rearrange => (0..data.args.len()).fold(0, |all, i| all | arg(i)),
             ThreadOp::Iadd => sum(arg(0), arg(1)),
             ThreadOp::Isub => difference(arg(0), arg(1)),
             // A multiple of what divides both.

@@ -41,6 +41,7 @@ use std::rc::Rc;
 
 use cranelift_entity::{EntitySet, SecondaryMap};
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
@@ -53,7 +54,7 @@ use crate::ir::function::{Function, ThreadFunction, TileFunction};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
-use crate::linear::layout::LinearLayout;
+use crate::linear::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
@@ -346,11 +347,32 @@ impl<'a> Expander<'a> {
     fn set_result(&mut self, inst: Inst, expanded: Expanded) -> Result<()> {
         match self.tile.dfg.single_result(inst) {
             Some(value) => {
+                let expanded = self.without_copies(expanded, self.tile.dfg.ty(value))?;
                 self.values[value] = Some(expanded);
                 Ok(())
             }
             None => bug("a result was expected"),
         }
+    }
+
+    /// The value; of a pack that may lead to addresses, registers that the layout makes copies become the same value.
+    fn without_copies(&mut self, expanded: Expanded, ty: TileType) -> Result<Expanded> {
+        if !matches!(expanded, Expanded::Pack(_)) || ty.is_scalar() {
+            return Ok(expanded);
+        }
+        let copies = self.layout(ty)?.free_mask(HwDim::Register) as usize;
+        if copies == 0 {
+            return Ok(expanded);
+        }
+        let map: Vec<u16> = (0..self.registers(ty)?)
+            .map(|r| (r & !copies) as u16)
+            .collect();
+        if let Expanded::Pack(pack) = expanded
+            && self.is_repeated_index(pack, &map)
+        {
+            return self.pick(&expanded, &map);
+        }
+        Ok(expanded)
     }
 
     fn arg(&self, inst: Inst, index: usize) -> Result<Expanded> {
@@ -572,11 +594,38 @@ impl<'a> Expander<'a> {
                 return bug("a block in shared memory where registers are wanted");
             }
             Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
+            Expanded::Pack(value) if self.is_repeated_index(*value, map) => {
+                let mut singles = FxHashMap::default();
+                let mut builder = PartsBuilder::default();
+                for &m in map {
+                    let single = match singles.get(&m) {
+                        Some(&single) => single,
+                        None => {
+                            let single = self.rearrange(&[*value], &[u32::from(m)])?;
+                            singles.insert(m, single);
+                            single
+                        }
+                    };
+                    builder.push(single, 0);
+                }
+                Expanded::Parts(builder.finish())
+            }
             Expanded::Pack(value) => {
                 let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
                 Expanded::Pack(self.rearrange(&[*value], &map)?)
             }
         })
+    }
+
+    /// Whether elements that may lead to addresses repeat in the registers `map`, as rows that are read from memory do when they
+    /// are spread over columns: which of them are equal is kept, so that neighbours differ by constants.
+    fn is_repeated_index(&self, pack: Value, map: &[u16]) -> bool {
+        let elem = self.ty(pack).elem;
+        let leads_to_addresses = elem.is_ptr() || elem.is_int() && elem.bits() >= 32;
+        let mut distinct: SmallVec<[u16; 16]> = map.iter().copied().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        leads_to_addresses && distinct.len() < map.len()
     }
 
     /// A constant operand, sign-extended, of a tile-level scalar that is the same everywhere.
