@@ -41,7 +41,11 @@ impl Expander<'_> {
             Conversion::Shared(plan) => self.convert_through_memory(carried, elem, &plan)?,
         };
         let ty = ThreadType::pack(from.elem, self.ty(moved).count);
-        Ok(Expanded::Pack(self.carried_as(moved, ty)?))
+        let result = self.carried_as(moved, ty)?;
+        // What comes from other threads has the bits that any element had there.
+        let possible = self.bits.get(pack) & self.bits.get(result);
+        self.bits.set(result, possible);
+        Ok(Expanded::Pack(result))
     }
 
     /// Single elements of a pack.

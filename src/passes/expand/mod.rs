@@ -617,11 +617,12 @@ impl<'a> Expander<'a> {
         })
     }
 
-    /// Whether elements that may lead to addresses repeat in the registers `map`, as rows that are read from memory do when they
-    /// are spread over columns: which of them are equal is kept, so that neighbours differ by constants.
+    /// Whether elements that may lead to addresses, or be masks, repeat in the registers `map`, as rows that are read from memory
+    /// do when they are spread over columns: which of them are equal is kept, so that neighbours differ by constants.
     fn is_repeated_index(&self, pack: Value, map: &[u16]) -> bool {
         let elem = self.ty(pack).elem;
-        let leads_to_addresses = elem.is_ptr() || elem.is_int() && elem.bits() >= 32;
+        let is_mask = elem == Elem::I1;
+        let leads_to_addresses = elem.is_ptr() || elem.is_int() && elem.bits() >= 32 || is_mask;
         let mut distinct: SmallVec<[u16; 16]> = map.iter().copied().collect();
         distinct.sort_unstable();
         distinct.dedup();

@@ -1,0 +1,109 @@
+# Kernels whose addresses come from memory, from arithmetic on floats, from scans, from loops and from choices: each copies
+# rows of 64 halves, or multiplies matrices, and each thread should move 16 bytes at a time.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows_read(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.load(ids + tl.arange(0, R))
+    columns = tl.arange(0, C)
+    tl.store(out + tl.arange(0, R)[:, None] * C + columns[None, :], tl.load(table + rows[:, None] * width + columns[None, :]))
+
+
+@triton.jit
+def rows_written(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.load(ids + tl.arange(0, R)).to(tl.int64)
+    columns = tl.arange(0, C)
+    values = tl.load(table + tl.arange(0, R)[:, None] * C + columns[None, :])
+    tl.store((out + rows * width)[:, None] + columns[None, :], values)
+
+
+@triton.jit
+def rows_computed(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    rows = (tl.arange(0, R) * 0.5).to(tl.int32)
+    columns = tl.arange(0, C)
+    tl.store(out + tl.arange(0, R)[:, None] * C + columns[None, :], tl.load(table + rows[:, None] * width + columns[None, :]))
+
+
+@triton.jit
+def rows_summed(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.cumsum(tl.load(ids + tl.arange(0, R)) % 2, 0)
+    columns = tl.arange(0, C)
+    mask = (rows[:, None] < width) & (columns[None, :] < C)
+    tl.store(out + tl.arange(0, R)[:, None] * C + columns[None, :], tl.load(table + rows[:, None] * width + columns[None, :], mask=mask, other=1.0))
+
+
+@triton.jit
+def columns_carried(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    columns = tl.arange(0, C // 2)
+    for _ in range(tl.load(ids) % 2 + 1):
+        at = tl.arange(0, R)[:, None] * C + columns[None, :]
+        tl.store(out + at, tl.load(table + at))
+        columns += C // 2 * (tl.load(ids + 2) % 2)
+
+
+@triton.jit
+def pointers_in_while(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C // 2)[None, :]
+    source = table + at
+    target = out + at
+    left = tl.load(ids) % 2 + 1
+    while left > 0:
+        tl.store(target, tl.load(source))
+        source += C // 2
+        target += C // 2
+        left -= 1
+
+
+@triton.jit
+def pointers_chosen(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    source = table + at
+    if tl.load(ids) > 3:
+        source += width * 2
+    else:
+        source += width
+    tl.store(out + at, tl.load(source))
+
+
+@triton.jit
+def product_of_rows_read(a, b, c, ids, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.load(ids + tl.arange(0, M))
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    left = a + rows[:, None] * K + k[None, :]
+    right = b + k[:, None] * N + columns[None, :]
+    sums = tl.zeros((M, N), tl.float32)
+    for _ in range(0, K, S):
+        sums = tl.dot(tl.load(left), tl.load(right), sums)
+        left += S
+        right += S * N
+    tl.store(c + tl.arange(0, M)[:, None] * N + columns[None, :], sums.to(c.dtype.element_ty))
+
+
+@triton.jit
+def product_with_carried_range(a, b, c, ids, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    sums = tl.zeros((M, N), tl.float32)
+    for _ in range(0, K, S):
+        sums = tl.dot(tl.load(a + rows[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + columns[None, :]), sums)
+        k += S
+    tl.store(c + rows[:, None] * N + columns[None, :], sums.to(c.dtype.element_ty))
+
+
+@triton.jit
+def product_without_alignment(a, b, c, K, row, column, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    k = tl.arange(0, S)
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    left = a + rows[:, None] * row + k[None, :]
+    right = b + k[:, None] * column + columns[None, :]
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(0, K, S):
+        sums += tl.dot(tl.load(left, mask=k[None, :] < K - i, other=0.0), tl.load(right, mask=k[:, None] < K - i, other=0.0))
+        left += S
+        right += S * column
+    tl.store(c + rows[:, None] * row + columns[None, :], sums.to(c.dtype.element_ty))
