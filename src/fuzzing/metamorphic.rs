@@ -2,12 +2,12 @@
 //! "Metamorphic Testing", 1998). Unlike the other oracles this one needs no second implementation: the emulator must
 //! leave the same bits for both, and so must the interpreter.
 //!
-//! - [`Change::Programs`]: programs trade places, each does the work of the one with the opposite number;
-//! - [`Change::Folded`]: numbers that were arguments become constants;
-//! - [`Change::Unfolded`]: constants become arguments, so that nothing is known of them;
-//! - [`Change::Masks`]: each load and store is done in two parts, under the mask and a condition, and under the mask and its
+//! - `Change::Programs`: programs trade places, each does the work of the one with the opposite number;
+//! - `Change::Folded`: numbers that were arguments become constants;
+//! - `Change::Unfolded`: constants become arguments, so that nothing is known of them;
+//! - `Change::Masks`: each load and store is done in two parts, under the mask and a condition, and under the mask and its
 //!   opposite;
-//! - [`Change::Halves`]: kernels of elementwise ops do the same work with half the block and twice the programs.
+//! - `Change::Halves`: kernels of elementwise ops do the same work with half the block and twice the programs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

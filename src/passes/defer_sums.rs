@@ -14,7 +14,7 @@
 //! want products and sums apart (`fp_fusion` is off).
 //!
 //! A sum is deferred if the loop's body uses the carried value in that one addition alone, and the reduction in nothing else
-//! than new axes on its way to it. The block may take [`MOST_BYTES`] of each thread's registers. Inner loops come first, so
+//! than new axes on its way to it. The block may take `MOST_BYTES` of each thread's registers. Inner loops come first, so
 //! that a sum leaves as many loops as carry it. Time is linear in the function for each sum.
 
 use super::edit::{rename_uses, use_counts};
