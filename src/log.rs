@@ -107,11 +107,15 @@ impl Log {
         }
     }
 
-    /// One line of text for each record.
+    /// One line of text for each record, and one for all that were lost.
     pub fn lines(&self, sites: &[Site]) -> Vec<String> {
         let known = |record: &Record| Some(Line(sites.get(record.site as usize)?, *record));
         let lines = self.records.iter().filter_map(known);
-        lines.map(|line| line.to_string()).collect()
+        let mut lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+        if self.lost > 0 {
+            lines.push(format!("{} lost", self.lost));
+        }
+        lines
     }
 
     /// The records of assertions that failed.

@@ -105,6 +105,21 @@ impl KernelInner {
         self.launch_classes(&classes, stream, grid, args, patience)
     }
 
+    /// The grid of such a launch.
+    pub(super) fn grid_of_launch(
+        self: &Arc<Self>,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<[u32; 3], RuntimeError> {
+        match grid {
+            Grid::Fixed(grid) => Ok(grid),
+            Grid::Of(function) => {
+                let ready = self.ready(&self.classes(args)?, &Patience::default())?;
+                self.grid_of(function, ready)
+            }
+        }
+    }
+
     #[inline(always)]
     fn launch_classes(
         self: &Arc<Self>,

@@ -145,6 +145,14 @@ impl Kernel {
         if options == inner.options {
             return Ok(self.clone());
         }
+        if inner.source.is_compiled() && !options.compiles_as(&inner.options) {
+            return Err(RuntimeError::Setup {
+                kernel: inner.name.clone(),
+                problem: "it was compiled ahead of time: its warps, its stages and what else the compiler is told are fixed; \
+                          compile it so"
+                    .to_owned(),
+            });
+        }
         let name = inner.name.clone();
         Kernel::with(&inner.device, &inner.source, &self.family, name, options)
     }
@@ -152,6 +160,11 @@ impl Kernel {
     /// Everything that decides what a launch with such arguments does, but for values that are not specialised for.
     pub(crate) fn identity(&self, args: &[Arg<'_>]) -> Result<KeyBuilder, RuntimeError> {
         Ok(identity(&self.inner, &self.inner.classes(args)?))
+    }
+
+    /// Whether such a launch has no programs.
+    pub(crate) fn is_empty(&self, grid: Grid<'_>, args: &[Arg<'_>]) -> Result<bool, RuntimeError> {
+        Ok(self.inner.grid_of_launch(grid, args)?.contains(&0))
     }
 
     /// The arguments, of those of a launch, that the parameter of a name takes.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::patience::{Patience, Stopped};
 
@@ -35,14 +35,35 @@ pub(crate) fn spawn(job: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Runs a job on another thread and waits for its result as long as patience lasts; the job goes on. No result if it
+/// Runs a job, which somebody waits for, on a thread of its own. It stands in no queue: what was left to the background, or
+/// waits there itself, must not use up the patience. A child of a process with such threads can make some, too.
+pub(crate) fn apart(job: impl FnOnce() + Send + 'static) {
+    let job: Job = Box::new(job);
+    let slot = Arc::new(Mutex::new(Some(job)));
+    let taken = slot.clone();
+    let take =
+        |slot: &Mutex<Option<Job>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let thread = std::thread::Builder::new().name("tilelift".to_owned());
+    let made = thread.spawn(move || {
+        if let Some(job) = take(&taken) {
+            job();
+        }
+    });
+    if made.is_err()
+        && let Some(job) = take(&slot)
+    {
+        spawn(job);
+    }
+}
+
+/// Runs a job on a thread of its own and waits for its result as long as patience lasts; the job goes on. No result if it
 /// panics.
 pub(crate) fn within<T: Send + 'static>(
     patience: &Patience,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Option<T>, Stopped> {
     let (send, receive) = channel();
-    spawn(move || {
+    apart(move || {
         // Who waited may have left.
         let _ = send.send(job());
     });
@@ -72,6 +93,24 @@ fn work() {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
+
+    use super::Patience;
+
+    #[test]
+    fn who_waits_does_not_stand_behind_the_background() {
+        let (hold, held) = mpsc::channel::<()>();
+        let held = std::sync::Arc::new(std::sync::Mutex::new(held));
+        for _ in 0..256 {
+            let held = held.clone();
+            super::spawn(move || {
+                // Ends when the sender is dropped.
+                let _ = held.lock().map(|held| held.recv());
+            });
+        }
+        let patience = Patience::default();
+        assert_eq!(super::within(&patience, || 7), Ok(Some(7)));
+        drop(hold);
+    }
 
     #[test]
     fn every_job_runs() {

@@ -389,6 +389,11 @@ impl Source {
         }
     }
 
+    /// Whether it was compiled before.
+    pub(crate) fn is_compiled(&self) -> bool {
+        matches!(self.form, Form::Compiled(_))
+    }
+
     /// The kernel, if it was compiled before.
     pub(crate) fn compiled(
         &self,

@@ -135,6 +135,10 @@ impl Ready {
     ) -> Result<(), RuntimeError> {
         Device::note_counts(emu::Stats::ZERO);
         if grid.contains(&0) {
+            self.printed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
             return Ok(());
         }
         kernel.check_grid(grid)?;

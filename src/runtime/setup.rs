@@ -41,6 +41,20 @@ impl KernelOptions {
         format!("{constants:?} {rest:?}")
     }
 
+    /// Whether another set-up, of the same constants, asks the compiler for the same.
+    pub(super) fn compiles_as(&self, other: &KernelOptions) -> bool {
+        let alike = KernelOptions {
+            dependent: other.dependent,
+            cooperative: other.cooperative,
+            cluster: other.cluster,
+            variants: other.variants,
+            constants: other.constants.clone(),
+            opted_out: other.opted_out.clone(),
+            ..self.clone()
+        };
+        alike == *other
+    }
+
     /// The constant of a name.
     pub(crate) fn constant(&self, name: &str) -> Option<&Constant> {
         let found = self.constants.iter().find(|(n, _)| n == name);
@@ -186,7 +200,9 @@ impl Kernel {
     pub fn cluster(&self, cluster: [u32; 3]) -> Result<Kernel, RuntimeError> {
         /// What Hopper forms when asked for more than the portable 8.
         const MOST: u64 = 16;
-        let programs = cluster.iter().map(|&side| u64::from(side)).product::<u64>();
+        let programs = cluster
+            .iter()
+            .fold(1_u64, |all, &side| all.saturating_mul(side.into()));
         if cluster.iter().any(|&side| side > 16) || !(1..=MOST).contains(&programs) {
             let [x, y, z] = cluster;
             return Err(RuntimeError::Setup {

@@ -116,7 +116,7 @@ impl Variant {
                         variant.make(kernel, cancel);
                     } else {
                         let (kernel, variant) = (kernel.clone(), variant.clone());
-                        pool::spawn(move || variant.make(&kernel, cancel));
+                        pool::apart(move || variant.make(&kernel, cancel));
                     }
                 }
                 State::Busy(_) => variant.wait(state, patience).map_err(stopped)?,

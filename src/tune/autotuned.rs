@@ -1,7 +1,8 @@
 //! Kernels that tune themselves.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Condvar, Mutex, PoisonError, RwLock};
+use std::thread::ThreadId;
 
 use crate::runtime::{Arg, Args, Call, Grid, Kernel, RuntimeError, Stream};
 
@@ -18,6 +19,45 @@ pub struct Autotuned {
     tried: Mutex<Vec<Kernel>>,
     /// Of the last launches that differ, so that one like them neither hashes nor allocates.
     recent: RwLock<VecDeque<Recent>>,
+    /// Whose turn it is to tune.
+    turn: Turn,
+}
+
+/// A lock that the thread which has it may take again: what tuning calls may launch the same kernel.
+#[derive(Debug, Default)]
+struct Turn {
+    owner: Mutex<Option<ThreadId>>,
+    free: Condvar,
+}
+
+/// A turn taken, until dropped.
+struct Taken<'a>(Option<&'a Turn>);
+
+impl Turn {
+    fn take(&self) -> Taken<'_> {
+        let own = std::thread::current().id();
+        let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
+        if *owner == Some(own) {
+            return Taken(None);
+        }
+        while owner.is_some() {
+            owner = self
+                .free
+                .wait(owner)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        *owner = Some(own);
+        Taken(Some(self))
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if let Some(turn) = self.0 {
+            *turn.owner.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            turn.free.notify_one();
+        }
+    }
 }
 
 /// How many launches are remembered.
@@ -46,6 +86,7 @@ impl Autotuned {
             chosen: RwLock::default(),
             tried: Mutex::default(),
             recent: RwLock::default(),
+            turn: Turn::default(),
         }
     }
 
@@ -84,7 +125,15 @@ impl Autotuned {
         drop(chosen);
         let choice = match known {
             Some(choice) => choice,
-            None => self.choose(key, stream, grid, args)?,
+            None => match self.choose(key, stream, grid, args)? {
+                Some(choice) => choice,
+                // Of an empty grid nothing can be learned, and every configuration is as good.
+                None => {
+                    return self
+                        .tuner
+                        .set_up(&self.tuner.configs[0], &self.kernel, args);
+                }
+            },
         };
         let kernel = match self.tuner.heuristics {
             // They may say something else for these arguments.
@@ -103,14 +152,21 @@ impl Autotuned {
         Ok(kernel)
     }
 
-    /// Finds the best set-up, and remembers it.
+    /// Finds the best set-up, and remembers it; none if the launch has no programs. One thread at a time: what another would
+    /// restore or zero may be the same memory.
     fn choose(
         &self,
         key: String,
         stream: &Stream,
         grid: Grid<'_>,
         args: &[Arg<'_>],
-    ) -> Result<Choice, RuntimeError> {
+    ) -> Result<Option<Choice>, RuntimeError> {
+        let _turn = self.turn.take();
+        let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(choice) = chosen.get(&key) {
+            return Ok(Some(choice.clone()));
+        }
+        drop(chosen);
         let choice = match &self.tuner.configs[..] {
             // There is nothing to measure.
             [only] => Choice {
@@ -118,7 +174,12 @@ impl Autotuned {
                 kernel: self.tuner.set_up(only, &self.kernel, args)?,
             },
             _ => {
-                let tuned = self.tuner.tune_args(&self.kernel, stream, grid, args)?;
+                let tuned = self
+                    .tuner
+                    .tune_unless_empty(&self.kernel, stream, grid, args)?;
+                let Some(tuned) = tuned else {
+                    return Ok(None);
+                };
                 *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = tuned.tried;
                 Choice {
                     config: tuned.config,
@@ -127,8 +188,7 @@ impl Autotuned {
             }
         };
         let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-        // Of two threads that tuned at once the first one's choice stays.
-        Ok(chosen.entry(key).or_insert(choice).clone())
+        Ok(Some(chosen.entry(key).or_insert(choice).clone()))
     }
 
     /// Launches the best set-up.

@@ -199,7 +199,8 @@ impl<'a> Bench<'a> {
         let budget = self.measure.budget.as_secs_f64() * 1e3;
         let [fewest, most] = self.measure.samples;
         let count = (budget / first.max(1e-3)) as usize;
-        let mut all = times(count.clamp(fewest.max(1), most.max(1)))?;
+        let fewest = fewest.max(1);
+        let mut all = times(count.clamp(fewest, most.max(fewest)))?;
         Ok(Outcome::Measured(median(&mut all)))
     }
 }

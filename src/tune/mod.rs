@@ -218,6 +218,21 @@ impl<'a> Tuner<'a> {
         grid: Grid<'_>,
         args: &[Arg<'_>],
     ) -> Result<Tuned, RuntimeError> {
+        let tuned = self.tune_unless_empty(kernel, stream, grid, args)?;
+        tuned.ok_or_else(|| RuntimeError::Setup {
+            kernel: kernel.name().to_owned(),
+            problem: "the grid is empty: there is nothing to measure".to_owned(),
+        })
+    }
+
+    /// The same; none if the launch has no programs, which says nothing of any configuration.
+    fn tune_unless_empty(
+        &self,
+        kernel: &Kernel,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<Option<Tuned>, RuntimeError> {
         let clock = Instant::now();
         // What one cost function said is nothing to another, and asking again costs little.
         let results = match self.cost {
@@ -251,11 +266,20 @@ impl<'a> Tuner<'a> {
             }
             filtered.push(outcome);
         }
-        let places = |names: &[String]| {
-            let find = |name: &String| self.argument(kernel, args, name);
-            names.iter().map(find).collect::<Result<Vec<_>, _>>()
+        let places = |names: &[String]| -> Result<Vec<&Arg<'_>>, RuntimeError> {
+            let found = names.iter().map(|name| self.memories(kernel, args, name));
+            Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
         };
         let (zeroed, restored) = (places(&self.reset_to_zero)?, places(&self.restore_value)?);
+        let works = |(at, candidate): &(usize, &Result<Kernel, _>)| {
+            filtered[*at].is_none() && candidate.is_ok()
+        };
+        if self.cost.is_none()
+            && let Some((_, Ok(first))) = candidates.iter().enumerate().find(works)
+            && first.is_empty(grid, args).unwrap_or(false)
+        {
+            return Ok(None);
+        }
         let mut bench = None;
         let mut best = f64::INFINITY;
         let mut reused = 0;
@@ -291,7 +315,9 @@ impl<'a> Tuner<'a> {
             });
         }
         tell(total, "done");
-        let chosen = report::choose(&rows, self.measure.tie);
+        // A fraction that is none makes no two costs equal.
+        let tie = self.measure.tie;
+        let chosen = report::choose(&rows, if tie >= 0.0 { tie } else { 0.0 });
         let best = chosen.map(|at| self.set_up(&rows[at].config, kernel, args));
         let best = best.transpose()?;
         // What was tried in vain is not kept for as long as the program is.
@@ -309,7 +335,7 @@ impl<'a> Tuner<'a> {
             });
         };
         let config = rows[chosen].config.clone();
-        Ok(Tuned {
+        Ok(Some(Tuned {
             kernel: best,
             config,
             report: TuneReport {
@@ -319,7 +345,7 @@ impl<'a> Tuner<'a> {
                 wall: clock.elapsed(),
             },
             tried,
-        })
+        }))
     }
 
     /// What can be said of a configuration without launching it; none if it is to be launched.
@@ -339,7 +365,8 @@ impl<'a> Tuner<'a> {
         }
         let cost = self.cost?;
         Some(match cost(config, &prediction) {
-            Some(cost) => Outcome::Measured(cost),
+            Some(cost) if cost.is_finite() => Outcome::Measured(cost),
+            Some(cost) => Outcome::Skipped(format!("the cost function gives {cost}")),
             None => Outcome::Skipped("the cost function refuses it".to_owned()),
         })
     }
@@ -372,6 +399,30 @@ impl<'a> Tuner<'a> {
             key = key.part(name, arg.bits.to_le_bytes());
         }
         Ok(key.part("how", "time").finish().to_string())
+    }
+
+    /// The memory that an argument leads to: a buffer's, a descriptor's, or all of a tuple's.
+    fn memories<'b>(
+        &self,
+        kernel: &Kernel,
+        args: &'b [Arg<'b>],
+        name: &str,
+    ) -> Result<Vec<&'b Arg<'b>>, RuntimeError> {
+        let found = kernel.arguments_of(args, name);
+        let problem = match found {
+            None => format!("there is no argument `{name}`"),
+            Some(found) => {
+                let pointers: Vec<&Arg<'_>> = found.iter().filter(|a| a.is_pointer()).collect();
+                if !pointers.is_empty() {
+                    return Ok(pointers);
+                }
+                format!("`{name}` has no memory that could be reset or restored")
+            }
+        };
+        Err(RuntimeError::Setup {
+            kernel: kernel.name().to_owned(),
+            problem,
+        })
     }
 
     fn argument<'b>(

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Barrier, Mutex};
 
 use tilelift::runtime::{
     Arg, Buffer, Constants, Device, Graph, Kernel, NONE, Program, RuntimeError,
@@ -207,6 +207,86 @@ fn memory_is_reset_and_restored() {
 }
 
 /// Eight configurations of the addition.
+/// Adds one to memory by atomic steps, and to that of a tuple.
+const STEPS: &str = r#"
+import triton.language as tl
+
+@triton.jit
+def step(total, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(total + i, 1, i < n)
+
+@triton.jit
+def both(pair, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(pair[0] + i, 1, i < n)
+    tl.atomic_add(pair[1] + i, 1, i < n)
+"#;
+
+#[test]
+fn threads_that_tune_at_once_lose_no_launch() {
+    let device = emulator(None);
+    let program = Program::python("steps.py", STEPS).expect("it is Python");
+    for _ in 0..20 {
+        let kernel = device.kernel(&program, "step").expect("there is a kernel");
+        let tuner = Tuner::new(small_blocks()).restore_value(&["total"]);
+        let own = Autotuned::new(kernel, tuner);
+        let total = Buffer::from_slice(&device, &[0_i32; 100]).expect("there is memory");
+        let start = Barrier::new(3);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    start.wait();
+                    own.launch(&device.stream(), &grid, (&total, 100))
+                        .expect("one of them works");
+                });
+            }
+        });
+        assert_eq!(total.read(&device.stream()), Ok(vec![3; 100]));
+    }
+}
+
+#[test]
+fn all_memory_of_a_tuple_is_restored_and_reset() {
+    let device = emulator(None);
+    let stream = device.stream();
+    let program = Program::python("steps.py", STEPS).expect("it is Python");
+    let kernel = device.kernel(&program, "both").expect("there is a kernel");
+    let [a, b] = [0, 1].map(|_| Buffer::from_slice(&device, &[5_i32; 100]).expect("memory"));
+    let tune = |tuner: Tuner<'_>| tuner.tune(&kernel, &stream, &grid, ((&a, &b), 100));
+    tune(Tuner::new(small_blocks()).restore_value(&["pair"])).expect("one of them works");
+    assert_eq!(
+        [&a, &b].map(|x| x.read(&stream)),
+        [5, 5].map(|n| Ok(vec![n; 100]))
+    );
+    tune(Tuner::new(small_blocks()).reset_to_zero(&["pair"])).expect("one of them works");
+    assert_eq!(
+        [&a, &b].map(|x| x.read(&stream)),
+        [0, 0].map(|n| Ok(vec![n; 100]))
+    );
+    let number = tune(Tuner::new(small_blocks()).restore_value(&["n"])).expect_err("a number");
+    assert!(number.to_string().contains("`n` has no memory"), "{number}");
+}
+
+#[test]
+fn nothing_is_learned_from_an_empty_grid() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let (kernel, x, out) = add(Some(dir.path()));
+    let stream = kernel.device().stream();
+    let own = Autotuned::new(kernel.clone(), Tuner::new(blocks()));
+    let empty = |c: Constants<'_>| c.int("BLOCK").map(|_| [0, 1, 1]);
+    own.launch(&stream, &empty, (&x, &x, &out, 1000))
+        .expect("there is nothing to do");
+    let refused = Tuner::new(blocks()).tune(&kernel, &stream, 0, (&x, &x, &out, 1000));
+    let refused = refused.expect_err("there is nothing to measure");
+    assert!(
+        refused.to_string().contains("the grid is empty"),
+        "{refused}"
+    );
+    let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+    assert_eq!(tuned.expect("one of them works").report.reused, 0);
+}
+
 fn eight() -> Vec<Config> {
     let config = |i: u32| blocks()[i as usize % 3].clone().warps(1 << (i / 3));
     (0..8).map(config).collect()

@@ -145,10 +145,9 @@ impl Finished {
         }
         let lines = |log: &Log| {
             let mut lines = log.lines(sites);
-            lines.sort();
-            if log.lost > 0 {
-                lines.push(format!("{} lost", log.lost));
-            }
+            // What was lost is said last.
+            let records = lines.len() - usize::from(log.lost > 0);
+            lines[..records].sort();
             lines
         };
         Outcome::Done(Finished {

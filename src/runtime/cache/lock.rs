@@ -8,7 +8,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::entry::Key;
 use super::make_dir;
@@ -16,6 +16,9 @@ use crate::runtime::patience::{Patience, Stopped};
 
 /// The first and the longest pause between tries.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(5)];
+
+/// How long to wait for whoever holds a lock. A process that was stopped holds its locks, and must not stop all others.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Held until dropped.
 #[derive(Debug)]
@@ -30,6 +33,15 @@ pub(super) fn acquire(
     key: &Key,
     patience: &Patience,
 ) -> Result<io::Result<Held>, Stopped> {
+    acquire_within(folder, key, patience, LONGEST)
+}
+
+fn acquire_within(
+    folder: &Path,
+    key: &Key,
+    patience: &Patience,
+    longest_wait: Duration,
+) -> Result<io::Result<Held>, Stopped> {
     let name = &key.to_string()[..3];
     let open = || {
         OpenOptions::new()
@@ -42,6 +54,7 @@ pub(super) fn acquire(
         Err(error) => return Ok(Err(error)),
     };
     let [mut pause, longest] = PAUSES;
+    let begin = Instant::now();
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(Ok(Held { _file: file })),
@@ -49,7 +62,35 @@ pub(super) fn acquire(
             Err(TryLockError::Error(error)) => return Ok(Err(error)),
         }
         patience.check()?;
+        if begin.elapsed() >= longest_wait {
+            let seconds = longest_wait.as_secs();
+            let problem = format!("another process has held the lock {name} for {seconds} s");
+            return Ok(Err(io::Error::new(io::ErrorKind::TimedOut, problem)));
+        }
         std::thread::sleep(pause);
         pause = (2 * pause).min(longest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::cache::KeyBuilder;
+
+    #[test]
+    fn a_lock_that_nobody_lets_go_is_not_waited_for_without_end() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let key = KeyBuilder::new().finish();
+        let patience = Patience::default();
+        let wait = |time| acquire_within(folder.path(), &key, &patience, time);
+        let held = wait(Duration::ZERO).expect("patience is endless");
+        assert!(held.is_ok());
+        let refused = wait(Duration::from_millis(20)).expect("patience is endless");
+        assert_eq!(
+            refused.expect_err("it is held").kind(),
+            io::ErrorKind::TimedOut
+        );
+        drop(held);
+        assert!(wait(Duration::ZERO).expect("patience is endless").is_ok());
     }
 }
