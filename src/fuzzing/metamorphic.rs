@@ -9,16 +9,13 @@
 //!   opposite;
 //! - `Change::Halves`: kernels of elementwise ops do the same work with half the block and twice the programs.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::Verdict;
 use super::generate::{Argument, Case, attributes, case, fits, is_elementwise, random_number};
 use super::passes::compare;
 use super::random::Random;
-use super::shrink::shrink;
 use super::tile_ir::{
-    Buffers, Failure, INTERPRETER_STEPS, Judgement, checked, emulate, fail, interpret,
-    is_step_limit, panicked, show,
+    Buffers, Failure, INTERPRETER_STEPS, Judgement, checked, emulate, fail, guarded, interpret,
+    is_step_limit, show, verdict,
 };
 use crate::compile::{CompileError, compile};
 use crate::ir::attrs::{Attr, Attrs, IntPred};
@@ -86,34 +83,23 @@ pub fn check(seed: u64) -> Verdict {
     if !case.exact {
         return Verdict::Skipped("leaves bits open");
     }
-    let judge = |case: &Case| guarded(|| same(case, &changed(case, change, seed)?));
-    match judge(&case) {
-        Judgement::Passed(_) => Verdict::Passed(vec![change.name()]),
-        Judgement::Skipped(reason) => Verdict::Skipped(reason),
-        Judgement::Failed(failure) => {
-            let small = shrink(
-                &case,
-                |case| matches!(judge(case), Judgement::Failed(found) if found.kind == failure.kind),
-            );
-            let details = match judge(&small) {
-                Judgement::Failed(failure) => failure.details,
-                Judgement::Passed(_) | Judgement::Skipped(_) => failure.details,
-            };
-            let other =
-                changed(&small, change, seed).map_or_else(|e| e.details, |case| show(&case));
-            let (kind, name) = (failure.kind, change.name());
-            Verdict::Failed(format!(
-                "{name}: {kind}\n{details}\n{}\nbecame\n{other}",
-                show(&small)
-            ))
-        }
-    }
-}
-
-fn guarded(judge: impl FnOnce() -> Result<Judgement, Failure>) -> Judgement {
-    match catch_unwind(AssertUnwindSafe(judge)) {
-        Ok(judged) => judged.unwrap_or_else(Judgement::Failed),
-        Err(panic) => Judgement::Failed(panicked(&*panic)),
+    // What a case became stands beside what is wrong with it.
+    let judge = |case: &Case| {
+        guarded(|| {
+            let other = changed(case, change, seed)?;
+            Ok(match guarded(|| same(case, &other)) {
+                Judgement::Failed(failure) => Judgement::Failed(Failure {
+                    details: format!("{}\nbecame\n{}", failure.details, show(&other)),
+                    ..failure
+                }),
+                judgement => judgement,
+            })
+        })
+    };
+    match verdict(&case, judge) {
+        Verdict::Passed(_) => Verdict::Passed(vec![change.name()]),
+        Verdict::Failed(text) => Verdict::Failed(format!("{}: {text}", change.name())),
+        skipped => skipped,
     }
 }
 

@@ -6,14 +6,11 @@
 //! 2. The text after each pass, of both levels, comes back the same.
 //! 3. The verifier accepts what each pass leaves; the pipeline asks it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::Verdict;
 use super::generate::{Case, case};
-use super::shrink::shrink;
 use super::tile_ir::{
-    Buffers, Failure, INTERPRETER_STEPS, Judgement, fail, first_difference, interpret,
-    is_step_limit, panicked, show,
+    Buffers, Failure, INTERPRETER_STEPS, Judgement, fail, first_difference, guarded, interpret,
+    is_step_limit, verdict,
 };
 use crate::compile::{CompileError, Snapshot, compile_with};
 use crate::ir::function::TileFunction;
@@ -28,30 +25,7 @@ const CONTRACTION: &str = "contract";
 
 /// Judges the case of a seed; a failure is shrunk.
 pub fn check(seed: u64) -> Verdict {
-    let case = case(seed);
-    match judge(&case) {
-        Judgement::Passed(notes) => Verdict::Passed(notes),
-        Judgement::Skipped(reason) => Verdict::Skipped(reason),
-        Judgement::Failed(failure) => {
-            let small = shrink(
-                &case,
-                |case| matches!(judge(case), Judgement::Failed(found) if found.kind == failure.kind),
-            );
-            let details = match judge(&small) {
-                Judgement::Failed(failure) => failure.details,
-                Judgement::Passed(_) | Judgement::Skipped(_) => failure.details,
-            };
-            Verdict::Failed(format!("{}\n{details}\n{}", failure.kind, show(&small)))
-        }
-    }
-}
-
-fn judge(case: &Case) -> Judgement {
-    let judged = catch_unwind(AssertUnwindSafe(|| try_judge(case)));
-    judged.map_or_else(
-        |panic| Judgement::Failed(panicked(&*panic)),
-        |judged| judged.unwrap_or_else(Judgement::Failed),
-    )
+    verdict(&case(seed), |case| guarded(|| try_judge(case)))
 }
 
 fn try_judge(case: &Case) -> Result<Judgement, Failure> {

@@ -53,12 +53,17 @@ pub fn check(seed: u64) -> Verdict {
         Ok(case) => case,
         Err(_) => return Verdict::Failed("the generator panicked".into()),
     };
-    match judge(&case) {
+    verdict(&case, judge)
+}
+
+/// What an oracle says of a case; one that fails is shrunk as long as it fails in the same way, and shown.
+pub(super) fn verdict(case: &Case, judge: impl Fn(&Case) -> Judgement) -> Verdict {
+    match judge(case) {
         Judgement::Passed(notes) => Verdict::Passed(notes),
         Judgement::Skipped(reason) => Verdict::Skipped(reason),
         Judgement::Failed(failure) => {
             let small = shrink(
-                &case,
+                case,
                 |case| matches!(judge(case), Judgement::Failed(found) if found.kind == failure.kind),
             );
             let details = match judge(&small) {
@@ -67,6 +72,14 @@ pub fn check(seed: u64) -> Verdict {
             };
             Verdict::Failed(format!("{}\n{details}\n{}", failure.kind, show(&small)))
         }
+    }
+}
+
+/// What an oracle finds; a panic is a failure.
+pub(super) fn guarded(judge: impl FnOnce() -> Result<Judgement, Failure>) -> Judgement {
+    match catch_unwind(AssertUnwindSafe(judge)) {
+        Ok(judged) => judged.unwrap_or_else(Judgement::Failed),
+        Err(panic) => Judgement::Failed(panicked(&*panic)),
     }
 }
 
@@ -95,12 +108,11 @@ pub fn show(case: &Case) -> String {
 
 /// Runs every oracle on a case; a panic is a failure.
 pub(super) fn judge(case: &Case) -> Judgement {
-    catch_unwind(AssertUnwindSafe(|| oracles(case)))
-        .unwrap_or_else(|panic| Judgement::Failed(panicked(&*panic)))
+    guarded(|| Ok(oracles(case)))
 }
 
 /// What a panic says.
-pub(super) fn panicked(panic: &(dyn Any + Send)) -> Failure {
+fn panicked(panic: &(dyn Any + Send)) -> Failure {
     let text = panic.downcast_ref::<String>().cloned();
     let text = text.or_else(|| panic.downcast_ref::<&str>().map(|&s| s.to_owned()));
     Failure {
