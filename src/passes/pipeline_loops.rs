@@ -18,8 +18,7 @@
 //! Where the target has no copies, or some load allows none of 4 bytes or more, all loads go through registers instead: an
 //! iteration loads what the next one needs when it begins and stores it to the other entry of a ring of two when it ends.
 //!
-//! A loop is pipelined if it is innermost, its step is known, and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing).
-//! A load takes part if a product of matrices uses it through ops on elements and changes of shape, if its slice has no
+//! A loop is pipelined if it is innermost and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing). A load takes part if a product of matrices uses it through ops on elements and changes of shape, if its slice has no
 //! effects and no loads, and if it gives zero where it is masked off. There are fewer stages where shared memory is short.
 
 use cranelift_entity::EntitySet;
@@ -101,7 +100,8 @@ struct Plan {
     stages: u32,
     /// Whether what is loaded goes through registers.
     staged: bool,
-    step: i64,
+    /// The loop's step, if it is known.
+    step: Option<i64>,
     /// Instructions of the body that run ahead, in order.
     ahead: Vec<Inst>,
     /// Positions of the carried values that run ahead.
@@ -129,7 +129,10 @@ fn plan(
     if !insts.iter().all(|&i| may_stand(func, i)) {
         return None;
     }
-    let step = constant(func, data.args[2]).filter(|&s| s > 0)?;
+    let step = constant(func, data.args[2]);
+    if step.is_some_and(|step| step < 1) {
+        return None;
+    }
     let feeding = feeding(func, body);
     let mut loads = Vec::new();
     let mut slice = Slice::new(func, body);
@@ -153,7 +156,7 @@ fn plan(
     let staged = must_stage || choices.chance(25);
     let wanted = if staged { 2 } else { stages };
     let stages = wanted.min(room.checked_div(bytes_of_stage)?);
-    let fits = (stages as i64).checked_mul(step)? <= i64::from(i32::MAX);
+    let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
     if stages < 2 || !fits {
         return None;
     }
@@ -371,9 +374,9 @@ impl<'a> Pipeliner<'a> {
         let mut ahead: Vec<Value> = positions.iter().map(|&p| data.args[3 + p]).collect();
         let mut tokens = Vec::new();
         for k in 0..stages - 1 {
-            let distance = self.number(i64::from(k) * self.plan.step, counter);
+            let (distance, least) = self.distance(k, data.args[2], counter);
             let iv = self.value(TileOp::Iadd, &[lo, distance], &[], counter);
-            let is_left = self.compare(IntPred::Ult, distance, length);
+            let is_left = self.compare(IntPred::Ult, least, length);
             let pred = match k {
                 0 => enters,
                 _ => {
@@ -407,10 +410,10 @@ impl<'a> Pipeliner<'a> {
         if let Some(&oldest) = tokens_in.first() {
             self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
         }
-        let distance = self.number(i64::from(stages - 1) * self.plan.step, counter);
+        let (distance, least) = self.distance(stages - 1, data.args[2], counter);
         let later = self.value(TileOp::Iadd, &[iv, distance], &[], counter);
         let left = self.value(TileOp::Isub, &[hi, iv], &[], counter);
-        let pred = self.compare(IntPred::Ult, distance, left);
+        let pred = self.compare(IntPred::Ult, least, left);
         let mut ahead_out = ahead_in.clone();
         let started = self.iteration(later, &mut ahead_out, pred, write);
         let one = self.number(1, i32);
@@ -472,6 +475,23 @@ impl<'a> Pipeliner<'a> {
         let after = std::mem::take(&mut self.made);
         self.replace_loop(block, inst, &[&before[..], &[new], &after].concat());
         self.rename(&data.results, &results);
+    }
+
+    /// What the counter of `k` iterations later is larger by, and what less than the rest must be where there is such an
+    /// iteration: the same, or, where it does not fit the counter, all ones, which nothing is less than.
+    fn distance(&mut self, k: u32, step: Value, counter: TileType) -> (Value, Value) {
+        if let Some(step) = self.plan.step.or((k == 0).then_some(0)) {
+            let distance = self.number(i64::from(k) * step, counter);
+            return (distance, distance);
+        }
+        let most = u64::MAX >> (64 - counter.elem.bits());
+        let times = self.number(i64::from(k), counter);
+        let distance = self.value(TileOp::Imul, &[step, times], &[], counter);
+        let largest = self.number((most / u64::from(k)) as i64, counter);
+        let fits = self.compare(IntPred::Ule, step, largest);
+        let all = self.number(most as i64, counter);
+        let least = self.value(TileOp::Select, &[fits, distance, all], &[], counter);
+        (distance, least)
     }
 
     /// Puts instructions in the place of a loop.

@@ -1,0 +1,102 @@
+//! Software pipelines of loops that are not the plain one: how much they copy ahead, and that they compute what the reference
+//! interpreter does.
+
+#[expect(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "this file has kernels of its own"
+)]
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/on_emu.rs"]
+mod on_emu;
+#[path = "common/on_interp.rs"]
+mod on_interp;
+#[path = "common/ptxas.rs"]
+mod ptxas;
+
+use common::data::Random;
+use common::executor::HostArg;
+use tilelift::compile::{CompiledKernel, compile};
+use tilelift::front::{Lowered, Module, Specialization, parse_signature};
+use tilelift::settings::{Options, Target};
+
+/// A kernel of the file, with these words of its text replaced.
+fn lowered(kernel: &str, signature: &str, stages: u8, words: &[(&str, &str)]) -> Lowered {
+    let args = parse_signature(signature).expect("the signature parses");
+    let mut spec = Specialization::new(args, Target::SM_80);
+    spec.num_warps = 4;
+    spec.num_stages = Some(stages);
+    let mut text = include_str!("pipelines/kernels.py").to_owned();
+    for (old, new) in words {
+        text = text.replace(old, new);
+    }
+    let module = Module::parse("kernels.py", &text).expect("the file parses");
+    module
+        .lower(Some(kernel), &spec)
+        .unwrap_or_else(|e| panic!("{kernel}: {e}"))
+}
+
+fn compiled(kernel: &Lowered, target: Target) -> CompiledKernel {
+    let compiled = compile(&kernel.func, target, &Options::DEFAULT).expect("it compiles");
+    ptxas::assemble(&compiled.ptx, &target.to_string());
+    compiled
+}
+
+/// Copies to shared memory and groups of them, in the text.
+fn copies(compiled: &CompiledKernel) -> (usize, usize) {
+    let lines = compiled.ptx.lines();
+    let copies = lines.filter(|line| line.contains("cp.async.c") && line.contains(".shared"));
+    let groups = compiled.ptx.matches("cp.async.commit_group").count();
+    (copies.count(), groups)
+}
+
+/// Halves with few digits, so that their products and sums are exact.
+fn halves(count: usize, random: &mut Random) -> HostArg {
+    const NUMBERS: [u16; 8] = [0xc000, 0xbc00, 0xbc00, 0, 0, 0x3c00, 0x3c00, 0x4000];
+    let number = |random: &mut Random| NUMBERS[(random.bits() >> 40 & 7) as usize];
+    let numbers = (0..count).flat_map(|_| number(random).to_le_bytes());
+    HostArg::Buffer(numbers.collect())
+}
+
+/// Runs on interpreter and emulator, the latter for a target with and one without copies; gives the results.
+fn same_on_both(name: &str, kernel: &Lowered, programs: u32, args: &[HostArg]) {
+    let grid = [programs, 1, 1];
+    let bytes = |result: Result<Vec<HostArg>, String>| -> Vec<Vec<u8>> {
+        let args = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let buffers = args.iter().filter(|a| matches!(a, HostArg::Buffer(_)));
+        buffers.map(|a| a.bytes().to_vec()).collect()
+    };
+    let expected = bytes(on_interp::run(&kernel.func, grid, args));
+    for target in [Target::SM_75, Target::SM_80] {
+        let found = bytes(on_emu::run(&compiled(kernel, target), grid, args));
+        assert_eq!(found, expected, "{name} on {target}");
+    }
+}
+
+/// `out`, `x`, `y`, K, step, and blocks of 32 x 32 and 32 x 64.
+const PRODUCT: &str = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, 32, 64, 32";
+
+/// Copies of a thread for the two blocks, 128 and 256 of 16 bytes.
+const COPIES: usize = 1 + 2;
+
+#[test]
+fn steps_may_come_at_run_time() {
+    for (name, programs) in [("step_at_run_time", 1), ("split_by_programs", 3)] {
+        let kernel = lowered(name, PRODUCT, 3, &[]);
+        let found = copies(&compiled(&kernel, Target::SM_80));
+        assert_eq!(found, (3 * COPIES, 3), "{name}");
+        let mut random = Random(5);
+        for (k, step) in [(160, 32), (64, 32), (32, 32), (0, 32), (32, i32::MAX - 15)] {
+            let args = [
+                HostArg::Output(programs * 32 * 64 * 2),
+                halves(32 * k, &mut random),
+                halves(k * 64, &mut random),
+                HostArg::I32(k as i32),
+                HostArg::I32(step),
+            ];
+            same_on_both(name, &kernel, programs as u32, &args);
+        }
+    }
+}

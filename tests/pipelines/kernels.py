@@ -1,0 +1,32 @@
+# Loops that multiply matrices in other ways than the plain one: each should copy what it multiplies ahead of time.
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def step_at_run_time(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    left = x + rows[:, None] * K + k[None, :]
+    right = y + k[:, None] * N + columns[None, :]
+    sums = tl.zeros((M, N), tl.float32)
+    for _ in range(0, K, step):
+        sums = tl.dot(tl.load(left), tl.load(right), sums)
+        left += S
+        right += S * N
+    tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def split_by_programs(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    program = tl.program_id(0)
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(program, tl.cdiv(K, S), tl.num_programs(0)):
+        k = i * S + tl.arange(0, S)
+        left = tl.load(x + rows[:, None] * K + k[None, :])
+        right = tl.load(y + k[:, None] * N + columns[None, :])
+        sums = tl.dot(left, right, sums)
+    tl.store(out + program * M * N + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
