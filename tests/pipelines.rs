@@ -60,6 +60,10 @@ fn halves(count: usize, random: &mut Random) -> HostArg {
     HostArg::Buffer(numbers.collect())
 }
 
+fn zeros(bytes: usize) -> HostArg {
+    HostArg::Buffer(vec![0; bytes])
+}
+
 /// Runs on interpreter and emulator, the latter for a target with and one without copies; gives the results.
 fn same_on_both(name: &str, kernel: &Lowered, programs: u32, args: &[HostArg]) {
     let grid = [programs, 1, 1];
@@ -98,5 +102,45 @@ fn steps_may_come_at_run_time() {
             ];
             same_on_both(name, &kernel, programs as u32, &args);
         }
+    }
+}
+
+#[test]
+fn atomic_steps_on_blocks_order_nothing() {
+    let kernel = lowered("atomics_on_blocks", PRODUCT, 3, &[]);
+    let found = copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (3 * COPIES, 3));
+    let mut random = Random(6);
+    let args = [
+        zeros(32 * 64 * 2),
+        halves(32 * 160, &mut random),
+        halves(160 * 64, &mut random),
+        HostArg::I32(160),
+        HostArg::I32(0),
+    ];
+    same_on_both("atomics_on_blocks", &kernel, 1, &args);
+}
+
+/// What a scalar step acquires or releases must not move across it.
+#[test]
+fn atomic_steps_on_scalars_do_unless_they_are_relaxed() {
+    for (sem, groups) in [
+        ("relaxed", 3),
+        ("acquire", 0),
+        ("release", 0),
+        ("acq_rel", 0),
+    ] {
+        let kernel = lowered("tickets", PRODUCT, 3, &[("SEM", &format!("\"{sem}\""))]);
+        let found = copies(&compiled(&kernel, Target::SM_80));
+        assert_eq!(found, (groups * COPIES, groups), "{sem}");
+        let mut random = Random(7);
+        let args = [
+            zeros(16 + 32 * 64 * 2),
+            halves(32 * 96, &mut random),
+            halves(96 * 64, &mut random),
+            HostArg::I32(96),
+            HostArg::I32(0),
+        ];
+        same_on_both(sem, &kernel, 1, &args);
     }
 }

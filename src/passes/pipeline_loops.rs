@@ -25,7 +25,7 @@ use cranelift_entity::EntitySet;
 use rustc_hash::FxHashMap;
 
 use crate::analysis::axis::Axis;
-use crate::ir::attrs::{Attr, AttrKind, Attrs, IntPred, make};
+use crate::ir::attrs::{Attr, AttrKind, Attrs, IntPred, MemOrder, make};
 use crate::ir::dfg::{InstData, SourceLoc, ValueDef, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
@@ -172,11 +172,17 @@ fn plan(
     })
 }
 
-/// Whether a loop with the instruction in it can be pipelined: it is no loop, and nothing in it orders accesses to memory.
+/// Whether a loop with the instruction in it can be pipelined: it is no loop, and nothing in it orders accesses to memory. Of
+/// atomic steps those on a scalar do, unless they are relaxed; what those on a block order lies beyond the nearest barriers,
+/// and there are none in the loop.
 fn may_stand(func: &TileFunction, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let is_ordered = match data.op {
-        TileOp::For | TileOp::While | TileOp::AtomicRmw | TileOp::AtomicCas => true,
+        TileOp::For | TileOp::While => true,
+        TileOp::AtomicRmw | TileOp::AtomicCas => {
+            let is_relaxed = data.sem() == Some(&MemOrder::Relaxed);
+            func.dfg.ty(data.args[0]).is_scalar() && !is_relaxed
+        }
         _ => data.effect() == Effect::Sync,
     };
     let inner = func.regions(inst).flat_map(|block| func.order.insts(block));

@@ -30,3 +30,28 @@ def split_by_programs(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: t
         right = tl.load(y + k[:, None] * N + columns[None, :])
         sums = tl.dot(left, right, sums)
     tl.store(out + program * M * N + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def atomics_on_blocks(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    for i in range(0, K, S):
+        left = tl.load(x + rows[:, None] * K + (i + k)[None, :])
+        right = tl.load(y + (i + k)[:, None] * N + columns[None, :])
+        tl.atomic_add(out + rows[:, None] * N + columns[None, :], tl.dot(left, right).to(out.dtype.element_ty))
+
+
+@triton.jit
+def tickets(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(0, K, S):
+        left = tl.load(x + rows[:, None] * K + (i + k)[None, :])
+        right = tl.load(y + (i + k)[:, None] * N + columns[None, :])
+        sums = tl.dot(left, right, sums)
+        tl.atomic_add(out, 1.0, sem=SEM)
+    tl.store(out + 8 + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
