@@ -144,3 +144,77 @@ fn atomic_steps_on_scalars_do_unless_they_are_relaxed() {
         same_on_both(sem, &kernel, 1, &args);
     }
 }
+
+/// Columns of `y` are masked by a number of which nothing is known, so it is loaded one element at a time.
+#[test]
+fn one_load_that_cannot_be_copied_leaves_the_others_copied() {
+    let signature = PRODUCT.replace("i32:16, 32", "i32, 32");
+    let kernel = lowered("columns_masked", &signature, 3, &[]);
+    let found = copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (3, 3), "those of x");
+    let mut random = Random(8);
+    for (k, columns) in [(160, 64), (96, 23), (32, 1), (0, 0)] {
+        let args = [
+            HostArg::Output(32 * 64 * 2),
+            halves(32 * k, &mut random),
+            halves(k * 64, &mut random),
+            HostArg::I32(k as i32),
+            HostArg::I32(columns),
+        ];
+        same_on_both("columns_masked", &kernel, 1, &args);
+    }
+}
+
+/// Which tile comes is decided under a condition, and it is stored under another one.
+#[test]
+fn choices_run_ahead() {
+    let kernel = lowered(
+        "flattened",
+        PRODUCT.replace("i32:16, 32", "i32, 32").as_str(),
+        3,
+        &[],
+    );
+    let found = copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (3 * COPIES, 3));
+    let mut random = Random(9);
+    for (k, tiles) in [(96, 3), (32, 4), (64, 1), (64, 0)] {
+        let args = [
+            HostArg::Output(tiles * 32 * 64 * 2),
+            halves(tiles * 32 * k, &mut random),
+            halves(k * 64, &mut random),
+            HostArg::I32(k as i32),
+            HostArg::I32(tiles as i32),
+        ];
+        same_on_both("flattened", &kernel, 1, &args);
+    }
+}
+
+/// What a table's entry is the address of is copied ahead, and the entry loaded one iteration before. An entry that only the
+/// one before leads to is not.
+#[test]
+fn tables_are_read_further_ahead() {
+    const TABLE: &str = "*fp16:16, *fp16:16, *fp16:16, *i32:16, i32:16, 32, 64, 32";
+    for (name, copied) in [("pages", COPIES), ("rows_of_table", COPIES), ("chased", 1)] {
+        let kernel = lowered(name, TABLE, 3, &[]);
+        let found = copies(&compiled(&kernel, Target::SM_80));
+        assert_eq!(found, (3 * copied, 3), "{name}");
+        let mut random = Random(10);
+        for k in [160, 96, 64, 32] {
+            let number = |random: &mut Random| match name {
+                "rows_of_table" => random.bits() as u32 % k,
+                _ => random.bits() as u32 % (k / 32),
+            };
+            let entries = if name == "rows_of_table" { k } else { k / 32 };
+            let table = (0..entries).flat_map(|_| number(&mut random).to_le_bytes());
+            let table = HostArg::Buffer(table.collect());
+            let args = [
+                HostArg::Output(32 * 64 * 2),
+                halves(32 * k as usize, &mut random),
+                halves(k as usize * 64, &mut random),
+                table,
+                HostArg::I32(k as i32),
+            ];
+            same_on_both(name, &kernel, 1, &args);
+        }
+    }
+}
