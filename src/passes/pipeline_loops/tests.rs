@@ -1,3 +1,5 @@
+//! What pipelines look like, and that they compute what their loops did.
+
 use super::pipeline_loops;
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
