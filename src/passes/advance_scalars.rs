@@ -14,8 +14,8 @@
 //! f16 without alignment spilled 690 bytes of each thread for its pointers, and spills none.
 //!
 //! Addresses are exact modulo 2^64, so the order of the sums does not matter: what was added last, as a rule the columns, comes
-//! first, since a thread has fewer of these. A block is taken if its elements are accessed one by one and a thread has
-//! [`FEWEST`] of them. Time is linear in the function for each block that is changed.
+//! first, since a thread has fewer of these. A block is taken if its elements are accessed one by one, and it has [`FEWEST`] runs of
+//! neighbours, and a thread as many elements. Time is linear in the function for each block that is changed.
 
 use super::edit::{rename_uses, use_counts};
 use crate::analysis::axis::Axis;
@@ -77,7 +77,10 @@ fn find(func: &TileFunction, axis: &Axis, inst: Inst, position: usize) -> Option
         return None;
     }
     let width = |dim: usize| axis.vector_width(func, carried, None, dim, 16);
-    if (0..ty.shape.rank()).any(|dim| width(dim) > 1) {
+    // Neighbours without alignment share a register, too.
+    let run = |dim: usize| axis.info(carried).contiguity(dim) as usize;
+    let runs = |dim: usize| ty.shape.elements() / run(dim).max(1);
+    if (0..ty.shape.rank()).any(|dim| width(dim) > 1 || runs(dim) < FEWEST) {
         return None;
     }
     let last = func.order.last(body)?;
