@@ -121,6 +121,29 @@ fn atomic_steps_on_blocks_order_nothing() {
     same_on_both("atomics_on_blocks", &kernel, 1, &args);
 }
 
+/// Blocks of 64 along the summed dimension take so much shared memory that an SM holds 24 warps instead of 16 if one stage has
+/// no entry of its own; of 32 its registers are short first.
+#[test]
+fn rings_have_an_entry_less_where_many_more_warps_fit() {
+    for (block, entries) in [(32, 3), (64, 2)] {
+        let signature = PRODUCT.replace("64, 32", &format!("64, {block}"));
+        let kernel = lowered("split_by_programs", &signature, 3, &[]);
+        let shared = compiled(&kernel, Target::SM_80).meta.shared;
+        assert_eq!(shared, entries * block * (32 + 64) * 2);
+        let mut random = Random(11);
+        for k in [7 * block, 3 * block, block] {
+            let args = [
+                HostArg::Output(2 * 32 * 64 * 2),
+                halves(32 * k as usize, &mut random),
+                halves(k as usize * 64, &mut random),
+                HostArg::I32(k as i32),
+                HostArg::I32(0),
+            ];
+            same_on_both("split_by_programs", &kernel, 2, &args);
+        }
+    }
+}
+
 /// What a scalar step acquires or releases must not move across it.
 #[test]
 fn atomic_steps_on_scalars_do_unless_they_are_relaxed() {

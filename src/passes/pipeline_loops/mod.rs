@@ -23,6 +23,17 @@
 //! A loop is pipelined if it is innermost and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing). A load takes part if
 //! a product of matrices uses it through ops on elements and changes of shape, if its slice has no effects, and if it gives
 //! zero where it is masked off. There are fewer stages where shared memory is short.
+//!
+//! A ring has an entry less where an SM then holds many more warps at once, as of small tiles: copies go to the entry that was
+//! just read, so they start behind the products, and a second barrier stands before them.
+//!
+//! ```text
+//! for i in 0..n carrying t1, t2 {
+//!     wait t1; x = shared_load(i mod 2); acc = dot x, .., acc
+//!     copy(i + 2) to the entry read; commit -> t
+//!     yield t2, t
+//! }
+//! ```
 
 mod rewrite;
 mod slice;
@@ -37,7 +48,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Effect, TileOp};
 use crate::ir::types::TileType;
-use crate::passes::share_operands::registers_left;
+use crate::passes::share_operands::{REGISTERS, most_registers, registers_needed};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 use rewrite::Pipeliner;
@@ -51,6 +62,12 @@ const MAX_STAGES: u32 = 8;
 
 /// Fewest bytes that a copy moves at once.
 const MIN_BYTES: u32 = 4;
+
+/// Bytes of shared memory that the system takes for each program.
+const RESERVED: u32 = 1 << 10;
+
+/// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
+const MORE_WARPS: u32 = 8;
 
 /// Part of shared memory in quarters that pipelines may take.
 const SHARE: u32 = 4;
@@ -81,7 +98,7 @@ pub fn pipeline_loops(
     let mut count = 0;
     for (block, inst) in loops {
         if let Some(plan) = plan(func, axis, inst, (target, room), &mut choices) {
-            let rings = plan.loads.iter().map(|l| l.bytes * plan.stages);
+            let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
             room -= rings.sum::<u32>();
             Pipeliner::new(func, plan).run(block, inst);
             count += 1;
@@ -104,8 +121,10 @@ struct Load {
 struct Plan {
     body: Block,
     loads: Vec<Load>,
-    /// Entries of the rings; one more than the iterations under way.
+    /// One more than the iterations under way.
     stages: u32,
+    /// Entries of the rings: as many, or one less, so that copies wait for the readers of their iteration.
+    entries: u32,
     /// The loop's step, if it is known.
     step: Option<i64>,
     /// What runs ahead as far as the loads do.
@@ -145,7 +164,8 @@ fn plan(
     let no_copies = target.sm < 80 || choices.chance(15);
     let mut loads = Vec::new();
     let mut slice = Slice::new(func, body);
-    let mut left = registers_left(func, body);
+    let needed = registers_needed(func, body);
+    let mut left = most_registers(func).saturating_sub(needed);
     for &inst in insts {
         let load = &func.dfg.insts[inst];
         if load.op != TileOp::Load || !feeding.contains(load.results[0]) {
@@ -172,7 +192,18 @@ fn plan(
     let all_staged = loads.iter().all(|load| load.staged);
     let wanted = if all_staged { 2 } else { stages };
     let bytes_of_stage: u32 = loads.iter().map(|load| load.bytes).sum();
-    let stages = wanted.min(room.checked_div(bytes_of_stage)?);
+    let fit = room.checked_div(bytes_of_stage)?;
+    let stages = wanted.min(fit);
+    let can_lack = stages > 2 && loads.iter().all(|load| !load.staged);
+    // Warps that an SM holds, by their registers and shared memory.
+    let resident = |entries: u32| {
+        let shared = target.shared_limit() - room + entries * bytes_of_stage;
+        let by_shared = (target.shared_limit() + RESERVED) / (shared + RESERVED);
+        let by_registers = REGISTERS / (needed * func.num_threads());
+        by_shared.min(by_registers) * func.num_warps()
+    };
+    let pays = || resident(stages) + MORE_WARPS <= resident(stages - 1);
+    let entries = stages - u32::from(can_lack && (pays() || choices.chance(25)));
     let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
     if stages < 2 || !fits {
         return None;
@@ -182,6 +213,7 @@ fn plan(
         body,
         loads,
         stages,
+        entries,
         step,
         near: slice.ahead(),
         far: far.ahead(),

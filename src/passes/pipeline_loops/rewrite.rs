@@ -28,6 +28,34 @@ struct Iteration {
     exists: Value,
 }
 
+/// What a pipelined loop carries beside what it carried before.
+#[derive(Clone, Default)]
+struct Carried {
+    /// Groups of copies under way, the oldest first.
+    tokens: Vec<Value>,
+    /// The entry that is read, and the one that is written if that is another one.
+    places: Vec<Value>,
+    /// Values that run ahead.
+    near: Vec<Value>,
+    /// Values that run one iteration further ahead.
+    far: Vec<Value>,
+    /// What was loaded from tables.
+    tables: Vec<Value>,
+}
+
+impl Carried {
+    fn all(&self) -> impl Iterator<Item = Value> + '_ {
+        let lists = [
+            &self.tokens,
+            &self.places,
+            &self.near,
+            &self.far,
+            &self.tables,
+        ];
+        lists.into_iter().flatten().copied()
+    }
+}
+
 /// Rewrites one loop.
 pub(super) struct Pipeliner<'a> {
     func: &'a mut TileFunction,
@@ -75,127 +103,24 @@ impl<'a> Pipeliner<'a> {
     pub(super) fn run(mut self, block: Block, inst: Inst) {
         let data = self.func.dfg.insts[inst].clone();
         self.loc = data.loc;
-        let (body, stages) = (self.plan.body, self.plan.stages);
         for i in 0..self.plan.loads.len() {
             let ty = self.plan.loads[i].ty;
             let elem = ty.elem.scalar().expect("what is loaded is numbers");
             let buffer = BufferData {
                 elem,
                 shape: ty.shape,
-                stages,
+                stages: self.plan.entries,
             };
             let slot = self.func.add_buffer(buffer);
             self.slots.push(slot);
         }
-        let i32 = TileType::scalar(Elem::I32);
-        let i1 = TileType::scalar(Elem::I1);
-
-        // Before the loop: the first iterations.
-        let (lo, hi, step) = (data.args[0], data.args[1], data.args[2]);
-        let counter = self.func.dfg.ty(lo);
-        let enters = self.compare(IntPred::Slt, lo, hi);
-        let length = self.value(TileOp::Isub, &[hi, lo], &[], counter);
-        let (near_at, far_at) = (
-            self.plan.near.carried.clone(),
-            self.plan.far.carried.clone(),
-        );
-        let looks_up = !self.plan.tables.is_empty();
-        let mut near: Vec<Value> = near_at.iter().map(|&p| data.args[3 + p]).collect();
-        let mut far: Vec<Value> = far_at.iter().map(|&p| data.args[3 + p]).collect();
-        let mut tables = Vec::new();
-        let mut tokens = Vec::new();
-        for k in 0..stages {
-            let is_started = k + 1 < stages;
-            if !is_started && !looks_up {
-                break;
-            }
-            let (distance, least) = self.distance(k, step, counter);
-            let iv = self.value(TileOp::Iadd, &[lo, distance], &[], counter);
-            let is_left = self.compare(IntPred::Ult, least, length);
-            let exists = match k {
-                0 => enters,
-                _ => self.value(TileOp::And, &[enters, is_left], &[], i1),
-            };
-            let iteration = Iteration {
-                counter: iv,
-                exists,
-            };
-            tables = self.look_up(iteration, &mut far);
-            if is_started {
-                let entry = self.number(i64::from(k), i32);
-                let started = self.start(iteration, &mut near, &tables, entry);
-                tokens.extend(started.group);
-                self.store_all(&started.blocks, entry);
-            }
-        }
-        let first = self.number(0, i32);
-        let free = self.number(i64::from(stages) - 1, i32);
+        let first = self.fill(&data);
         let before = std::mem::take(&mut self.made);
-
-        // The loop: what runs ahead comes first.
-        let iv = self.func.dfg.blocks[body].params[0];
-        let tokens_in = self.params_for(&tokens);
-        let (read, write) = {
-            let mut param = || self.func.dfg.append_param(body, i32);
-            (param(), param())
-        };
-        let mut near_on = self.params_for(&near);
-        let mut far_on = self.params_for(&far);
-        let tables_in = self.params_for(&tables);
-        let ahead = self.later(stages - 1, [iv, hi, step]);
-        let started = self.start(ahead, &mut near_on, &tables_in, write);
-        let mut tables_on = Vec::new();
-        if looks_up {
-            let further = self.later(stages, [iv, hi, step]);
-            tables_on = self.look_up(further, &mut far_on);
-        }
-        let one = self.number(1, i32);
-        let next = self.value(TileOp::Iadd, &[read, one], &[], i32);
-        let end = self.number(i64::from(stages), i32);
-        let wraps = self.compare(IntPred::Eq, next, end);
-        let zero = self.number(0, i32);
-        let next = self.value(TileOp::Select, &[wraps, zero, next], &[], i32);
-        let mut inside = std::mem::take(&mut self.made);
-        if let Some(&oldest) = tokens_in.first() {
-            self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
-            // Behind branches, so that wait, copies and products stand in one block.
-            let is_choice = |&i: &Inst| self.func.dfg.insts[i].op == TileOp::If;
-            let at = inside.iter().rposition(is_choice).map_or(0, |at| at + 1);
-            inside.splice(at..at, self.made.drain(..));
-        }
-        for i in 0..self.plan.loads.len() {
-            let load = &mut self.func.dfg.insts[self.plan.loads[i].inst];
-            load.op = TileOp::SharedLoad;
-            load.args = ValueList::from_slice(&[read]);
-            load.attrs.clear();
-            load.attrs.push(make::slot(self.slots[i]));
-        }
-        let (last, rest) = match self.func.order.insts(body).split_last() {
-            Some((&last, rest)) => (Some(last), rest.to_vec()),
-            None => (None, Vec::new()),
-        };
-        inside.extend(rest);
-        self.store_all(&started.blocks, write);
-        inside.append(&mut self.made);
-        inside.extend(last);
-        self.func.order.replace(body, inside);
-        if let Some(last) = last {
-            let args = &mut self.func.dfg.insts[last].args;
-            args.extend(tokens_in.iter().skip(1).copied());
-            args.extend(started.group);
-            args.extend([next, read]);
-            args.extend(near_on);
-            args.extend(far_on);
-            args.extend(tables_on);
-        }
+        self.rewrite_body(&data, &first);
 
         // The loop itself has more results now.
         let mut args = data.args.clone();
-        args.extend(tokens.iter().copied());
-        args.extend([first, free]);
-        args.extend(near);
-        args.extend(far);
-        args.extend(tables);
+        args.extend(first.all());
         let types: Vec<TileType> = args[3..].iter().map(|&v| self.func.dfg.ty(v)).collect();
         let mut looped: InstData<Tile> = InstData::new(TileOp::For, &args);
         let kept = data.attrs.iter().filter(|a| a.kind() != AttrKind::Stages);
@@ -205,14 +130,128 @@ impl<'a> Pipeliner<'a> {
         looped.loc = data.loc;
         let new = self.func.dfg.make_inst(looped, &types);
         let results: Vec<Value> = self.func.dfg.insts[new].results.to_vec();
-        if !tokens.is_empty() {
-            let first = data.results.len();
-            let groups = &results[first..first + tokens.len()];
+        let groups = &results[data.results.len()..][..first.tokens.len()];
+        if !groups.is_empty() {
             self.emit(TileOp::AsyncWait, groups, &[], &[]);
         }
         let after = std::mem::take(&mut self.made);
         self.replace_loop(block, inst, &[&before[..], &[new], &after].concat());
         self.rename(&data.results, &results);
+    }
+
+    /// Starts the first iterations in front of the loop; gives what it carries at first.
+    fn fill(&mut self, looped: &InstData<Tile>) -> Carried {
+        let (i32, i1) = (TileType::scalar(Elem::I32), TileType::scalar(Elem::I1));
+        let (lo, hi, step) = (looped.args[0], looped.args[1], looped.args[2]);
+        let counter = self.func.dfg.ty(lo);
+        let enters = self.compare(IntPred::Slt, lo, hi);
+        let length = self.value(TileOp::Isub, &[hi, lo], &[], counter);
+        let init = |&position: &usize| looped.args[3 + position];
+        let mut first = Carried {
+            near: self.plan.near.carried.iter().map(init).collect(),
+            far: self.plan.far.carried.iter().map(init).collect(),
+            ..Carried::default()
+        };
+        let stages = self.plan.stages;
+        // Tables run one iteration further ahead.
+        let further = u32::from(!self.plan.tables.is_empty());
+        for k in 0..stages - 1 + further {
+            let (distance, least) = self.distance(k, step, counter);
+            let at = self.value(TileOp::Iadd, &[lo, distance], &[], counter);
+            let is_left = self.compare(IntPred::Ult, least, length);
+            let exists = match k {
+                0 => enters,
+                _ => self.value(TileOp::And, &[enters, is_left], &[], i1),
+            };
+            let iteration = Iteration {
+                counter: at,
+                exists,
+            };
+            first.tables = self.look_up(iteration, &mut first.far);
+            if k + 1 < stages {
+                let entry = self.number(i64::from(k), i32);
+                let started = self.start(iteration, &mut first.near, &first.tables, entry);
+                first.tokens.extend(started.group);
+                self.store_all(&started.blocks, entry);
+            }
+        }
+        first.places.push(self.number(0, i32));
+        if self.plan.entries == stages {
+            first.places.push(self.number(i64::from(stages) - 1, i32));
+        }
+        first
+    }
+
+    /// Lets an iteration start a later one, and take its own blocks from the rings. `first` is what the loop carries at first.
+    fn rewrite_body(&mut self, looped: &InstData<Tile>, first: &Carried) {
+        let (body, stages, entries) = (self.plan.body, self.plan.stages, self.plan.entries);
+        let i32 = TileType::scalar(Elem::I32);
+        let iv = self.func.dfg.blocks[body].params[0];
+        let bounds = [iv, looped.args[1], looped.args[2]];
+        let now = Carried {
+            tokens: self.params_for(&first.tokens),
+            places: self.params_for(&first.places),
+            near: self.params_for(&first.near),
+            far: self.params_for(&first.far),
+            tables: self.params_for(&first.tables),
+        };
+        let read = now.places[0];
+        let write = now.places.last().copied().unwrap_or(read);
+        let mut next = now.clone();
+
+        let ahead = self.later(stages - 1, bounds);
+        let started = self.start(ahead, &mut next.near, &now.tables, write);
+        if !self.plan.tables.is_empty() {
+            let further = self.later(stages, bounds);
+            next.tables = self.look_up(further, &mut next.far);
+        }
+        next.tokens.extend(started.group);
+        next.tokens.drain(..now.tokens.len().min(1));
+        let one = self.number(1, i32);
+        let following = self.value(TileOp::Iadd, &[read, one], &[], i32);
+        let end = self.number(i64::from(entries), i32);
+        let wraps = self.compare(IntPred::Eq, following, end);
+        let zero = self.number(0, i32);
+        let following = self.value(TileOp::Select, &[wraps, zero, following], &[], i32);
+        // What was read last is written next, if it is not written at once.
+        next.places.rotate_right(1);
+        next.places[0] = following;
+        let mut inside = std::mem::take(&mut self.made);
+        if let Some(&oldest) = now.tokens.first() {
+            self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
+        }
+        let wait = std::mem::take(&mut self.made);
+
+        for i in 0..self.plan.loads.len() {
+            let load = &mut self.func.dfg.insts[self.plan.loads[i].inst];
+            load.op = TileOp::SharedLoad;
+            load.args = ValueList::from_slice(&[read]);
+            load.attrs.clear();
+            load.attrs.push(make::slot(self.slots[i]));
+        }
+        let mut rest = self.func.order.insts(body).to_vec();
+        let last = rest.pop();
+        let insts = &self.func.dfg.insts;
+        let end_of = |list: &[Inst], op: TileOp| {
+            let at = list.iter().rposition(|&inst| insts[inst].op == op);
+            at.map_or(0, |at| at + 1)
+        };
+        if entries == stages {
+            // Behind choices, so that wait, copies and products stand in one block.
+            let at = end_of(&inside, TileOp::If);
+            inside.splice(at..at, wait);
+            inside.extend(rest);
+        } else {
+            let at = end_of(&rest, TileOp::Dot);
+            inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();
+        }
+        self.store_all(&started.blocks, write);
+        inside.append(&mut self.made);
+        inside.extend(last);
+        self.func.order.replace(body, inside);
+        if let Some(last) = last {
+            self.func.dfg.insts[last].args.extend(next.all());
+        }
     }
 
     /// New parameters of the loop's body, of the types of values.

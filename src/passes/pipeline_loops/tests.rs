@@ -3,6 +3,7 @@
 use super::pipeline_loops;
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
+use crate::ir::entities::Block;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::passes::testing::{parse, run, verified};
@@ -92,8 +93,29 @@ fn stages_run_ahead() {
     let waits = waits.filter(|&i| func.dfg.insts[i].op == TileOp::AsyncWait);
     let pending: Vec<u32> = waits.map(|i| groups.pending(i)).collect();
     assert_eq!(pending, [2, 0], "in the loop, and behind it");
-    let rings = func.buffers.values().flatten();
-    assert!(rings.into_iter().all(|ring| ring.stages == 4));
+}
+
+/// An SM has shared memory for 18 such warps with four entries, 23 with three, and 32 with two.
+#[test]
+fn rings_have_an_entry_less_where_many_more_warps_fit() {
+    for (stages, entries) in [(2, 2), (3, 2), (4, 4)] {
+        let attrs = format!("stages = {stages}");
+        let (_, func) = pipelined(&sum_of_products(9, &attrs, ""), Target::SM_80);
+        let mut rings = func.buffers.values().flatten();
+        assert!(rings.all(|ring| ring.stages == entries), "{stages} stages");
+        let copies = count(&func, TileOp::AsyncCopy);
+        assert_eq!(copies, 2 * stages, "as many are under way");
+        let is_body =
+            |&&block: &&Block| block != func.entry && !func.dfg.blocks[block].params.is_empty();
+        let blocks = func.all_blocks();
+        let body = blocks.iter().find(is_body).expect("the loop has a body");
+        let at = |op: TileOp| {
+            let mut insts = func.order.insts(*body).iter();
+            insts.position(|&i| func.dfg.insts[i].op == op)
+        };
+        let is_behind = at(TileOp::Dot) < at(TileOp::AsyncCopy);
+        assert_eq!(is_behind, entries < stages as u32, "{stages} stages");
+    }
 }
 
 #[test]

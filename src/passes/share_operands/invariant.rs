@@ -19,7 +19,7 @@ use crate::settings::Target;
 const ASIDE: u32 = 44;
 
 /// Registers of an SM.
-const REGISTERS: u32 = 65536;
+pub(in crate::passes) const REGISTERS: u32 = 65536;
 
 /// Most registers of a thread.
 const MOST: u32 = 255;
@@ -70,15 +70,15 @@ pub fn share_invariant(func: &mut TileFunction, target: Target) -> usize {
     count
 }
 
-/// Registers of a thread that are left where most are needed in a loop's body.
-pub(in crate::passes) fn registers_left(func: &TileFunction, body: Block) -> u32 {
+/// Registers of a thread that a loop's body needs.
+pub(in crate::passes) fn registers_needed(func: &TileFunction, body: Block) -> u32 {
     let operands = invariant_operands(func, body);
     let operands: u32 = operands.iter().map(|&(_, size)| size).sum();
-    most_registers(func).saturating_sub(pressure(func, body) + operands + ASIDE)
+    pressure(func, body) + operands + ASIDE
 }
 
 /// Most registers of a thread, of which as many must fit an SM as there are.
-fn most_registers(func: &TileFunction) -> u32 {
+pub(in crate::passes) fn most_registers(func: &TileFunction) -> u32 {
     MOST.min(REGISTERS / func.num_threads())
 }
 
