@@ -308,6 +308,30 @@ fn tuple_of<'m>(
     }
 }
 
+/// The type of a number that an annotation states to a caller: that of the language, or `int`, `float` and their kin, as
+/// Triton reads them.
+pub(crate) fn pinned(annotation: &ruff_python_ast::Expr) -> Option<DType> {
+    use ruff_python_ast::Expr;
+    let of_name = |name: &str| match name {
+        "bool" => Some(DType::Int1),
+        "int" => Some(DType::Int32),
+        "half" => Some(DType::Float16),
+        "float" => Some(DType::Float32),
+        "double" => Some(DType::Float64),
+        name => DType::from_name(name),
+    };
+    match annotation {
+        Expr::Attribute(a) => DType::from_name(a.attr.as_str()),
+        Expr::Name(name) => of_name(name.id.as_str()),
+        Expr::StringLiteral(s) => {
+            let name = s.value.to_str().trim();
+            let name = name.strip_prefix("tl.").unwrap_or(name);
+            of_name(name).or_else(|| DType::from_short_name(name))
+        }
+        _ => None,
+    }
+}
+
 /// An annotation like `tl.int64` pins the type of a number.
 fn annotated(param: &Param<'_>, ty: Ty) -> Ty {
     let pinned = param.annotation.and_then(|annotation| match annotation {

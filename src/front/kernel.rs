@@ -15,6 +15,7 @@ use super::names::closest;
 use super::signature::{Arg, Constant};
 use super::source;
 use super::stmt::Flow;
+use super::types::DType;
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
@@ -40,6 +41,8 @@ pub struct ParamInfo {
     pub default: bool,
     /// Its annotation as it is written.
     pub annotation: Option<String>,
+    /// The type that the annotation gives to a number, whatever the caller has.
+    pub dtype: Option<DType>,
     /// Whether a caller should specialise the kernel for its value (divisible by 16, equal to 1).
     pub specialize: bool,
     /// Whether a caller should specialise the kernel for its divisibility by 16.
@@ -188,6 +191,7 @@ impl Module {
             constexpr: p.is_constexpr(),
             default: p.default.is_some(),
             annotation: p.annotation.map(|a| slice(a.range())),
+            dtype: p.annotation.and_then(super::argument::pinned),
             specialize: !p.is_constexpr() && !skipped("do_not_specialize", p.name, i),
             specialize_alignment: !p.is_constexpr()
                 && !skipped("do_not_specialize", p.name, i)

@@ -103,6 +103,7 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
             divisible: param.divisible.max(1),
             elem: Some(elem),
             unsigned: digits.is_some(),
+            pinned: None,
         });
     }
     let meta = KernelMeta {

@@ -11,13 +11,14 @@
 //! # Which parameters take arguments
 //!
 //! Those that are no `constexpr` and have no constant by [`Kernel::constant`], in order. Trailing ones with a default may
-//! be left out.
+//! be left out. A number for a parameter with the annotation of a type (`n: tl.int64`, `x: float`) becomes that type: an
+//! integer that it does not hold is an error, a float is rounded.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::argument::{Arg, Args, Specialize};
+use super::argument::{Arg, ArgList, Args, DType, Specialize};
 use super::cache::KeyBuilder;
 use super::constant::Grid;
 use super::device::Device;
@@ -74,7 +75,7 @@ pub(crate) struct KernelInner {
     pub(super) masks: Masks,
     /// How many of them must have one.
     pub(super) required: usize,
-    /// Whether there is an argument that must have bits clear.
+    /// Whether there is an argument that must have bits clear, or be of a certain type.
     pub(super) is_picky: bool,
     pub(crate) table: Table<Variant>,
 }
@@ -86,6 +87,14 @@ pub(crate) struct Slot {
     pub(crate) param: usize,
     /// Bits that every argument must have clear.
     pub(super) clear: u64,
+    /// What every number becomes.
+    pub(super) pinned: Option<DType>,
+}
+
+impl Slot {
+    fn is_picky(&self) -> bool {
+        self.clear != 0 || self.pinned.is_some()
+    }
 }
 
 impl Kernel {
@@ -193,6 +202,11 @@ impl Kernel {
             classes,
             values: values.collect(),
         })
+    }
+
+    /// The arguments with numbers of the types that the program gives its parameters; none if they are that already.
+    pub(crate) fn typed<'a>(&self, args: &[Arg<'a>]) -> Result<Option<ArgList<'a>>, RuntimeError> {
+        self.inner.typed(args)
     }
 
     /// Whether a launch with these arguments is one of that kind. It allocates nothing for up to 32 arguments.
@@ -329,6 +343,8 @@ impl Kernel {
     /// Arguments that do not fit.
     pub fn explain(&self, args: impl Args) -> Result<Explanation, RuntimeError> {
         args.with(|args| {
+            let typed = self.inner.typed(args)?;
+            let args = typed.as_ref().map_or(args, ArgList::as_slice);
             let classes = self.inner.classes(args)?;
             Ok(self.inner.explain(args, &classes))
         })
@@ -405,6 +421,7 @@ impl KernelInner {
             slots.push(Slot {
                 param: index,
                 clear: u64::from(param.divisible.max(1)) - 1,
+                pinned: param.pinned,
             });
             if !param.default {
                 required = slots.len();
@@ -427,7 +444,7 @@ impl KernelInner {
             name,
             options,
             params,
-            is_picky: slots.iter().any(|slot: &Slot| slot.clear != 0),
+            is_picky: slots.iter().any(Slot::is_picky),
             slots,
             masks: Masks::new(&masks),
             required,

@@ -100,6 +100,7 @@ mod locate;
 mod making;
 mod memory;
 mod patience;
+mod pinned;
 mod pool;
 mod program;
 #[cfg(feature = "triton")]

@@ -155,6 +155,8 @@ pub(crate) struct Param {
     pub(crate) elem: Option<Elem>,
     /// Whether the program states that its integers have no sign.
     pub(crate) unsigned: bool,
+    /// What every number becomes, as an annotation says.
+    pub(crate) pinned: Option<DType>,
 }
 
 /// A kernel of the tile IR, made from a program.
@@ -352,12 +354,14 @@ impl Source {
                     constexpr: p.constexpr,
                     default: p.default,
                     specialize: Specialize {
-                        value: p.specialize,
+                        // What is of a type stays one also where it is one, as in Triton.
+                        value: p.specialize && p.dtype.is_none(),
                         alignment: p.specialize && p.specialize_alignment,
                     },
                     divisible: 1,
                     elem: None,
                     unsigned: false,
+                    pinned: p.dtype.and_then(python::dtype),
                 };
                 params.into_iter().map(param).collect()
             }
@@ -382,6 +386,7 @@ impl Source {
                             divisible: hint.divisible.max(1),
                             elem: func.map(|f| f.dfg.ty(value).elem),
                             unsigned: false,
+                            pinned: None,
                         }
                     };
                 params.into_iter().map(param).collect()

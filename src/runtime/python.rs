@@ -128,6 +128,12 @@ pub(super) fn heuristics(
     Ok(found.into_iter().map(constant).collect())
 }
 
+/// A number format in the words of the run time; none if callers have no such numbers.
+pub(super) fn dtype(dtype: front::types::DType) -> Option<DType> {
+    let name = dtype.to_string();
+    DType::ALL.iter().copied().find(|d| d.to_string() == name)
+}
+
 /// A constant by its text.
 pub(super) fn read_constant(text: &str) -> Option<Constant> {
     front::Constant::parse(text).map(|constant| Constant::from_front(&constant))
@@ -180,10 +186,8 @@ impl Constant {
             front::Constant::Int(n) => Constant::Int((*n).try_into().unwrap_or(i64::MAX)),
             front::Constant::Float(x) => Constant::Float(*x),
             front::Constant::Str(text) => Constant::Text(text.clone()),
-            front::Constant::Type(dtype) => {
-                let name = dtype.to_string();
-                let found = DType::ALL.iter().find(|dtype| dtype.to_string() == name);
-                found.map_or(Constant::Text(name), |&dtype| Constant::Type(dtype))
+            front::Constant::Type(found) => {
+                dtype(*found).map_or_else(|| Constant::Text(found.to_string()), Constant::Type)
             }
             front::Constant::Function(name) => Constant::Function(name.clone()),
         }

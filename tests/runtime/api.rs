@@ -8,6 +8,7 @@ use tilelift::runtime::{
     Arg, ArgList, Buffer, CancelToken, Constants, DType, Descriptor, Device, DeviceOptions, Event,
     Graph, Kernel, NONE, Patience, Program, RuntimeError, Stopped,
 };
+use tilelift::tune::{Autotuned, Config, Tuner};
 
 use crate::tools::{ADD, add_program, emulator};
 
@@ -181,6 +182,96 @@ fn wrong_arguments_are_told_by_name() {
         kernel.warps(3).is_err() && kernel.stages(0).is_err() && kernel.max_registers(5).is_err()
     );
     assert!(x.write(&stream, &[1.0]).is_err() && x.slice(60..70).is_err());
+}
+
+#[test]
+fn numbers_become_what_annotations_say() {
+    let device = emulator(None);
+    let kernel = |ty: &str| {
+        let text = format!(
+            "import triton, triton.language as tl\n\n@triton.jit\ndef put(x, n: {ty}):\n    tl.store(x, n.to(tl.float64))\n"
+        );
+        let program = Program::python("put.py", &text).expect("it is Python");
+        device.kernel(&program, "put").expect("there is a kernel")
+    };
+    let x = Buffer::from_slice(&device, &[0.0_f64]).expect("there is memory");
+    let stream = device.stream();
+    let (int, half) = (Arg::from(-7), Arg::from(half::f16::from_f32(0.1)));
+    for (ty, given, signature, value) in [
+        ("tl.int64", int, "i64", -7.0),
+        // What has a type is one also where its value is 1: it has methods.
+        ("tl.int64", Arg::from(1_u8), "i64", 1.0),
+        ("tl.int64", Arg::from(32_i8), "i64:16", 32.0),
+        ("tl.int32", Arg::from(5_i64), "i32", 5.0),
+        ("\"i16\"", int, "i16", -7.0),
+        ("\"tl.uint8\"", Arg::from(255), "u8", 255.0),
+        ("int", Arg::from(3_u64), "i32", 3.0),
+        ("tl.float32", int, "fp32", -7.0),
+        ("tl.float32", Arg::from(0.1_f64), "fp32", f64::from(0.1_f32)),
+        ("float", Arg::from(true), "fp32", 1.0),
+        (
+            "tl.float64",
+            half,
+            "fp64",
+            f64::from(half::f16::from_f32(0.1)),
+        ),
+        ("tl.bfloat16", Arg::from(257), "bf16", 256.0),
+        (
+            "tl.float16",
+            Arg::from(0.1_f32),
+            "fp16",
+            f64::from(half::f16::from_f32(0.1)),
+        ),
+        // Nothing is said, and nothing becomes of it.
+        ("tl.tensor", Arg::from(5_i64), "i64", 5.0),
+        ("tl.tensor", Arg::from(0.5_f32), "fp32", 0.5),
+    ] {
+        let args = [Arg::from(&x), given];
+        let kernel = kernel(ty);
+        let result = kernel.launch(&stream, 1, args);
+        assert_eq!(result, Ok(()), "{ty} {given:?}");
+        assert_eq!(x.read(&stream), Ok(vec![value]), "{ty} {given:?}");
+        let explained = kernel.explain(args).expect("it was launched");
+        assert_eq!(explained.arguments[1].1, signature, "{ty} {given:?}");
+        assert!(explained.ready, "{ty} {given:?}");
+    }
+    for (ty, given, problem) in [
+        (
+            "tl.int32",
+            Arg::from(1_i64 << 40),
+            "1099511627776 does not fit i32",
+        ),
+        ("int", Arg::from(u32::MAX), "4294967295 does not fit i32"),
+        ("tl.uint32", int, "-7 does not fit u32"),
+        ("tl.int1", Arg::from(2), "2 does not fit i1"),
+        (
+            "tl.int32",
+            Arg::from(2.0_f32),
+            "it is fp32, and its annotation says i32",
+        ),
+        (
+            "tl.float32",
+            Arg::from(&x),
+            "it is *fp64, and its annotation says fp32",
+        ),
+    ] {
+        let error = kernel(ty).launch(&stream, 1, [Arg::from(&x), given]);
+        let error = error.expect_err("it does not fit").to_string();
+        assert!(
+            error.contains("argument `n`") && error.contains(problem),
+            "{error}"
+        );
+    }
+    // The same in a list with tuples, and for kernels that tune themselves.
+    let text = "import triton, triton.language as tl\n\n@triton.jit\ndef put(t, n: tl.int64, B: tl.constexpr):\n    tl.store(t[0], n.to(tl.float64) + t[1])\n";
+    let program = Program::python("put.py", text).expect("it is Python");
+    let put = device.kernel(&program, "put").expect("there is a kernel");
+    let tuner = Tuner::new([1, 2].map(|b| Config::new().constant("B", b)));
+    let put = Autotuned::new(put, tuner);
+    for n in [1, 2] {
+        put.launch(&stream, 1, ((&x, 3), n)).expect("it runs");
+        assert_eq!(x.read(&stream), Ok(vec![f64::from(n + 3)]));
+    }
 }
 
 #[test]
