@@ -310,6 +310,11 @@ impl Source {
         }
     }
 
+    /// The name of the file that lines of operations are lines of.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.has_lines().then_some(&*self.name)
+    }
+
     /// The constants that a kernel's heuristics give for these arguments.
     #[cfg_attr(
         not(feature = "triton"),

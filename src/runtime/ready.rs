@@ -110,11 +110,11 @@ impl Ready {
             let mut log = vec![0_u8; bytes];
             let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
             read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
-            return Ok(Log::decode(&log).lines(&self.meta.sites));
+            return Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()));
         }
         stream.expect_no_recording("reading what a kernel printed")?;
         let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Log::decode(&log).lines(&self.meta.sites))
+        Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()))
     }
 
     /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.

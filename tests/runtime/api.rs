@@ -275,6 +275,46 @@ fn numbers_become_what_annotations_say() {
 }
 
 #[test]
+fn names_and_texts_may_be_of_any_language() {
+    const TEXT: &str = "
+import triton, triton.language as tl
+
+@triton.jit
+def größe(ä, n):
+    tl.device_print('Größe', n)
+    tl.device_assert(n > 5, 'zu groß')
+    tl.store(ä, n)
+
+@triton.jit
+def _(x, n):
+    tl.store(x, 2 * n)
+
+@triton.jit
+def WARP_SZ(x, n):
+    tl.store(x, 3 * n)
+";
+    let device = emulator(None);
+    let program = Program::python("größe.py", TEXT).expect("it is Python");
+    let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+    for (name, value) in [("größe", 5), ("_", 10), ("WARP_SZ", 15)] {
+        let kernel = device.kernel(&program, name);
+        let kernel = kernel.and_then(|k| k.debug(true)).expect("there is one");
+        kernel.run(1, (&x, 5)).expect("it runs");
+        assert_eq!(x.read(&device.stream()), Ok(vec![value]), "{name}");
+        assert_eq!(kernel.variants()[0].kernel, name);
+    }
+    let kernel = device.kernel(&program, "größe").and_then(|k| k.debug(true));
+    let lines = kernel.and_then(|k| k.printed(&device.stream(), (&x, 5)));
+    assert_eq!(
+        lines,
+        Ok(vec![
+            "pid (0, 0, 0) Größe: 5".to_owned(),
+            "pid (0, 0, 0) assertion failed: zu groß (größe.py:7)".to_owned(),
+        ])
+    );
+}
+
+#[test]
 fn what_a_kernel_does_wrong_is_told_with_its_line() {
     let device = emulator(None);
     let (kernel, [x, y, out]) = setup(&device, 64);
