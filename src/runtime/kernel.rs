@@ -23,11 +23,12 @@ use super::cache::KeyBuilder;
 use super::constant::Grid;
 use super::device::Device;
 use super::error::RuntimeError;
+use super::family::Family;
 use super::given;
 use super::making::{identity, predict};
 use super::patience::Patience;
 use super::pool;
-use super::program::{Family, Param, Program, Source};
+use super::program::{Param, Program, Source};
 use super::report::{Explanation, Prediction, Report};
 use super::setup::KernelOptions;
 use super::stream::Stream;
@@ -49,6 +50,8 @@ pub(super) static FOREVER: Patience = Patience {
 pub struct Kernel {
     pub(super) inner: Arc<KernelInner>,
     family: Arc<Family>,
+    /// As long as there is such a handle, the program keeps variants.
+    device: Device,
 }
 
 /// Launches that use the same set-up of a kernel.
@@ -64,6 +67,7 @@ pub(crate) struct KernelInner {
     pub(super) setup: String,
     /// These kernels.
     pub(super) family: Weak<Family>,
+    /// No handle: what a program keeps holds no device.
     pub(crate) device: Device,
     pub(crate) source: Arc<Source>,
     pub(crate) name: String,
@@ -130,7 +134,7 @@ impl Kernel {
     ) -> Result<Kernel, RuntimeError> {
         let setup = format!("{} {name} {}", device.instance(), options.identity());
         let inner = family.intern(&setup, || {
-            let kernel = KernelInner::new(device.clone(), source.clone(), name, options)?;
+            let kernel = KernelInner::new(device.quiet(), source.clone(), name, options)?;
             Ok(KernelInner {
                 setup: setup.clone(),
                 family: Arc::downgrade(family),
@@ -140,6 +144,7 @@ impl Kernel {
         Ok(Kernel {
             inner,
             family: family.clone(),
+            device: device.clone(),
         })
     }
 
@@ -163,7 +168,7 @@ impl Kernel {
             });
         }
         let name = inner.name.clone();
-        Kernel::with(&inner.device, &inner.source, &self.family, name, options)
+        Kernel::with(&self.device, &inner.source, &self.family, name, options)
     }
 
     /// Everything that decides what a launch with such arguments does, but for values that are not specialised for.
@@ -247,7 +252,7 @@ impl Kernel {
 
     /// Its device.
     pub fn device(&self) -> &Device {
-        &self.inner.device
+        &self.device
     }
 
     /// The parameters that take an argument, in order.

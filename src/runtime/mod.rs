@@ -91,6 +91,7 @@ mod dump;
 mod environment;
 mod error;
 mod explain;
+mod family;
 mod given;
 #[cfg(feature = "cuda")]
 mod gpu;
