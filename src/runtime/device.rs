@@ -135,6 +135,20 @@ thread_local! {
 pub(crate) struct Gpu {
     pub(crate) context: driver::Context,
     pub(crate) stream: Arc<driver::Stream>,
+    /// For copies to memory that nothing else knows yet, made when there is one: no graph records it.
+    copies: OnceLock<driver::Stream>,
+}
+
+#[cfg(feature = "cuda")]
+impl Gpu {
+    /// The stream for copies to new memory.
+    pub(super) fn copies(&self) -> Result<&driver::Stream, DriverError> {
+        if let Some(stream) = self.copies.get() {
+            return Ok(stream);
+        }
+        let stream = driver::Stream::new(&self.context)?;
+        Ok(self.copies.get_or_init(|| stream))
+    }
 }
 
 /// How a device is set up.
@@ -278,6 +292,7 @@ impl Device {
         let backend = Backend::Gpu(Gpu {
             context,
             stream: Arc::new(stream),
+            copies: OnceLock::new(),
         });
         Ok(Device::with(name, target, options, backend))
     }
@@ -359,7 +374,8 @@ impl Device {
         self.inner.blocking.store(blocking, Ordering::Relaxed);
     }
 
-    /// The stream that the device begins with.
+    /// The stream that the device begins with. All who call this share it: record a graph in a stream of your own
+    /// ([`Stream::new`]), else what other threads do in this one meanwhile fails, or becomes part of the graph.
     pub fn stream(&self) -> Stream {
         Stream::of_device(self)
     }

@@ -170,7 +170,10 @@ pub enum RuntimeError {
     },
 
     /// Something that has no place in the recording of a graph; on the emulator. A GPU's driver says so itself.
-    #[error("{what} has no place in the recording of a graph")]
+    #[error(
+        "{what} has no place in the recording of a graph, which this stream is in; record in a stream of its own, and do this \
+         before or after, or in another stream"
+    )]
     Recording {
         /// What was tried.
         what: &'static str,
