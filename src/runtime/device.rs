@@ -364,6 +364,19 @@ impl Device {
         self.inner.target
     }
 
+    /// Whether it runs code for a target.
+    pub(super) fn runs(&self, target: Target) -> bool {
+        let (major, minor) = match self.backend() {
+            Backend::Emulated(_) => (self.target().sm / 10, self.target().sm % 10),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(gpu) => {
+                let capability = gpu.context.device().capability;
+                (capability.major, capability.minor)
+            }
+        };
+        target.runs_on(major, minor)
+    }
+
     /// Its cache on disk.
     pub fn cache(&self) -> &Cache {
         &self.inner.cache

@@ -171,8 +171,8 @@ pub enum RuntimeError {
 
     /// Something that has no place in the recording of a graph; on the emulator. A GPU's driver says so itself.
     #[error(
-        "{what} has no place in the recording of a graph, which this stream is in; record in a stream of its own, and do this \
-         before or after, or in another stream"
+        "{what} has no place in the recording of a graph, and this stream is being recorded; use another stream, or one of \
+         its own for the graph (Stream::new)"
     )]
     Recording {
         /// What was tried.

@@ -214,12 +214,12 @@ fn obtain_kernel(
     let slots = kernel.slots.iter().map(|slot| slot.param);
     let by_param: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
     if let Some(stored) = kernel.source.compiled(&by_param) {
-        let target = kernel.device.target();
         let stored = stored?;
-        if !stored.meta.target.runs_on(target.sm / 10, target.sm % 10) {
+        if !kernel.device.runs(stored.meta.target) {
             let problem = format!(
-                "it was compiled for {}, and the device takes {target}",
-                stored.meta.target
+                "it was compiled for {}, and the device takes {}",
+                stored.meta.target,
+                kernel.device.target()
             );
             return Err(Problem::Error(RuntimeError::Setup {
                 kernel: kernel.name.clone(),
@@ -232,7 +232,9 @@ fn obtain_kernel(
     if dump.is_on() {
         let mut stored = compile_kernel(kernel, classes, &key, patience, timing)?;
         let name = dump_name(kernel, &key);
-        if let Some((ptx, path)) = dump.replacement(&kernel.name, &name, &stored.ptx)? {
+        if let Some((ptx, path)) =
+            dump.replacement(&kernel.name, &name, &stored.ptx, &kernel.device)?
+        {
             stored.ptx = ptx;
             stored.replaced = Some(path);
         }
