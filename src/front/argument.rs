@@ -55,6 +55,10 @@ fn free_names<'m>(body: &'m [Stmt], names: &mut Vec<&'m str>) {
     }
 }
 
+/// What to do where an option of a launch is given as a constant.
+pub(crate) const OPTIONS: &str =
+    "it is an option and no constant: -w, --num-stages, --num-ctas and --maxnreg give those";
+
 /// An error for a constant that the caller gives and that nothing in the file asks for.
 pub(crate) fn unknown_constant(
     tree: &ModModule,
@@ -79,6 +83,12 @@ pub(crate) fn unknown_constant(
     };
     let message = format!("nothing in the file is called `{name}`");
     let d = Diagnostic::error(Code::Argument, f.name.range(), message);
+    if matches!(
+        name.as_str(),
+        "num_warps" | "num_stages" | "num_ctas" | "maxnreg"
+    ) {
+        return Some(d.help(OPTIONS));
+    }
     let of_module = index.names.iter().filter_map(|(name, definition)| {
         matches!(definition, Definition::Value(..)).then_some(*name)
     });

@@ -280,6 +280,11 @@ impl Arg<'_> {
         !self.is_mark() && self.class & POINTER != 0
     }
 
+    /// Whether it is an address of memory that nothing here owns.
+    pub(crate) fn is_borrowed(&self) -> bool {
+        self.is_pointer() && self.device == 0
+    }
+
     /// The memory behind an address: where it begins, and bytes.
     pub(crate) fn range(&self) -> (u64, usize) {
         (self.bits, self.bytes)
@@ -425,6 +430,11 @@ impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
 
 /// What a parameter of a kernel is given: something that becomes an [`Arg`], a [`Descriptor`](super::Descriptor), or a
 /// tuple of such, for a parameter that the kernel takes apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a launch",
+    label = "a launch takes numbers, `&Buffer`, `Pointer`, `Descriptor`, `Arg` and tuples of these",
+    note = "a buffer is given as `&buffer`; constants are given to the kernel, with `Kernel::constant`"
+)]
 pub trait Argument<'a>: Copy {
     /// Whether it is more than one [`Arg`].
     const STRUCTURED: bool;

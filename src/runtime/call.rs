@@ -201,8 +201,7 @@ impl KernelInner {
         };
         let grid = function(constants).ok_or_else(|| RuntimeError::Grid {
             kernel: self.name.clone(),
-            problem: "the grid asks for a constant that is not there, or is no positive integer"
-                .to_owned(),
+            problem: constants.without_grid(),
         })?;
         Ok(grid)
     }

@@ -103,6 +103,26 @@ impl KernelInner {
         self.wrong_count(args.len())
     }
 
+    /// The error of one of the arguments, whose memory is not what it says.
+    #[cold]
+    pub(super) fn wrong_memory(
+        &self,
+        args: &[Arg<'_>],
+        wrong: &Arg<'_>,
+        problem: String,
+    ) -> RuntimeError {
+        let by_param = given::split(args).into_iter().zip(self.arguments());
+        let name = by_param
+            .filter(|(args, _)| args.iter().any(|arg| std::ptr::eq(arg, wrong)))
+            .map(|(_, name)| name.to_owned())
+            .next();
+        RuntimeError::Argument {
+            kernel: self.name.clone(),
+            name: name.unwrap_or_default(),
+            problem,
+        }
+    }
+
     #[cold]
     fn wrong_count(&self, got: usize) -> RuntimeError {
         RuntimeError::ArgumentCount {

@@ -14,7 +14,7 @@ use crate::settings::Target;
 use super::device::Device;
 use super::environment;
 use super::error::RuntimeError;
-use super::warning::{warn, warn_once};
+use super::warning::warn_once;
 
 /// Where to write what is made, and where to take edited PTX from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,10 +49,9 @@ impl Dump {
         let written =
             std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, contents));
         if let Err(error) = written {
-            warn(&format!(
-                "{}: a dump cannot be written: {error}",
-                path.display()
-            ));
+            // Told of the folder, so that one of many files tells it for all.
+            let folder = folder.display();
+            warn_once(&format!("{folder}: dumps cannot be written there: {error}"));
         }
     }
 
@@ -129,6 +128,39 @@ fn check(made: &str, edited: &str) -> Result<(), (usize, String)> {
             );
             Err((line, problem))
         }
+        _ => Ok(()),
+    }
+}
+
+/// An error, with its line, unless the text's entry has this name, parameters of so many bytes, and so many threads.
+pub(super) fn check_entry(
+    ptx: &str,
+    name: &str,
+    bytes: &[u32],
+    threads: u32,
+) -> Result<(), (usize, String)> {
+    let Some(found) = entry(ptx).filter(|found| found.name == name) else {
+        return Err((1, format!("there is no entry `{name}`")));
+    };
+    let is = found.params.len();
+    if is != bytes.len() {
+        let problem = format!("the entry has {is} parameters, expected {}", bytes.len());
+        return Err((found.line, problem));
+    }
+    for ((line, declaration), bytes) in found.params.iter().zip(bytes) {
+        let (bits, array) = size(declaration);
+        if array.is_none() && bits != Some(8 * bytes) {
+            return Err((
+                *line,
+                format!("`{declaration}` for an argument of {bytes} bytes"),
+            ));
+        }
+    }
+    match found.threads {
+        Some((line, is)) if is != u64::from(threads) => Err((
+            line,
+            format!("programs of {is} threads, expected {threads}"),
+        )),
         _ => Ok(()),
     }
 }

@@ -224,6 +224,11 @@ impl Kernel {
             && args.iter().zip(&call.values).all(is_same)
     }
 
+    /// Whether it has a parameter of this name, with an argument or without.
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        self.inner.params.iter().any(|param| param.name == name)
+    }
+
     /// Whether it was given a constant of this name.
     pub(crate) fn has_constant(&self, name: &str) -> bool {
         self.inner.options.constant(name).is_some()

@@ -149,12 +149,16 @@ pub(super) fn build(
     })
 }
 
-/// PTX that the emulator does not accept: a mistake of ours, unless it was edited.
+/// PTX that the emulator does not accept: a mistake of ours, unless it was edited, or made who knows where.
 fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> RuntimeError {
     match &stored.replaced {
         Some(path) => RuntimeError::File {
             path: format!("{path}:{}", error.line),
             problem: error.kind.to_string(),
+        },
+        None if kernel.source.is_compiled() => RuntimeError::Setup {
+            kernel: kernel.name.clone(),
+            problem: format!("the emulator does not accept its PTX: {error}"),
         },
         None => RuntimeError::Internal {
             kernel: kernel.name.clone(),

@@ -140,6 +140,7 @@ pub(crate) use memory::Memory;
 pub(crate) use program::set_stages;
 #[cfg(feature = "triton")]
 pub(crate) use warning::warn;
+pub(crate) use warning::warn_once;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

@@ -179,6 +179,14 @@ impl Program {
         Ok((name, tuning))
     }
 
+    /// Names of a kernel's key: those of parameters, and the others.
+    #[cfg(feature = "triton")]
+    pub(crate) fn split_key(&self, kernel: &str, names: &[String]) -> (Vec<String>, Vec<String>) {
+        let params = self.source.params(kernel);
+        let is_known = |name: &&String| params.iter().any(|param| param.name == **name);
+        names.iter().cloned().partition(|name| is_known(&name))
+    }
+
     /// The names of its kernels, in order.
     pub fn kernels(&self) -> Vec<String> {
         self.source.kernels()

@@ -89,6 +89,12 @@ fn advice(help: &str) -> String {
     if help.starts_with("there is no signature") {
         return "give it an argument, or a value with `Kernel::constant`".to_owned();
     }
+    if help == front::OPTIONS {
+        return "it is an option and no constant: `Kernel::warps`, `stages` and `max_registers` set those".to_owned();
+    }
+    if let Some(before) = help.strip_suffix(front::GIVEN) {
+        return format!("{before}a `Descriptor`");
+    }
     let (before, rest) = match help.split_once("-c ") {
         Some(found) => found,
         None => return help.to_owned(),
@@ -223,6 +229,10 @@ mod tests {
             (
                 "the signature gives 1 of 3 arguments; -c N=VALUE gives a constant",
                 "`Kernel::constant(\"N\", value)` gives it a value",
+            ),
+            (
+                crate::front::OPTIONS,
+                "it is an option and no constant: `Kernel::warps`, `stages` and `max_registers` set those",
             ),
             ("there is `other`", "there is `other`"),
             ("write a-c and no more", "write a-c and no more"),

@@ -170,6 +170,15 @@ impl Ready {
                     options: emulated.options.clone(),
                 };
                 let mut memory = emulated.memory();
+                let is_whole = |arg: &&Arg<'_>| {
+                    let (address, bytes) = arg.range();
+                    !arg.is_borrowed() || bytes == 0 || memory.holds(address, bytes)
+                };
+                if let Some(arg) = args.iter().find(|arg| !is_whole(arg)) {
+                    let (address, bytes) = arg.range();
+                    let problem = format!("there are no {bytes} bytes of memory at {address:#x}");
+                    return Err(kernel.wrong_memory(args, arg, problem));
+                }
                 // Of a buffer that was borrowed in part the kernel may touch that part.
                 memory.limit(args.iter().filter(|arg| arg.is_pointer()).map(Arg::range));
                 let run = emu::run(module, &self.meta.name, &launch, &mut memory);

@@ -47,6 +47,55 @@ fn grid(n: usize) -> impl Fn(Constants<'_>) -> Option<[u32; 3]> {
 }
 
 #[test]
+#[expect(unsafe_code, reason = "memory that is said to be larger than it is")]
+fn borrowed_memory_is_checked_where_that_is_possible() {
+    let device = Device::emulator_with(DeviceOptions::plain());
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let borrow = |bytes: usize| {
+        // SAFETY: the emulator's memory, which it looks after itself.
+        let raw = unsafe { driver::RawPtr::from_raw(x.ptr().address(), bytes) };
+        Pointer::from_driver(raw, DType::F32)
+    };
+    let add = add(&device);
+    add.run(1, (&x, borrow(1024), &x, 256))
+        .expect("it is there");
+    let error = add
+        .run(1, (&x, borrow(1028), &x, 256))
+        .expect_err("it is not");
+    let text = error.to_string();
+    assert!(
+        text.contains("argument `y`: there are no 1028 bytes of memory at"),
+        "{text}"
+    );
+}
+
+#[test]
+fn other_threads_make_buffers_while_one_records() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let add = add(&device);
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let args = (&x, &x, &x, 256);
+    add.run(1, args).expect("it is made before");
+    x.write(&device.stream(), &[1.0; 256])
+        .expect("it is written");
+    let stream = device.stream();
+    let graph = Graph::capture(&stream, |stream| {
+        let made = std::thread::scope(|scope| {
+            let made = scope.spawn(|| Buffer::from_slice(&device, &[7.0_f32]));
+            made.join().expect("it does not panic")
+        })?;
+        add.launch(stream, 1, args)?;
+        Ok::<_, RuntimeError>(drop(made))
+    });
+    graph
+        .and_then(|graph| graph.launch(&stream))
+        .expect("it runs");
+    assert_eq!(x.read(&stream), Ok(vec![2.0; 256]));
+}
+
+#[test]
 #[expect(unsafe_code, reason = "an address that is nobody's")]
 fn an_illegal_address_ends_the_device_of_its_process_alone() {
     if role().is_some() {
