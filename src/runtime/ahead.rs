@@ -147,6 +147,7 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         ptx: compiled.ptx.to_owned(),
         meta,
         predicted_registers: compiled.predicted_registers,
+        needed_registers: compiled.predicted_registers,
         constants: Vec::new(),
         replaced: None,
     };

@@ -86,6 +86,8 @@ pub use report::{Outcome, Row, TuneReport};
 
 use crate::runtime::{Arg, Args, Grid, Kernel, Patience, Prediction, RuntimeError, Stream};
 
+use crate::settings::Target;
+
 use measure::Bench;
 use store::Results;
 
@@ -474,23 +476,18 @@ fn no_argument(kernel: &Kernel, name: &str) -> RuntimeError {
 
 /// Why a kernel cannot run well on any device that there is code for.
 fn too_large(prediction: &Prediction) -> Option<String> {
-    /// Registers that a thread can have.
-    const MOST: u32 = 255;
     /// How far the prediction may be off.
     const SLACK: u32 = 16;
     let Prediction {
-        registers, threads, ..
+        needed_registers,
+        threads,
+        ..
     } = *prediction;
-    if registers > MOST + SLACK {
+    // Every device has as many registers; a configuration that bounds them itself is tried.
+    let most = Target::most_registers(threads);
+    if needed_registers > most + SLACK {
         return Some(format!(
-            "about {registers} registers a thread, {MOST} are possible"
-        ));
-    }
-    // The register file has 65,536 registers on every device; what does not fit is spilled.
-    let room = 65_536 / threads.max(1);
-    if registers > room + SLACK {
-        return Some(format!(
-            "about {registers} registers a thread, {threads} threads can have {room}"
+            "about {needed_registers} registers a thread, {threads} threads can have {most}"
         ));
     }
     None

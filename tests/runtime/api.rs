@@ -511,7 +511,22 @@ fn kernels_are_prepared_ahead() {
     assert_eq!((report.num_warps, report.resources), (4, None));
     assert_eq!(report.constants[0], ("BLOCK".to_owned(), "128".to_owned()));
     assert!(report.timing.total() > Duration::ZERO);
-    assert!(report.predicted_registers > 0);
+    let predicted = report.predicted;
+    assert_eq!(kernel.predict(args, &Patience::default()), Ok(predicted));
+    // 4 warps of few registers: 16 programs fill the 64 warps of a multiprocessor.
+    assert!((8..40).contains(&predicted.registers), "{predicted}");
+    assert_eq!((predicted.most_registers, predicted.threads), (255, 128));
+    assert_eq!((predicted.resident, predicted.occupancy_percent), (16, 100));
+    assert_eq!((predicted.spilled_bytes, predicted.local_bytes), (0, 0));
+    // With fewer registers than it needs it spills.
+    let tight = kernel
+        .max_registers(16)
+        .and_then(|k| k.constant("BLOCK", 8192));
+    let tight = tight.and_then(|k| k.predict(args, &Patience::default()));
+    let tight = tight.expect("it compiles");
+    assert_eq!(tight.most_registers, 16);
+    assert!(tight.registers > 24 && tight.spilled_bytes > 0, "{tight}");
+    assert_eq!(tight.local_bytes, tight.spilled_bytes);
 
     let wide = kernel.warps(8).expect("a number of warps");
     wide.prepare_in_background(args).expect("they fit");

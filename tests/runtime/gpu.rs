@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use tilelift::driver;
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Buffer, Constants, DType, Descriptor, Device, DeviceOptions, Graph, Kernel, Pointer, Program,
-    RuntimeError, Stream,
+    Buffer, Constants, DType, Descriptor, Device, DeviceOptions, Graph, Kernel, Patience, Pointer,
+    Program, RuntimeError, Stream,
 };
+use tilelift::settings::{Target, Usage};
 
 use crate::tools::{add_program, another_process, role};
 
@@ -93,6 +94,33 @@ fn other_threads_make_buffers_while_one_records() {
         .and_then(|graph| graph.launch(&stream))
         .expect("it runs");
     assert_eq!(x.read(&stream), Ok(vec![2.0; 256]));
+}
+
+#[test]
+fn what_is_said_of_residence_is_what_the_driver_says() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let capability = device.as_driver().expect("it is a GPU").device().capability;
+    let target = Target::for_device(capability.major, capability.minor).expect("it is known");
+    for (block, warps) in [(256, 1), (256, 4), (4096, 4), (8192, 2), (8192, 32)] {
+        let add = add(&device).constant("BLOCK", block);
+        let add = add
+            .and_then(|kernel| kernel.warps(warps))
+            .expect("a number");
+        let report = add.prepare((&x, &x, &x, 256), &Patience::default());
+        let report = report.expect("it is made");
+        let used = report.resources.expect("it is on a GPU");
+        let resident = target.resident(Usage {
+            threads: 32 * warps,
+            registers: used.registers,
+            shared: used.shared_bytes,
+        });
+        assert_eq!(resident, used.resident, "{report}");
+        let percent = target.occupancy_percent(resident, 32 * warps);
+        assert_eq!(percent, used.occupancy_percent, "{report}");
+    }
 }
 
 #[test]
@@ -345,7 +373,7 @@ fn machine_code_made_ahead_runs() {
         target,
         num_warps: made.num_warps,
         shared_bytes: made.shared_bytes,
-        predicted_registers: made.predicted_registers,
+        predicted_registers: made.predicted.registers,
         params: &[
             POINTER,
             CompiledParam {
