@@ -18,7 +18,7 @@ use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
 use crate::log;
 use crate::regalloc::{Allocation, Move, Source};
-use crate::settings::{Options, PtxVersion, Target};
+use crate::settings::{Options, PtxVersion, SM_REGISTERS, Target};
 
 /// Least alignment of the shared memory's start in bytes; PTX vectors need no more.
 const SHARED_ALIGN: u32 = 16;
@@ -48,6 +48,7 @@ pub(crate) fn write(
         line: SourceLoc::default(),
         stats: Stats {
             predicted_registers: allocation.predicted,
+            needed_registers: allocation.needed,
             peak: allocation.peak,
             ..Stats::default()
         },
@@ -76,12 +77,6 @@ fn legal_name(name: &str) -> String {
 
 /// Bytes of shared memory that the system keeps of each CTA.
 const RESERVED: u32 = 1024;
-
-/// Registers of an SM.
-const SM_REGISTERS: u32 = 65536;
-
-/// Most registers of a thread.
-const MOST_REGISTERS: u32 = 255;
 
 /// Registers by which a prediction may be too low.
 const UNSURE: u32 = 24;
@@ -173,7 +168,7 @@ impl Writer<'_> {
     /// Where far too much is alive the assembler is told that one CTA is enough: without that ptxas 12 and 13 fall back to 32
     /// registers for some kernels, and spill ten times as much as they do with all 255.
     fn ctas_beside(&self, func: &ThreadFunction, target: Target) -> Option<u32> {
-        let most = MOST_REGISTERS.min(SM_REGISTERS / func.num_threads());
+        let most = Target::most_registers(func.num_threads());
         if self.stats.predicted_registers > most {
             return Some(1);
         }
