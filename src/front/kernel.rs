@@ -259,7 +259,7 @@ impl Module {
         let starts =
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
-        let builder = TileBuilder::new(&ptx_name(f.name.as_str()), spec.num_warps);
+        let builder = TileBuilder::new(ptx_name(f.name.as_str()), spec.num_warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
         lower.num_stages = spec.num_stages;

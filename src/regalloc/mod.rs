@@ -145,7 +145,8 @@ fn predict(live: &Liveness, width: Option<u32>) -> u32 {
 ///
 /// Of 200 products and attentions of the examples, for sm_80 and sm_89 and without a bound, it foretells the six that spill more
 /// than 52 bytes of a thread, and one that does not spill; six more spill less. Of some 40 of them 34 spill with a bound that
-/// is smaller by 16, and 7 with one that is larger by 16.
+/// is smaller by 16, and 7 with one that is larger by 16. `tests/registers.rs` asserts the like of some of them, and of
+/// softmaxes and layer norms.
 fn need(live: &Liveness, width: Option<u32>) -> u32 {
     match width {
         None => (live.peak_words + SMALL[0]).min(SMALL[1]),

@@ -17,7 +17,10 @@ impl KernelInner {
     /// The arguments with numbers of the types that the program gives its parameters; none if they are that already.
     #[cold]
     pub(super) fn typed<'a>(&self, args: &[Arg<'a>]) -> Result<Option<ArgList<'a>>, RuntimeError> {
-        if !self.is_picky {
+        // Without an allocation where there is nothing to do.
+        let mut pairs = args.iter().zip(&self.slots);
+        let is_plain = || !args.iter().any(Arg::is_mark);
+        if !self.is_picky || is_plain() && !pairs.any(|(arg, slot)| slot.is_to_convert(arg)) {
             return Ok(None);
         }
         let by_param = given::split(args);

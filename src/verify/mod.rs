@@ -46,7 +46,6 @@
 //! - **V21** A `barrier` has an id below 16 and waits for a multiple of 32 threads, no more than the function's.
 
 mod function;
-pub(crate) use function::is_ptx_identifier;
 mod layouts;
 mod regions;
 mod ssa;
@@ -62,6 +61,9 @@ use crate::ir::entities::AnyEntity;
 use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::text::print::{Notes, Numbering, print_with};
+
+#[cfg(feature = "triton")]
+pub(crate) use function::is_ptx_identifier;
 
 coded_enum! {
     /// A rule of the [module](self)'s list.
