@@ -18,7 +18,7 @@ use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
 use crate::log;
 use crate::regalloc::{Allocation, Move, Source};
-use crate::settings::{Options, PtxVersion, Target};
+use crate::settings::{Options, PtxVersion, SM_REGISTERS, Target};
 
 /// Least alignment of the shared memory's start in bytes; PTX vectors need no more.
 const SHARED_ALIGN: u32 = 16;
@@ -48,6 +48,7 @@ pub(crate) fn write(
         line: SourceLoc::default(),
         stats: Stats {
             predicted_registers: allocation.predicted,
+            needed_registers: allocation.needed,
             peak: allocation.peak,
             ..Stats::default()
         },
@@ -76,12 +77,6 @@ fn legal_name(name: &str) -> String {
 
 /// Bytes of shared memory that the system keeps of each CTA.
 const RESERVED: u32 = 1024;
-
-/// Registers of an SM.
-const SM_REGISTERS: u32 = 65536;
-
-/// Most registers of a thread.
-const MOST_REGISTERS: u32 = 255;
 
 /// Registers by which a prediction may be too low.
 const UNSURE: u32 = 24;
@@ -183,7 +178,7 @@ impl Writer<'_> {
     /// - Few registers: how many CTAs shared memory has room for, if these are few and registers would do for more.
     fn room(&self, func: &ThreadFunction, target: Target) -> Option<String> {
         let one_cta = || Some(".minnctapersm 1\n".to_owned());
-        let most = MOST_REGISTERS.min(SM_REGISTERS / func.num_threads());
+        let most = Target::most_registers(func.num_threads());
         if self.stats.predicted_registers > most {
             return one_cta();
         }

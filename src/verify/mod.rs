@@ -46,6 +46,7 @@
 //! - **V21** A `barrier` has an id below 16 and waits for a multiple of 32 threads, no more than the function's.
 
 mod function;
+pub(crate) use function::is_ptx_identifier;
 mod layouts;
 mod regions;
 mod ssa;

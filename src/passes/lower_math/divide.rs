@@ -13,6 +13,9 @@
 //! of b. Zero and infinite divisors and dividends come out right: `rcp` of zero is infinity and of infinity zero,
 //! and 0 times infinity NaN.
 //!
+//! A divisor known to be no less than a normal number, such as `1 + exp(x)`, is never small: neither its sign nor the second
+//! line counts.
+//!
 //! A divisor that was converted from an integer is 0 or between 1 and 2^64, so it needs no scale: the quotient is
 //! `a * rcp_ftz(b)`, and quotients by the same number share the reciprocal. A layer norm divides by the length of its rows
 //! twice.
@@ -32,7 +35,7 @@ const SMALL: f32 = f32::MIN_POSITIVE;
 /// A way from few elements to many: instructions to be repeated on something else.
 type Path = smallvec::SmallVec<[(InstData<Tile>, TileType); 2]>;
 
-/// The quotient, if the divisor repeats fewer elements or comes from integers.
+/// The quotient, if the divisor repeats fewer elements, comes from integers or is never small.
 pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option<Value> {
     let (few, path) = source(edit, b);
     let from_integer = edit
@@ -43,18 +46,23 @@ pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option
         let reciprocal = repeat(edit, reciprocal, &path);
         return Some(edit.op(TileOp::Fmul, &[a, reciprocal]));
     }
-    if edit.ty(b).shape.elements() <= edit.ty(few).shape.elements() {
+    let never_small = is_never_small(edit, few);
+    if !never_small && edit.ty(b).shape.elements() <= edit.ty(few).shape.elements() {
         return None;
     }
     let ty = edit.ty(few);
     let number = |edit: &mut Editor<'_>, x: f32| edit.f32_bits(x.to_bits(), ty);
-    let size = edit.op(TileOp::Fabs, &[few]);
+    let size = if never_small {
+        few
+    } else {
+        edit.op(TileOp::Fabs, &[few])
+    };
     let mut scale = number(edit, 1.0);
     let bounds = [
         (FloatPred::Olt, SMALL, 16_777_216.0),
         (FloatPred::Ogt, LARGE, 0.125),
     ];
-    for (pred, bound, factor) in bounds {
+    for (pred, bound, factor) in bounds.into_iter().skip(usize::from(never_small)) {
         let bound = number(edit, bound);
         let factor = number(edit, factor);
         let truth = ty.with_elem(Elem::I1);
@@ -67,6 +75,20 @@ pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option
     let reciprocal = repeat(edit, reciprocal, &path);
     let a = edit.op(TileOp::Fmul, &[a, scale]);
     Some(edit.op(TileOp::Fmul, &[a, reciprocal]))
+}
+
+/// Whether a value is a sum of a number that is not small and one that is not negative; NaN is allowed.
+fn is_never_small(edit: &Editor<'_>, value: Value) -> bool {
+    let Some(sum) = edit.def(value).filter(|data| data.op == TileOp::Fadd) else {
+        return false;
+    };
+    let (rest, number) = (sum.args[0], sum.args[1]);
+    let is_large = edit
+        .bits(number)
+        .is_some_and(|bits| f32::from_bits(bits as u32) >= SMALL);
+    let is_positive =
+        |data: &InstData<Tile>| matches!(data.op, TileOp::Exp | TileOp::Exp2 | TileOp::Fabs);
+    is_large && edit.def(rest).is_some_and(is_positive)
 }
 
 /// The block that a value repeats, and the ops that repeat it, outermost first.

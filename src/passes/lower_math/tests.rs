@@ -49,6 +49,7 @@ fn values_of(op: TileOp, xs: &[f32]) -> Vec<f32> {
         TileOp::Log => b.log(x),
         TileOp::Tanh => b.tanh(x),
         TileOp::Erf => b.erf(x),
+        TileOp::Fdiv => one_over(&mut b, x, 1.0, TileOp::Fabs),
         _ => b.exp(x),
     };
     b.store(output, y, None);
@@ -237,4 +238,53 @@ fn rows_are_divided_by_one_reciprocal_each() {
         .find(|d| d.op == TileOp::RcpFtz)
         .expect("one reciprocal");
     assert_eq!(func.dfg.ty(rcp.args[0]).shape, line);
+}
+
+/// Sums of a number and what is not negative are never small: the reciprocal needs one scale, others both or none.
+#[test]
+fn divisors_that_are_never_small_are_scaled_once() {
+    let parts = |least: f32, op: TileOp| {
+        let mut b = TileBuilder::new("k", 4);
+        let at = pointers(&mut b, "x", Shape::new(&[32]).expect("a power of two"));
+        let x = b.load(at, None, None);
+        let y = one_over(&mut b, x, least, op);
+        b.store(at, y, None);
+        b.ret();
+        let mut func = b.finish().expect("well typed");
+        lower_math(&mut func);
+        verified(&func);
+        let insts = func.order.insts(func.entry).iter();
+        let ops: Vec<_> = insts.map(|&inst| func.dfg.insts[inst].op).collect();
+        [TileOp::Fcmp, TileOp::RcpFtz, TileOp::Fabs]
+            .map(|op| ops.iter().filter(|&&o| o == op).count())
+    };
+    assert_eq!(parts(1.0, TileOp::Exp), [1, 1, 0]);
+    assert_eq!(parts(1.0, TileOp::Fabs), [1, 1, 1]);
+    assert_eq!(parts(0.0, TileOp::Exp), [0, 0, 0]);
+    assert_eq!(parts(-1.0, TileOp::Exp), [0, 0, 0]);
+    assert_eq!(parts(1.0, TileOp::Fneg), [0, 0, 0]);
+}
+
+/// Within two units, as a division, for all sizes up to the largest, whose quotients are subnormal.
+#[test]
+fn quotients_of_divisors_that_are_never_small() {
+    let xs = samples(-4.0, 4.0);
+    for (x, y) in xs.iter().zip(values_of(TileOp::Fdiv, &xs)) {
+        let exact = 1.0 / f64::from(x.abs() + 1.0);
+        assert!(ulps(y, exact) <= 2.0, "1 / (|{x}| + 1) is {y}, not {exact}");
+    }
+}
+
+/// `1 / (op(x) + least)`.
+fn one_over(b: &mut TileBuilder, x: Value, least: f32, op: TileOp) -> Value {
+    let shape = b.ty(x).shape;
+    let part = match op {
+        TileOp::Exp => b.exp(x),
+        TileOp::Fabs => b.fabs(x),
+        _ => b.fneg(x),
+    };
+    let least = b.f32(least, shape);
+    let divisor = b.fadd(part, least);
+    let one = b.f32(1.0, shape);
+    b.fdiv(one, divisor)
 }

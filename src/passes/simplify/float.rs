@@ -98,6 +98,19 @@ pub(super) fn multiply_negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option
     Some(Rewrite::Value(s.op(TileOp::Fmul, &[x, y])))
 }
 
+/// `-x * c` is `x * -c`.
+pub(super) fn multiply_negated_by_constant(
+    s: &mut Simplifier<'_, '_>,
+    inst: Inst,
+) -> Option<Rewrite> {
+    let ty = s.result_ty(inst);
+    let x = negated(s, s.arg(inst, 0))?;
+    let (c, _) = s.known(s.arg(inst, 1))?;
+    let sign = 1 << (ty.elem.scalar()?.bits() - 1);
+    let c = s.constant(c ^ sign, ty);
+    Some(Rewrite::Value(s.op(TileOp::Fmul, &[x, c])))
+}
+
 /// `x / 1` is `x`.
 pub(super) fn divide_by_one(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
     if right(s, inst)? == 1.0 {

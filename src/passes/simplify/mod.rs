@@ -115,7 +115,8 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::Fmul => list![
             float::constant_right,
             float::multiply_by_one,
-            float::multiply_negated
+            float::multiply_negated,
+            float::multiply_negated_by_constant
         ],
         TileOp::Fdiv => list![float::divide_by_one, float::divide_by_constant],
         TileOp::FdivRn => list![float::divide_by_one, float::divide_by_power],

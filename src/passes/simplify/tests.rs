@@ -246,6 +246,10 @@ fn floating_point_keeps_signed_zeros_and_rounding() {
             "v9 = fmul v2, v3 : f32",
         ),
         (
+            "v8 = fneg v2 : f32\n v10 = const {value = 3.0} : f32\n v9 = fmul v8, v10 : f32",
+            "v8 = const {value = -3.0} : f32\n v9 = fmul v2, v8 : f32",
+        ),
+        (
             "v8 = const {value = 4.0} : f32\n v9 = fdiv_rn v2, v8 : f32",
             "v8 = const {value = 0.25} : f32\n v9 = fmul v2, v8 : f32",
         ),
