@@ -48,6 +48,10 @@ enum Command {
     Run {
         /// The folder given to `plant`.
         folder: PathBuf,
+        /// Groups of tests for each mutant at most, the most promising ones: a first sitting with few shows soon where tests
+        /// are missing.
+        #[arg(long)]
+        most: Option<usize>,
     },
     /// The results: numbers for each group, and each survivor.
     Report {
@@ -88,7 +92,7 @@ fn main() -> Result<()> {
             count,
             faults,
         } => plant::plant(&project, &folder, seed, count, faults.as_deref()),
-        Command::Run { folder } => run::run(&folder),
+        Command::Run { folder, most } => run::run(&folder, most.unwrap_or(usize::MAX)),
         Command::Report { folder } => run::report(&folder),
     }
 }

@@ -67,7 +67,7 @@ struct Limits {
     clock: f64,
 }
 
-pub(crate) fn run(folder: &Path) -> Result<()> {
+pub(crate) fn run(folder: &Path, most: usize) -> Result<()> {
     let folder = &folder.canonicalize()?;
     let mut mutants: Vec<Mutant> = mutants(folder)?;
     mutants.sort_by_key(|mutant| (mutant.group != BY_HAND, mutant.number));
@@ -78,10 +78,15 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
     let (near, far): (Vec<Task>, Vec<Task>) = programs
         .into_iter()
         .partition(|task| near.iter().any(|name| task.name.starts_with(name)));
-    for stage in [near, far] {
+    let stages = if most == usize::MAX {
+        vec![near, far]
+    } else {
+        vec![near]
+    };
+    for stage in stages {
         let stage = measured(folder, stage)?;
         for mutant in &mutants {
-            judge(folder, &stage, mutant, &mut runs)?;
+            judge(folder, &stage, mutant, most, &mut runs)?;
         }
     }
     report(folder)
@@ -89,7 +94,13 @@ pub(crate) fn run(folder: &Path) -> Result<()> {
 
 /// Runs the tasks that reach a mutant until one fails, the mutant's own module's tests first and then those that found most
 /// for their time so far.
-fn judge(folder: &Path, tasks: &[Task], mutant: &Mutant, runs: &mut Vec<Run>) -> Result<()> {
+fn judge(
+    folder: &Path,
+    tasks: &[Task],
+    mutant: &Mutant,
+    most: usize,
+    runs: &mut Vec<Run>,
+) -> Result<()> {
     let module = mutant.file.trim_start_matches("src/").split('/').next();
     let own = format!("lib {}", module.unwrap_or_default().trim_end_matches(".rs"));
     let cost = |task: &Task| {
@@ -107,7 +118,7 @@ fn judge(folder: &Path, tasks: &[Task], mutant: &Mutant, runs: &mut Vec<Run>) ->
             .partial_cmp(&(b.0, b.1))
             .expect("costs are numbers")
     });
-    for (_, _, task) in tasks {
+    for (_, _, task) in tasks.into_iter().take(most) {
         let mut of_mutant = runs.iter().filter(|run| run.mutant == mutant.number);
         if of_mutant.any(|run| run.end.is_kill() || run.task == task.name) {
             continue;
