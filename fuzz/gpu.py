@@ -8,11 +8,11 @@ Needs numpy and the NVIDIA driver. Modules are dealt to processes, as the driver
 Inputs and digests are made as `src/fuzzing/batch.rs` says.
 """
 
-import concurrent.futures
 import ctypes
 import multiprocessing
 import os
 import sys
+import threading
 import time
 
 import numpy
@@ -20,6 +20,8 @@ import numpy
 # Bytes before, between and behind buffers, which nobody may touch.
 GAP = 512
 MOST_KEPT = 60
+# No module is begun later than this.
+SECONDS = 70
 
 U = numpy.uint64
 STEP = U(0x9E3779B97F4A7C15)
@@ -261,22 +263,40 @@ def work(number):
     return said, count, time.monotonic() - started
 
 
-def in_process(pipe, folder, number):
+def serve(pipe, folder):
     begin(folder)
-    pipe.send(work(number))
+    for number in iter(pipe.recv, None):
+        pipe.send(work(number))
 
 
-def alone(context, folder, number):
-    """What `work` gives, or how its process ended."""
-    ours, theirs = context.Pipe()
-    process = context.Process(target=in_process, args=(theirs, folder, number))
-    process.start()
-    theirs.close()
-    try:
-        return ours.recv()
-    except EOFError:
-        process.join()
-        return f"its process ended with {process.exitcode}"
+class Worker:
+    """A process for modules one after the other, and another when it dies, as in the driver's assembler."""
+
+    def __init__(self, context, folder):
+        self.context, self.folder, self.process = context, folder, None
+
+    def run(self, number):
+        """What `work` gives, and how processes ended that were at it, twice at most."""
+        ends = []
+        while len(ends) < 2:
+            if self.process is None:
+                self.pipe, theirs = self.context.Pipe()
+                self.process = self.context.Process(target=serve, args=(theirs, self.folder), daemon=True)
+                self.process.start()
+                theirs.close()
+            try:
+                self.pipe.send(number)
+                return self.pipe.recv(), ends
+            except (EOFError, OSError):
+                self.process.join()
+                ends.append(self.process.exitcode)
+                self.process = None
+        return ([], 0, 0), ends
+
+    def end(self):
+        if self.process is not None:
+            self.pipe.send(None)
+            self.process.join()
 
 
 def watched(folder, count, share):
@@ -307,28 +327,32 @@ def main(folder, out):
     plan = Plan(folder)
     workers = min(16, os.cpu_count() or 1)
     context = multiprocessing.get_context("spawn")
-    said, count, longest = [], 0, 0
-    done = set()
-    with concurrent.futures.ProcessPoolExecutor(workers, context, begin, (folder,)) as pool:
-        tasks = {pool.submit(work, number): number for number in range(len(plan.modules))}
-        for task in concurrent.futures.as_completed(tasks):
-            # A process that dies, as in the driver's assembler, takes the others' tasks with it.
-            if task.exception() is None:
-                done.add(tasks[task])
-                wrong, launches, seconds = task.result()
-                said += wrong
-                count += launches
-                longest = max(longest, seconds)
-    # What was left then: each module by a process of its own.
-    left = [number for number in range(len(plan.modules)) if number not in done]
-    with concurrent.futures.ThreadPoolExecutor(workers) as threads:
-        for number, result in zip(left, threads.map(lambda number: alone(context, folder, number), left)):
-            if isinstance(result, str):
-                names = " ".join(kernel[0] for kernel in plan.kernels if kernel[1] == number)
-                said.append(((f"module{number}", 0, f"{result}: {names}"), []))
-                continue
-            said += result[0]
-            count += result[1]
+    said, count, longest, left = [], 0, 0, len(plan.modules)
+    modules = iter(range(len(plan.modules)))
+    lock = threading.Lock()
+
+    def crew():
+        nonlocal count, longest, left
+        worker = Worker(context, folder)
+        while time.monotonic() - started < SECONDS:
+            with lock:
+                number = next(modules, None)
+            if number is None:
+                break
+            (wrong, launches, seconds), ends = worker.run(number)
+            with lock:
+                said.extend(wrong)
+                if ends:
+                    names = " ".join(kernel[0] for kernel in plan.kernels if kernel[1] == number)
+                    said.append(((f"module{number}", 0, f"processes ended with {ends} at {names}"), []))
+                count, longest, left = count + launches, max(longest, seconds), left - 1
+        worker.end()
+
+    threads = [threading.Thread(target=crew) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     about = Device().about()
     kept = {}
     with open(os.path.join(out, "fuzz.txt"), "w") as file:
@@ -346,7 +370,8 @@ def main(folder, out):
     seconds = time.monotonic() - started
     print(
         f"{count} launches of {len(plan.kernels)} kernels on {about}: {len(failed)} failed, {len(differing)} left other bits"
-        f" ({len(kernels)} kernels); {seconds:.1f} s, longest module {longest:.1f} s"
+        f" ({len(kernels)} kernels); {left} of {len(plan.modules)} modules left for want of time;"
+        f" {seconds:.1f} s, longest module {longest:.1f} s"
     )
 
 

@@ -15,10 +15,11 @@
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
 //! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
-//! store lets all have read. An atomic access is a store to plain loads, but no hazard to volatile ones. It is placed where load and store start from the same parameter of the kernel, or from
-//! a pointer whose origin is not known. Two parameters may be given one pointer, too: where several threads read an element
-//! and one writes for those that hold copies, a barrier stands between whatever the parameters are. Where each thread reads and
-//! writes its own elements, that is in order by itself.
+//! store lets all have read. An atomic access is a store to plain loads, but no hazard to volatile ones. The barrier is placed
+//! where load and store start from the same parameter of the kernel, or from a pointer whose origin is not known. Two
+//! parameters may be given one pointer, too: where several threads read an element and one writes for those that hold copies,
+//! a barrier stands between whatever the parameters are. Where each thread reads and writes its own elements, that is in order
+//! by itself.
 //!
 //! All branches are uniform over the CTA (conditions are scalars of the program), so every thread reaches
 //! every barrier. Sets at block entries only grow, so the iteration ends.
@@ -304,115 +305,4 @@ fn overlap(func: &ThreadFunction, a: Slot, b: Slot) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ir::attrs::Flag;
-    use crate::ir::builder::ThreadBuilder;
-    use crate::ir::entities::Value;
-    use crate::ir::function::SlotData;
-    use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-
-    fn slot_at(b: &mut ThreadBuilder, offset: u32) -> (Slot, Value) {
-        let slot = b.func_mut().slots.push(SlotData {
-            bytes: 64,
-            align: 16,
-            offset: Some(offset),
-        });
-        let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
-        (slot, b.slot_addr(slot, ty))
-    }
-
-    fn store(b: &mut ThreadBuilder, (slot, address): (Slot, Value), value: Value) {
-        let mut data = InstData::new(ThreadOp::St, &[address, value]);
-        data.attrs.push(make::slot(slot));
-        b.inst(data, &[]);
-    }
-
-    fn load(b: &mut ThreadBuilder, (slot, address): (Slot, Value)) {
-        let mut data = InstData::new(ThreadOp::Ld, &[address]);
-        data.attrs.push(make::slot(slot));
-        b.inst(data, &[ThreadType::scalar(Elem::F32)]);
-    }
-
-    /// Ops of the body in order, barriers included, without the address computations.
-    fn trace(func: &ThreadFunction) -> String {
-        let ops = func.order.blocks.iter().flat_map(|&b| func.order.insts(b));
-        let letter = |&i: &Inst| match func.dfg.insts[i].op {
-            ThreadOp::St => "w",
-            ThreadOp::Ld => "r",
-            ThreadOp::Barrier => "|",
-            ThreadOp::Brif => "?",
-            _ => "",
-        };
-        ops.map(letter).collect()
-    }
-
-    #[test]
-    fn only_hazards_get_barriers() {
-        for (second, expected) in [(64, "ww|rrww|rr"), (0, "ww|rr|ww|rr")] {
-            let mut b = ThreadBuilder::new("k", 4);
-            let one = b.const_bits(0, ThreadType::scalar(Elem::F32));
-            for offset in [0, second] {
-                let place = slot_at(&mut b, offset);
-                store(&mut b, place, one);
-                store(&mut b, place, one);
-                load(&mut b, place);
-                load(&mut b, place);
-            }
-            b.ret();
-            let mut func = b.finish().expect("everything fits");
-            insert_barriers(&mut func);
-            assert_eq!(trace(&func), expected);
-        }
-    }
-
-    #[test]
-    fn an_update_in_place_waits_until_all_have_read() {
-        // Of two parameters only copies, which several threads read and one writes.
-        for (same, copied, expected) in [
-            (true, false, "r|w"),
-            (false, false, "rw"),
-            (false, true, "r|w"),
-        ] {
-            let mut b = ThreadBuilder::new("k", 4);
-            let ty = ThreadType::scalar(Elem::global(Scalar::F32));
-            let [x, y] = ["x", "y"].map(|name| b.param(name, ty));
-            let one = b.const_bits(1, ThreadType::scalar(Elem::I64));
-            let (from, to) = (b.addptr(x, one), b.addptr(if same { x } else { y }, one));
-            let value = b.ld(from, None, None, ThreadType::scalar(Elem::F32));
-            if copied {
-                b.with(make::copied(Flag));
-            }
-            b.st(to, value, None);
-            if copied {
-                b.with(make::copied(Flag));
-            }
-            b.ret();
-            let mut func = b.finish().expect("everything fits");
-            insert_barriers(&mut func);
-            assert_eq!(trace(&func), expected);
-        }
-    }
-
-    #[test]
-    fn a_loop_waits_for_the_readers_of_the_last_iteration() {
-        let mut b = ThreadBuilder::new("k", 4);
-        let one = b.const_bits(0, ThreadType::scalar(Elem::F32));
-        let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
-        let (body, _) = b.new_block(&[]);
-        let (exit, _) = b.new_block(&[]);
-        b.jump(body, &[]);
-        b.append_block(body);
-        b.switch_to(body);
-        let place = slot_at(&mut b, 0);
-        store(&mut b, place, one);
-        load(&mut b, place);
-        b.brif(again, (body, &[]), (exit, &[]));
-        b.append_block(exit);
-        b.switch_to(exit);
-        b.ret();
-        let mut func = b.finish().expect("everything fits");
-        assert_eq!(insert_barriers(&mut func), 2);
-        assert_eq!(trace(&func), "|w|r?");
-    }
-}
+mod tests;

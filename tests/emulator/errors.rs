@@ -365,6 +365,12 @@ fn a_race_between_accesses_of_different_width() {
         };
         // Shared memory starts at 1024.
         assert_eq!(*address, 1024 + 28, "{error}");
+        let first = if other.line == line_of(&text, "@%p0 st") {
+            0
+        } else {
+            33
+        };
+        assert_eq!(other.thread, [first, 0, 0], "{error}");
         lines.push((error.line().expect("it ran"), other.line));
     }
     let (wide, narrow) = (line_of(&text, "@%p0 st"), line_of(&text, "@%p1 st"));

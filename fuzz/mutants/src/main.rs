@@ -3,11 +3,11 @@
 //! A mutant is a small change of one expression: a comparison turned round, an operator exchanged, a condition negated, a number
 //! one larger, a function that returns at once. All of them go into one build, each behind a test of its number
 //! ([`plant`]; "mutant schemata", Untch, Offutt and Harrold 1993), so 200 mutants cost one compilation and the time of the
-//! tests. [`run`] finds which test programs reach which mutant, and runs these with the mutant on until one fails.
+//! tests. [`run`] finds which tests reach which mutant, and runs these with the mutant on until one fails. It may be
+//! interrupted at any time: what is known stays known.
 //!
 //! ```console
-//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- plant FOLDER --seed 1 --count 200
-//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- plant FOLDER --faults fuzz/mutants/faults.txt
+//! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- plant FOLDER --seed 1 --faults fuzz/mutants/faults.txt
 //! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- run FOLDER
 //! $ cargo run --release --manifest-path fuzz/mutants/Cargo.toml -- report FOLDER
 //! ```
@@ -40,7 +40,7 @@ enum Command {
         /// How many mutants, the same number in each group of modules.
         #[arg(long, default_value_t = 200)]
         count: usize,
-        /// Plants the faults that this file describes instead of a sample.
+        /// Plants the faults that this file describes as well.
         #[arg(long)]
         faults: Option<PathBuf>,
     },
@@ -48,9 +48,10 @@ enum Command {
     Run {
         /// The folder given to `plant`.
         folder: PathBuf,
-        /// Test programs at a time.
-        #[arg(long, default_value_t = 1)]
-        jobs: usize,
+        /// Groups of tests for each mutant at most, the most promising ones: a first sitting with few shows soon where tests
+        /// are missing.
+        #[arg(long)]
+        most: Option<usize>,
     },
     /// The results: numbers for each group, and each survivor.
     Report {
@@ -58,6 +59,9 @@ enum Command {
         folder: PathBuf,
     },
 }
+
+/// The group of the faults of `faults.txt`.
+const BY_HAND: &str = "by hand";
 
 /// Modules that are sampled together: a name, and files or folders under `src`.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -84,16 +88,11 @@ fn main() -> Result<()> {
     match Cli::parse().command {
         Command::Plant {
             folder,
-            faults: Some(faults),
-            ..
-        } => plant::plant_faults(&project, &folder, &faults),
-        Command::Plant {
-            folder,
             seed,
             count,
-            faults: None,
-        } => plant::plant(&project, &folder, seed, count),
-        Command::Run { folder, jobs } => run::run(&folder, jobs),
+            faults,
+        } => plant::plant(&project, &folder, seed, count, faults.as_deref()),
+        Command::Run { folder, most } => run::run(&folder, most.unwrap_or(usize::MAX)),
         Command::Report { folder } => run::report(&folder),
     }
 }

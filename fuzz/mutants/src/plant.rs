@@ -8,8 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
-use crate::GROUPS;
 use crate::sites::{Site, sites};
+use crate::{BY_HAND, GROUPS};
 
 /// A planted mutant, as written to `mutants.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,59 +46,70 @@ pub(crate) fn mutant(number: u32) -> bool {
 }
 "#;
 
-/// Plants the faults of a file in the format of `faults.txt`.
-pub(crate) fn plant_faults(project: &Path, folder: &Path, faults: &Path) -> Result<()> {
-    let text = fs::read_to_string(faults).with_context(|| faults.display().to_string())?;
-    let tree = folder.join("tree");
-    ensure!(
-        !tree.exists(),
-        "{} exists: give a new folder",
-        tree.display()
-    );
-    copy(project, &tree)?;
-    let mut mutants: Vec<Mutant> = Vec::new();
-    let mut names: Vec<&str> = Vec::new();
+/// A fault written by hand: `old`, which a file holds once, becomes `new`.
+struct Fault {
+    file: String,
+    line: usize,
+    old: String,
+    new: String,
+    names: Vec<String>,
+}
+
+/// The faults of a file in the format of `faults.txt`.
+fn faults(tree: &Path, path: &Path) -> Result<Vec<Fault>> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let mut faults = Vec::new();
+    let mut names = Vec::new();
     let mut lines = text.lines();
     let mut previous = "";
     while let Some(line) = lines.next() {
         if let Some(name) = line.strip_prefix("== ") {
-            names.push(name);
+            names.push(name.to_owned());
         }
         if line == "<<<<" {
             let mut part = |end: &str| -> String {
                 let lines: Vec<&str> = lines.by_ref().take_while(|&l| l != end).collect();
                 lines.join("\n")
             };
-            let (old, mut new) = (part("===="), part(">>>>"));
-            let path = tree.join(previous);
-            let there = fs::read_to_string(&path).with_context(|| previous.to_owned())?;
+            let (old, new) = (part("===="), part(">>>>"));
+            let there = fs::read_to_string(tree.join(previous)).context(previous.to_owned())?;
             ensure!(
                 there.matches(&old).count() == 1,
                 "{previous} does not hold this once:\n{old}"
             );
-            let at = there
-                .find(&old)
-                .map_or(0, |at| there[..at].matches('\n').count() + 1);
-            for (index, name) in names.drain(..).enumerate() {
-                let number = mutants.len() + 1;
-                new = new.replace(&format!("N{}", index + 1), &number.to_string());
-                mutants.push(Mutant {
-                    number,
-                    group: "by hand".to_owned(),
-                    file: previous.to_owned(),
-                    line: at,
-                    what: name.to_owned(),
-                });
-            }
-            fs::write(&path, there.replacen(&old, &new, 1))?;
+            let at = there.find(&old).expect("it holds this once");
+            faults.push(Fault {
+                file: previous.to_owned(),
+                line: there[..at].matches('\n').count() + 1,
+                old,
+                new,
+                names: std::mem::take(&mut names),
+            });
         }
         previous = line;
     }
-    println!("{} faults planted", mutants.len());
-    fs::write(
-        folder.join("mutants.json"),
-        serde_json::to_string_pretty(&mutants)?,
-    )?;
+    Ok(faults)
+}
+
+/// Plants the faults behind the sample, and gives them the numbers from there on.
+fn plant_faults(tree: &Path, faults: Vec<Fault>, mutants: &mut Vec<Mutant>) -> Result<()> {
+    for fault in faults {
+        let mut new = fault.new;
+        for (index, what) in fault.names.into_iter().enumerate() {
+            let number = mutants.len() + 1;
+            new = new.replace(&format!("N{}", index + 1), &number.to_string());
+            mutants.push(Mutant {
+                number,
+                group: BY_HAND.to_owned(),
+                file: fault.file.clone(),
+                line: fault.line,
+                what,
+            });
+        }
+        let path = tree.join(&fault.file);
+        let there = fs::read_to_string(&path)?;
+        fs::write(&path, there.replacen(&fault.old, &new, 1))?;
+    }
     Ok(())
 }
 
@@ -108,7 +119,13 @@ struct Candidate {
     site: Site,
 }
 
-pub(crate) fn plant(project: &Path, folder: &Path, seed: u64, count: usize) -> Result<()> {
+pub(crate) fn plant(
+    project: &Path,
+    folder: &Path,
+    seed: u64,
+    count: usize,
+    by_hand: Option<&Path>,
+) -> Result<()> {
     let tree = folder.join("tree");
     ensure!(
         !tree.exists(),
@@ -116,6 +133,7 @@ pub(crate) fn plant(project: &Path, folder: &Path, seed: u64, count: usize) -> R
         tree.display()
     );
     copy(project, &tree)?;
+    let by_hand = by_hand.map_or(Ok(Vec::new()), |path| faults(&tree, path))?;
     let mut files: Vec<(PathBuf, String)> = Vec::new();
     let mut candidates = Vec::new();
     for (group, (_, places)) in GROUPS.iter().enumerate() {
@@ -133,7 +151,21 @@ pub(crate) fn plant(project: &Path, folder: &Path, seed: u64, count: usize) -> R
     }
     println!("{} sites in {} files", candidates.len(), files.len());
     shuffle(&mut candidates, seed);
+    // Where a fault goes nothing else can.
     let mut refused = BTreeSet::new();
+    for (at, candidate) in candidates.iter().enumerate() {
+        let (path, text) = &files[candidate.file];
+        let range = &candidate.site.range;
+        let overlaps = |fault: &Fault| {
+            let begin = text.find(&fault.old).unwrap_or(0);
+            tree.join(&fault.file) == *path
+                && range.start <= begin + fault.old.len()
+                && begin <= range.end
+        };
+        if by_hand.iter().any(overlaps) {
+            refused.insert(at);
+        }
+    }
     let chosen = loop {
         let chosen = choose(&candidates, &refused, count);
         write(&files, &candidates, &chosen)?;
@@ -148,7 +180,7 @@ pub(crate) fn plant(project: &Path, folder: &Path, seed: u64, count: usize) -> R
         }
         refused.extend(bad);
     };
-    let mutants: Vec<Mutant> = chosen
+    let mut mutants: Vec<Mutant> = chosen
         .iter()
         .enumerate()
         .map(|(index, &at)| {
@@ -167,6 +199,7 @@ pub(crate) fn plant(project: &Path, folder: &Path, seed: u64, count: usize) -> R
             }
         })
         .collect();
+    plant_faults(&tree, by_hand, &mut mutants)?;
     fs::write(
         folder.join("mutants.json"),
         serde_json::to_string_pretty(&mutants)?,

@@ -1,182 +1,316 @@
-//! Runs the test programs of the planted copy, first to see which mutants each reaches, then against each mutant.
+//! Runs tests of the planted copy, once to see which mutants they reach, then against each mutant until one fails.
+//!
+//! Tests run in small groups, one process at a time, so that most mutants cost a second. A group with a mutant on may use
+//! some times the processor time that it uses without: what uses more is a loop that does not end. The clock decides
+//! nothing, as the machine may have other work: a process that gets nowhere leaves its mutant undecided.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use wait_timeout::ChildExt as _;
 
-use crate::GROUPS;
 use crate::plant::Mutant;
+use crate::{BY_HAND, GROUPS};
 
-/// What became of a mutant: a line of `results.jsonl`.
+/// Tests of one program that run together, and what their first run found: a line of `tasks.jsonl`.
 #[derive(Serialize, Deserialize)]
-struct Verdict {
-    number: usize,
-    /// The test program that failed; none if all passed.
-    killer: Option<String>,
-    /// Whether any test program reached it.
-    is_reached: bool,
-}
-
-/// A test program, and what its first run found: a line of `programs.json`.
-#[derive(Serialize, Deserialize)]
-struct Program {
+struct Task {
+    /// The program, and the first part of the tests' names.
     name: String,
     path: PathBuf,
+    tests: Vec<String>,
+    /// Processor time.
     seconds: f64,
     reaches: BTreeSet<usize>,
 }
 
-pub(crate) fn run(folder: &Path, jobs: usize) -> Result<()> {
+/// A task with a mutant on: a line of `runs.jsonl`.
+#[derive(Serialize, Deserialize)]
+struct Run {
+    mutant: usize,
+    task: String,
+    end: End,
+}
+
+#[derive(Serialize, Deserialize)]
+enum End {
+    Passed,
+    /// This test failed.
+    Failed(String),
+    /// The process ended by a signal or with an error of its own.
+    Died,
+    /// It used up its processor time.
+    OutOfTime,
+    /// It neither ended nor used up its time.
+    Undecided,
+}
+
+impl End {
+    fn is_kill(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Died | Self::OutOfTime)
+    }
+}
+
+/// What a run is given.
+struct Limits {
+    /// Processor time, in seconds.
+    own: f64,
+    /// Time of day, in seconds.
+    clock: f64,
+}
+
+pub(crate) fn run(folder: &Path, most: usize) -> Result<()> {
     let folder = &folder.canonicalize()?;
-    let mutants = mutants(folder)?;
+    let mut mutants: Vec<Mutant> = mutants(folder)?;
+    mutants.sort_by_key(|mutant| (mutant.group != BY_HAND, mutant.number));
     let programs = programs(folder)?;
-    let known: BTreeSet<usize> = verdicts(folder)?.iter().map(|v| v.number).collect();
-    let todo: Vec<&Mutant> = mutants
-        .iter()
-        .filter(|m| !known.contains(&m.number))
-        .collect();
-    let file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(folder.join("results.jsonl"))?;
-    let file = Mutex::new(file);
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        let work = || -> Result<()> {
-            while let Some(mutant) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let verdict = judge(folder, &programs, mutant.number)?;
-                let by = verdict.killer.as_deref().unwrap_or(if verdict.is_reached {
-                    "NOBODY"
-                } else {
-                    "NOBODY: not reached"
-                });
-                let line = serde_json::to_string(&verdict)? + "\n";
-                let mut file = file.lock().expect("no thread panics with the lock");
-                file.write_all(line.as_bytes())?;
-                println!(
-                    "{} {}:{} {}: {by}",
-                    mutant.number, mutant.file, mutant.line, mutant.what
-                );
-            }
-            Ok(())
-        };
-        let threads: Vec<_> = (0..jobs.max(1)).map(|_| scope.spawn(work)).collect();
-        threads
-            .into_iter()
-            .try_for_each(|t| t.join().expect("no thread panics"))
-    })?;
+    let mut runs: Vec<Run> = lines(&folder.join("runs.jsonl"))?;
+    // Most mutants need none but the first of these.
+    let near = ["lib ", "fuzz_", "emulator", "filetests", "runtime"];
+    let (near, far): (Vec<Task>, Vec<Task>) = programs
+        .into_iter()
+        .partition(|task| near.iter().any(|name| task.name.starts_with(name)));
+    let stages = if most == usize::MAX {
+        vec![near, far]
+    } else {
+        vec![near]
+    };
+    for stage in stages {
+        let stage = measured(folder, stage)?;
+        for mutant in &mutants {
+            judge(folder, &stage, mutant, most, &mut runs)?;
+        }
+    }
     report(folder)
 }
 
-fn judge(folder: &Path, programs: &[Program], number: usize) -> Result<Verdict> {
-    let mut is_reached = false;
-    for program in programs.iter().filter(|p| p.reaches.contains(&number)) {
-        is_reached = true;
-        // Loops that never end are noticed, too.
-        let limit = Duration::from_secs_f64(20.0 + 4.0 * program.seconds);
-        if !passes(
-            folder,
-            &program.path,
-            &[("MUTANT", &number.to_string())],
-            limit,
-        )? {
-            return Ok(Verdict {
-                number,
-                killer: Some(program.name.clone()),
-                is_reached,
-            });
+/// Runs the tasks that reach a mutant until one fails, the mutant's own module's tests first and then those that found most
+/// for their time so far.
+fn judge(
+    folder: &Path,
+    tasks: &[Task],
+    mutant: &Mutant,
+    most: usize,
+    runs: &mut Vec<Run>,
+) -> Result<()> {
+    let module = mutant.file.trim_start_matches("src/").split('/').next();
+    let own = format!("lib {}", module.unwrap_or_default().trim_end_matches(".rs"));
+    let cost = |task: &Task| {
+        let of_task = runs.iter().filter(|run| run.task == task.name);
+        let kills = of_task.clone().filter(|run| run.end.is_kill()).count();
+        (task.seconds + 0.5) * (of_task.count() + 2) as f64 / (kills + 1) as f64
+    };
+    let mut tasks: Vec<(bool, f64, &Task)> = tasks
+        .iter()
+        .filter(|task| task.reaches.contains(&mutant.number))
+        .map(|task| (task.name != own, cost(task), task))
+        .collect();
+    tasks.sort_by(|a, b| {
+        (a.0, a.1)
+            .partial_cmp(&(b.0, b.1))
+            .expect("costs are numbers")
+    });
+    for (_, _, task) in tasks.into_iter().take(most) {
+        let mut of_mutant = runs.iter().filter(|run| run.mutant == mutant.number);
+        if of_mutant.any(|run| run.end.is_kill() || run.task == task.name) {
+            continue;
         }
+        let limits = Limits {
+            own: 10.0 + 4.0 * task.seconds,
+            clock: 300.0 + 40.0 * task.seconds,
+        };
+        let number = mutant.number.to_string();
+        let end = start(folder, task, ("MUTANT", &number), &limits)?;
+        let run = Run {
+            mutant: mutant.number,
+            task: task.name.clone(),
+            end,
+        };
+        append(&folder.join("runs.jsonl"), &run)?;
+        if run.end.is_kill() {
+            let Mutant {
+                number,
+                file,
+                line,
+                what,
+                ..
+            } = mutant;
+            let by = match &run.end {
+                End::Failed(test) => test,
+                End::OutOfTime => "time",
+                _ => "its end",
+            };
+            println!("{number} {file}:{line} {what}: {} {by}", task.name);
+        }
+        runs.push(run);
     }
-    Ok(Verdict {
-        number,
-        killer: None,
-        is_reached,
+    Ok(())
+}
+
+/// The tasks with what their first runs find.
+fn measured(folder: &Path, tasks: Vec<Task>) -> Result<Vec<Task>> {
+    let kept = folder.join("tasks.jsonl");
+    let mut known: BTreeMap<String, Task> = lines(&kept)?
+        .into_iter()
+        .map(|task: Task| (task.name.clone(), task))
+        .collect();
+    let mut measured = Vec::new();
+    for mut task in tasks {
+        if let Some(task) = known.remove(&task.name) {
+            measured.push(task);
+            continue;
+        }
+        let trace = folder.join("trace");
+        let limits = Limits {
+            own: 3600.0,
+            clock: 4.0 * 3600.0,
+        };
+        while !task.tests.is_empty() {
+            File::create(&trace)?;
+            let before = time_of_children()?;
+            let end = start(
+                folder,
+                &task,
+                ("MUTANT_TRACE", &trace.display().to_string()),
+                &limits,
+            )?;
+            task.seconds = time_of_children()? - before;
+            // Figures and file lists of the sources are not for a copy that was changed.
+            match end {
+                End::Passed => break,
+                End::Failed(test) => {
+                    println!("left out, as it fails without a mutant: {test}");
+                    task.tests.retain(|other| *other != test);
+                }
+                _ => {
+                    println!("left out, as it ends without a mutant: {}", task.name);
+                    task.tests.clear();
+                }
+            }
+        }
+        let text = fs::read_to_string(&trace).unwrap_or_default();
+        task.reaches = text.lines().filter_map(|line| line.parse().ok()).collect();
+        let (tests, reaches) = (task.tests.len(), task.reaches.len());
+        println!(
+            "{}: {tests} tests, {:.1} s, {reaches} mutants",
+            task.name, task.seconds
+        );
+        append(&kept, &task)?;
+        measured.push(task);
+    }
+    Ok(measured)
+}
+
+/// Runs tests one after the other until one fails.
+fn start(folder: &Path, task: &Task, var: (&str, &str), limits: &Limits) -> Result<End> {
+    if task.tests.is_empty() {
+        return Ok(End::Passed);
+    }
+    // 16 GiB of addresses: a mutant that allocates without end must not take the machine's memory.
+    let limited = "ulimit -t $1; ulimit -v 16777216; ulimit -c 0; shift; exec \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", limited, "sh", &(limits.own.ceil() as u64).to_string()])
+        .arg(&task.path)
+        .args(["--test-threads=1", "--exact"])
+        .args(&task.tests)
+        .env(var.0, var.1)
+        .current_dir(folder.join("tree"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .with_context(|| task.path.display().to_string())?;
+    let out = child.stdout.take().expect("it is piped");
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(out).lines().map_while(Result::ok) {
+            let test = line.strip_suffix(" ... FAILED");
+            if let Some(test) = test.and_then(|test| test.strip_prefix("test ")) {
+                let test = test.trim_end_matches(" - should panic").to_owned();
+                // Nobody waits any more for the second.
+                let _ = sender.send(test);
+            }
+        }
+    });
+    let first = receiver.recv_timeout(Duration::from_secs_f64(limits.clock));
+    if !matches!(first, Err(RecvTimeoutError::Disconnected)) {
+        // With whatever it started itself.
+        let group = format!("kill -9 -{}", child.id());
+        Command::new("sh").args(["-c", &group]).status()?;
+    }
+    let status = child.wait()?;
+    // SIGXCPU is 24.
+    Ok(match first {
+        Ok(test) => End::Failed(test),
+        Err(RecvTimeoutError::Timeout) => End::Undecided,
+        Err(RecvTimeoutError::Disconnected) if status.success() => End::Passed,
+        Err(RecvTimeoutError::Disconnected) if status.signal() == Some(24) => End::OutOfTime,
+        Err(RecvTimeoutError::Disconnected) => End::Died,
     })
 }
 
-fn passes(folder: &Path, program: &Path, vars: &[(&str, &str)], limit: Duration) -> Result<bool> {
-    let mut command = Command::new(program);
-    command
-        .current_dir(folder.join("tree"))
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .stdin(Stdio::null());
-    command.envs(vars.iter().copied());
-    let mut child = command
-        .spawn()
-        .with_context(|| program.display().to_string())?;
-    match child.wait_timeout(limit)? {
-        Some(status) => Ok(status.success()),
-        None => {
-            child.kill()?;
-            child.wait()?;
-            Ok(false)
-        }
-    }
+/// Processor time of all processes that this one has waited for, in seconds.
+fn time_of_children() -> Result<f64> {
+    let text = fs::read_to_string("/proc/self/stat")?;
+    let fields = text.rsplit(") ").next().unwrap_or_default().split(' ');
+    // The fields `cutime` and `cstime`, in hundredths.
+    let ticks: u64 = fields.skip(13).take(2).flat_map(str::parse::<u64>).sum();
+    Ok(ticks as f64 / 100.0)
 }
 
-/// Builds the test programs and runs each once, the quickest first in what comes back.
-fn programs(folder: &Path) -> Result<Vec<Program>> {
-    let kept = folder.join("programs.json");
-    if let Ok(text) = fs::read_to_string(&kept) {
-        return Ok(serde_json::from_str(&text)?);
-    }
+/// Builds the test programs and lists their tests, those of a module together.
+fn programs(folder: &Path) -> Result<Vec<Task>> {
     let out = Command::new("cargo")
-        .args(["test", "--no-run", "--message-format=json"])
+        .args(["test", "--no-run", "--lib", "--bins", "--tests"])
+        .arg("--message-format=json")
         .env("RUSTFLAGS", "--cap-lints=warn")
         .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .stderr(Stdio::inherit())
         .current_dir(folder.join("tree"))
         .output()?;
     ensure!(out.status.success(), "the tests of the copy do not build");
-    let mut programs = Vec::new();
+    let mut tasks = BTreeMap::new();
     for line in String::from_utf8_lossy(&out.stdout).lines() {
         let value: serde_json::Value = serde_json::from_str(line)?;
         let is_test = value["profile"]["test"] == true;
         let (Some(path), true) = (value["executable"].as_str(), is_test) else {
             continue;
         };
-        let name = value["target"]["name"].as_str().unwrap_or(path).to_owned();
-        let trace = folder.join("trace");
-        File::create(&trace)?;
-        let start = Instant::now();
-        let trace_path = trace.display().to_string();
-        let hour = Duration::from_secs(3600);
-        // Figures and file lists of the sources are not for a copy that was changed.
-        if !passes(
-            folder,
-            Path::new(path),
-            &[("MUTANT_TRACE", &trace_path)],
-            hour,
-        )? {
-            println!("{name} fails without a mutant, and is left out");
-            continue;
+        let program = match value["target"]["kind"][0].as_str() {
+            Some(kind @ ("lib" | "bin")) => kind,
+            _ => value["target"]["name"].as_str().unwrap_or(path),
+        };
+        let list = Command::new(path)
+            .args(["--list", "--format=terse"])
+            .current_dir(folder.join("tree"))
+            .output()?;
+        for test in String::from_utf8_lossy(&list.stdout).lines() {
+            let Some(test) = test.strip_suffix(": test") else {
+                continue;
+            };
+            let module = test.split_once("::").map_or("", |(module, _)| module);
+            let name = format!("{program} {module}").trim_end().to_owned();
+            let task = tasks.entry(name.clone()).or_insert_with(|| Task {
+                name,
+                path: path.into(),
+                tests: Vec::new(),
+                seconds: 0.0,
+                reaches: BTreeSet::new(),
+            });
+            task.tests.push(test.to_owned());
         }
-        let seconds = start.elapsed().as_secs_f64();
-        let reaches: BTreeSet<usize> = fs::read_to_string(&trace)?
-            .lines()
-            .filter_map(|l| l.parse().ok())
-            .collect();
-        println!("{name}: {seconds:.1} s, reaches {} mutants", reaches.len());
-        programs.push(Program {
-            name,
-            path: path.into(),
-            seconds,
-            reaches,
-        });
     }
-    programs.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
-    fs::write(kept, serde_json::to_string(&programs)?)?;
-    Ok(programs)
+    Ok(tasks.into_values().collect())
 }
 
 fn mutants(folder: &Path) -> Result<Vec<Mutant>> {
@@ -184,46 +318,60 @@ fn mutants(folder: &Path) -> Result<Vec<Mutant>> {
     Ok(serde_json::from_str(&text)?)
 }
 
-fn verdicts(folder: &Path) -> Result<Vec<Verdict>> {
-    let text = fs::read_to_string(folder.join("results.jsonl")).unwrap_or_default();
+fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
+    let text = fs::read_to_string(path).unwrap_or_default();
     text.lines()
         .map(|line| Ok(serde_json::from_str(line)?))
         .collect()
 }
 
+fn append<T: Serialize>(path: &Path, line: &T) -> Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+    file.write_all((serde_json::to_string(line)? + "\n").as_bytes())?;
+    Ok(())
+}
+
 pub(crate) fn report(folder: &Path) -> Result<()> {
-    let mutants: BTreeMap<usize, Mutant> = mutants(folder)?
-        .into_iter()
-        .map(|m| (m.number, m))
-        .collect();
-    let verdicts = verdicts(folder)?;
-    println!("| modules | mutants judged | killed |\n|---|---|---|");
-    for group in GROUPS.iter().map(|(group, _)| *group).chain(["by hand"]) {
-        let here: Vec<&Verdict> = verdicts
-            .iter()
-            .filter(|v| mutants[&v.number].group == group)
-            .collect();
-        let killed = here.iter().filter(|v| v.killer.is_some()).count();
-        if !here.is_empty() {
-            println!("| {group} | {} | {killed} |", here.len());
-        }
-    }
-    let killed = verdicts.iter().filter(|v| v.killer.is_some()).count();
-    println!(
-        "| all of {} | {} | {killed} |",
-        mutants.len(),
-        verdicts.len()
-    );
-    for verdict in verdicts.iter().filter(|v| v.killer.is_none()) {
-        let mutant = &mutants[&verdict.number];
-        let reach = if verdict.is_reached {
-            ""
-        } else {
-            " (not reached)"
+    let mutants = mutants(folder)?;
+    let runs: Vec<Run> = lines(&folder.join("runs.jsonl"))?;
+    let tasks: Vec<Task> = lines(&folder.join("tasks.jsonl"))?;
+    let of = |mutant: &Mutant| {
+        let number = mutant.number;
+        runs.iter().filter(move |run| run.mutant == number)
+    };
+    let counts = |group: &dyn Fn(&Mutant) -> bool| {
+        let here: Vec<&Mutant> = mutants.iter().filter(|m| group(m)).collect();
+        let with = |what: fn(&End) -> bool| {
+            let has = |m: &&&Mutant| of(m).any(|run| what(&run.end));
+            here.iter().filter(has).count()
         };
+        let (killed, late) = (
+            with(End::is_kill),
+            with(|end| matches!(end, End::OutOfTime)),
+        );
+        format!("{} | {killed} | {late}", here.len())
+    };
+    println!("| modules | mutants | killed | of these by time |\n|---|---|---|---|");
+    for group in GROUPS.iter().map(|(group, _)| *group) {
+        println!("| {group} | {} |", counts(&|m| m.group == group));
+    }
+    println!("| all sampled | {} |", counts(&|m| m.group != BY_HAND));
+    println!("| {BY_HAND} | {} |", counts(&|m| m.group == BY_HAND));
+    for mutant in &mutants {
+        if of(mutant).any(|run| run.end.is_kill()) {
+            continue;
+        }
+        let undecided = of(mutant).filter(|run| matches!(run.end, End::Undecided));
+        let reaching = tasks.iter().filter(|t| t.reaches.contains(&mutant.number));
         println!(
-            "survived: {} {}:{} {}{reach}",
-            mutant.number, mutant.file, mutant.line, mutant.what
+            "alive: {} {}:{} {}: {} of {} groups of tests that reach it have run, {} of these undecided",
+            mutant.number,
+            mutant.file,
+            mutant.line,
+            mutant.what,
+            of(mutant).count(),
+            reaching.count(),
+            undecided.count()
         );
     }
     Ok(())

@@ -26,6 +26,24 @@ fn check_content(conversion: &Conversion, src: &LinearLayout, dst: &LinearLayout
     );
 }
 
+#[test]
+fn a_shuffle_weighs_as_much_as_two_moves_or_an_access() {
+    let weight = |moves, shuffles, shared_bytes, barriers| {
+        Cost {
+            shuffles,
+            shared_bytes,
+            barriers,
+            moves,
+        }
+        .weight()
+    };
+    assert_eq!(weight(6, 0, 0, 0), weight(0, 3, 0, 0));
+    assert_eq!(weight(6, 0, 0, 0), weight(0, 0, 12, 0));
+    // Accesses of less than a word take the pipe as long, and a barrier takes much longer.
+    assert_eq!(weight(0, 0, 9, 0), weight(0, 0, 12, 0));
+    assert!(weight(0, 8, 0, 0) < weight(0, 0, 0, 1));
+}
+
 fn extra(access: &Access, elem_bytes: u32, layout: &LinearLayout) -> u32 {
     let (lanes, warps) = (layout.num_lanes(), layout.num_warps());
     let Wavefronts { actual, ideal } = count_wavefronts(access, elem_bytes, lanes, warps);

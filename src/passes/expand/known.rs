@@ -215,7 +215,9 @@ mod tests {
             }
         }
         bits.set(value, 0b1100);
-        assert_eq!(bits.without_carry(value, 0b10011, 32), (0, 0b10011));
+        for width in [32, 64] {
+            assert_eq!(bits.without_carry(value, 0b10011, width), (0, 0b10011));
+        }
     }
 
     #[test]

@@ -1,0 +1,246 @@
+//! Where barriers go, and where none.
+
+use super::*;
+use crate::ir::attrs::Flag;
+use crate::ir::builder::ThreadBuilder;
+use crate::ir::entities::Value;
+use crate::ir::function::SlotData;
+use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
+
+fn slot_at(b: &mut ThreadBuilder, offset: u32) -> (Slot, Value) {
+    let slot = b.func_mut().slots.push(SlotData {
+        bytes: 64,
+        align: 16,
+        offset: Some(offset),
+    });
+    let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
+    (slot, b.slot_addr(slot, ty))
+}
+
+fn store(b: &mut ThreadBuilder, (slot, address): (Slot, Value), value: Value) {
+    let mut data = InstData::new(ThreadOp::St, &[address, value]);
+    data.attrs.push(make::slot(slot));
+    b.inst(data, &[]);
+}
+
+fn load(b: &mut ThreadBuilder, (slot, address): (Slot, Value)) {
+    let mut data = InstData::new(ThreadOp::Ld, &[address]);
+    data.attrs.push(make::slot(slot));
+    b.inst(data, &[ThreadType::scalar(Elem::F32)]);
+}
+
+/// Ops of the body in order, barriers included, without the address computations.
+fn trace(func: &ThreadFunction) -> String {
+    let ops = func.order.blocks.iter().flat_map(|&b| func.order.insts(b));
+    let letter = |&i: &Inst| match func.dfg.insts[i].op {
+        ThreadOp::St => "w",
+        ThreadOp::Ld => "r",
+        ThreadOp::Barrier => "|",
+        ThreadOp::Brif => "?",
+        _ => "",
+    };
+    ops.map(letter).collect()
+}
+
+/// An access to a slot, which it need not address: its attribute is all that counts.
+fn access(b: &mut ThreadBuilder, letter: char, slots: [Slot; 2]) {
+    let op = match letter.to_ascii_lowercase() {
+        'w' | 's' => ThreadOp::St,
+        'r' => ThreadOp::Ld,
+        'm' => ThreadOp::LdMatrix,
+        'a' => ThreadOp::Atom,
+        'c' => ThreadOp::CpAsync,
+        'x' => ThreadOp::CpAsyncWait,
+        _ => ThreadOp::Barrier,
+    };
+    let mut data = InstData::new(op, &[]);
+    if letter.is_ascii_alphabetic() && op != ThreadOp::CpAsyncWait {
+        let slot = slots[usize::from(letter.is_ascii_uppercase())];
+        data.attrs.push(make::slot(slot));
+    }
+    if letter.eq_ignore_ascii_case(&'s') {
+        data.attrs.push(make::apart(Flag));
+    }
+    let block = b.func().entry;
+    let func = b.func_mut();
+    let inst = func.dfg.make_inst(data, &[]);
+    func.order.append(block, inst);
+}
+
+/// Where barriers go between accesses: w stores, s stores to another entry of a ring, r loads, m loads of matrices, a atomic
+/// steps, c copies under way, x waits for them, | barriers. Capitals access the second slot.
+fn with_barriers(accesses: &str, second: u32) -> String {
+    let mut b = ThreadBuilder::new("k", 4);
+    let slots = [0, second].map(|offset| slot_at(&mut b, offset).0);
+    for letter in accesses.chars() {
+        access(&mut b, letter, slots);
+    }
+    let mut func = b.finish().expect("nothing is checked");
+    insert_barriers(&mut func);
+    let mut letters = accesses.chars().filter(|&letter| letter != '|');
+    let insts = func.order.insts(func.entry).iter();
+    let shown = insts.filter_map(|&inst| match func.dfg.insts[inst].op {
+        ThreadOp::SlotAddr => None,
+        ThreadOp::Barrier => Some('|'),
+        _ => letters.next(),
+    });
+    shown.collect()
+}
+
+#[test]
+fn only_hazards_get_barriers() {
+    let wanted = [
+        // An exchange: its stores never overlap.
+        "ww|rr|ww|rr",
+        "w|m|w",
+        "ws",
+        "rs",
+        // Atomic steps need no order among themselves.
+        "aa|r|a",
+        "w|a|w",
+        "a|s",
+        "a|m",
+        // Copies write once they have arrived, and barriers do not make them arrive.
+        "r|c",
+        "a|c",
+        "cr",
+        "cx|r",
+        "cc",
+        "cx|a",
+        // In the place of another slot all but loads are in the way.
+        "W|r",
+        "A|r",
+        "W|m",
+        "Rr",
+        "R|w",
+        "A|w",
+        "W|w",
+        "R|s",
+        "A|s",
+        "W|s",
+        "R|a",
+        "W|a",
+        "A|a",
+        "R|c",
+        "A|c",
+        "W|c",
+        "Cx|r",
+    ];
+    for wanted in wanted {
+        let accesses = wanted.replace('|', "");
+        assert_eq!(with_barriers(&accesses, 0), wanted);
+        let is_capital = |letter: char| letter.is_ascii_uppercase();
+        if accesses.contains(is_capital) {
+            // 64 bytes further the slots share none, one byte before they do.
+            assert_eq!(with_barriers(&accesses, 64), accesses);
+            assert_eq!(with_barriers(&accesses, 63), wanted);
+        }
+    }
+    assert_eq!(with_barriers("c|xr", 0), "c|x|r");
+}
+
+#[test]
+fn an_update_in_place_waits_until_all_have_read() {
+    // Of two parameters only copies, which several threads read and one writes.
+    for (same, copied, expected) in [
+        (true, false, "r|w"),
+        (false, false, "rw"),
+        (false, true, "r|w"),
+    ] {
+        let mut b = ThreadBuilder::new("k", 4);
+        let ty = ThreadType::scalar(Elem::global(Scalar::F32));
+        let [x, y] = ["x", "y"].map(|name| b.param(name, ty));
+        let one = b.const_bits(1, ThreadType::scalar(Elem::I64));
+        let (from, to) = (b.addptr(x, one), b.addptr(if same { x } else { y }, one));
+        let value = b.ld(from, None, None, ThreadType::scalar(Elem::F32));
+        if copied {
+            b.with(make::copied(Flag));
+        }
+        b.st(to, value, None);
+        if copied {
+            b.with(make::copied(Flag));
+        }
+        b.ret();
+        let mut func = b.finish().expect("everything fits");
+        insert_barriers(&mut func);
+        assert_eq!(trace(&func), expected);
+    }
+}
+
+#[test]
+fn a_loop_waits_for_the_readers_of_the_last_iteration() {
+    let mut b = ThreadBuilder::new("k", 4);
+    let one = b.const_bits(0, ThreadType::scalar(Elem::F32));
+    let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
+    let (body, _) = b.new_block(&[]);
+    let (exit, _) = b.new_block(&[]);
+    b.jump(body, &[]);
+    b.append_block(body);
+    b.switch_to(body);
+    let place = slot_at(&mut b, 0);
+    store(&mut b, place, one);
+    load(&mut b, place);
+    b.brif(again, (body, &[]), (exit, &[]));
+    b.append_block(exit);
+    b.switch_to(exit);
+    b.ret();
+    let mut func = b.finish().expect("everything fits");
+    assert_eq!(insert_barriers(&mut func), 2);
+    assert_eq!(trace(&func), "|w|r?");
+}
+
+/// Whether a barrier stands between a load and what follows, through the pointer `x` or one of unknown origin.
+fn waits_in_device_memory(unknown: [bool; 2], is_volatile: bool, second: ThreadOp) -> bool {
+    let mut b = ThreadBuilder::new("k", 4);
+    let ty = ThreadType::scalar(Elem::global(Scalar::F32));
+    let [x, y] = ["x", "y"].map(|name| b.param(name, ty));
+    let which = b.const_bits(1, ThreadType::scalar(Elem::I1));
+    let either = b.select(which, x, y);
+    let [from, to] = unknown.map(|unknown| if unknown { either } else { x });
+    let value = b.ld(from, None, None, ThreadType::scalar(Elem::F32));
+    if is_volatile {
+        b.with(make::volatile(Flag));
+    }
+    let block = b.func().entry;
+    let func = b.func_mut();
+    let inst = func.dfg.make_inst(InstData::new(second, &[to, value]), &[]);
+    func.order.append(block, inst);
+    let mut func = b.finish().expect("everything fits");
+    insert_barriers(&mut func) == 1
+}
+
+#[test]
+fn what_is_written_in_device_memory_waits_for_plain_loads() {
+    for unknown in [[false, false], [false, true], [true, false], [true, true]] {
+        for writes in [ThreadOp::St, ThreadOp::Atom, ThreadOp::AtomCas] {
+            assert!(waits_in_device_memory(unknown, false, writes));
+        }
+        // Volatile loads are atomic, as are atomic steps, but stores are not.
+        assert!(waits_in_device_memory(unknown, true, ThreadOp::St));
+        assert!(!waits_in_device_memory(unknown, true, ThreadOp::Atom));
+    }
+}
+
+#[test]
+fn what_a_loop_brings_back_goes_through_all_its_blocks() {
+    let mut b = ThreadBuilder::new("k", 4);
+    let one = b.const_bits(0, ThreadType::scalar(Elem::F32));
+    let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
+    let place = slot_at(&mut b, 0);
+    let [head, tail, exit] = [0; 3].map(|_| b.new_block(&[]).0);
+    b.jump(head, &[]);
+    b.append_block(head);
+    b.switch_to(head);
+    b.jump(tail, &[]);
+    b.append_block(tail);
+    b.switch_to(tail);
+    load(&mut b, place);
+    store(&mut b, place, one);
+    b.brif(again, (head, &[]), (exit, &[]));
+    b.append_block(exit);
+    b.switch_to(exit);
+    b.ret();
+    let mut func = b.finish().expect("everything fits");
+    insert_barriers(&mut func);
+    assert_eq!(trace(&func), "|r|w?");
+}
