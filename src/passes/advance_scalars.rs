@@ -58,9 +58,11 @@ struct Walk {
     step: Step,
     /// The pointer that the block starts from.
     base: Value,
-    /// What is added to the base, what was added last first, and the changes of shape that follow, the last one first.
-    offsets: Vec<(Value, Vec<Inst>)>,
+    offsets: Offsets,
 }
+
+/// What is added to a pointer, what was added last first, and the changes of shape that follow, the last one first.
+type Offsets = Vec<(Value, Vec<Inst>)>;
 
 enum Step {
     Scalar(Value),
@@ -119,7 +121,7 @@ fn step(func: &TileFunction, mut value: Value) -> Option<Step> {
 }
 
 /// The scalar that a block of pointers is made from, and what is added to it.
-fn parts(func: &TileFunction, mut value: Value) -> Option<(Value, Vec<(Value, Vec<Inst>)>)> {
+fn parts(func: &TileFunction, mut value: Value) -> Option<(Value, Offsets)> {
     let mut shaped = Vec::new();
     let mut offsets = Vec::new();
     loop {
