@@ -572,6 +572,8 @@ mod tests {
     use super::pipeline_loops;
     use crate::analysis::async_groups::AsyncGroups;
     use crate::analysis::axis::Axis;
+    use crate::ir::dfg::{SourceLine, SourceLoc};
+    use crate::ir::entities::Inst;
     use crate::ir::function::TileFunction;
     use crate::ir::ops::TileOp;
     use crate::passes::testing::{parse, run, verified};
@@ -580,7 +582,11 @@ mod tests {
 
     /// Sums up the products of blocks of 16 columns with blocks of 16 rows, `count` of them.
     fn sum_of_products(count: u32, attrs: &str, body: &str) -> TileFunction {
-        parse(&format!(
+        parse(&text(count, attrs, body))
+    }
+
+    fn text(count: u32, attrs: &str, body: &str) -> String {
+        format!(
             "kernel @k(v0: ptr<f32> {{divisible = 16}}, v1: ptr<f32> {{divisible = 16}}, v2: ptr<f32>) warps(1) {{
             block0:
                 v3 = const {{value = 0}} : i32
@@ -612,7 +618,7 @@ mod tests {
                 store v41, v30
                 return
             }}"
-        ))
+        )
     }
 
     fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
@@ -666,6 +672,22 @@ mod tests {
     }
 
     #[test]
+    fn the_loop_keeps_its_line() {
+        let mut func = sum_of_products(9, "stages = 3", "");
+        let is_loop = |func: &TileFunction, &inst: &Inst| func.dfg.insts[inst].op == TileOp::For;
+        let of = |func: &TileFunction| {
+            let insts = func.order.insts(func.entry).iter();
+            insts.copied().find(|inst| is_loop(func, inst))
+        };
+        let line = SourceLoc(Some(SourceLine(7)).into());
+        let before = of(&func).expect("there is one");
+        func.dfg.insts[before].loc = line;
+        let (_, func) = pipelined(&func, Target::SM_80);
+        let after = of(&func).expect("it stays one");
+        assert_eq!(func.dfg.insts[after].loc, line);
+    }
+
+    #[test]
     fn without_copies_blocks_go_through_registers() {
         let (_, func) = pipelined(&sum_of_products(9, "stages = 4", ""), Target::SM_75);
         assert_eq!(count(&func, TileOp::AsyncCopy), 0);
@@ -685,6 +707,19 @@ mod tests {
             let (changes, after) = pipelined(&func, Target::SM_80);
             assert_eq!(changes, 0, "{attrs} {body}");
             assert_eq!(after.to_string(), func.to_string());
+        }
+    }
+
+    #[test]
+    fn factors_of_computed_numbers_and_of_four_bytes_are_copied() {
+        let computed = text(9, "stages = 4", "v50 = fneg v17 : f32[16,16]");
+        let computed = computed.replace("dot v17", "dot v50");
+        // One element of the second factor at a time.
+        let narrow =
+            text(9, "stages = 4", "").replace("v1: ptr<f32> {divisible = 16}", "v1: ptr<f32>");
+        for text in [computed, narrow] {
+            let (changes, func) = pipelined(&parse(&text), Target::SM_80);
+            assert_eq!((changes, count(&func, TileOp::AsyncCopy)), (1, 2 * 4));
         }
     }
 
