@@ -109,9 +109,14 @@ impl Log {
 
     /// One line of text for each record, and one for all that were lost.
     pub fn lines(&self, sites: &[Site]) -> Vec<String> {
+        self.lines_of(sites, None)
+    }
+
+    /// The same with the name of the file that the sites' lines are lines of.
+    pub fn lines_of(&self, sites: &[Site], file: Option<&str>) -> Vec<String> {
         let known = |record: &Record| Some(Line(sites.get(record.site as usize)?, *record));
         let lines = self.records.iter().filter_map(known);
-        let mut lines: Vec<String> = lines.map(|line| line.to_string()).collect();
+        let mut lines: Vec<String> = lines.map(|line| Located(line, file).to_string()).collect();
         if self.lost > 0 {
             lines.push(format!("{} lost", self.lost));
         }
@@ -133,7 +138,16 @@ pub struct Line<'a>(pub &'a Site, pub Record);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Line(site, record) = self;
+        Located(*self, None).fmt(f)
+    }
+}
+
+/// A line with the name of the source file, if that is known.
+struct Located<'a>(Line<'a>, Option<&'a str>);
+
+impl fmt::Display for Located<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Located(Line(site, record), file) = self;
         let [x, y, z] = record.program;
         write!(f, "pid ({x}, {y}, {z})")?;
         if !site.shape.is_empty() {
@@ -153,9 +167,10 @@ impl fmt::Display for Line<'_> {
             }
             What::Assert => write!(f, " assertion failed: {}", site.text)?,
         }
-        match site.line {
-            Some(line) if site.what == What::Assert => write!(f, " (line {line})"),
-            _ => Ok(()),
+        match (site.line.filter(|_| site.what == What::Assert), file) {
+            (Some(line), Some(file)) => write!(f, " ({file}:{line})"),
+            (Some(line), None) => write!(f, " (line {line})"),
+            (None, _) => Ok(()),
         }
     }
 }

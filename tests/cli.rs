@@ -564,7 +564,18 @@ fn the_cache_is_looked_after() {
     let seed = folder.path().join("seed");
     let exported = run(&["export", &seed.display().to_string()], false);
     assert!(stdout(&exported).starts_with("2 entries copied to "));
+    // A folder is made also where there is nothing to copy, and the cache itself is none.
+    let itself = run(&["export", &dir.display().to_string()], false);
+    assert_eq!(itself.status.code(), Some(2));
+    assert!(stderr(&itself).contains("is the cache itself"));
     std::fs::write(&cache.entries()[0].path, "damaged").expect("it can be written");
+    let partly = run(
+        &["export", &folder.path().join("part").display().to_string()],
+        false,
+    );
+    assert_eq!(partly.status.code(), Some(1));
+    assert!(stderr(&partly).contains("left out: it is cut short"));
+    assert!(stdout(&partly).starts_with("1 entries copied to "));
     let verified = run(&["verify"], false);
     assert_eq!(verified.status.code(), Some(1));
     assert!(
@@ -575,6 +586,28 @@ fn the_cache_is_looked_after() {
     assert!(stdout(&run(&["clear"], false)).starts_with("2 entries removed"));
     assert_eq!(cache.entries(), []);
     assert_eq!(Cache::new(Settings::new(&seed)).entries().len(), 2);
+    let empty = folder.path().join("empty");
+    assert!(
+        run(&["export", &empty.display().to_string()], false)
+            .status
+            .success()
+    );
+    assert!(empty.is_dir());
+    // A file in the place of a folder is no empty cache, and no place for a seed.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").expect("it can be written");
+    let export = run(&["export", &file.display().to_string()], false);
+    assert_eq!(export.status.code(), Some(1), "{}", stderr(&export));
+    std::fs::remove_dir_all(&dir).expect("it is there");
+    std::fs::write(&dir, "").expect("it can be written");
+    for action in [&["list"][..], &["verify"], &["clear"], &["export", "x"]] {
+        let output = run(action, false);
+        assert_eq!(output.status.code(), Some(1), "{action:?}");
+        assert!(
+            stderr(&output).contains(&dir.display().to_string()),
+            "{action:?}"
+        );
+    }
     let off = run(&["list"], true);
     assert_eq!(off.status.code(), Some(2));
     assert!(

@@ -126,6 +126,64 @@ fn what_only_the_host_knows_is_located() {
 }
 
 #[test]
+fn numbers_of_configurations_are_numbers() {
+    let tuning = |decorator: &str| {
+        let text = format!(
+            "import triton\n@triton.autotune({decorator})\n@triton.jit\ndef f(x, n, B):\n    pass\n"
+        );
+        let module = Module::parse("config.py", &text).expect("it is Python");
+        module.tuning(None)
+    };
+    let config = |number: &str| format!("[triton.Config({{'B': 1}}, {number})], ['n']");
+    for fine in [
+        "num_warps=8",
+        "4, 3, 1, None",
+        "num_stages=1 + 1",
+        "maxnreg=64",
+    ] {
+        assert!(tuning(&config(fine)).is_ok(), "{fine}");
+    }
+    for (number, found) in [
+        (
+            "num_warps=-4",
+            "`num_warps` of a configuration is the constant -4",
+        ),
+        (
+            "num_warps=2.5",
+            "`num_warps` of a configuration is the constant 2.5",
+        ),
+        (
+            "num_warps='4'",
+            "`num_warps` of a configuration is the string \"4\"",
+        ),
+        (
+            "4, -1",
+            "`num_stages` of a configuration is the constant -1",
+        ),
+        (
+            "num_ctas=(1, 2)",
+            "`num_ctas` of a configuration is a tuple of 2",
+        ),
+        ("maxnreg=2**40", "`maxnreg` of a configuration is"),
+    ] {
+        let text = tuning(&config(number)).expect_err(number).to_string();
+        assert!(text.contains(found), "{text}");
+        assert!(text.contains("config.py:2:"), "{text}");
+    }
+    for (decorator, place) in [
+        ("[triton.Config({})], 'n'", "2:39"),
+        ("[triton.Config({})], ['n', 1]", "2:39"),
+        ("[triton.Config({})], ['n'], reset_to_zero=x", "2:60"),
+        ("[triton.Config({})], ['n'], restore_value='x'", "2:60"),
+    ] {
+        let text = tuning(decorator).expect_err(decorator).to_string();
+        assert!(text.contains(place), "{text}");
+    }
+    let none = tuning("[triton.Config({})], [], reset_to_zero=None");
+    assert_eq!(none.map(|tuning| tuning.reset_to_zero), Ok(vec![]));
+}
+
+#[test]
 fn heuristics_are_called() {
     let module = module();
     let pointer = parse_signature("*fp32").expect("a type").remove(0);

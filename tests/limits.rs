@@ -135,9 +135,10 @@ fn too_much_shared_memory_is_refused_with_both_numbers() {
             }
             let error = result.expect_err("the block does not fit");
             let limit = target.shared_limit();
+            let factor = needed.div_ceil(limit).next_power_of_two();
             let text = format!(
                 "the kernel needs {needed} bytes of shared memory, {target} has {limit}: {needed} to exchange values \
-                 between threads; use smaller blocks or more warps"
+                 between threads; use smaller blocks, the first of these by a factor of {factor}"
             );
             assert_eq!(error.to_string(), text);
         }

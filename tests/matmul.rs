@@ -216,3 +216,37 @@ fn an_error_says_what_takes_shared_memory() {
         "it can be seen all the same"
     );
 }
+
+/// ptxas looks for fewer registers than a kernel needs unless it is told that there is room for no more CTAs.
+#[test]
+fn the_assembler_is_told_how_many_registers_there_are_for() {
+    let text = kernel("matmul_f16.tir").to_string();
+    for (block, k, warps, told) in [
+        // Far from any bound.
+        (64, 32, 8, None),
+        (64, 64, 2, Some(".maxnreg 168\n")),
+        (128, 64, 4, Some(".minnctapersm 1\n")),
+    ] {
+        // What is 64 first, so that no 32 that becomes 64 changes twice.
+        let text = text
+            .replace("[64,64]", &format!("[{block},{block}]"))
+            .replace("i32[64]", &format!("i32[{block}]"))
+            .replace("[64,1]", &format!("[{block},1]"))
+            .replace("[1,64]", &format!("[1,{block}]"))
+            .replace("value = 64", &format!("value = {block}"))
+            .replace("[64,32]", &format!("[{block},{k}]"))
+            .replace("[32,64]", &format!("[{k},{block}]"))
+            .replace("i32[32]", &format!("i32[{k}]"))
+            .replace("[32,1]", &format!("[{k},1]"))
+            .replace("[1,32]", &format!("[1,{k}]"))
+            .replace("value = 32", &format!("value = {k}"))
+            .replace("warps(4)", &format!("warps({warps})"));
+        let func = parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
+        let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
+        let predicted = kernel.stats.machine.predicted_registers;
+        let found = told.is_none_or(|told| kernel.ptx.contains(told));
+        let bounded = [".maxnreg", ".minnctapersm"].map(|word| kernel.ptx.contains(word));
+        assert!(found, "{block} x {block} x {k}, {warps} warps: {predicted}");
+        assert_eq!(bounded.contains(&true), told.is_some(), "{predicted}");
+    }
+}

@@ -363,6 +363,11 @@ impl Memory {
         }
     }
 
+    /// Whether a range lies in one allocation.
+    pub(crate) fn holds(&self, address: u64, bytes: usize) -> bool {
+        self.locate(address, bytes).is_ok()
+    }
+
     #[inline]
     pub(super) fn region(&mut self, index: usize) -> &mut Region {
         &mut self.regions[index]

@@ -55,6 +55,10 @@ fn free_names<'m>(body: &'m [Stmt], names: &mut Vec<&'m str>) {
     }
 }
 
+/// What to do where an option of a launch is given as a constant.
+pub(crate) const OPTIONS: &str =
+    "it is an option and no constant: -w, --num-stages, --num-ctas and --maxnreg give those";
+
 /// An error for a constant that the caller gives and that nothing in the file asks for.
 pub(crate) fn unknown_constant(
     tree: &ModModule,
@@ -79,6 +83,12 @@ pub(crate) fn unknown_constant(
     };
     let message = format!("nothing in the file is called `{name}`");
     let d = Diagnostic::error(Code::Argument, f.name.range(), message);
+    if matches!(
+        name.as_str(),
+        "num_warps" | "num_stages" | "num_ctas" | "maxnreg"
+    ) {
+        return Some(d.help(OPTIONS));
+    }
     let of_module = index.names.iter().filter_map(|(name, definition)| {
         matches!(definition, Definition::Value(..)).then_some(*name)
     });
@@ -305,6 +315,30 @@ fn tuple_of<'m>(
             let given = items.into_iter().map(|item| lower.argument(item)).collect();
             lower.construct(class, given)
         }
+    }
+}
+
+/// The type of a number that an annotation states to a caller: that of the language, or `int`, `float` and their kin, as
+/// Triton reads them.
+pub(crate) fn pinned(annotation: &ruff_python_ast::Expr) -> Option<DType> {
+    use ruff_python_ast::Expr;
+    let of_name = |name: &str| match name {
+        "bool" => Some(DType::Int1),
+        "int" => Some(DType::Int32),
+        "half" => Some(DType::Float16),
+        "float" => Some(DType::Float32),
+        "double" => Some(DType::Float64),
+        name => DType::from_name(name),
+    };
+    match annotation {
+        Expr::Attribute(a) => DType::from_name(a.attr.as_str()),
+        Expr::Name(name) => of_name(name.id.as_str()),
+        Expr::StringLiteral(s) => {
+            let name = s.value.to_str().trim();
+            let name = name.strip_prefix("tl.").unwrap_or(name);
+            of_name(name).or_else(|| DType::from_short_name(name))
+        }
+        _ => None,
     }
 }
 

@@ -15,13 +15,16 @@ pub(crate) const NO_NUMBER: &str = "expected a number or a block, found";
 impl<'m> Lower<'m> {
     /// The IR's type; an error for formats that the IR lacks.
     pub(crate) fn tile_type(&self, ty: Ty, shape: Shape) -> Res<TileType> {
-        if ty == Ty::Num(DType::Float8e4nv) && self.target.sm < 89 {
+        // As in Triton such numbers are not even pointed to, so that no operation has to ask.
+        let held = ty.pointee().or(ty.dtype());
+        if held == Some(DType::Float8e4nv) && self.target.sm < 89 {
             let message = format!(
                 "float8e4nv needs sm_89 or later, the target is {}",
                 self.target
             );
             let d = self.error(Code::Type, message);
-            return Err(d.help("use float8e5 there").into());
+            let help = "use float8e5 there, or pass the bytes as uint8";
+            return Err(d.help(help).into());
         }
         match ty.elem() {
             Some(elem) => Ok(TileType::block(elem, shape)),

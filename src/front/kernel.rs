@@ -15,11 +15,12 @@ use super::names::closest;
 use super::signature::{Arg, Constant};
 use super::source;
 use super::stmt::Flow;
+use super::types::DType;
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
 use crate::settings::Target;
-use crate::verify::verify;
+use crate::verify::{is_ptx_identifier, verify};
 
 /// A file that has been parsed.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct ParamInfo {
     pub default: bool,
     /// Its annotation as it is written.
     pub annotation: Option<String>,
+    /// The type that the annotation gives to a number, whatever the caller has.
+    pub dtype: Option<DType>,
     /// Whether a caller should specialise the kernel for its value (divisible by 16, equal to 1).
     pub specialize: bool,
     /// Whether a caller should specialise the kernel for its divisibility by 16.
@@ -188,6 +191,7 @@ impl Module {
             constexpr: p.is_constexpr(),
             default: p.default.is_some(),
             annotation: p.annotation.map(|a| slice(a.range())),
+            dtype: p.annotation.and_then(super::argument::pinned),
             specialize: !p.is_constexpr() && !skipped("do_not_specialize", p.name, i),
             specialize_alignment: !p.is_constexpr()
                 && !skipped("do_not_specialize", p.name, i)
@@ -255,7 +259,7 @@ impl Module {
         let starts =
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
-        let builder = TileBuilder::new(f.name.as_str(), spec.num_warps);
+        let builder = TileBuilder::new(ptx_name(f.name.as_str()), spec.num_warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
         lower.num_stages = spec.num_stages;
@@ -309,6 +313,24 @@ impl Module {
             Box::new(d)
         })
     }
+}
+
+/// The name of a kernel in PTX: its own where that is an identifier there. Other characters stand as `$` with their number,
+/// which no name of Python has, so that two kernels never share one.
+fn ptx_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '_' => out.push(c),
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            c => out += &format!("${:x}$", u32::from(c)),
+        }
+    }
+    // `_` alone, and what is taken there.
+    if !is_ptx_identifier(&out) {
+        out.push('$');
+    }
+    out
 }
 
 /// Whether an entry of `do_not_specialize` means the parameter.

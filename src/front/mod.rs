@@ -57,7 +57,9 @@ mod stmt;
 mod tuning;
 mod value;
 
+pub(crate) use argument::OPTIONS;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
+pub(crate) use names::GIVEN;
 pub use signature::{Arg, Constant, HostDescriptor, SignatureError, TupleArg, parse_signature};
 pub use tuning::{TuneConfig, Tuning};

@@ -10,6 +10,9 @@ use super::module::Definition;
 use super::types::{DType, Kind, Ty};
 use super::value::{Const, Mark, Path, TypeValue, Value};
 
+/// How a signature says that an argument is a tensor descriptor.
+pub(crate) const GIVEN: &str = "in a signature `tensordesc<fp16[64, 32]>`";
+
 /// Where a path of modules leads.
 fn scope(path: &str) -> Option<Scope> {
     let mut parts = path.split('.');
@@ -262,6 +265,13 @@ impl<'m> Lower<'m> {
                 attr.range(),
                 format!("{} has no attribute `{name}`", value.describe()),
             );
+            let is_pointer = matches!(value, Value::Tensor(t) if t.ty.is_ptr());
+            if is_pointer && library::find_in(Scope::Descriptor, name).is_some() {
+                let help = format!(
+                    "tensor descriptors have `{name}`: make one (tl.make_tensor_descriptor), or give one as argument, {GIVEN}"
+                );
+                return d.help(help).into();
+            }
             let methods = || library::names(Scope::Language).chain(library::names(Scope::Method));
             let meant = match value {
                 Value::Tensor(_) | Value::Known(_) => closest(name, methods()),

@@ -236,7 +236,13 @@ fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
                 );
             }
             let to = DType::from_short_name(pointee);
-            let to = to.ok_or("it is a pointer to an unknown type")?;
+            let to = to.ok_or(match pointee {
+                "half" | "float16" => "it is a pointer to an unknown type; a half is `fp16`",
+                "bfloat16" => "it is a pointer to an unknown type; a bfloat16 is `bf16`",
+                "float" | "float32" => "it is a pointer to an unknown type; a float is `fp32`",
+                "double" | "float64" => "it is a pointer to an unknown type; a double is `fp64`",
+                _ => "it is a pointer to an unknown type; there are i1, i8, i16, i32, i64, u8, u16, u32, u64, fp16, bf16, fp32, fp64, fp8e5 and fp8e4nv",
+            })?;
             Some(Ty::Ptr { to, constant })
         }
         None => DType::from_short_name(name).map(Ty::Num),
@@ -380,6 +386,20 @@ mod tests {
         let error = parse_signature(&large).expect_err("too large");
         assert_eq!(error.problem, "the number needs more than 127 bits");
         assert_eq!(Constant::parse("1e43"), Some(Constant::Float(1e43)));
+    }
+
+    #[test]
+    fn names_of_other_languages_are_translated() {
+        for (entry, name) in [
+            ("*half", "fp16"),
+            ("*bfloat16", "bf16"),
+            ("*float:16", "fp32"),
+            ("*kdouble", "fp64"),
+            ("*short", "i16"),
+        ] {
+            let error = parse_signature(entry).expect_err("no type of a signature");
+            assert!(error.problem.contains(name), "{entry}: {}", error.problem);
+        }
     }
 
     #[test]

@@ -64,6 +64,9 @@ const PARTS: [&str; 6] = [
     "pre_hook",
 ];
 
+/// Those that are numbers.
+const NUMBERS: [&str; 4] = ["num_warps", "num_stages", "num_ctas", "maxnreg"];
+
 impl Module {
     /// What the decorators of a kernel say about tuning.
     pub fn tuning(&self, kernel: Option<&str>) -> Result<Tuning, Diagnostics> {
@@ -232,16 +235,6 @@ impl<'m> Lower<'m> {
     }
 
     fn read_autotune(&mut self, call: &'m ExprCall, tuning: &mut Tuning) -> Res<()> {
-        let names = |value: Value<'m>| -> Vec<String> {
-            let Value::Tuple(tuple) = value else {
-                return Vec::new();
-            };
-            let texts = tuple.items.iter().filter_map(|item| match item {
-                Value::Const(Const::Str(s)) => Some(s.to_string()),
-                _ => None,
-            });
-            texts.collect()
-        };
         for (position, name) in ["configs", "key"].into_iter().enumerate() {
             let Some(expr) = call.arguments.find_argument_value(name, position) else {
                 continue;
@@ -249,7 +242,7 @@ impl<'m> Lower<'m> {
             let outer = self.enter(expr.range());
             let value = self.eval(expr)?;
             if name == "key" {
-                tuning.key = names(value);
+                tuning.key = self.names(&value)?;
             } else {
                 self.read_configs(&value, tuning)?;
             }
@@ -258,11 +251,15 @@ impl<'m> Lower<'m> {
         for keyword in &call.arguments.keywords {
             let name = keyword.arg.as_ref().map(|name| name.as_str());
             match name {
-                Some("reset_to_zero") => {
-                    tuning.reset_to_zero = names(self.eval(&keyword.value)?);
-                }
-                Some("restore_value") => {
-                    tuning.restore_value = names(self.eval(&keyword.value)?);
+                Some(what @ ("reset_to_zero" | "restore_value")) => {
+                    let outer = self.enter(keyword.value.range());
+                    let value = self.eval(&keyword.value)?;
+                    let names = self.names(&value)?;
+                    self.enter(outer);
+                    match what {
+                        "reset_to_zero" => tuning.reset_to_zero = names,
+                        _ => tuning.restore_value = names,
+                    }
                 }
                 Some("warmup") => tuning.warmup = self.milliseconds(&keyword.value)?,
                 Some("rep") => tuning.rep = self.milliseconds(&keyword.value)?,
@@ -277,6 +274,23 @@ impl<'m> Lower<'m> {
             }
         }
         Ok(())
+    }
+
+    /// The names of parameters in a list of a decorator; none for `None`.
+    fn names(&mut self, value: &Value<'m>) -> Res<Vec<String>> {
+        let name = |item: &Value<'m>| match item {
+            Value::Const(Const::Str(s)) => Some(s.to_string()),
+            _ => None,
+        };
+        let names = match value {
+            Value::Tuple(list) => list.items.iter().map(name).collect(),
+            value if value.as_const() == Some(Const::None) => Some(Vec::new()),
+            _ => None,
+        };
+        names.ok_or_else(|| {
+            let message = format!("expected a list of names, found {}", value.describe());
+            self.error(Code::Type, message).into()
+        })
     }
 
     /// A time that a decorator states; none for `None`.
@@ -355,6 +369,11 @@ impl<'m> Lower<'m> {
                 None => Some(position),
                 Some(name) => PARTS.iter().position(|part| *part == name),
             };
+            if let Some(name) = at.and_then(|at| PARTS.get(at))
+                && NUMBERS.contains(name)
+            {
+                self.check_config_number(name, &argument)?;
+            }
             // What else there is concerns other back ends.
             if let Some(slot) = at.and_then(|at| items.get_mut(at)) {
                 *slot = argument.value;
@@ -362,5 +381,23 @@ impl<'m> Lower<'m> {
         }
         let tuple = Tuple::new(items, None, PARTS.to_vec());
         Ok(Value::Tuple(tuple.into()))
+    }
+
+    /// An error, at the argument, unless it is a number that a configuration can hold.
+    fn check_config_number(&mut self, name: &str, argument: &super::call::Argument<'m>) -> Res<()> {
+        let fits = match argument.value.as_const() {
+            Some(Const::None) => true,
+            Some(Const::Int(n)) => u32::try_from(n).is_ok(),
+            _ => false,
+        };
+        if fits {
+            return Ok(());
+        }
+        let outer = self.enter(argument.range);
+        let found = argument.value.describe();
+        let message = format!("`{name}` of a configuration is {found}, expected a whole number");
+        let error = self.error(Code::Type, message);
+        self.enter(outer);
+        Err(error.into())
     }
 }

@@ -126,6 +126,7 @@ fn contents(random: &mut Random) -> Vec<u8> {
                 ptx: kernel.ptx,
                 meta: kernel.meta,
                 predicted_registers: 0,
+                needed_registers: 0,
                 replaced: None,
                 constants: Vec::new(),
             };

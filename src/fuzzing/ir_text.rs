@@ -1,7 +1,7 @@
 //! The target `ir_text`: broken and strange texts of kernels.
 //!
-//! Reading, verifying and printing never panic; what verifies compiles for every target or is refused for its
-//! shared memory, and the interpreter runs it to an end or to an error.
+//! Reading, verifying and printing never panic; what verifies compiles for the target of the case or is refused for
+//! its size, and the interpreter runs it to an end or to an error.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,7 +11,7 @@ use super::mutate::{mutate_for, noise};
 use super::random::Random;
 use super::tile_ir::interpret;
 use crate::compile::{CompileError, Snapshot, compile, compile_with};
-use crate::settings::{Options, Target};
+use crate::settings::Options;
 use crate::text::parse::{AnyFunction, Checks, parse_file, parse_file_with};
 use crate::text::print::print;
 use crate::verify::verify;
@@ -93,16 +93,14 @@ fn judge(text: &str, case: &Case) -> Verdict {
         notes.push("verifies");
         // The arguments are those of the kernel before it was changed; where they do not fit, an error is right.
         drop(interpret(func, case, 2000));
-        for target in Target::ALL {
-            match compile(func, target, &case.options) {
-                Ok(_)
-                | Err(
-                    CompileError::SharedMemory { .. }
-                    | CompileError::Elements { .. }
-                    | CompileError::Operations { .. },
-                ) => {}
-                Err(e) => return Verdict::Failed(format!("{target}: {e}\n{text}")),
-            }
+        match compile(func, case.target, &case.options) {
+            Ok(_)
+            | Err(
+                CompileError::SharedMemory { .. }
+                | CompileError::Elements { .. }
+                | CompileError::Operations { .. },
+            ) => {}
+            Err(e) => return Verdict::Failed(format!("{}: {e}\n{text}", case.target)),
         }
     }
     Verdict::Passed(notes)

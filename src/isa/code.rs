@@ -79,6 +79,8 @@ pub(crate) struct Code {
     pub(crate) blocks: Vec<CodeBlock>,
     /// Registers that a load writes and one instruction of the block reads.
     pub(crate) loaded_once: EntitySet<Unit>,
+    /// Registers that hold what is in a register of half the size, too.
+    pub(crate) widened: EntitySet<Unit>,
     /// Parameters of the kernel.
     pub(crate) params: EntitySet<Unit>,
     /// Most 32-bit registers live within a block before it was ordered by consumer; none if it was not.

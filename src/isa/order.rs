@@ -28,7 +28,7 @@ use cranelift_entity::EntitySet;
 
 use super::code::{Code, End};
 use super::inst::{Arg, Form, InstGroup, MInst, Modifier, Place, Ptx};
-use super::reg::{Group, Unit, View};
+use super::reg::{Group, RegClass, Unit, View};
 use crate::ir::types::AddressSpace;
 use crate::settings::diversity::Choices;
 
@@ -611,6 +611,11 @@ impl Order {
         let now = self.out.len() as u32;
         let is_param = inst.op == Ptx::LdParam;
         let is_load = matches!(inst.op, Ptx::Ld | Ptx::LdEvict | Ptx::LdWide);
+        let reads_half = |&(unit, access): &(Unit, Access)| {
+            access != Access::Write && code.regs.class_of(unit) == RegClass::H
+        };
+        let is_widening =
+            inst.op == Ptx::Cvt && self.touches[self.touches(k)].iter().any(reads_half);
         for &(unit, access) in &self.touches[self.touches(k)] {
             let known = &mut self.known[unit.as_u32() as usize];
             known.touched = now;
@@ -622,6 +627,8 @@ impl Order {
                         code.params.insert(unit);
                     } else if is_load && known.reads_left == 1 && !known.escapes {
                         code.loaded_once.insert(unit);
+                    } else if is_widening && code.regs.class_of(unit) == RegClass::W {
+                        code.widened.insert(unit);
                     }
                 }
                 Access::Read | Access::FixedRead => {

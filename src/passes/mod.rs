@@ -3,6 +3,7 @@
 //! A pass is a function over `&mut TileFunction` in a file of its name. It leaves a valid function behind, says
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
+pub mod advance_scalars;
 pub mod contract;
 pub mod defer_sums;
 pub mod delay_copies;
@@ -35,6 +36,7 @@ use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Options, Target};
 use crate::verify::verify;
+use advance_scalars::advance_scalars;
 use contract::contract;
 use defer_sums::defer_sums;
 use eliminate_dead_code::eliminate_dead_code;
@@ -105,7 +107,11 @@ pub fn optimize(
     if may_share && share_invariant(func, target) > 0 {
         done("share_invariant", func)?;
     }
-    let axis = Axis::compute(func);
+    let mut axis = Axis::compute(func);
+    if advance_scalars(func, &axis) > 0 {
+        axis = Axis::compute(func);
+        done("advance_scalars", func)?;
+    }
     let choices = |site| Choices::new(options.diversity, site);
     if pipeline_loops(func, &axis, target, choices(Site::Stages)) > 0 {
         done("pipeline_loops", func)?;

@@ -34,6 +34,8 @@ pub struct Stats {
     pub branches: u32,
     /// Registers of a thread that the assembler is expected to use.
     pub predicted_registers: u32,
+    /// Registers of a thread with fewer than which the assembler is expected to spill.
+    pub needed_registers: u32,
     /// Most registers that are live at one place: predicates, 16, 32 and 64 bits.
     pub peak: [u32; 4],
 }

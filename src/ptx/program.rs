@@ -27,6 +27,7 @@ impl Program for CodeProgram<'_> {
         match unit {
             _ if self.0.loaded_once.contains(unit) => Ease::LoadedOnce,
             _ if self.0.params.contains(unit) => Ease::Param,
+            _ if self.0.widened.contains(unit) => Ease::Widened,
             _ => Ease::None,
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct Liveness {
     pub(crate) peak_words: u32,
     /// The same, where of what is loaded and read once a quarter counts, and parameters do not.
     pub(crate) light_words: u32,
+    /// The same, where of what is widened half counts.
+    pub(crate) least_words: u32,
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
     /// The units live at the start of each block, parameters left out.
@@ -88,6 +90,7 @@ impl Liveness {
             counts: [0; 4],
             loaded_once: 0,
             params: 0,
+            widened: 0,
             result: Liveness {
                 keep_until: vec![0; regs.groups.len()],
                 at_start: live_in,
@@ -198,6 +201,8 @@ struct Scan {
     loaded_once: u32,
     /// 32-bit registers of parameters.
     params: u32,
+    /// 32-bit registers that were widened.
+    widened: u32,
     result: Liveness,
 }
 
@@ -292,6 +297,7 @@ impl Scan {
         let light = words - self.loaded_once * 3 / 4 - self.params;
         self.result.peak_words = self.result.peak_words.max(words);
         self.result.light_words = self.result.light_words.max(light);
+        self.result.least_words = self.result.least_words.max(light - self.widened / 2);
     }
 
     /// A unit is live before `end`.
@@ -311,6 +317,7 @@ impl Scan {
             Ease::None => {}
             Ease::LoadedOnce => self.loaded_once += class.words(),
             Ease::Param => self.params += class.words(),
+            Ease::Widened => self.widened += class.words(),
         }
         let g = group.as_u32() as usize;
         self.end[g] = match self.n_live[g] {
@@ -339,6 +346,7 @@ impl Scan {
             Ease::None => {}
             Ease::LoadedOnce => self.loaded_once -= class.words(),
             Ease::Param => self.params -= class.words(),
+            Ease::Widened => self.widened -= class.words(),
         }
         let g = group.as_u32() as usize;
         self.n_live[g] -= 1;

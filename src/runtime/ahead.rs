@@ -27,6 +27,7 @@ use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{PtxVersion, Target};
 
 use super::argument::Specialize;
+use super::dump;
 use super::error::RuntimeError;
 use super::program::Param;
 use super::stored::{Stored, decode_sites, encode_sites};
@@ -75,6 +76,22 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         problem,
     };
     let target = Target::parse(compiled.target).map_err(|error| setup(error.to_string()))?;
+    let Compiled {
+        num_warps,
+        shared_bytes,
+        ..
+    } = *compiled;
+    if !num_warps.is_power_of_two() || num_warps > 32 {
+        return Err(setup(format!(
+            "it states {num_warps} warps; 1, 2, 4, 8, 16 or 32 are possible"
+        )));
+    }
+    if shared_bytes > target.shared_limit() {
+        let most = target.shared_limit();
+        return Err(setup(format!(
+            "it states {shared_bytes} bytes of shared memory; {target} has {most}"
+        )));
+    }
     let (mut metas, mut params) = (Vec::new(), Vec::new());
     for param in compiled.params {
         let digits = param.element.strip_prefix('u');
@@ -82,6 +99,12 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         let scalar = Scalar::from_name(signed.as_deref().unwrap_or(param.element))
             .filter(|&scalar| digits.is_none() || scalar != Scalar::I1)
             .ok_or_else(|| setup(format!("`{}` is no format of a number", param.element)))?;
+        if !param.divisible.is_power_of_two() {
+            let (name, divisible) = (param.name, param.divisible);
+            return Err(setup(format!(
+                "`{name}` is a multiple of {divisible}; powers of two are possible"
+            )));
+        }
         let elem = match param.pointer {
             true => Elem::Ptr(scalar, AddressSpace::Global),
             false => Elem::Num(scalar),
@@ -100,11 +123,15 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
             constexpr: false,
             default: false,
             specialize: Specialize::NOTHING,
-            divisible: param.divisible.max(1),
+            divisible: param.divisible,
             elem: Some(elem),
             unsigned: digits.is_some(),
+            pinned: None,
         });
     }
+    let bytes: Vec<u32> = metas.iter().map(|param| param.bytes).collect();
+    dump::check_entry(compiled.ptx, compiled.name, &bytes, 32 * num_warps)
+        .map_err(|(line, problem)| setup(format!("line {line} of its PTX: {problem}")))?;
     let meta = KernelMeta {
         name: compiled.name.to_owned(),
         target,
@@ -120,6 +147,7 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         ptx: compiled.ptx.to_owned(),
         meta,
         predicted_registers: compiled.predicted_registers,
+        needed_registers: compiled.predicted_registers,
         constants: Vec::new(),
         replaced: None,
     };

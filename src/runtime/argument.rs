@@ -157,6 +157,13 @@ pub struct Arg<'a> {
     owner: PhantomData<&'a ()>,
 }
 
+/// The value of an argument that is no pointer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Int(i128),
+    Float(f64),
+}
+
 /// `None` of the language, for parameters that a kernel does not use then.
 pub const NONE: Arg<'static> = Arg {
     bits: 0,
@@ -213,32 +220,69 @@ impl Arg<'_> {
     /// The number as a constant; none of a pointer and of an absent argument.
     #[cfg(feature = "triton")]
     pub(super) fn value(&self) -> Option<Constant> {
+        let (dtype, number) = self.number_of()?;
+        Some(match number {
+            Number::Int(n) if dtype == DType::BOOL => Constant::Bool(n != 0),
+            // Beyond the largest of 64 bits there is none that a heuristic could tell apart.
+            Number::Int(n) => Constant::Int(n.try_into().unwrap_or(i64::MAX)),
+            Number::Float(x) => Constant::Float(x),
+        })
+    }
+
+    /// The number and its format; none of a pointer and of an absent argument.
+    pub(super) fn number_of(&self) -> Option<(DType, Number)> {
         let dtype = DType::of_code(self.class).filter(|_| self.class & POINTER == 0)?;
         let bits = self.bits;
-        let integer = |signed: i64| {
-            Constant::Int(match dtype.unsigned {
-                // Beyond the largest of 64 bits there is none that a heuristic could tell apart.
-                true => bits.try_into().unwrap_or(i64::MAX),
-                false => signed,
-            })
-        };
-        Some(match dtype.scalar {
-            Scalar::I1 => Constant::Bool(bits != 0),
-            Scalar::I8 => integer((bits as i8).into()),
-            Scalar::I16 => integer((bits as i16).into()),
-            Scalar::I32 => integer((bits as i32).into()),
-            Scalar::I64 => integer(bits as i64),
-            Scalar::F16 => Constant::Float(half::f16::from_bits(bits as u16).into()),
-            Scalar::Bf16 => Constant::Float(half::bf16::from_bits(bits as u16).into()),
-            Scalar::F32 => Constant::Float(f32::from_bits(bits as u32).into()),
-            Scalar::F64 => Constant::Float(f64::from_bits(bits)),
+        let number = match dtype.scalar {
+            Scalar::I1 => Number::Int((bits != 0).into()),
+            _ if dtype.unsigned => Number::Int(bits.into()),
+            Scalar::I8 => Number::Int((bits as i8).into()),
+            Scalar::I16 => Number::Int((bits as i16).into()),
+            Scalar::I32 => Number::Int((bits as i32).into()),
+            Scalar::I64 => Number::Int((bits as i64).into()),
+            Scalar::F16 => Number::Float(half::f16::from_bits(bits as u16).into()),
+            Scalar::Bf16 => Number::Float(half::bf16::from_bits(bits as u16).into()),
+            Scalar::F32 => Number::Float(f32::from_bits(bits as u32).into()),
+            Scalar::F64 => Number::Float(f64::from_bits(bits)),
             Scalar::F8E4M3 | Scalar::F8E5M2 => return None,
-        })
+        };
+        Some((dtype, number))
+    }
+
+    /// The same number in a format: floats are rounded; none if the format does not hold it.
+    pub(super) fn as_dtype(&self, dtype: DType) -> Option<Arg<'static>> {
+        let (_, number) = self.number_of()?;
+        let x = match number {
+            Number::Int(n) => n as f64,
+            Number::Float(x) => x,
+        };
+        let bits = match (dtype.scalar, number) {
+            (Scalar::F16, _) => half::f16::from_f64(x).to_bits().into(),
+            (Scalar::Bf16, _) => half::bf16::from_f64(x).to_bits().into(),
+            (Scalar::F32, _) => (x as f32).to_bits().into(),
+            (Scalar::F64, _) => x.to_bits(),
+            (Scalar::F8E4M3 | Scalar::F8E5M2, _) | (_, Number::Float(_)) => return None,
+            (scalar, Number::Int(n)) => {
+                let bits = scalar.bits();
+                let range = match dtype.unsigned || dtype == DType::BOOL {
+                    true => 0..1_i128 << bits,
+                    false => -1_i128 << (bits - 1)..1_i128 << (bits - 1),
+                };
+                let mask = u64::MAX >> (64 - bits);
+                range.contains(&n).then_some(n as u64 & mask)?
+            }
+        };
+        Some(Arg::number(dtype, bits))
     }
 
     /// Whether it is an address.
     pub(crate) fn is_pointer(&self) -> bool {
         !self.is_mark() && self.class & POINTER != 0
+    }
+
+    /// Whether it is an address of memory that nothing here owns.
+    pub(crate) fn is_borrowed(&self) -> bool {
+        self.is_pointer() && self.device == 0
     }
 
     /// The memory behind an address: where it begins, and bytes.
@@ -303,6 +347,11 @@ impl Class {
     /// Whether the argument becomes a constant and is no parameter of the PTX entry.
     pub(crate) fn is_constant(self) -> bool {
         self.0 & ONE != 0 || self.dtype().is_none()
+    }
+
+    /// That of a number about which nothing is promised.
+    pub(crate) fn number(dtype: DType) -> Class {
+        Class(dtype.code())
     }
 
     /// That of an address about which nothing is promised.
@@ -381,6 +430,11 @@ impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
 
 /// What a parameter of a kernel is given: something that becomes an [`Arg`], a [`Descriptor`](super::Descriptor), or a
 /// tuple of such, for a parameter that the kernel takes apart.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no argument of a launch",
+    label = "a launch takes numbers, `&Buffer`, `Pointer`, `Descriptor`, `Arg` and tuples of these",
+    note = "a buffer is given as `&buffer`; constants are given to the kernel, with `Kernel::constant`"
+)]
 pub trait Argument<'a>: Copy {
     /// Whether it is more than one [`Arg`].
     const STRUCTURED: bool;
@@ -420,6 +474,11 @@ impl<'a> ArgList<'a> {
     /// Appends one.
     pub fn push(&mut self, argument: impl Argument<'a>) {
         argument.push(self);
+    }
+
+    /// The list as a slice.
+    pub(crate) fn as_slice(&self) -> &[Arg<'a>] {
+        &self.list
     }
 
     /// The list as a vector.

@@ -107,14 +107,27 @@ impl<T: Element> Buffer<T> {
         })
     }
 
-    /// A buffer that holds `values`. Waits until they are copied.
+    /// A buffer that holds `values`. Waits until they are copied, and for no stream: nothing that is under way, or recorded
+    /// by another thread, knows the new memory.
     ///
     /// # Errors
     ///
-    /// There is no memory for them.
+    /// There is no memory for them; this thread records a graph.
     pub fn from_slice(device: &Device, values: &[T]) -> Result<Buffer<T>, RuntimeError> {
         let buffer = Buffer::new(device, values.len())?;
-        buffer.write(&device.stream(), values)?;
+        match (&buffer.storage, device.backend()) {
+            (Storage::Emulated(address), Backend::Emulated(emulated)) => {
+                emulated.recording.expect_other_thread("making a buffer")?;
+                emulated.memory().write(*address, &bytes_of(values))?;
+            }
+            #[cfg(feature = "cuda")]
+            (Storage::Gpu(memory), Backend::Gpu(gpu)) => {
+                let written = gpu.copies().and_then(|stream| memory.write(stream, values));
+                written.map_err(|error| device.failed(None, error))?;
+            }
+            #[cfg(feature = "cuda")]
+            _ => {}
+        }
         Ok(buffer)
     }
 
@@ -169,9 +182,7 @@ impl<T: Element> Buffer<T> {
         match (&self.storage, self.device.backend()) {
             (Storage::Emulated(address), Backend::Emulated(emulated)) => {
                 stream.expect_no_recording("writing a buffer")?;
-                let mut bytes = Vec::with_capacity(values.len() * T::DTYPE.bytes());
-                values.iter().for_each(|value| value.put(&mut bytes));
-                Ok(emulated.memory().write(*address, &bytes)?)
+                Ok(emulated.memory().write(*address, &bytes_of(values))?)
             }
             #[cfg(feature = "cuda")]
             (Storage::Gpu(buffer), _) => {
@@ -238,6 +249,13 @@ impl<T: Element> Buffer<T> {
         }
         Ok(())
     }
+}
+
+/// The bytes of numbers.
+fn bytes_of<T: Element>(values: &[T]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.len() * T::DTYPE.bytes());
+    values.iter().for_each(|value| value.put(&mut bytes));
+    bytes
 }
 
 impl<T: Element> Drop for Buffer<T> {

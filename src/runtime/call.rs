@@ -92,7 +92,7 @@ impl KernelInner {
         self.launch_classes(&classes, stream, grid, args, patience)
     }
 
-    /// [`KernelInner::launch`] with tuples or descriptors among the arguments.
+    /// [`KernelInner::launch`] with tuples or descriptors among the arguments, or numbers that become another type.
     #[cold]
     fn launch_marked(
         self: &Arc<Self>,
@@ -101,6 +101,9 @@ impl KernelInner {
         args: &[Arg<'_>],
         patience: &Patience,
     ) -> Result<(), RuntimeError> {
+        if let Some(typed) = self.typed(args)? {
+            return self.launch(stream, grid, typed.as_slice(), patience);
+        }
         let classes = self.marked(args)?;
         self.launch_classes(&classes, stream, grid, args, patience)
     }
@@ -198,8 +201,7 @@ impl KernelInner {
         };
         let grid = function(constants).ok_or_else(|| RuntimeError::Grid {
             kernel: self.name.clone(),
-            problem: "the grid asks for a constant that is not there, or is no positive integer"
-                .to_owned(),
+            problem: constants.without_grid(),
         })?;
         Ok(grid)
     }

@@ -20,7 +20,10 @@ impl KernelInner {
         if self.classify(args, &mut classes) {
             return Ok(classes);
         }
-        self.marked(args)
+        match self.typed(args)? {
+            Some(typed) => self.classes(typed.as_slice()),
+            None => self.marked(args),
+        }
     }
 
     /// The classes of arguments among which there are tuples or descriptors; else what is wrong with them.
@@ -74,11 +77,11 @@ impl KernelInner {
         (devices == 0 || devices == self.device.id()) && !(self.is_picky && self.is_uneven(args))
     }
 
-    /// Whether an argument is no multiple of what it must be.
+    /// Whether an argument is no multiple of what it must be, or not of the type that it must be of.
     #[inline(never)]
     fn is_uneven(&self, args: &[Arg<'_>]) -> bool {
         let mut pairs = args.iter().zip(&self.slots);
-        pairs.any(|(arg, slot)| arg.bits & slot.clear != 0)
+        pairs.any(|(arg, slot)| arg.bits & slot.clear != 0 || slot.is_to_convert(arg))
     }
 
     /// What is wrong with arguments: their number, or the first that is no multiple of what it must be or belongs to another
@@ -100,6 +103,26 @@ impl KernelInner {
         self.wrong_count(args.len())
     }
 
+    /// The error of one of the arguments, whose memory is not what it says.
+    #[cold]
+    pub(super) fn wrong_memory(
+        &self,
+        args: &[Arg<'_>],
+        wrong: &Arg<'_>,
+        problem: String,
+    ) -> RuntimeError {
+        let by_param = given::split(args).into_iter().zip(self.arguments());
+        let name = by_param
+            .filter(|(args, _)| args.iter().any(|arg| std::ptr::eq(arg, wrong)))
+            .map(|(_, name)| name.to_owned())
+            .next();
+        RuntimeError::Argument {
+            kernel: self.name.clone(),
+            name: name.unwrap_or_default(),
+            problem,
+        }
+    }
+
     #[cold]
     fn wrong_count(&self, got: usize) -> RuntimeError {
         RuntimeError::ArgumentCount {
@@ -119,7 +142,7 @@ impl KernelInner {
     }
 
     #[cold]
-    fn wrong_argument(&self, slot: &Slot, problem: String) -> RuntimeError {
+    pub(super) fn wrong_argument(&self, slot: &Slot, problem: String) -> RuntimeError {
         RuntimeError::Argument {
             kernel: self.name.clone(),
             name: self.params[slot.param].name.clone(),

@@ -114,6 +114,21 @@ impl Constants<'_> {
     pub fn num_warps(&self) -> u32 {
         self.num_warps
     }
+
+    /// What is to be said when a grid makes nothing of them.
+    pub(super) fn without_grid(&self) -> String {
+        let all = self.list.iter().chain(self.defaults);
+        let all: Vec<String> = all
+            .map(|(name, value)| format!("{name} = {value}"))
+            .collect();
+        let there = match all.is_empty() {
+            true => "there are no constants".to_owned(),
+            false => format!("there is {}", super::error::list(&all)),
+        };
+        format!(
+            "the grid asks for a constant that is not there, or is no positive integer; {there}"
+        )
+    }
 }
 
 /// How many programs run: numbers, or a function of the constants.

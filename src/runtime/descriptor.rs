@@ -145,6 +145,18 @@ impl<'a> Descriptor<'a> {
     }
 }
 
+impl<'a> Argument<'a> for &Descriptor<'a> {
+    const STRUCTURED: bool = true;
+
+    fn arg(self) -> Arg<'a> {
+        (*self).arg()
+    }
+
+    fn push(self, list: &mut ArgList<'a>) {
+        (*self).push(list);
+    }
+}
+
 impl<'a> Argument<'a> for Descriptor<'a> {
     const STRUCTURED: bool = true;
 

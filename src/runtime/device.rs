@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::emu;
 use crate::settings::Target;
@@ -12,6 +12,7 @@ use super::cache::Cache;
 use super::dump::Dump;
 use super::environment;
 use super::error::RuntimeError;
+use super::family::Family;
 use super::kernel::Kernel;
 use super::program::Program;
 use super::recording::Recording;
@@ -37,8 +38,9 @@ use crate::driver::{self, DriverError};
 ///
 /// # Unloading
 ///
-/// Code stays loaded as long as there is its [`Program`] or a clone, a [`Kernel`] of that program, or a
-/// [`Graph`](super::Graph) that launches it.
+/// Code stays loaded as long as there is its [`Program`] or a clone, or a [`Kernel`] of that program, and a handle of its
+/// device: a value of this type, a kernel, a buffer, a stream; and as long as there is a [`Graph`](super::Graph) that
+/// launches it. Of the set-ups of a kernel that nobody holds, those with the latest [`Kernel::variant_limit`] variants stay.
 ///
 /// # Fork
 ///
@@ -47,6 +49,39 @@ use crate::driver::{self, DriverError};
 #[derive(Clone)]
 pub struct Device {
     inner: Arc<Inner>,
+    /// None in what a program keeps of it.
+    _handles: Option<Arc<Handles>>,
+}
+
+/// What all handles of a device share; it goes with the last of them.
+pub(super) struct Handles {
+    instance: u32,
+    /// Programs that keep kernels of it.
+    families: Mutex<Vec<Weak<Family>>>,
+}
+
+impl Handles {
+    /// Notes a program that keeps kernels of the device.
+    pub(super) fn note(&self, family: &Arc<Family>) {
+        let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        if !families.iter().any(|f| f.as_ptr() == Arc::as_ptr(family)) {
+            // In place of those that are gone.
+            families.retain(|family| family.strong_count() > 0);
+            families.push(Arc::downgrade(family));
+        }
+    }
+}
+
+impl Drop for Handles {
+    fn drop(&mut self) {
+        let families = self
+            .families
+            .get_mut()
+            .unwrap_or_else(PoisonError::into_inner);
+        for family in families.iter().filter_map(Weak::upgrade) {
+            family.release_device(self.instance);
+        }
+    }
 }
 
 struct Inner {
@@ -62,6 +97,7 @@ struct Inner {
     blocking: AtomicBool,
     /// The error after which nothing works any more.
     lost: OnceLock<String>,
+    handles: Weak<Handles>,
     backend: Backend,
 }
 
@@ -99,6 +135,20 @@ thread_local! {
 pub(crate) struct Gpu {
     pub(crate) context: driver::Context,
     pub(crate) stream: Arc<driver::Stream>,
+    /// For copies to memory that nothing else knows yet, made when there is one: no graph records it.
+    copies: OnceLock<driver::Stream>,
+}
+
+#[cfg(feature = "cuda")]
+impl Gpu {
+    /// The stream for copies to new memory.
+    pub(super) fn copies(&self) -> Result<&driver::Stream, DriverError> {
+        if let Some(stream) = self.copies.get() {
+            return Ok(stream);
+        }
+        let stream = driver::Stream::new(&self.context)?;
+        Ok(self.copies.get_or_init(|| stream))
+    }
 }
 
 /// How a device is set up.
@@ -242,6 +292,7 @@ impl Device {
         let backend = Backend::Gpu(Gpu {
             context,
             stream: Arc::new(stream),
+            copies: OnceLock::new(),
         });
         Ok(Device::with(name, target, options, backend))
     }
@@ -256,6 +307,10 @@ impl Device {
             #[cfg(feature = "cuda")]
             Backend::Gpu(gpu) => 1 + gpu.context.number() % 0xfff,
         };
+        let handles = Arc::new(Handles {
+            instance,
+            families: Mutex::default(),
+        });
         Device {
             inner: Arc::new(Inner {
                 // The complement in the lower half: no number has all the bits of another.
@@ -267,9 +322,31 @@ impl Device {
                 dump: options.dump,
                 blocking: AtomicBool::new(options.blocking),
                 lost: OnceLock::new(),
+                handles: Arc::downgrade(&handles),
                 backend,
             }),
+            _handles: Some(handles),
         }
+    }
+
+    /// The same for what a program keeps, which is no handle of the device.
+    pub(super) fn quiet(&self) -> Device {
+        Device {
+            inner: self.inner.clone(),
+            _handles: None,
+        }
+    }
+
+    /// What its handles share, if there are any left.
+    pub(super) fn handles(&self) -> Option<Arc<Handles>> {
+        self.inner.handles.upgrade()
+    }
+
+    /// Tells whether there is anything left of it.
+    #[cfg(test)]
+    pub(super) fn watch(&self) -> impl Fn() -> bool + use<> {
+        let inner = Arc::downgrade(&self.inner);
+        move || inner.strong_count() > 0
     }
 
     /// Its name: the product's, or `emulator`.
@@ -287,6 +364,19 @@ impl Device {
         self.inner.target
     }
 
+    /// Whether it runs code for a target.
+    pub(super) fn runs(&self, target: Target) -> bool {
+        let (major, minor) = match self.backend() {
+            Backend::Emulated(_) => (self.target().sm / 10, self.target().sm % 10),
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(gpu) => {
+                let capability = gpu.context.device().capability;
+                (capability.major, capability.minor)
+            }
+        };
+        target.runs_on(major, minor)
+    }
+
     /// Its cache on disk.
     pub fn cache(&self) -> &Cache {
         &self.inner.cache
@@ -297,7 +387,8 @@ impl Device {
         self.inner.blocking.store(blocking, Ordering::Relaxed);
     }
 
-    /// The stream that the device begins with.
+    /// The stream that the device begins with. All who call this share it: record a graph in a stream of your own
+    /// ([`Stream::new`]), else what other threads do in this one meanwhile fails, or becomes part of the graph.
     pub fn stream(&self) -> Stream {
         Stream::of_device(self)
     }

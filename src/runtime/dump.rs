@@ -3,14 +3,18 @@
 //! With a folder to dump to (`TILELIFT_DUMP`), each kernel that is built writes there its IR after every pass, its PTX, and
 //! on a GPU its machine code, in files that begin with the kernel's name and a hash of what it was built for. With a folder
 //! to override from (`TILELIFT_OVERRIDE`), the PTX of a variant is taken from the file of the same name there, if there is
-//! one: a dump, edited. Its entry has to have the same name and parameters. Both leave the cache of kernels aside, so that
+//! one: a dump, edited. Its entry has to have the same name, parameters and threads, and its target has to be one that the
+//! device runs. Both leave the cache of kernels aside, so that
 //! what is seen is what was made.
 
 use std::path::PathBuf;
 
+use crate::settings::Target;
+
+use super::device::Device;
 use super::environment;
 use super::error::RuntimeError;
-use super::warning::{warn, warn_once};
+use super::warning::warn_once;
 
 /// Where to write what is made, and where to take edited PTX from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,20 +49,20 @@ impl Dump {
         let written =
             std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, contents));
         if let Err(error) = written {
-            warn(&format!(
-                "{}: a dump cannot be written: {error}",
-                path.display()
-            ));
+            // Told of the folder, so that one of many files tells it for all.
+            let folder = folder.display();
+            warn_once(&format!("{folder}: dumps cannot be written there: {error}"));
         }
     }
 
-    /// The PTX that takes the place of a variant's, if there is any, and its file. `name` is what the variant's dumps begin
-    /// with, `ptx` what was made.
+    /// The PTX that takes the place of a variant's on a device, if there is any, and its file. `name` is what the variant's
+    /// dumps begin with, `ptx` what was made.
     pub(crate) fn replacement(
         &self,
         kernel: &str,
         name: &str,
         ptx: &str,
+        device: &Device,
     ) -> Result<Option<(String, String)>, RuntimeError> {
         let Some(folder) = &self.replace else {
             return Ok(None);
@@ -79,7 +83,8 @@ impl Dump {
         let problem = |path: String, problem: String| RuntimeError::File { path, problem };
         let text = std::fs::read_to_string(&path)
             .map_err(|error| problem(shown.clone(), error.to_string()))?;
-        check(ptx, &text).map_err(|(line, text)| problem(format!("{shown}:{line}"), text))?;
+        let checked = check(ptx, &text).and_then(|()| check_target(&text, device));
+        checked.map_err(|(line, text)| problem(format!("{shown}:{line}"), text))?;
         Ok(Some((text, shown)))
     }
 }
@@ -113,7 +118,74 @@ fn check(made: &str, edited: &str) -> Result<(), (usize, String)> {
         let problem = format!("the entry has {is} parameters, expected {expected}");
         return Err((found.line, problem));
     }
-    Ok(())
+    let Some((_, threads)) = wanted.threads else {
+        return Ok(());
+    };
+    match found.threads {
+        Some((line, is)) if is != threads => {
+            let problem = format!(
+                "the entry is for programs of {is} threads, expected {threads}, as it is launched"
+            );
+            Err((line, problem))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An error, with its line, unless the text's entry has this name, parameters of so many bytes, and so many threads.
+pub(super) fn check_entry(
+    ptx: &str,
+    name: &str,
+    bytes: &[u32],
+    threads: u32,
+) -> Result<(), (usize, String)> {
+    let Some(found) = entry(ptx).filter(|found| found.name == name) else {
+        return Err((1, format!("there is no entry `{name}`")));
+    };
+    let is = found.params.len();
+    if is != bytes.len() {
+        let problem = format!("the entry has {is} parameters, expected {}", bytes.len());
+        return Err((found.line, problem));
+    }
+    for ((line, declaration), bytes) in found.params.iter().zip(bytes) {
+        let (bits, array) = size(declaration);
+        if array.is_none() && bits != Some(8 * bytes) {
+            return Err((
+                *line,
+                format!("`{declaration}` for an argument of {bytes} bytes"),
+            ));
+        }
+    }
+    match found.threads {
+        Some((line, is)) if is != u64::from(threads) => Err((
+            line,
+            format!("programs of {is} threads, expected {threads}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// An error, with its line, unless the edited text is for a target that the device runs.
+fn check_target(edited: &str, device: &Device) -> Result<(), (usize, String)> {
+    let named = code(edited).find_map(|(line, text)| {
+        let rest = text.trim_start().strip_prefix(".target")?;
+        Some((line, rest.split(',').next()?.trim()))
+    });
+    let Some((line, name)) = named else {
+        return Err((1, "there is no `.target`".to_owned()));
+    };
+    match Target::parse(name) {
+        Ok(target) if !device.runs(target) => {
+            let problem = format!(
+                "it is for {target}, and the device takes {}",
+                device.target()
+            );
+            Err((line, problem))
+        }
+        // A driver may know targets that are newer than this library.
+        Err(error) if !device.is_gpu() => Err((line, error.to_string())),
+        _ => Ok(()),
+    }
 }
 
 /// The head of an entry of PTX.
@@ -123,12 +195,19 @@ struct Entry<'t> {
     name: &'t str,
     /// Declarations of its parameters, with their lines.
     params: Vec<(usize, String)>,
+    /// The threads of `.reqntid`, with its line.
+    threads: Option<(usize, u64)>,
+}
+
+/// The lines of a text with their numbers, from 1, without comments.
+fn code(ptx: &str) -> impl Iterator<Item = (usize, &str)> {
+    let plain = |line: &'_ str| line.find("//").unwrap_or(line.len());
+    (1..).zip(ptx.lines().map(move |line| &line[..plain(line)]))
 }
 
 /// The first entry of a text.
 fn entry(ptx: &str) -> Option<Entry<'_>> {
-    let code = |line: &'_ str| line.find("//").unwrap_or(line.len());
-    let mut lines = (1..).zip(ptx.lines().map(|line| &line[..code(line)]));
+    let mut lines = code(ptx);
     let (line, head) =
         lines.find(|(_, text)| text.split_whitespace().any(|word| word == ".entry"))?;
     let (_, rest) = head.split_once(".entry")?;
@@ -161,7 +240,19 @@ fn entry(ptx: &str) -> Option<Entry<'_>> {
             }
         }
     }
-    Some(Entry { line, name, params })
+    let threads = code(ptx).skip(line - 1).find_map(|(line, text)| {
+        let (_, rest) = text.split_once(".reqntid")?;
+        let rest = rest.split('{').next()?;
+        let mut numbers = rest.split(',').map(|n| n.trim().parse::<u64>().ok());
+        let product = numbers.try_fold(1, |product: u64, n| product.checked_mul(n?));
+        Some((line, product?))
+    });
+    Some(Entry {
+        line,
+        name,
+        params,
+        threads,
+    })
 }
 
 /// What of a declaration decides where the parameter lies: bits of its type, and the number of elements.
@@ -188,6 +279,7 @@ pub(crate) fn file_name(kernel: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::DeviceOptions;
 
     const MADE: &str = "\
 .version 8.0
@@ -202,6 +294,24 @@ mod tests {
 \tret;
 }
 ";
+
+    #[test]
+    fn targets_are_those_of_the_device() {
+        let device = Device::emulator_with(DeviceOptions::plain());
+        let with = |to: &str| check_target(&MADE.replace("sm_80", to), &device);
+        for fits in ["sm_80", "sm_70", "sm_80, debug"] {
+            assert_eq!(with(fits), Ok(()), "{fits}");
+        }
+        for (name, problem) in [
+            ("sm_90", "it is for sm_90, and the device takes sm_80"),
+            ("sm_90a", "it is for sm_90a, and the device takes sm_80"),
+            ("sm_999", "sm_999"),
+        ] {
+            let (line, text) = with(name).expect_err("it does not run");
+            assert!(line == 2 && text.contains(problem), "{line}: {text}");
+        }
+        assert!(check_target(".version 8.0", &device).is_err());
+    }
 
     #[test]
     fn heads_of_entries_are_compared() {
@@ -248,6 +358,13 @@ mod tests {
             4,
             "the entry is `sub`, expected `add`",
         );
+        told(
+            with("d 128", "d 64"),
+            8,
+            "programs of 64 threads, expected 128",
+        );
+        assert_eq!(with(".reqntid 128, 1, 1", ""), Ok(()));
+        assert_eq!(with("128, 1, 1\n{", "128 {"), Ok(()));
         told(
             with(".visible .entry", ".visible .func"),
             1,

@@ -17,7 +17,7 @@ pub enum RuntimeError {
     Source(String),
 
     /// There is no kernel of this name.
-    #[error("there is no kernel {}; there is {}", .name.as_ref().map_or("to choose".to_owned(), |name| format!("`{name}`")), list(.known))]
+    #[error("{}", no_kernel(.name.as_deref(), .known))]
     NoKernel {
         /// The name asked for; none if it was left out and there is not exactly one.
         name: Option<String>,
@@ -170,7 +170,10 @@ pub enum RuntimeError {
     },
 
     /// Something that has no place in the recording of a graph; on the emulator. A GPU's driver says so itself.
-    #[error("{what} has no place in the recording of a graph")]
+    #[error(
+        "{what} has no place in the recording of a graph, and this stream is being recorded; use another stream, or one of \
+         its own for the graph (Stream::new)"
+    )]
     Recording {
         /// What was tried.
         what: &'static str,
@@ -223,7 +226,18 @@ impl RuntimeError {
     }
 }
 
-fn list(names: &[String]) -> String {
+fn no_kernel(name: Option<&str>, known: &[String]) -> String {
+    match (name, known) {
+        (Some(name), known) => format!("there is no kernel `{name}`; there is {}", list(known)),
+        (None, []) => "there is no kernel in the program".to_owned(),
+        (None, known) => format!(
+            "the program has several kernels, and none is named; there is {}",
+            list(known)
+        ),
+    }
+}
+
+pub(crate) fn list(names: &[String]) -> String {
     if names.is_empty() {
         return "none".to_owned();
     }

@@ -98,6 +98,8 @@ impl Loading<'_> {
             .max(1);
         report.resources = Some(Resources {
             registers: used.registers,
+            // Kernels declare nothing in local memory; what is there the assembler put there.
+            spilled_bytes: used.local_bytes,
             local_bytes: used.local_bytes,
             shared_bytes: used.static_shared + meta.shared,
             max_threads: used.max_threads,

@@ -24,7 +24,9 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Records what `body` launches in `stream`; none of it runs.
+    /// Records what `body` launches in `stream`; none of it runs. Other threads may go on in other streams, and make buffers;
+    /// what they do in this one is recorded, or fails and spoils the recording. So record in a stream of your own, and not in
+    /// that of [`Device::stream`], which [`Kernel::run`](super::Kernel::run) uses too.
     ///
     /// # Errors
     ///

@@ -11,22 +11,24 @@
 //! # Which parameters take arguments
 //!
 //! Those that are no `constexpr` and have no constant by [`Kernel::constant`], in order. Trailing ones with a default may
-//! be left out.
+//! be left out. A number for a parameter with the annotation of a type (`n: tl.int64`, `x: float`) becomes that type: an
+//! integer that it does not hold is an error, a float is rounded.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use super::argument::{Arg, Args, Specialize};
+use super::argument::{Arg, ArgList, Args, DType, Specialize};
 use super::cache::KeyBuilder;
 use super::constant::Grid;
 use super::device::Device;
 use super::error::RuntimeError;
+use super::family::Family;
 use super::given;
 use super::making::{identity, predict};
 use super::patience::Patience;
 use super::pool;
-use super::program::{Family, Param, Program, Source};
+use super::program::{Param, Program, Source};
 use super::report::{Explanation, Prediction, Report};
 use super::setup::KernelOptions;
 use super::stream::Stream;
@@ -48,6 +50,8 @@ pub(super) static FOREVER: Patience = Patience {
 pub struct Kernel {
     pub(super) inner: Arc<KernelInner>,
     family: Arc<Family>,
+    /// As long as there is such a handle, the program keeps variants.
+    device: Device,
 }
 
 /// Launches that use the same set-up of a kernel.
@@ -63,6 +67,7 @@ pub(crate) struct KernelInner {
     pub(super) setup: String,
     /// These kernels.
     pub(super) family: Weak<Family>,
+    /// No handle: what a program keeps holds no device.
     pub(crate) device: Device,
     pub(crate) source: Arc<Source>,
     pub(crate) name: String,
@@ -74,7 +79,7 @@ pub(crate) struct KernelInner {
     pub(super) masks: Masks,
     /// How many of them must have one.
     pub(super) required: usize,
-    /// Whether there is an argument that must have bits clear.
+    /// Whether there is an argument that must have bits clear, or be of a certain type.
     pub(super) is_picky: bool,
     pub(crate) table: Table<Variant>,
 }
@@ -86,6 +91,14 @@ pub(crate) struct Slot {
     pub(crate) param: usize,
     /// Bits that every argument must have clear.
     pub(super) clear: u64,
+    /// What every number becomes.
+    pub(super) pinned: Option<DType>,
+}
+
+impl Slot {
+    fn is_picky(&self) -> bool {
+        self.clear != 0 || self.pinned.is_some()
+    }
 }
 
 impl Kernel {
@@ -121,7 +134,7 @@ impl Kernel {
     ) -> Result<Kernel, RuntimeError> {
         let setup = format!("{} {name} {}", device.instance(), options.identity());
         let inner = family.intern(&setup, || {
-            let kernel = KernelInner::new(device.clone(), source.clone(), name, options)?;
+            let kernel = KernelInner::new(device.quiet(), source.clone(), name, options)?;
             Ok(KernelInner {
                 setup: setup.clone(),
                 family: Arc::downgrade(family),
@@ -131,6 +144,7 @@ impl Kernel {
         Ok(Kernel {
             inner,
             family: family.clone(),
+            device: device.clone(),
         })
     }
 
@@ -154,7 +168,7 @@ impl Kernel {
             });
         }
         let name = inner.name.clone();
-        Kernel::with(&inner.device, &inner.source, &self.family, name, options)
+        Kernel::with(&self.device, &inner.source, &self.family, name, options)
     }
 
     /// Everything that decides what a launch with such arguments does, but for values that are not specialised for.
@@ -195,6 +209,11 @@ impl Kernel {
         })
     }
 
+    /// The arguments with numbers of the types that the program gives its parameters; none if they are that already.
+    pub(crate) fn typed<'a>(&self, args: &[Arg<'a>]) -> Result<Option<ArgList<'a>>, RuntimeError> {
+        self.inner.typed(args)
+    }
+
     /// Whether a launch with these arguments is one of that kind. It allocates nothing for up to 32 arguments.
     pub(crate) fn is_call(&self, call: &Call, args: &[Arg<'_>]) -> bool {
         let mut classes = Classes::none();
@@ -203,6 +222,11 @@ impl Kernel {
             && self.inner.classify(args, &mut classes)
             && classes == call.classes
             && args.iter().zip(&call.values).all(is_same)
+    }
+
+    /// Whether it has a parameter of this name, with an argument or without.
+    pub(crate) fn has_parameter(&self, name: &str) -> bool {
+        self.inner.params.iter().any(|param| param.name == name)
     }
 
     /// Whether it was given a constant of this name.
@@ -233,7 +257,7 @@ impl Kernel {
 
     /// Its device.
     pub fn device(&self) -> &Device {
-        &self.inner.device
+        &self.device
     }
 
     /// The parameters that take an argument, in order.
@@ -329,6 +353,8 @@ impl Kernel {
     /// Arguments that do not fit.
     pub fn explain(&self, args: impl Args) -> Result<Explanation, RuntimeError> {
         args.with(|args| {
+            let typed = self.inner.typed(args)?;
+            let args = typed.as_ref().map_or(args, ArgList::as_slice);
             let classes = self.inner.classes(args)?;
             Ok(self.inner.explain(args, &classes))
         })
@@ -405,6 +431,7 @@ impl KernelInner {
             slots.push(Slot {
                 param: index,
                 clear: u64::from(param.divisible.max(1)) - 1,
+                pinned: param.pinned,
             });
             if !param.default {
                 required = slots.len();
@@ -427,7 +454,7 @@ impl KernelInner {
             name,
             options,
             params,
-            is_picky: slots.iter().any(|slot: &Slot| slot.clear != 0),
+            is_picky: slots.iter().any(Slot::is_picky),
             slots,
             masks: Masks::new(&masks),
             required,

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
 use crate::emu;
+use crate::settings::{Target, Usage, spilled_bytes};
 
 use super::cache::{Key, KeyBuilder, Kind, Origin};
 use super::device::Backend;
@@ -87,7 +88,7 @@ pub(super) fn build(
         target: stored.meta.target,
         num_warps: stored.meta.num_warps,
         shared_bytes: stored.meta.shared,
-        predicted_registers: stored.predicted_registers,
+        predicted: prediction(kernel, &stored),
         resources: None,
         kernel_origin,
         cubin_origin: None,
@@ -149,12 +150,16 @@ pub(super) fn build(
     })
 }
 
-/// PTX that the emulator does not accept: a mistake of ours, unless it was edited.
+/// PTX that the emulator does not accept: a mistake of ours, unless it was edited, or made who knows where.
 fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> RuntimeError {
     match &stored.replaced {
         Some(path) => RuntimeError::File {
             path: format!("{path}:{}", error.line),
             problem: error.kind.to_string(),
+        },
+        None if kernel.source.is_compiled() => RuntimeError::Setup {
+            kernel: kernel.name.clone(),
+            problem: format!("the emulator does not accept its PTX: {error}"),
         },
         None => RuntimeError::Internal {
             kernel: kernel.name.clone(),
@@ -196,11 +201,34 @@ fn predict_here(
 ) -> Result<Prediction, RuntimeError> {
     let made = obtain_kernel(kernel, classes, patience, &mut Timing::default());
     let (stored, _) = made.map_err(|problem| problem.of(kernel))?;
-    Ok(Prediction {
+    Ok(prediction(kernel, &stored))
+}
+
+/// What the driver's assembler is expected to make of it.
+fn prediction(kernel: &KernelInner, stored: &Stored) -> Prediction {
+    let threads = 32 * stored.meta.num_warps;
+    let bound = kernel.options.max_registers.map_or(u32::MAX, u32::from);
+    let most = Target::most_registers(threads).min(bound);
+    // The assembler knows the device, whose code this becomes.
+    let target = kernel.device.target();
+    let resident = target.resident(Usage {
+        threads,
+        registers: stored.predicted_registers.min(most),
+        shared: stored.meta.shared,
+    });
+    let spilled_bytes = spilled_bytes(stored.needed_registers, most);
+    Prediction {
         registers: stored.predicted_registers,
+        needed_registers: stored.needed_registers,
+        most_registers: most,
+        spilled_bytes,
+        // Kernels declare nothing in local memory.
+        local_bytes: spilled_bytes,
         shared_bytes: stored.meta.shared,
-        threads: 32 * stored.meta.num_warps,
-    })
+        threads,
+        resident,
+        occupancy_percent: target.occupancy_percent(resident, threads),
+    }
 }
 
 /// PTX and description, from the cache or made now.
@@ -214,12 +242,12 @@ fn obtain_kernel(
     let slots = kernel.slots.iter().map(|slot| slot.param);
     let by_param: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
     if let Some(stored) = kernel.source.compiled(&by_param) {
-        let target = kernel.device.target();
         let stored = stored?;
-        if !stored.meta.target.runs_on(target.sm / 10, target.sm % 10) {
+        if !kernel.device.runs(stored.meta.target) {
             let problem = format!(
-                "it was compiled for {}, and the device takes {target}",
-                stored.meta.target
+                "it was compiled for {}, and the device takes {}",
+                stored.meta.target,
+                kernel.device.target()
             );
             return Err(Problem::Error(RuntimeError::Setup {
                 kernel: kernel.name.clone(),
@@ -232,7 +260,9 @@ fn obtain_kernel(
     if dump.is_on() {
         let mut stored = compile_kernel(kernel, classes, &key, patience, timing)?;
         let name = dump_name(kernel, &key);
-        if let Some((ptx, path)) = dump.replacement(&kernel.name, &name, &stored.ptx)? {
+        if let Some((ptx, path)) =
+            dump.replacement(&kernel.name, &name, &stored.ptx, &kernel.device)?
+        {
             stored.ptx = ptx;
             stored.replaced = Some(path);
         }
@@ -372,6 +402,7 @@ fn compile_as(
         ptx: compiled.ptx,
         meta: compiled.meta,
         predicted_registers: compiled.stats.machine.predicted_registers,
+        needed_registers: compiled.stats.machine.needed_registers,
         constants: made.constants,
         replaced: None,
     })

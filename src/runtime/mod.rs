@@ -91,6 +91,7 @@ mod dump;
 mod environment;
 mod error;
 mod explain;
+mod family;
 mod given;
 #[cfg(feature = "cuda")]
 mod gpu;
@@ -100,6 +101,7 @@ mod locate;
 mod making;
 mod memory;
 mod patience;
+mod pinned;
 mod pool;
 mod program;
 #[cfg(feature = "triton")]
@@ -138,6 +140,7 @@ pub(crate) use memory::Memory;
 pub(crate) use program::set_stages;
 #[cfg(feature = "triton")]
 pub(crate) use warning::warn;
+pub(crate) use warning::warn_once;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

@@ -1,7 +1,6 @@
 //! Programs: texts and functions that hold kernels.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::function::TileFunction;
@@ -18,8 +17,8 @@ use super::ahead::{self, Compiled};
 use super::argument::{Arg, Class, DIVISIBLE, DType, Specialize};
 use super::constant::Constant;
 use super::error::RuntimeError;
+use super::family::Family;
 use super::given::Given;
-use super::kernel::KernelInner;
 #[cfg(feature = "triton")]
 use super::python;
 use super::setup::KernelOptions;
@@ -31,85 +30,6 @@ use super::stored::Stored;
 pub struct Program {
     pub(crate) source: Arc<Source>,
     pub(crate) family: Arc<Family>,
-}
-
-/// The kernels that were set up from a program, so that setting one up again finds its variants.
-///
-/// Those with variants stay as long as the program does. Set-ups that nobody launched, steps to others most of them, and
-/// those that the autotuner tried in vain, go with their last handle.
-#[derive(Debug, Default)]
-pub(crate) struct Family {
-    kernels: Mutex<Kernels>,
-}
-
-#[derive(Debug, Default)]
-struct Kernels {
-    by_setup: HashMap<String, Member>,
-    /// How many there may be before those that are gone are looked for.
-    room: usize,
-}
-
-#[derive(Debug)]
-struct Member {
-    kernel: Weak<KernelInner>,
-    /// Holds it.
-    kept: Option<Arc<KernelInner>>,
-}
-
-impl Family {
-    fn kernels(&self) -> MutexGuard<'_, Kernels> {
-        self.kernels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The kernel that is set up so, made if need be.
-    pub(crate) fn intern(
-        &self,
-        setup: &str,
-        make: impl FnOnce() -> Result<KernelInner, RuntimeError>,
-    ) -> Result<Arc<KernelInner>, RuntimeError> {
-        let mut kernels = self.kernels();
-        let found = kernels.by_setup.get(setup);
-        if let Some(kernel) = found.and_then(|member| member.kernel.upgrade()) {
-            return Ok(kernel);
-        }
-        let kernel = Arc::new(make()?);
-        let member = Member {
-            kernel: Arc::downgrade(&kernel),
-            kept: None,
-        };
-        let Kernels { by_setup, room } = &mut *kernels;
-        by_setup.insert(setup.to_owned(), member);
-        if by_setup.len() > *room {
-            by_setup.retain(|_, member| member.kernel.strong_count() > 0);
-            *room = 2 * by_setup.len() + 16;
-        }
-        Ok(kernel)
-    }
-
-    /// Keeps a kernel, which has variants.
-    pub(crate) fn keep(&self, kernel: &Arc<KernelInner>) {
-        let mut kernels = self.kernels();
-        if let Some(member) = kernels.by_setup.get_mut(&kernel.setup) {
-            member.kept = Some(kernel.clone());
-        }
-    }
-
-    /// Whether a kernel is kept.
-    pub(crate) fn is_kept(&self, kernel: &KernelInner) -> bool {
-        let kernels = self.kernels();
-        let member = kernels.by_setup.get(&kernel.setup);
-        member.is_some_and(|member| member.kept.is_some())
-    }
-
-    /// Lets a kernel go with its last handle.
-    pub(crate) fn release(&self, kernel: &KernelInner) {
-        let mut kernels = self.kernels();
-        let member = kernels.by_setup.get_mut(&kernel.setup);
-        let kept = member.and_then(|member| member.kept.take());
-        drop(kernels);
-        // Unloading takes its time, and needs no lock.
-        drop(kept);
-    }
 }
 
 /// What a program is made of.
@@ -155,6 +75,8 @@ pub(crate) struct Param {
     pub(crate) elem: Option<Elem>,
     /// Whether the program states that its integers have no sign.
     pub(crate) unsigned: bool,
+    /// What every number becomes, as an annotation says.
+    pub(crate) pinned: Option<DType>,
 }
 
 /// A kernel of the tile IR, made from a program.
@@ -257,6 +179,14 @@ impl Program {
         Ok((name, tuning))
     }
 
+    /// Names of a kernel's key: those of parameters, and the others.
+    #[cfg(feature = "triton")]
+    pub(crate) fn split_key(&self, kernel: &str, names: &[String]) -> (Vec<String>, Vec<String>) {
+        let params = self.source.params(kernel);
+        let is_known = |name: &&String| params.iter().any(|param| param.name == **name);
+        names.iter().cloned().partition(|name| is_known(&name))
+    }
+
     /// The names of its kernels, in order.
     pub fn kernels(&self) -> Vec<String> {
         self.source.kernels()
@@ -308,6 +238,11 @@ impl Source {
         }
     }
 
+    /// The name of the file that lines of operations are lines of.
+    pub(crate) fn file(&self) -> Option<&str> {
+        self.has_lines().then_some(&*self.name)
+    }
+
     /// The constants that a kernel's heuristics give for these arguments.
     #[cfg_attr(
         not(feature = "triton"),
@@ -352,12 +287,14 @@ impl Source {
                     constexpr: p.constexpr,
                     default: p.default,
                     specialize: Specialize {
-                        value: p.specialize,
+                        // What is of a type stays one also where it is one, as in Triton.
+                        value: p.specialize && p.dtype.is_none(),
                         alignment: p.specialize && p.specialize_alignment,
                     },
                     divisible: 1,
                     elem: None,
                     unsigned: false,
+                    pinned: p.dtype.and_then(python::dtype),
                 };
                 params.into_iter().map(param).collect()
             }
@@ -382,6 +319,7 @@ impl Source {
                             divisible: hint.divisible.max(1),
                             elem: func.map(|f| f.dfg.ty(value).elem),
                             unsigned: false,
+                            pinned: None,
                         }
                     };
                 params.into_iter().map(param).collect()

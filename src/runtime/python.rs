@@ -89,6 +89,12 @@ fn advice(help: &str) -> String {
     if help.starts_with("there is no signature") {
         return "give it an argument, or a value with `Kernel::constant`".to_owned();
     }
+    if help == front::OPTIONS {
+        return "it is an option and no constant: `Kernel::warps`, `stages` and `max_registers` set those".to_owned();
+    }
+    if let Some(before) = help.strip_suffix(front::GIVEN) {
+        return format!("{before}a `Descriptor`");
+    }
     let (before, rest) = match help.split_once("-c ") {
         Some(found) => found,
         None => return help.to_owned(),
@@ -126,6 +132,12 @@ pub(super) fn heuristics(
     let found = found.map_err(told)?;
     let constant = |(name, value): (String, front::Constant)| (name, Constant::from_front(&value));
     Ok(found.into_iter().map(constant).collect())
+}
+
+/// A number format in the words of the run time; none if callers have no such numbers.
+pub(super) fn dtype(dtype: front::types::DType) -> Option<DType> {
+    let name = dtype.to_string();
+    DType::ALL.iter().copied().find(|d| d.to_string() == name)
 }
 
 /// A constant by its text.
@@ -180,10 +192,8 @@ impl Constant {
             front::Constant::Int(n) => Constant::Int((*n).try_into().unwrap_or(i64::MAX)),
             front::Constant::Float(x) => Constant::Float(*x),
             front::Constant::Str(text) => Constant::Text(text.clone()),
-            front::Constant::Type(dtype) => {
-                let name = dtype.to_string();
-                let found = DType::ALL.iter().find(|dtype| dtype.to_string() == name);
-                found.map_or(Constant::Text(name), |&dtype| Constant::Type(dtype))
+            front::Constant::Type(found) => {
+                dtype(*found).map_or_else(|| Constant::Text(found.to_string()), Constant::Type)
             }
             front::Constant::Function(name) => Constant::Function(name.clone()),
         }
@@ -219,6 +229,10 @@ mod tests {
             (
                 "the signature gives 1 of 3 arguments; -c N=VALUE gives a constant",
                 "`Kernel::constant(\"N\", value)` gives it a value",
+            ),
+            (
+                crate::front::OPTIONS,
+                "it is an option and no constant: `Kernel::warps`, `stages` and `max_registers` set those",
             ),
             ("there is `other`", "there is `other`"),
             ("write a-c and no more", "write a-c and no more"),

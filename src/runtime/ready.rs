@@ -110,11 +110,11 @@ impl Ready {
             let mut log = vec![0_u8; bytes];
             let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
             read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
-            return Ok(Log::decode(&log).lines(&self.meta.sites));
+            return Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()));
         }
         stream.expect_no_recording("reading what a kernel printed")?;
         let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(Log::decode(&log).lines(&self.meta.sites))
+        Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()))
     }
 
     /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
@@ -170,6 +170,15 @@ impl Ready {
                     options: emulated.options.clone(),
                 };
                 let mut memory = emulated.memory();
+                let is_whole = |arg: &&Arg<'_>| {
+                    let (address, bytes) = arg.range();
+                    !arg.is_borrowed() || bytes == 0 || memory.holds(address, bytes)
+                };
+                if let Some(arg) = args.iter().find(|arg| !is_whole(arg)) {
+                    let (address, bytes) = arg.range();
+                    let problem = format!("there are no {bytes} bytes of memory at {address:#x}");
+                    return Err(kernel.wrong_memory(args, arg, problem));
+                }
                 // Of a buffer that was borrowed in part the kernel may touch that part.
                 memory.limit(args.iter().filter(|arg| arg.is_pointer()).map(Arg::range));
                 let run = emu::run(module, &self.meta.name, &launch, &mut memory);

@@ -4,6 +4,7 @@
 //! would wait is an error and spoils the recording, and one recording does not begin within another.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
 
 use super::argument::Arg;
 use super::device::Device;
@@ -45,6 +46,8 @@ pub(crate) struct Recording {
 #[derive(Debug, Default)]
 struct Tape {
     list: Vec<Recorded>,
+    /// Who records.
+    thread: Option<ThreadId>,
     /// What was done that has no place in a recording.
     spoilt: Option<&'static str>,
 }
@@ -62,7 +65,10 @@ impl Recording {
             tape.spoilt.get_or_insert(what);
             return Err(RuntimeError::Recording { what });
         }
-        *state = Some(Tape::default());
+        *state = Some(Tape {
+            thread: Some(std::thread::current().id()),
+            ..Tape::default()
+        });
         Ok(Running { recording: self })
     }
 
@@ -80,12 +86,26 @@ impl Recording {
 
     /// An error while recording, for what waits.
     pub(crate) fn expect_none(&self, what: &'static str) -> Result<(), RuntimeError> {
+        self.expect(what, |_| false)
+    }
+
+    /// An error while this thread is recording, for what a driver refuses it then.
+    pub(crate) fn expect_other_thread(&self, what: &'static str) -> Result<(), RuntimeError> {
+        let own = std::thread::current().id();
+        self.expect(what, |thread| thread != Some(own))
+    }
+
+    fn expect(
+        &self,
+        what: &'static str,
+        is_fine: impl FnOnce(Option<ThreadId>) -> bool,
+    ) -> Result<(), RuntimeError> {
         match &mut *self.state() {
-            None => Ok(()),
-            Some(tape) => {
+            Some(tape) if !is_fine(tape.thread) => {
                 tape.spoilt.get_or_insert(what);
                 Err(RuntimeError::Recording { what })
             }
+            _ => Ok(()),
         }
     }
 }

@@ -12,7 +12,10 @@ use super::cache::Origin;
 pub struct Resources {
     /// 32-bit registers of a thread.
     pub registers: u32,
-    /// Bytes of local memory of a thread: arrays and spilled registers.
+    /// Bytes of local memory of a thread that hold what its registers have no room for. Edited PTX
+    /// ([`Dump`](super::Dump)) may declare arrays, which count as well.
+    pub spilled_bytes: u32,
+    /// Bytes of local memory of a thread.
     pub local_bytes: u32,
     /// Bytes of shared memory of a program, static and dynamic.
     pub shared_bytes: u32,
@@ -24,15 +27,40 @@ pub struct Resources {
     pub occupancy_percent: u32,
 }
 
-/// What a variant is expected to use, before the driver has seen it.
+/// What a variant is expected to use, before the driver has seen it. Registers are right within 8 for nine kernels of ten
+/// that use up to 100 or so, and often 30 too few for larger ones, which the assembler lets have what there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// Registers of a thread.
+    /// Registers of a thread, if it can have so many.
     pub registers: u32,
+    /// Registers of a thread with fewer than which the assembler spills.
+    pub needed_registers: u32,
+    /// Most registers that it can have: fewer with more threads, or as [`Kernel::max_registers`](super::Kernel::max_registers)
+    /// says.
+    pub most_registers: u32,
+    /// Bytes of registers of a thread that the assembler spills to local memory: none, few, or many; the number itself may
+    /// be off by half or more.
+    pub spilled_bytes: u32,
+    /// Bytes of local memory of a thread.
+    pub local_bytes: u32,
     /// Bytes of dynamic shared memory of a program.
     pub shared_bytes: u32,
     /// Threads of a program.
     pub threads: u32,
+    /// Programs that are resident on a multiprocessor of the target at once, if the registers are as predicted.
+    pub resident: u32,
+    /// Threads that are resident, in hundredths of what the multiprocessor can hold.
+    pub occupancy_percent: u32,
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} registers, {} bytes spilled, {} programs resident, occupancy {} %",
+            self.registers, self.spilled_bytes, self.resident, self.occupancy_percent
+        )
+    }
 }
 
 /// How long the steps to a variant took; a step that was not needed took no time.
@@ -72,8 +100,8 @@ pub struct Report {
     pub num_warps: u32,
     /// Bytes of dynamic shared memory of a program.
     pub shared_bytes: u32,
-    /// Registers of a thread that the compiler expects the assembler to use.
-    pub predicted_registers: u32,
+    /// What the compiler expects it to use.
+    pub predicted: Prediction,
     /// What it uses; none on the emulator.
     pub resources: Option<Resources>,
     /// Where its PTX came from.
@@ -90,19 +118,23 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{}({}) for {}, {} warps, {} bytes of shared memory; registers: {} predicted",
+            "{}({}) for {}, {} warps, {} bytes of shared memory; predicted: {}",
             self.kernel,
             self.signature,
             self.target,
             self.num_warps,
             self.shared_bytes,
-            self.predicted_registers
+            self.predicted
         )?;
         if let Some(used) = &self.resources {
             write!(
                 f,
-                ", {} used, {} bytes of local memory; {} programs resident, occupancy {} %",
-                used.registers, used.local_bytes, used.resident, used.occupancy_percent
+                "; used: {} registers, {} bytes spilled, {} of local memory, {} programs resident, occupancy {} %",
+                used.registers,
+                used.spilled_bytes,
+                used.local_bytes,
+                used.resident,
+                used.occupancy_percent
             )?;
         }
         Ok(())

@@ -249,13 +249,24 @@ impl Kernel {
         })
     }
 
-    /// Bounds the number of variants. A launch beyond the bound uses the variant that knows only the types, if there is
-    /// room for that, and is an error otherwise.
+    /// Bounds the number of variants, [`DEFAULT_VARIANTS`](super::DEFAULT_VARIANTS) if nothing is said. A launch beyond the
+    /// bound uses the variant that knows only the types, if there is room for that, and is an error otherwise.
+    ///
+    /// It bounds too what is kept of set-ups that nobody holds, such as those of constants that vary without end: all
+    /// set-ups of the kernel together keep so many variants, and the next use of one that had to go makes its variants
+    /// anew, or finds them in the cache on disk.
     ///
     /// # Errors
     ///
-    /// None of its own.
+    /// None at all, or more than 65,536.
     pub fn variant_limit(&self, variants: usize) -> Result<Kernel, RuntimeError> {
-        self.changed(|options| options.variants = variants.clamp(1, 1 << 16))
+        const MOST: usize = 1 << 16;
+        if !(1..=MOST).contains(&variants) {
+            return Err(RuntimeError::Setup {
+                kernel: self.inner.name.clone(),
+                problem: format!("a bound of {variants} variants; 1 to {MOST} are possible"),
+            });
+        }
+        self.changed(|options| options.variants = variants)
     }
 }

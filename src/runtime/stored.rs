@@ -16,6 +16,8 @@ pub(crate) struct Stored {
     pub(crate) meta: KernelMeta,
     /// Registers that the assembler is expected to use.
     pub(crate) predicted_registers: u32,
+    /// Registers with fewer than which it is expected to spill.
+    pub(crate) needed_registers: u32,
     /// Parameters that have become constants, with their values.
     pub(crate) constants: Vec<(String, String)>,
     /// The file that the PTX was taken from in place of what was made. The cache knows none of these.
@@ -86,6 +88,7 @@ impl Stored {
         }
         write_sites(&mut out, &meta.sites);
         out.number(self.predicted_registers);
+        out.number(self.needed_registers);
         out.number(self.constants.len() as u32);
         for (name, value) in &self.constants {
             out.text(name);
@@ -123,12 +126,14 @@ impl Stored {
             sites: read_sites(&mut input)?,
         };
         let predicted_registers = input.number()?;
+        let needed_registers = input.number()?;
         let constants = input.list(|input| Some((input.owned()?, input.owned()?)))?;
         let ptx = input.owned()?;
         input.0.is_empty().then_some(Stored {
             ptx,
             meta,
             predicted_registers,
+            needed_registers,
             constants,
             replaced: None,
         })
@@ -254,6 +259,7 @@ mod tests {
                 }],
             },
             predicted_registers: 40,
+            needed_registers: 38,
             constants: vec![("BLOCK".to_owned(), "128".to_owned())],
             replaced: None,
         };

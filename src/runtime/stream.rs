@@ -129,13 +129,14 @@ impl Stream {
         Ok(true)
     }
 
-    /// Lets what comes from now on wait for `event`.
+    /// Lets what comes from now on wait for `event`, which is of the same device.
     ///
     /// # Errors
     ///
-    /// What the driver reports.
+    /// An event of another device; what the driver reports.
     pub fn wait(&self, event: &Event) -> Result<(), RuntimeError> {
-        self.expect_device(&event.device)?;
+        event.expect_device(&self.device)?;
+        self.device.usable()?;
         #[cfg(feature = "cuda")]
         if let (Some(raw), Mark::Gpu(event)) = (&self.raw, &event.mark) {
             return raw
@@ -229,7 +230,8 @@ impl Stream {
     }
 }
 
-/// A mark in a stream, with the time at which the stream reached it.
+/// A mark in a stream, with the time at which the stream reached it. It belongs to the device that it was made for:
+/// streams of other devices neither record it nor wait for it, and no time passes between marks of two devices.
 #[derive(Debug)]
 pub struct Event {
     device: Device,
@@ -244,6 +246,16 @@ enum Mark {
 }
 
 impl Event {
+    /// An error unless it is of this device.
+    fn expect_device(&self, device: &Device) -> Result<(), RuntimeError> {
+        if self.device.id() == device.id() {
+            return Ok(());
+        }
+        Err(RuntimeError::OtherDevice {
+            what: "the event".to_owned(),
+        })
+    }
+
     /// A mark that is nowhere yet.
     ///
     /// # Errors
@@ -265,7 +277,7 @@ impl Event {
         })
     }
 
-    /// Puts the mark behind what `stream` holds now.
+    /// Puts the mark behind what `stream`, which is of the same device, holds now.
     ///
     /// # Errors
     ///
@@ -322,8 +334,9 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// One of them was not recorded, or not reached yet, or is of another device.
+    /// One of them was not recorded, or not reached yet; they are of two devices.
     pub fn elapsed_ms(&self, start: &Event) -> Result<f64, RuntimeError> {
+        start.expect_device(&self.device)?;
         match (&self.mark, &start.mark) {
             (Mark::Emulated(end), Mark::Emulated(start)) => {
                 let time = |at: &Mutex<Option<Instant>>| {

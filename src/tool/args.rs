@@ -40,13 +40,13 @@ pub(super) enum Command {
 /// What to do with the cache.
 #[derive(Debug, Subcommand)]
 pub(super) enum CacheAction {
-    /// List the entries: kind, bytes, last use, file.
+    /// List the entries: kind, bytes, time since the last use, file.
     List,
     /// Check every entry; damaged ones are named and make the command fail.
     Verify,
     /// Remove every entry, and what the autotuner knows.
     Clear,
-    /// Copy every whole entry to a folder, to be shipped as a seed.
+    /// Copy every whole entry to a folder, to be shipped as a seed; damaged ones are named, and make the command fail.
     Export {
         /// The folder.
         dir: PathBuf,

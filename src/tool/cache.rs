@@ -1,5 +1,7 @@
 //! `tilelift cache`.
 
+use std::io::ErrorKind;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -14,6 +16,12 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
         return Err(Failure::Usage("the cache is off".to_owned()));
     };
     let dir = settings.dir.clone();
+    // A folder that is not there is an empty cache; one that cannot be read is none.
+    if let Err(error) = std::fs::read_dir(&dir)
+        && error.kind() != ErrorKind::NotFound
+    {
+        return Err(Failure::Io { path: dir, error });
+    }
     match action {
         CacheAction::List => {
             let entries = cache.entries();
@@ -45,17 +53,34 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         CacheAction::Export { dir: to } => {
-            let exported = cache.export(to).map_err(|error| Failure::Io {
+            let failed = |error| Failure::Io {
                 path: to.clone(),
                 error,
-            })?;
+            };
+            std::fs::create_dir_all(to).map_err(failed)?;
+            if is_same(to, &dir) {
+                return Err(Failure::Usage(format!(
+                    "{} is the cache itself; name another folder",
+                    to.display()
+                )));
+            }
+            let damaged = cache.verify();
+            let exported = cache.export(to).map_err(failed)?;
+            for (entry, damage) in &damaged {
+                say(&format!("{}: left out: {damage}", entry.path.display()));
+            }
             write_out(
                 None,
                 &format!("{exported} entries copied to {}\n", to.display()),
             )?;
-            Ok(ExitCode::SUCCESS)
+            Ok(ExitCode::from(u8::from(!damaged.is_empty())))
         }
     }
+}
+
+/// Whether two paths lead to one folder.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 /// A line of the list.

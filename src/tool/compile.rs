@@ -13,7 +13,7 @@ use crate::emit::{Stage, emit};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::runtime::{RustModule, name_source};
-use crate::settings::Options;
+use crate::settings::{Options, Target, spilled_bytes};
 
 /// Compiles a kernel and writes what was asked for.
 pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
@@ -75,11 +75,14 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
 
 /// Says on standard error when a thread needs more registers than there are; the kernel is right, but slow.
 fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
-    let most = u32::from(options.max_registers.unwrap_or(*Options::REGISTERS.end()));
-    let needed = kernel.stats.machine.predicted_registers;
+    let threads = 32 * kernel.meta.num_warps;
+    let most = Target::most_registers(threads);
+    let most = options.max_registers.map_or(most, |n| most.min(n.into()));
+    let needed = kernel.stats.machine.needed_registers;
     if needed > most {
+        let bytes = spilled_bytes(needed, most);
         eprintln!(
-            "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory: \
+            "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread: \
              use smaller blocks or more warps",
             kernel.meta.name
         );

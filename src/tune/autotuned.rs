@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError, RwLock};
 use std::thread::ThreadId;
 
-use crate::runtime::{Arg, Args, Call, Grid, Kernel, RuntimeError, Stream};
+use crate::runtime::{Arg, ArgList, Args, Call, Grid, Kernel, RuntimeError, Stream};
 
 use super::Tuner;
 use super::config::Config;
@@ -102,7 +102,11 @@ impl Autotuned {
         args: impl Args,
     ) -> Result<Kernel, RuntimeError> {
         let grid = grid.into();
-        args.with(|args| self.best_of(stream, grid, args))
+        args.with(|args| {
+            let typed = self.kernel.typed(args)?;
+            let args = typed.as_ref().map_or(args, ArgList::as_slice);
+            self.best_of(stream, grid, args)
+        })
     }
 
     fn best_of(
@@ -203,6 +207,10 @@ impl Autotuned {
         args: impl Args,
     ) -> Result<(), RuntimeError> {
         let grid = grid.into();
-        args.with(|args| self.best(stream, grid, args)?.launch(stream, grid, args))
+        args.with(|args| {
+            let typed = self.kernel.typed(args)?;
+            let args = typed.as_ref().map_or(args, ArgList::as_slice);
+            self.best_of(stream, grid, args)?.launch(stream, grid, args)
+        })
     }
 }

@@ -45,9 +45,16 @@ impl Program {
             measure.warmup = warmup;
         }
         let names = |list: &[String]| list.to_vec();
+        let (key, unknown) = self.split_key(&name, &tuning.key);
+        if let Some(first) = unknown.first() {
+            let file = self.name();
+            warn(&format!(
+                "{file}: `{first}` of the key of `{name}` is none of its parameters, and decides nothing"
+            ));
+        }
         Ok(Tuner {
             configs,
-            key: names(&tuning.key),
+            key,
             reset_to_zero: names(&tuning.reset_to_zero),
             restore_value: names(&tuning.restore_value),
             heuristics: !tuning.heuristics.is_empty(),

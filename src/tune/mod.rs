@@ -86,6 +86,8 @@ pub use report::{Outcome, Row, TuneReport};
 
 use crate::runtime::{Arg, Args, Grid, Kernel, Patience, Prediction, RuntimeError, Stream};
 
+use crate::settings::Target;
+
 use measure::Bench;
 use store::Results;
 
@@ -139,21 +141,25 @@ impl<'a> Tuner<'a> {
         }
     }
 
-    /// Arguments whose values decide anew which configuration is the best: sizes, usually.
+    /// Arguments whose values decide anew which configuration is the best: sizes, usually. Of a `constexpr` the value is
+    /// part of what is tuned in any case, and naming it changes nothing.
     #[must_use]
     pub fn key(mut self, names: &[&str]) -> Tuner<'a> {
         self.key = names.iter().map(|&name| name.to_owned()).collect();
         self
     }
 
-    /// Arguments whose memory is zeroed before every launch.
+    /// Arguments whose memory is zeroed before every launch that tries a configuration, and after the last of them: the
+    /// caller's own launch then starts from zero. Launches that find their configuration known, from before or from the
+    /// cache on disk, zero nothing, as in Triton.
     #[must_use]
     pub fn reset_to_zero(mut self, names: &[&str]) -> Tuner<'a> {
         self.reset_to_zero = names.iter().map(|&name| name.to_owned()).collect();
         self
     }
 
-    /// Arguments whose memory is as before after every launch.
+    /// Arguments whose memory is put back after every launch that tries a configuration, so that only the caller's own
+    /// launch changes it.
     #[must_use]
     pub fn restore_value(mut self, names: &[&str]) -> Tuner<'a> {
         self.restore_value = names.iter().map(|&name| name.to_owned()).collect();
@@ -234,6 +240,12 @@ impl<'a> Tuner<'a> {
         args: &[Arg<'_>],
     ) -> Result<Option<Tuned>, RuntimeError> {
         let clock = Instant::now();
+        if self.configs.is_empty() {
+            return Err(RuntimeError::Setup {
+                kernel: kernel.name().to_owned(),
+                problem: "the tuner has no configurations to choose from".to_owned(),
+            });
+        }
         // What one cost function said is nothing to another, and asking again costs little.
         let results = match self.cost {
             Some(_) => Results::none(),
@@ -391,12 +403,17 @@ impl<'a> Tuner<'a> {
             .identity(args)?
             .part("device", kernel.device().name());
         for name in &self.key {
-            // Constants are part of the identity.
-            if kernel.has_constant(name) {
-                continue;
+            match kernel.arguments_of(args, name) {
+                Some(found) => {
+                    // Of a descriptor it is the address, behind the mark.
+                    let arg = found.get(1).or(found.first());
+                    let bits = arg.map_or(0, |arg| arg.bits);
+                    key = key.part(name, bits.to_le_bytes());
+                }
+                // Constants are part of the identity, and what is left out has its default.
+                None if kernel.has_parameter(name) || kernel.has_constant(name) => {}
+                None => return Err(no_argument(kernel, name)),
             }
-            let arg = self.argument(kernel, args, name)?;
-            key = key.part(name, arg.bits.to_le_bytes());
         }
         Ok(key.part("how", "time").finish().to_string())
     }
@@ -408,37 +425,17 @@ impl<'a> Tuner<'a> {
         args: &'b [Arg<'b>],
         name: &str,
     ) -> Result<Vec<&'b Arg<'b>>, RuntimeError> {
-        let found = kernel.arguments_of(args, name);
-        let problem = match found {
-            None => format!("there is no argument `{name}`"),
-            Some(found) => {
-                let pointers: Vec<&Arg<'_>> = found.iter().filter(|a| a.is_pointer()).collect();
-                if !pointers.is_empty() {
-                    return Ok(pointers);
-                }
-                format!("`{name}` has no memory that could be reset or restored")
-            }
+        let Some(found) = kernel.arguments_of(args, name) else {
+            return Err(no_argument(kernel, name));
         };
-        Err(RuntimeError::Setup {
-            kernel: kernel.name().to_owned(),
-            problem,
-        })
-    }
-
-    fn argument<'b>(
-        &self,
-        kernel: &Kernel,
-        args: &'b [Arg<'b>],
-        name: &str,
-    ) -> Result<&'b Arg<'b>, RuntimeError> {
-        // Of a descriptor it is the address, behind the mark.
-        let found = kernel.arguments_of(args, name);
-        found
-            .and_then(|args| args.get(1).or(args.first()))
-            .ok_or_else(|| RuntimeError::Setup {
+        let pointers: Vec<&Arg<'_>> = found.iter().filter(|a| a.is_pointer()).collect();
+        if pointers.is_empty() {
+            return Err(RuntimeError::Setup {
                 kernel: kernel.name().to_owned(),
-                problem: format!("there is no argument `{name}`"),
-            })
+                problem: format!("`{name}` has no memory that could be reset or restored"),
+            });
+        }
+        Ok(pointers)
     }
 
     /// What tells of the way.
@@ -466,25 +463,31 @@ impl<'a> Tuner<'a> {
     }
 }
 
+/// The error of a name that the tuner was told and the kernel does not have.
+fn no_argument(kernel: &Kernel, name: &str) -> RuntimeError {
+    RuntimeError::Setup {
+        kernel: kernel.name().to_owned(),
+        problem: format!(
+            "the tuner names an argument `{name}` that there is not; there is {}",
+            kernel.arguments().join(", ")
+        ),
+    }
+}
+
 /// Why a kernel cannot run well on any device that there is code for.
 fn too_large(prediction: &Prediction) -> Option<String> {
-    /// Registers that a thread can have.
-    const MOST: u32 = 255;
     /// How far the prediction may be off.
     const SLACK: u32 = 16;
     let Prediction {
-        registers, threads, ..
+        needed_registers,
+        threads,
+        ..
     } = *prediction;
-    if registers > MOST + SLACK {
+    // Every device has as many registers; a configuration that bounds them itself is tried.
+    let most = Target::most_registers(threads);
+    if needed_registers > most + SLACK {
         return Some(format!(
-            "about {registers} registers a thread, {MOST} are possible"
-        ));
-    }
-    // The register file has 65,536 registers on every device; what does not fit is spilled.
-    let room = 65_536 / threads.max(1);
-    if registers > room + SLACK {
-        return Some(format!(
-            "about {registers} registers a thread, {threads} threads can have {room}"
+            "about {needed_registers} registers a thread, {threads} threads can have {most}"
         ));
     }
     None

@@ -1,23 +1,26 @@
 //! Results on disk: a file for each kernel, device and key, a line for each configuration.
 //!
 //! A line is `SUM<tab>CONFIGURATION<tab>OUTCOME`, appended with one call when the result is known. SUM is a checksum of the
-//! rest of the line, so that a line cut short or changed is left out; the last line of a configuration counts. Two
+//! rest of the line, so that a line cut short or changed is left out, with a warning; the last line of a configuration counts. Two
 //! processes that tune the same at once write lines of both, and both read all.
 
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::config::Config;
 use super::report::Outcome;
-use crate::runtime::Kernel;
+use crate::runtime::{Kernel, warn_once};
 
 /// The results that are known.
 #[derive(Debug)]
 pub(super) struct Results {
     /// None if there is no cache.
     file: Option<PathBuf>,
+    /// Whether the file's last line has no end, so that the next has to begin behind it.
+    is_cut: AtomicBool,
     known: Mutex<HashMap<String, Outcome>>,
 }
 
@@ -27,8 +30,18 @@ impl Results {
         let folder = kernel.device().cache().tune_dir();
         let file = folder.map(|folder| folder.join(format!("{key}.tune")));
         let text = file.as_deref().and_then(read).unwrap_or_default();
+        let damaged = text.lines().filter(|line| parse(line).is_none()).count();
+        if let Some(file) = &file
+            && damaged > 0
+        {
+            let file = file.display();
+            warn_once(&format!(
+                "{file}: {damaged} lines of results of the autotuner are damaged; what they said is measured anew"
+            ));
+        }
         Results {
             file,
+            is_cut: AtomicBool::new(!text.is_empty() && !text.ends_with('\n')),
             known: Mutex::new(text.lines().filter_map(parse).collect()),
         }
     }
@@ -37,6 +50,7 @@ impl Results {
     pub(super) fn none() -> Results {
         Results {
             file: None,
+            is_cut: AtomicBool::new(false),
             known: Mutex::default(),
         }
     }
@@ -53,9 +67,12 @@ impl Results {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.insert(config.to_string(), outcome.clone());
         drop(known);
-        let (Some(file), Some(line)) = (&self.file, line) else {
+        let (Some(file), Some(mut line)) = (&self.file, line) else {
             return;
         };
+        if self.is_cut.swap(false, Ordering::Relaxed) {
+            line.insert(0, '\n');
+        }
         let append = || {
             if let Some(folder) = file.parent() {
                 std::fs::create_dir_all(folder)?;

@@ -62,6 +62,9 @@ use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::text::print::{Notes, Numbering, print_with};
 
+#[cfg(feature = "triton")]
+pub(crate) use function::is_ptx_identifier;
+
 coded_enum! {
     /// A rule of the [module](self)'s list.
     Rule,

@@ -5,7 +5,9 @@ use std::process::Command;
 use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::{Arg, Module, Specialization, parse_signature};
 use tilelift::ir::function::ParamHints;
-use tilelift::runtime::{Buffer, Compiled, CompiledParam, DType, Program, RustModule, rust_module};
+use tilelift::runtime::{
+    Buffer, Compiled, CompiledParam, DType, Program, RuntimeError, RustModule, rust_module,
+};
 use tilelift::settings::{Options, Target};
 
 use crate::tools::emulator;
@@ -74,6 +76,131 @@ fn kernels_compiled_ahead_run() {
     assert!(add.run(1, (&x, &x, &out, 64_i64)).is_err());
     let odd = x.slice(1..64).expect("inside");
     assert!(add.run(1, (odd, &x, &out, 16)).is_err());
+}
+
+#[test]
+fn descriptions_that_do_not_fit_are_refused() {
+    let device = emulator(None);
+    let x = Buffer::from_slice(&device, &[1.0_f32; 128]).expect("there is memory");
+    let good = add_ahead::COMPILED;
+    const ODD: CompiledParam = CompiledParam {
+        name: "x",
+        pointer: true,
+        element: "f32",
+        divisible: 3,
+    };
+    const SMALL: CompiledParam = CompiledParam {
+        name: "x",
+        pointer: false,
+        element: "i16",
+        divisible: 1,
+    };
+    let garbage = "?".repeat(100).leak();
+    let broken = good.ptx.replacen("ld.param", "ld.parm", 1).leak();
+    let other = good.ptx.replace(".entry add", ".entry sub").leak();
+    let cases: [(Compiled, &str); 11] = [
+        (
+            Compiled {
+                target: "sm_1",
+                ..good
+            },
+            "unknown target",
+        ),
+        (
+            Compiled {
+                name: "sub",
+                ..good
+            },
+            "there is no entry `sub`",
+        ),
+        (Compiled { ptx: other, ..good }, "there is no entry `add`"),
+        (
+            Compiled {
+                ptx: garbage,
+                ..good
+            },
+            "there is no entry `add`",
+        ),
+        (
+            Compiled {
+                ptx: broken,
+                ..good
+            },
+            "the emulator does not accept its PTX",
+        ),
+        (
+            Compiled {
+                num_warps: 0,
+                ..good
+            },
+            "it states 0 warps",
+        ),
+        (
+            Compiled {
+                num_warps: 99,
+                ..good
+            },
+            "it states 99 warps",
+        ),
+        (
+            Compiled {
+                num_warps: 8,
+                ..good
+            },
+            "programs of 128 threads, expected 256",
+        ),
+        (
+            Compiled {
+                shared_bytes: u32::MAX,
+                ..good
+            },
+            "bytes of shared memory",
+        ),
+        (
+            Compiled {
+                params: &[ODD, ODD, ODD, ODD],
+                ..good
+            },
+            "is a multiple of 3",
+        ),
+        (
+            Compiled {
+                params: &[SMALL, SMALL, SMALL, SMALL],
+                ..good
+            },
+            "for an argument of 2 bytes",
+        ),
+    ];
+    let run = |compiled: &Compiled| {
+        let kernel = device.kernel(&Program::compiled(compiled)?, None)?;
+        kernel.run(1, (&x, &x, &x, 128))
+    };
+    assert_eq!(run(&good), Ok(()));
+    for (compiled, problem) in cases {
+        let error = run(&compiled).expect_err(problem);
+        assert!(matches!(error, RuntimeError::Setup { .. }), "{error:?}");
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+    let fewer = run(&Compiled {
+        params: &[],
+        ..good
+    })
+    .expect_err("there are four");
+    assert!(
+        fewer
+            .to_string()
+            .contains("the entry has 4 parameters, expected 0"),
+        "{fewer}"
+    );
+    let sites = run(&Compiled {
+        sites: b"zzz",
+        ..good
+    })
+    .expect_err("they cannot be read");
+    assert!(
+        sites.to_string().contains("what it prints cannot be read"),
+        "{sites}"
+    );
 }
 
 /// What `tilelift compile --emit rust` wrote for the addition with `BLOCK` 128 and `SCALE` 2.

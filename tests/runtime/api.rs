@@ -8,6 +8,7 @@ use tilelift::runtime::{
     Arg, ArgList, Buffer, CancelToken, Constants, DType, Descriptor, Device, DeviceOptions, Event,
     Graph, Kernel, NONE, Patience, Program, RuntimeError, Stopped,
 };
+use tilelift::tune::{Autotuned, Config, Tuner};
 
 use crate::tools::{ADD, add_program, emulator};
 
@@ -184,6 +185,225 @@ fn wrong_arguments_are_told_by_name() {
 }
 
 #[test]
+fn numbers_become_what_annotations_say() {
+    let device = emulator(None);
+    let kernel = |ty: &str| {
+        let text = format!(
+            "import triton, triton.language as tl\n\n@triton.jit\ndef put(x, n: {ty}):\n    tl.store(x, n.to(tl.float64))\n"
+        );
+        let program = Program::python("put.py", &text).expect("it is Python");
+        device.kernel(&program, "put").expect("there is a kernel")
+    };
+    let x = Buffer::from_slice(&device, &[0.0_f64]).expect("there is memory");
+    let stream = device.stream();
+    let (int, half) = (Arg::from(-7), Arg::from(half::f16::from_f32(0.1)));
+    for (ty, given, signature, value) in [
+        ("tl.int64", int, "i64", -7.0),
+        // What has a type is one also where its value is 1: it has methods.
+        ("tl.int64", Arg::from(1_u8), "i64", 1.0),
+        ("tl.int64", Arg::from(32_i8), "i64:16", 32.0),
+        ("tl.int32", Arg::from(5_i64), "i32", 5.0),
+        ("\"i16\"", int, "i16", -7.0),
+        ("\"tl.uint8\"", Arg::from(255), "u8", 255.0),
+        ("int", Arg::from(3_u64), "i32", 3.0),
+        ("tl.float32", int, "fp32", -7.0),
+        ("tl.float32", Arg::from(0.1_f64), "fp32", f64::from(0.1_f32)),
+        ("float", Arg::from(true), "fp32", 1.0),
+        (
+            "tl.float64",
+            half,
+            "fp64",
+            f64::from(half::f16::from_f32(0.1)),
+        ),
+        ("tl.bfloat16", Arg::from(257), "bf16", 256.0),
+        (
+            "tl.float16",
+            Arg::from(0.1_f32),
+            "fp16",
+            f64::from(half::f16::from_f32(0.1)),
+        ),
+        // Nothing is said, and nothing becomes of it.
+        ("tl.tensor", Arg::from(5_i64), "i64", 5.0),
+        ("tl.tensor", Arg::from(0.5_f32), "fp32", 0.5),
+    ] {
+        let args = [Arg::from(&x), given];
+        let kernel = kernel(ty);
+        let result = kernel.launch(&stream, 1, args);
+        assert_eq!(result, Ok(()), "{ty} {given:?}");
+        assert_eq!(x.read(&stream), Ok(vec![value]), "{ty} {given:?}");
+        let explained = kernel.explain(args).expect("it was launched");
+        assert_eq!(explained.arguments[1].1, signature, "{ty} {given:?}");
+        assert!(explained.ready, "{ty} {given:?}");
+    }
+    for (ty, given, problem) in [
+        (
+            "tl.int32",
+            Arg::from(1_i64 << 40),
+            "1099511627776 does not fit i32",
+        ),
+        ("int", Arg::from(u32::MAX), "4294967295 does not fit i32"),
+        ("tl.uint32", int, "-7 does not fit u32"),
+        ("tl.int1", Arg::from(2), "2 does not fit i1"),
+        (
+            "tl.int32",
+            Arg::from(2.0_f32),
+            "it is fp32, and its annotation says i32",
+        ),
+        (
+            "tl.float32",
+            Arg::from(&x),
+            "it is *fp64, and its annotation says fp32",
+        ),
+    ] {
+        let error = kernel(ty).launch(&stream, 1, [Arg::from(&x), given]);
+        let error = error.expect_err("it does not fit").to_string();
+        assert!(
+            error.contains("argument `n`") && error.contains(problem),
+            "{error}"
+        );
+    }
+    // The same in a list with tuples, and for kernels that tune themselves.
+    let text = "import triton, triton.language as tl\n\n@triton.jit\ndef put(t, n: tl.int64, B: tl.constexpr):\n    tl.store(t[0], n.to(tl.float64) + t[1])\n";
+    let program = Program::python("put.py", text).expect("it is Python");
+    let put = device.kernel(&program, "put").expect("there is a kernel");
+    let tuner = Tuner::new([1, 2].map(|b| Config::new().constant("B", b)));
+    let put = Autotuned::new(put, tuner);
+    for n in [1, 2] {
+        put.launch(&stream, 1, ((&x, 3), n)).expect("it runs");
+        assert_eq!(x.read(&stream), Ok(vec![f64::from(n + 3)]));
+    }
+}
+
+#[test]
+fn messages_say_what_to_do() {
+    const TEXT: &str = "
+import triton, triton.language as tl
+
+@triton.jit
+def copy(d, out):
+    i = tl.arange(0, 16)
+    tile = d.load([0, 0])
+    tl.store(out + i[:, None] * 16 + i[None, :], tile)
+
+@triton.jit
+def put(x, n, B: tl.constexpr = 32):
+    tl.store(x, n)
+";
+    let device = emulator(None);
+    let program = Program::python("k.py", TEXT).expect("it is Python");
+    let stream = device.stream();
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let out = Buffer::from_slice(&device, &[0.0_f32; 256]).expect("there is memory");
+    let copy = device.kernel(&program, "copy").expect("there is one");
+    let put = device.kernel(&program, "put").expect("there is one");
+    let text = |result: Result<(), RuntimeError>| result.expect_err("it is wrong").to_string();
+    let has = |text: String, part: &str| assert!(text.contains(part), "{part}\n{text}");
+
+    let error = text(copy.launch(&stream, 1, (&x, &out)));
+    has(error.clone(), "a pointer *fp32 has no attribute `load`");
+    has(
+        error,
+        "tensor descriptors have `load`: make one (tl.make_tensor_descriptor), or give one as argument, a `Descriptor`",
+    );
+    // By reference and by value.
+    let tile = Descriptor::contiguous(x.ptr(), &[16, 16], &[16, 16]).expect("it fits");
+    for result in [
+        copy.launch(&stream, 1, (&tile, &out)),
+        copy.launch(&stream, 1, (tile, &out)),
+    ] {
+        assert_eq!(result, Ok(()));
+        assert_eq!(out.read(&stream), Ok(numbers(256)));
+    }
+
+    let eight = put
+        .constant("num_warps", 8)
+        .expect("it is known at the launch");
+    let error = text(eight.launch(&stream, 1, (&out, 5.0_f32)));
+    has(error, "it is an option and no constant: `Kernel::warps`");
+    let error = device.kernel(&program, None).map(drop);
+    has(
+        text(error),
+        "the program has several kernels, and none is named; there is copy, put",
+    );
+    let error = device.kernel(&program, "pit").map(drop);
+    has(text(error), "there is no kernel `pit`; there is copy, put");
+    let empty = Program::python("empty.py", "x = 1").expect("it is Python");
+    has(
+        text(device.kernel(&empty, None).map(drop)),
+        "there is no kernel in the program",
+    );
+
+    let grid = |c: Constants| Some([c.int("BLOCK")?, 1, 1]);
+    let error = put
+        .constant("A", 7)
+        .and_then(|k| k.launch(&stream, &grid, (&out, 5.0_f32)));
+    has(text(error), "nothing in the file is called `A`");
+    let error = text(put.launch(&stream, &grid, (&out, 5.0_f32)));
+    has(
+        error,
+        "the grid asks for a constant that is not there, or is no positive integer; there is B = 32",
+    );
+    let error = text(put.launch(&stream, [1, 70_000], (&out, 5.0_f32)));
+    has(
+        error,
+        "a grid of 1 x 70000 x 1 programs; each axis has at least 1",
+    );
+    for (bound, is_fine) in [(0, false), (1, true), (1 << 16, true), (1 << 17, false)] {
+        assert_eq!(put.variant_limit(bound).is_ok(), is_fine, "{bound}");
+    }
+
+    let other = emulator(None);
+    let (own, foreign) = (Event::new(&device), Event::new(&other));
+    let (own, foreign) = (own.expect("an event"), foreign.expect("an event"));
+    own.record(&stream).expect("it is recorded");
+    foreign.record(&other.stream()).expect("it is recorded");
+    let what = "the event belongs to another device";
+    has(text(stream.wait(&foreign)), what);
+    has(text(own.elapsed_ms(&foreign).map(drop)), what);
+    has(text(foreign.record(&stream)), "belongs to another device");
+}
+
+#[test]
+fn names_and_texts_may_be_of_any_language() {
+    const TEXT: &str = "
+import triton, triton.language as tl
+
+@triton.jit
+def größe(ä, n):
+    tl.device_print('Größe', n)
+    tl.device_assert(n > 5, 'zu groß')
+    tl.store(ä, n)
+
+@triton.jit
+def _(x, n):
+    tl.store(x, 2 * n)
+
+@triton.jit
+def WARP_SZ(x, n):
+    tl.store(x, 3 * n)
+";
+    let device = emulator(None);
+    let program = Program::python("größe.py", TEXT).expect("it is Python");
+    let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+    for (name, value) in [("größe", 5), ("_", 10), ("WARP_SZ", 15)] {
+        let kernel = device.kernel(&program, name);
+        let kernel = kernel.and_then(|k| k.debug(true)).expect("there is one");
+        kernel.run(1, (&x, 5)).expect("it runs");
+        assert_eq!(x.read(&device.stream()), Ok(vec![value]), "{name}");
+        assert_eq!(kernel.variants()[0].kernel, name);
+    }
+    let kernel = device.kernel(&program, "größe").and_then(|k| k.debug(true));
+    let lines = kernel.and_then(|k| k.printed(&device.stream(), (&x, 5)));
+    assert_eq!(
+        lines,
+        Ok(vec![
+            "pid (0, 0, 0) Größe: 5".to_owned(),
+            "pid (0, 0, 0) assertion failed: zu groß (größe.py:7)".to_owned(),
+        ])
+    );
+}
+
+#[test]
 fn what_a_kernel_does_wrong_is_told_with_its_line() {
     let device = emulator(None);
     let (kernel, [x, y, out]) = setup(&device, 64);
@@ -290,7 +510,23 @@ fn kernels_are_prepared_ahead() {
     assert_eq!(report.signature, "*fp32:16, *fp32:16, *fp32:16, i32:16");
     assert_eq!((report.num_warps, report.resources), (4, None));
     assert_eq!(report.constants[0], ("BLOCK".to_owned(), "128".to_owned()));
-    assert!(report.predicted_registers > 0 && report.timing.total() > Duration::ZERO);
+    assert!(report.timing.total() > Duration::ZERO);
+    let predicted = report.predicted;
+    assert_eq!(kernel.predict(args, &Patience::default()), Ok(predicted));
+    // 4 warps of few registers: 16 programs fill the 64 warps of a multiprocessor.
+    assert!((8..40).contains(&predicted.registers), "{predicted}");
+    assert_eq!((predicted.most_registers, predicted.threads), (255, 128));
+    assert_eq!((predicted.resident, predicted.occupancy_percent), (16, 100));
+    assert_eq!((predicted.spilled_bytes, predicted.local_bytes), (0, 0));
+    // With fewer registers than it needs it spills.
+    let tight = kernel
+        .max_registers(16)
+        .and_then(|k| k.constant("BLOCK", 8192));
+    let tight = tight.and_then(|k| k.predict(args, &Patience::default()));
+    let tight = tight.expect("it compiles");
+    assert_eq!(tight.most_registers, 16);
+    assert!(tight.registers > 24 && tight.spilled_bytes > 0, "{tight}");
+    assert_eq!(tight.local_bytes, tight.spilled_bytes);
 
     let wide = kernel.warps(8).expect("a number of warps");
     wide.prepare_in_background(args).expect("they fit");

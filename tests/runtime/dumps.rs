@@ -102,6 +102,16 @@ fn what_is_wrong_with_an_edited_dump_is_told_with_its_line() {
             "the entry is `sub`",
         ),
         (odd, load, "gobal"),
+        (
+            made.replace(".target sm_80", ".target sm_90"),
+            line_of(".target"),
+            "it is for sm_90, and the device takes sm_80",
+        ),
+        (
+            made.replace(".reqntid 128", ".reqntid 256"),
+            line_of(".reqntid"),
+            "programs of 256 threads, expected 128",
+        ),
     ] {
         assert_ne!(edited, made);
         std::fs::write(path, &edited).expect("it can be written");

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 use tilelift::driver;
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Buffer, Constants, DType, Descriptor, Device, DeviceOptions, Graph, Kernel, Pointer, Program,
-    RuntimeError, Stream,
+    Buffer, Constants, DType, Descriptor, Device, DeviceOptions, Graph, Kernel, Patience, Pointer,
+    Program, RuntimeError, Stream,
 };
+use tilelift::settings::{Target, Usage};
 
 use crate::tools::{add_program, another_process, role};
 
@@ -44,6 +45,81 @@ fn numbers(n: usize) -> Vec<f32> {
 
 fn grid(n: usize) -> impl Fn(Constants<'_>) -> Option<[u32; 3]> {
     move |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BLOCK")?), 1, 1])
+}
+
+#[test]
+#[expect(unsafe_code, reason = "memory that is said to be larger than it is")]
+fn borrowed_memory_is_checked_where_that_is_possible() {
+    let device = Device::emulator_with(DeviceOptions::plain());
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let borrow = |bytes: usize| {
+        // SAFETY: the emulator's memory, which it looks after itself.
+        let raw = unsafe { driver::RawPtr::from_raw(x.ptr().address(), bytes) };
+        Pointer::from_driver(raw, DType::F32)
+    };
+    let add = add(&device);
+    add.run(1, (&x, borrow(1024), &x, 256))
+        .expect("it is there");
+    let error = add
+        .run(1, (&x, borrow(1028), &x, 256))
+        .expect_err("it is not");
+    let text = error.to_string();
+    assert!(
+        text.contains("argument `y`: there are no 1028 bytes of memory at"),
+        "{text}"
+    );
+}
+
+#[test]
+fn other_threads_make_buffers_while_one_records() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let add = add(&device);
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let args = (&x, &x, &x, 256);
+    add.run(1, args).expect("it is made before");
+    x.write(&device.stream(), &[1.0; 256])
+        .expect("it is written");
+    let stream = device.stream();
+    let graph = Graph::capture(&stream, |stream| {
+        std::thread::scope(|scope| {
+            let made = scope.spawn(|| Buffer::from_slice(&device, &[7.0_f32]));
+            made.join().expect("it does not panic")
+        })?;
+        add.launch(stream, 1, args)
+    });
+    graph
+        .and_then(|graph| graph.launch(&stream))
+        .expect("it runs");
+    assert_eq!(x.read(&stream), Ok(vec![2.0; 256]));
+}
+
+#[test]
+fn what_is_said_of_residence_is_what_the_driver_says() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
+    let capability = device.as_driver().expect("it is a GPU").device().capability;
+    let target = Target::for_device(capability.major, capability.minor).expect("it is known");
+    for (block, warps) in [(256, 1), (256, 4), (4096, 4), (8192, 2), (8192, 32)] {
+        let add = add(&device).constant("BLOCK", block);
+        let add = add
+            .and_then(|kernel| kernel.warps(warps))
+            .expect("a number");
+        let report = add.prepare((&x, &x, &x, 256), &Patience::default());
+        let report = report.expect("it is made");
+        let used = report.resources.expect("it is on a GPU");
+        let resident = target.resident(Usage {
+            threads: 32 * warps,
+            registers: used.registers,
+            shared: used.shared_bytes,
+        });
+        assert_eq!(resident, used.resident, "{report}");
+        let percent = target.occupancy_percent(resident, 32 * warps);
+        assert_eq!(percent, used.occupancy_percent, "{report}");
+    }
 }
 
 #[test]
@@ -296,7 +372,7 @@ fn machine_code_made_ahead_runs() {
         target,
         num_warps: made.num_warps,
         shared_bytes: made.shared_bytes,
-        predicted_registers: made.predicted_registers,
+        predicted_registers: made.predicted.registers,
         params: &[
             POINTER,
             CompiledParam {

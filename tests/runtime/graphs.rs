@@ -106,6 +106,31 @@ fn what_waits_spoils_a_recording() {
 }
 
 #[test]
+fn other_threads_make_buffers_while_one_records() {
+    let device = emulator(None);
+    let (step, x) = setup(&device);
+    let stream = device.stream();
+    let graph = Graph::capture(&stream, |stream| {
+        let made = std::thread::scope(|scope| {
+            let made = scope.spawn(|| Buffer::from_slice(&device, &[7_i32]));
+            made.join().expect("it does not panic")
+        })?;
+        let other = Stream::new(&device)?;
+        assert_eq!(made.read(&other), Ok(vec![7]));
+        step.launch(stream, 1, (&x,))
+    });
+    let graph = graph.expect("it is recorded");
+    graph.launch(&stream).expect("it runs");
+    assert_eq!(value(&x), 1);
+    // Who records has to wait, as on a GPU.
+    let graph = Graph::capture(&stream, |_| {
+        assert!(is_refused(&Buffer::from_slice(&device, &[7_i32])));
+        Ok::<_, RuntimeError>(())
+    });
+    assert!(is_refused(&graph));
+}
+
+#[test]
 fn a_recording_ends_with_its_body() {
     let device = emulator(None);
     let (step, x) = setup(&device);

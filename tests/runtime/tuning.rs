@@ -93,6 +93,53 @@ fn the_cheapest_is_chosen_and_known_afterwards() {
 }
 
 #[test]
+fn names_that_a_tuner_is_told_are_those_of_the_kernel() {
+    let (kernel, x, out) = add(None);
+    let stream = kernel.device().stream();
+    let args = (&x, &x, &out, 1000);
+    let tune = |tuner: Tuner<'_>| tuner.tune(&kernel, &stream, &grid, args).map(drop);
+    // What is no argument but a constant is part of what is tuned.
+    for name in ["n", "BLOCK", "SCALE"] {
+        assert_eq!(tune(Tuner::new(blocks()).key(&[name])), Ok(()), "{name}");
+    }
+    let told = "names an argument `size` that there is not; there is x, y, out, n";
+    for tuner in [
+        Tuner::new(blocks()).key(&["size"]),
+        Tuner::new(blocks()).reset_to_zero(&["size"]),
+        Tuner::new(blocks()).restore_value(&["size"]),
+    ] {
+        let text = tune(tuner).expect_err("there is no such name").to_string();
+        assert!(text.contains(told), "{text}");
+    }
+    let none = tune(Tuner::new([])).expect_err("there is nothing to try");
+    assert!(
+        none.to_string()
+            .contains("no configurations to choose from"),
+        "{none}"
+    );
+    let none = Autotuned::new(kernel.clone(), Tuner::new([])).launch(&stream, &grid, args);
+    assert!(none.is_err());
+}
+
+#[test]
+fn a_line_cut_short_costs_itself_alone() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let reused = || {
+        let (kernel, x, out) = add(Some(dir.path()));
+        let stream = kernel.device().stream();
+        let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+        tuned.expect("they work").report.reused
+    };
+    assert_eq!((reused(), reused()), (0, 3));
+    let folder = std::fs::read_dir(dir.path().join("v1/tune")).expect("it was made");
+    let file = folder.flatten().next().expect("there is one").path();
+    let text = std::fs::read(&file).expect("it can be read");
+    std::fs::write(&file, &text[..text.len() - 5]).expect("it can be written");
+    // The line that is written next stands on its own.
+    assert_eq!((reused(), reused()), (2, 3));
+}
+
+#[test]
 fn what_does_not_work_is_left_out_with_its_reason() {
     let (kernel, x, out) = add(None);
     let stream = kernel.device().stream();

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use tilelift::runtime::cache::{Cache, Settings};
-use tilelift::runtime::{Buffer, Device, DeviceOptions, Patience, Program, on_warning};
+use tilelift::runtime::{Buffer, Device, DeviceOptions, Dump, Patience, Program, on_warning};
 
 use crate::tools::{add_program, another_process, emulator, role};
 
@@ -139,6 +139,56 @@ def clear(args):
 def f(x, n, B: tl.constexpr):
     tl.store(x, n + B)
 "#;
+
+#[test]
+fn what_cannot_be_written_or_read_is_told_once() {
+    if role().is_none() {
+        let test = "warnings::what_cannot_be_written_or_read_is_told_once";
+        let text = apart(test, &[]);
+        for part in [
+            "dumps cannot be written there",
+            "1 lines of results of the autotuner are damaged",
+            "keys.py: `size` of the key of `f` is none of its parameters",
+        ] {
+            assert_eq!(text.matches(part).count(), 1, "{part}\n{text}");
+        }
+        return;
+    }
+    let file = tempfile::NamedTempFile::new().expect("a file where a folder should be");
+    let device = Device::emulator_with(DeviceOptions {
+        dump: Dump {
+            write: Some(file.path().to_owned()),
+            replace: None,
+        },
+        ..DeviceOptions::plain()
+    });
+    launch(&device);
+    let x = Buffer::from_slice(&device, &[1.0_f32; 64]).expect("there is memory");
+    let add = device.kernel(&add_program(), "add");
+    let add = add.and_then(|kernel| kernel.constant("BLOCK", 64));
+    let ran = add.and_then(|kernel| kernel.run(1, (&x, &x, &x, 64)));
+    assert_eq!(ran, Ok(()));
+
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let text = HOOKS.replace("[\"n\"]", "[\"n\", \"size\"]");
+    let program =
+        Program::python("keys.py", &text.replace("pre_hook=clear", "")).expect("it is Python");
+    let device = emulator(Some(dir.path()));
+    let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+    let tuner = program.tuner("f").expect("it is data");
+    let f = device.kernel(&program, "f").expect("there is one");
+    let tune = || {
+        let tuned = tuner.tune(&f, &device.stream(), 1, (&x, 5));
+        tuned.expect("they work").report.reused
+    };
+    assert_eq!(tune(), 0);
+    let folder = std::fs::read_dir(dir.path().join("v1/tune")).expect("it was made");
+    let file = folder.flatten().next().expect("there is one").path();
+    let mut text = std::fs::read_to_string(&file).expect("it can be read");
+    text += "half a li";
+    std::fs::write(&file, text).expect("it can be written");
+    assert_eq!((tune(), tune()), (3, 3));
+}
 
 #[test]
 fn hooks_of_configurations_are_told_and_left_aside() {

@@ -128,8 +128,11 @@ impl<'m> Args<'m> {
     }
 }
 
-/// What helps where a type stands for a number: in a signature, `i32` for a `constexpr` is the type itself.
-pub(crate) const IS_TYPE: &str = "where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number";
+/// What helps where a type stands for a number, be it written there or what a signature has for a `constexpr`.
+pub(crate) const IS_TYPE: &str = "a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number";
+
+/// What an argument that is a text must be, where it is not.
+const A_TEXT: &str = "a string";
 
 /// Parameters as Python writes them.
 fn signature(params: &str) -> Vec<String> {
@@ -184,7 +187,7 @@ impl<'m> Lower<'m> {
         match args.get(name) {
             None => Ok(None),
             Some(Value::Const(Const::Str(s))) => Ok(Some(s.clone())),
-            Some(value) => Err(self.not_constant(args, name, "a string", value)),
+            Some(value) => Err(self.not_constant(args, name, A_TEXT, value)),
         }
     }
 
@@ -225,7 +228,13 @@ impl<'m> Lower<'m> {
         self.tensor(&value).map_err(|stop| match stop {
             Stop::Error(d) => {
                 let message = format!("`{name}` of `{}`: {}", args.builtin.name, d.message);
-                self.arg_error(args, name, d.code, message).into()
+                let span = self.arg_error(args, name, d.code, String::new()).span;
+                Diagnostic {
+                    message,
+                    span,
+                    ..*d
+                }
+                .into()
             }
             other => other,
         })
@@ -257,7 +266,7 @@ impl<'m> Lower<'m> {
                 .help("make the parameter it comes from a `tl.constexpr`")
                 .into();
         }
-        if is_type {
+        if is_type && expected != A_TEXT {
             return d.help(IS_TYPE).into();
         }
         d.into()

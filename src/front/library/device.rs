@@ -35,9 +35,9 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "num_threads"("") |cx, _| Ok(Value::int(i128::from(cx.b.func().num_threads())));
 };
 
-/// A text that may stand in a report: what is no printable ASCII goes.
+/// A text that may stand in a report, which is one line: what controls a terminal goes.
 fn printable(text: &str) -> String {
-    let kept = text.chars().filter(|c| matches!(c, ' '..='~'));
+    let kept = text.chars().filter(|c| !c.is_control());
     kept.take(500).collect()
 }
 
@@ -235,8 +235,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_are_of_printable_ascii() {
-        assert_eq!(printable("x\u{e4}\n = "), "x = ");
+    fn reports_are_of_one_line() {
+        assert_eq!(printable("x\u{e4}\n\t = \u{7}"), "x\u{e4} = ");
         assert_eq!(printable(&"y".repeat(600)).len(), 500);
     }
 }

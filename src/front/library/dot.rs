@@ -1,9 +1,11 @@
 //! Products of matrices: the rules of their types.
 //!
-//! Operands are two blocks of rank 2, or of rank 3 with the batch first, of one type (two 8-bit floats may differ). The
-//! type of the sum follows from the operands, and from `out_dtype` for those of 8 and 16 bits. What passes the rules is a
-//! [`Product`] and goes through [`emit`], the one place that knows how the IR multiplies.
+//! Operands are two blocks of rank 2 or more, batches first, of one type (two 8-bit floats may differ). The type of the sum
+//! follows from the operands, and from `out_dtype` for those of 8 and 16 bits. What passes the rules is a [`Product`] and goes
+//! through [`emit`], the one place that knows how the IR multiplies: it has one dimension of batches, so that several become
+//! one. Triton 3.6 has no more than one either; that of today has.
 
+use super::shape::reshaped;
 use super::{Args, Builtin, Scope, prelude, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
@@ -50,9 +52,26 @@ fn emit<'m>(cx: &mut Lower<'m>, product: &Product) -> Res<Value<'m>> {
         Some(acc) => acc,
         None => cx.zero(ty, product.shape)?,
     };
-    let (a, b) = (product.a.value, product.b.value);
-    let value = cx.b.dot(a, b, acc.value, product.precision);
-    Ok(cx.block(value, ty))
+    let (a, b) = (one_batch(cx, product.a)?, one_batch(cx, product.b)?);
+    let acc = one_batch(cx, acc)?;
+    let value = cx.b.dot(a.value, b.value, acc.value, product.precision);
+    let shape = acc.shape;
+    reshaped(cx, Tensor { value, ty, shape }, product.shape)
+}
+
+/// The block with its batches in one dimension.
+fn one_batch(cx: &mut Lower<'_>, t: Tensor) -> Res<Tensor> {
+    let rank = t.shape.rank();
+    if rank <= 3 {
+        return Ok(t);
+    }
+    let extents: Vec<i128> = t.shape.extents().map(i128::from).collect();
+    let (batches, matrix) = extents.split_at(rank - 2);
+    let shape = cx.shape(&[batches.iter().product(), matrix[0], matrix[1]])?;
+    match reshaped(cx, t, shape)? {
+        Value::Tensor(t) => Ok(t),
+        _ => Err(cx.error(Code::Internal, "a reshape gives a block").into()),
+    }
 }
 
 fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
@@ -61,6 +80,11 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let dtype = operand_type(cx, args, a, b)?;
     let shape = result_shape(cx, a, b)?;
     let acc = match args.get("acc") {
+        Some(Value::Type(_)) => {
+            let message = "`acc` of `dot` is a block that the product is added to, found a type";
+            let d = cx.arg_error(args, "acc", Code::Type, message.to_owned());
+            return Err(d.help("the type of the sum is `out_dtype=`").into());
+        }
         Some(_) => Some(cx.tensor_arg(args, "acc")?),
         None => None,
     };
@@ -82,13 +106,13 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     emit(cx, &product)
 }
 
-/// A block of rank 2 or 3; older kernels ask for its transpose.
+/// A block of rank 2 or more; older kernels ask for its transpose.
 fn operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str, turned: &str) -> Res<Tensor> {
     let t = cx.tensor_arg(args, name)?;
     let rank = t.shape.rank();
-    if !matches!(rank, 2 | 3) {
+    if rank < 2 {
         let found = show(t.ty, t.shape);
-        let message = format!("a product is of blocks of 2 or 3 dimensions, found {found}");
+        let message = format!("a product is of blocks of 2 or more dimensions, found {found}");
         return Err(cx.arg_error(args, name, Code::Shape, message).into());
     }
     // No matrix unit has this format.
@@ -139,13 +163,21 @@ fn result_shape<'m>(cx: &Lower<'m>, a: Tensor, b: Tensor) -> Res<Shape> {
         return Err(error(message));
     }
     let (k, other) = (a.shape.extent(rank - 1), b.shape.extent(rank - 2));
-    let batch = rank == 3 && a.shape.extent(0) != b.shape.extent(0);
-    if k != other || batch {
+    if k != other {
         let message = format!(
             "{:?} and {:?} cannot be multiplied: [m, k] goes with [k, n]",
             a.shape, b.shape
         );
         return Err(error(message));
+    }
+    let batches = |t: Tensor| -> Vec<u64> { t.shape.extents().take(rank - 2).collect() };
+    let (batches_a, batches_b) = (batches(a), batches(b));
+    if batches_a != batches_b {
+        let message =
+            format!("batches of {batches_a:?} and of {batches_b:?} matrices cannot be multiplied");
+        let d = cx.error(Code::Shape, message);
+        let help = "both have the same dimensions in front; `tl.broadcast_to` repeats a matrix";
+        return Err(d.help(help).into());
     }
     let least = 256 / u64::from(a.ty.bits().max(8));
     if k < least {
@@ -153,7 +185,11 @@ fn result_shape<'m>(cx: &Lower<'m>, a: Tensor, b: Tensor) -> Res<Shape> {
             "a product of {} adds {least} elements or more, here {k}",
             a.ty
         );
-        return Err(error(message));
+        let d = cx.error(Code::Shape, message);
+        let help = format!(
+            "load `tl.arange(0, {least})` of them and mask those from {k} on with `other=0`"
+        );
+        return Err(d.help(help).into());
     }
     let mut extents: Vec<i128> = a.shape.extents().map(i128::from).collect();
     extents[rank - 1] = i128::from(b.shape.extent(rank - 1));
@@ -280,10 +316,17 @@ fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             continue;
         }
         let scale = cx.tensor_arg(args, name)?;
-        let per = if scale.ty == Ty::Num(DType::Float8e4nv) {
-            16
-        } else {
-            32
+        // Bytes are exponents of two (e8m0), in Triton of either sign.
+        let per = match scale.ty {
+            Ty::Num(DType::Float8e4nv) => 16,
+            Ty::Num(DType::Uint8 | DType::Int8) => 32,
+            _ => {
+                let found = show(scale.ty, scale.shape);
+                let message = format!(
+                    "`{name}` is of uint8, one exponent of two for 32 elements, or of float8e4nv, one number for 16, found {found}"
+                );
+                return Err(cx.arg_error(args, name, Code::Type, message).into());
+            }
         };
         let expected = cx.shape(&[i128::from(rows), i128::from(k / per)])?;
         if scale.shape != expected {

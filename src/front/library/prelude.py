@@ -180,6 +180,7 @@ def _scale(scale, per: constexpr, fast_math: constexpr, wide: constexpr):
         number = to(scale, wide)
     else:
         # A power of two is its biased exponent.
+        scale = to(scale, uint8, bitcast=True)
         number = to(to(to(scale, uint16) << 7, bfloat16, bitcast=True), wide)
         if not fast_math:
             number = where(scale == 255, float("nan"), to(number, float32))

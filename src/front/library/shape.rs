@@ -118,7 +118,8 @@ fn reshape<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     reshaped(cx, t, shape)
 }
 
-fn reshaped<'m>(cx: &mut Lower<'m>, t: Tensor, shape: Shape) -> Res<Value<'m>> {
+/// The same elements in row-major order.
+pub(super) fn reshaped<'m>(cx: &mut Lower<'m>, t: Tensor, shape: Shape) -> Res<Value<'m>> {
     if t.shape == shape {
         return Ok(Value::Tensor(t));
     }

@@ -442,6 +442,7 @@ impl Program for Problem {
         match unit.as_u32() % 5 {
             0 => Ease::LoadedOnce,
             1 => Ease::Param,
+            2 => Ease::Widened,
             _ => Ease::None,
         }
     }

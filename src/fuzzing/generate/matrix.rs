@@ -348,6 +348,42 @@ impl Generator {
         self.values.push(result);
     }
 
+    /// How far a round of a loop goes into the factors: as far as the counter, where the round's choice or a table's entry says
+    /// so, which pipelines must know in time.
+    fn place(&mut self, counter: Value, plan: &Plan) -> Value {
+        let k = plan.log2[2];
+        match self.random.below(6) {
+            0 => {
+                let bit = self.int(1 << k);
+                let bit = self.b.and(counter, bit);
+                let zero = self.int(0);
+                let cond = self.b.icmp(bit, zero, IntPred::Eq);
+                let branch = |g: &mut Generator, from: Value| {
+                    let (block, _) = g.b.new_block(&[]);
+                    let scope = g.enter(block, 1);
+                    let value = g.b.isub(counter, from);
+                    g.b.yield_values(&[value]);
+                    g.leave(scope);
+                    block
+                };
+                let blocks = [zero, bit].map(|from| branch(self, from));
+                let ty = self.b.ty(counter);
+                self.regions(TileOp::If, &[cond], &[], &blocks, &[ty])[0]
+            }
+            1 if 1 < plan.steps => {
+                let table = self.small_input(Scalar::I32, plan.steps, 1);
+                let shift = self.int(k.into());
+                let index = self.b.ushr(counter, shift);
+                let entry = self.b.addptr(table, index);
+                let entry = self.b.load(entry, None, None);
+                let one = self.int(1);
+                let entry = self.b.and(entry, one);
+                self.b.shl(entry, shift)
+            }
+            _ => counter,
+        }
+    }
+
     /// The loop. Addresses are carried, or computed from the counter; the end is known, or masked off.
     fn product_loop(&mut self, plan: &Plan, factors: &[Factor; 2]) -> Value {
         let [m, n, k] = plan.log2;
@@ -364,7 +400,7 @@ impl Generator {
             true => self.random.between(length - (1 << k) + 1, length),
             false => length,
         };
-        let (lo, hi, step) = (self.int(0), self.size(end), self.int(1 << k));
+        let (lo, hi, step) = (self.int(0), self.size(end), self.size(1 << k));
         let first = factors.each_ref().map(|factor| {
             let pointers = self.b.to_shape(factor.base, factor.shape);
             self.b.addptr(pointers, factor.offsets)
@@ -380,6 +416,11 @@ impl Generator {
         let (block, values) = self.b.new_block(&params);
         let scope: Scope = self.enter(block, plan.steps.max(2));
         let (counter, acc) = (values[0], values[1]);
+        let at = if carries {
+            counter
+        } else {
+            self.place(counter, plan)
+        };
         let mut next_pointers = Vec::new();
         let mut blocks = Vec::new();
         for (i, factor) in factors.iter().enumerate() {
@@ -390,7 +431,7 @@ impl Generator {
             };
             let pointers = match carries {
                 true => values[2 + i],
-                false => moved(self, first[i], counter),
+                false => moved(self, first[i], at),
             };
             let mask = masked.then(|| {
                 let index = self.along(factor.shape, factor.inner, 1);

@@ -57,78 +57,89 @@ impl Expander<'_> {
         Ok(value)
     }
 
-    /// Runs of neighbouring thread bits that go to neighbouring index bits move together.
+    /// Thread bits that go equally far up or down move together, wherever they stand: a swizzle, where a bit switches two index
+    /// bits, is two such moves. A bit that would need two of its own is multiplied, which is one step less.
     fn make_thread_part(&mut self, columns: &[u32]) -> Result<Value> {
-        let mut sum: Option<Value> = None;
-        let mut covered = 0;
-        let mut bit = 0;
-        while bit < columns.len() {
-            let first = columns[bit];
-            let mut end = bit + 1;
-            if first == 0 {
-                bit = end;
+        // How far up each thread bit goes to the index bits of its column.
+        let ways = |(bit, &column): (i32, &u32)| {
+            let reached = (0..32).filter(move |i| column >> i & 1 == 1);
+            reached.map(move |index_bit| index_bit - bit)
+        };
+        let every: Vec<i32> = (0..).zip(columns).flat_map(ways).collect();
+        let is_alone = |up: &i32| every.iter().filter(|&other| other == up).count() == 1;
+        // Moves with the index bits that are reached by each, and bits with their columns.
+        let mut moves: Vec<(i32, u32)> = Vec::new();
+        let mut multiplied: Vec<(i32, u32)> = Vec::new();
+        for (bit, column) in (0..).zip(columns) {
+            if 2 <= ways((bit, column)).filter(is_alone).count() {
+                multiplied.push((bit, *column));
                 continue;
             }
-            if first.is_power_of_two() {
-                while end < columns.len() && columns[end] == first << (end - bit) {
-                    end += 1;
+            for up in ways((bit, column)) {
+                let reached = 1 << (bit + up);
+                match moves.iter_mut().find(|(known, _)| *known == up) {
+                    Some((_, others)) => *others |= reached,
+                    None => moves.push((up, reached)),
                 }
             }
-            let tid = self.special(SpecialReg::Tid);
-            let at_top = end == columns.len();
-            let term = if first.is_power_of_two() {
-                self.moved_bits(
-                    tid,
-                    bit as u32,
-                    (end - bit) as u32,
-                    first.trailing_zeros(),
-                    at_top,
-                )?
-            } else {
-                // A swizzle: the bit switches several index bits.
-                let on = self.moved_bits(tid, bit as u32, 1, 0, at_top)?;
-                let column = self.int(Elem::I32, i64::from(first));
-                self.binary(ThreadOp::Imul, on, column)?
-            };
-            let reached = columns[bit..end].iter().fold(0, |all, c| all | c);
-            sum = Some(match sum {
-                None => term,
-                Some(rest) if covered & reached == 0 => self.binary(ThreadOp::Or, rest, term)?,
-                Some(rest) => self.binary(ThreadOp::Xor, rest, term)?,
-            });
-            covered |= reached;
-            bit = end;
+        }
+        let mut sum: Option<(Value, u32)> = None;
+        for (up, reached) in moves {
+            let term = self.moved_bits(columns.len(), up, reached)?;
+            sum = Some(self.switched(sum, term, reached)?);
+        }
+        for (bit, column) in multiplied {
+            let on = self.moved_bits(columns.len(), -bit, 1)?;
+            let factor = self.int(Elem::I32, i64::from(column));
+            let term = self.binary(ThreadOp::Imul, on, factor)?;
+            sum = Some(self.switched(sum, term, column)?);
         }
         Ok(match sum {
-            Some(value) => value,
+            Some((value, _)) => value,
             None => self.int(Elem::I32, 0),
         })
     }
 
-    /// `count` bits of `x` from bit `from` on, moved to bit `to`; no bits stand above them if `at_top`.
-    fn moved_bits(
-        &mut self,
-        x: Value,
-        from: u32,
-        count: u32,
-        to: u32,
-        at_top: bool,
-    ) -> Result<Value> {
-        let mut value = x;
-        if from > to {
-            let by = self.int(Elem::I32, i64::from(from - to));
-            value = self.binary(ThreadOp::Ushr, value, by)?;
-        } else if from < to {
-            let by = self.int(Elem::I32, i64::from(to - from));
-            value = self.binary(ThreadOp::Shl, value, by)?;
-        }
-        let kept = ((1u64 << count) - 1) << to;
-        let low_is_clear = from == 0 || to == 0;
-        if !at_top || !low_is_clear {
-            let mask = self.int(Elem::I32, kept as i64);
+    /// Of the thread index, which has `width` bits, those that `up` places higher are the bits of `reached`.
+    fn moved_bits(&mut self, width: usize, up: i32, reached: u32) -> Result<Value> {
+        let mut value = self.special(SpecialReg::Tid);
+        let every = (1u64 << width) - 1;
+        let there = match up {
+            0 => every,
+            ..0 => {
+                let by = self.int(Elem::I32, i64::from(-up));
+                value = self.binary(ThreadOp::Ushr, value, by)?;
+                every >> -up
+            }
+            _ => {
+                let by = self.int(Elem::I32, i64::from(up));
+                value = self.binary(ThreadOp::Shl, value, by)?;
+                every << up
+            }
+        };
+        if there != u64::from(reached) {
+            let mask = self.int(Elem::I32, i64::from(reached));
             value = self.binary(ThreadOp::And, value, mask)?;
         }
         Ok(value)
+    }
+
+    /// `sum`, a number and the bits that it can have, with `term`, which can have those of `reached`, switched.
+    fn switched(
+        &mut self,
+        sum: Option<(Value, u32)>,
+        term: Value,
+        reached: u32,
+    ) -> Result<(Value, u32)> {
+        let Some((rest, covered)) = sum else {
+            return Ok((term, reached));
+        };
+        let op = if covered & reached == 0 {
+            ThreadOp::Or
+        } else {
+            ThreadOp::Xor
+        };
+        Ok((self.binary(op, rest, term)?, covered | reached))
     }
 
     /// Columns of a layout for each bit of the thread index: lanes, then warps.

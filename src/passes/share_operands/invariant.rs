@@ -32,7 +32,7 @@ const PART: u32 = 2;
 
 /// Moves operands that loops do not change to shared memory where registers are short; gives their number.
 pub fn share_invariant(func: &mut TileFunction, target: Target) -> usize {
-    let most = MOST.min(REGISTERS / func.num_threads());
+    let most = most_registers(func);
     let mut room = target.shared_limit() / PART;
     let mut shared: FxHashMap<Value, Slot> = FxHashMap::default();
     let mut count = 0;
@@ -68,6 +68,18 @@ pub fn share_invariant(func: &mut TileFunction, target: Target) -> usize {
         }
     }
     count
+}
+
+/// Registers of a thread that are left where most are needed in a loop's body.
+pub(in crate::passes) fn registers_left(func: &TileFunction, body: Block) -> u32 {
+    let operands = invariant_operands(func, body);
+    let operands: u32 = operands.iter().map(|&(_, size)| size).sum();
+    most_registers(func).saturating_sub(pressure(func, body) + operands + ASIDE)
+}
+
+/// Most registers of a thread, of which as many must fit an SM as there are.
+fn most_registers(func: &TileFunction) -> u32 {
+    MOST.min(REGISTERS / func.num_threads())
 }
 
 /// Bodies of loops without loops in them.

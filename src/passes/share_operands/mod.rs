@@ -15,6 +15,7 @@ mod invariant;
 mod loaded;
 mod readers;
 
+pub(super) use invariant::registers_left;
 pub use invariant::share_invariant;
 pub use loaded::share_loaded;
 pub use readers::split_readers;

@@ -194,7 +194,7 @@ def undecided(x, n):
 # 85 |     tl.store(x + tl.arange(0, N), 0)
 #    |                               ^
 #    |
-# help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
+# help: a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number
 #
 # error[F12]: a shape is made of constants, found the type i32
 #   --> arguments.py:86:17
@@ -202,7 +202,7 @@ def undecided(x, n):
 # 86 |     tl.store(x, tl.zeros((N,), tl.float32))
 #    |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
-# help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
+# help: a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number
 #
 # error[F10]: expected a number or a block, found the type i32
 #   --> arguments.py:87:17
@@ -210,7 +210,7 @@ def undecided(x, n):
 # 87 |     tl.store(x, N + 1)
 #    |                 ^
 #    |
-# help: where a signature has a type for a `tl.constexpr`, the constant is that type; give it a number
+# help: a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number
 # == error of_a_file "*i32" SIZES=3
 # error[F04]: nothing in the file is called `SIZES`
 #   --> arguments.py:91:5

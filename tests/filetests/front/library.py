@@ -180,7 +180,7 @@ def host_block(f, d):
 # 26 |     tl.dot(b, b, acc=a.to(tl.float16), out_dtype=tl.float32)
 #    |                  ^^^^^^^^^^^^^^^^^^^^
 #
-# error[F11]: a product is of blocks of 2 or 3 dimensions, found fp32[16]
+# error[F11]: a product is of blocks of 2 or more dimensions, found fp32[16]
 #   --> library.py:27:15
 #    |
 # 27 |     tl.dot(a, tl.load(f + tl.arange(0, 16)))
@@ -191,6 +191,8 @@ def host_block(f, d):
 #    |
 # 28 |     tl.dot(c, c)
 #    |     ^^^^^^^^^^^^
+#    |
+# help: load `tl.arange(0, 32)` of them and mask those from 16 on with `other=0`
 #
 # error[F10]: there is no product of u8
 #   --> library.py:29:12

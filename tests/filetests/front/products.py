@@ -1,7 +1,7 @@
 # Products of matrices: how exact they are asked to be.
 # tile: precisions "*fp32:16, *fp32:16"
-# tile: imprecise "*fp8e4nv:16, *fp32:16"
-# error: too_imprecise "*fp8e4nv:16"
+# tile: imprecise "*fp8e5:16, *fp32:16"
+# error: too_imprecise "*fp8e5:16"
 import triton
 import triton.language as tl
 
@@ -64,8 +64,8 @@ def too_imprecise(x):
 #     store v23, v21 @21
 #     return @10
 # }
-# == tile imprecise "*fp8e4nv:16, *fp32:16"
-# kernel @imprecise(v0 "x": ptr<f8e4m3> {divisible = 16}, v1 "out": ptr<f32> {divisible = 16}) warps(4) {
+# == tile imprecise "*fp8e5:16, *fp32:16"
+# kernel @imprecise(v0 "x": ptr<f8e5m2> {divisible = 16}, v1 "out": ptr<f32> {divisible = 16}) warps(4) {
 # block0:
 #     v2 = arange {start = 0} : i32[32] @27
 #     v3 = expand_dims v2 {axis = 1} : i32[32,1] @27
@@ -76,9 +76,9 @@ def too_imprecise(x):
 #     v8 = broadcast v5 : i32[32,32] @27
 #     v9 = broadcast v7 : i32[32,32] @27
 #     v10 = iadd v8, v9 : i32[32,32] @27
-#     v11 = splat v0 : ptr<f8e4m3>[32,32] @28
-#     v12 = addptr v11, v10 : ptr<f8e4m3>[32,32] @28
-#     v13 = load v12 : f8e4m3[32,32] @28
+#     v11 = splat v0 : ptr<f8e5m2>[32,32] @28
+#     v12 = addptr v11, v10 : ptr<f8e5m2>[32,32] @28
+#     v13 = load v12 : f8e5m2[32,32] @28
 #     v14 = const {value = 0.0} : f32[32,32] @29
 #     v15 = dot v13, v13, v14 {precision = tf32} : f32[32,32] @29
 #     v16 = dot v13, v13, v15 {precision = tf32} : f32[32,32] @30
@@ -87,7 +87,7 @@ def too_imprecise(x):
 #     store v18, v16 @31
 #     return @25
 # }
-# == error too_imprecise "*fp8e4nv:16"
+# == error too_imprecise "*fp8e5:16"
 # error[F20]: `max_num_imprecise_acc` is at most 32 here, not 64
 #   --> products.py:38:18
 #    |

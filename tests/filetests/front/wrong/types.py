@@ -292,7 +292,7 @@ def reduced_pointer(x):
 # 101 |     tl.store(x, tl.load(x).to(tl.float8e4nv))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: use float8e5 there
+# help: use float8e5 there, or pass the bytes as uint8
 # == error unknown_format "*fp8e4b8"
 # error[F08]: values of type *fp8e4b8 are not supported yet
 #    --> types.py:105:20

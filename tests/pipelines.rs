@@ -1,0 +1,220 @@
+//! Software pipelines of loops that are not the plain one: how much they copy ahead, and that they compute what the reference
+//! interpreter does.
+
+#[expect(
+    dead_code,
+    unused_imports,
+    unused_macros,
+    reason = "this file has kernels of its own"
+)]
+#[path = "common/mod.rs"]
+mod common;
+#[path = "common/on_emu.rs"]
+mod on_emu;
+#[path = "common/on_interp.rs"]
+mod on_interp;
+#[path = "common/ptxas.rs"]
+mod ptxas;
+
+use common::data::Random;
+use common::executor::HostArg;
+use tilelift::compile::{CompiledKernel, compile};
+use tilelift::front::{Lowered, Module, Specialization, parse_signature};
+use tilelift::settings::{Options, Target};
+
+/// A kernel of the file, with these words of its text replaced.
+fn lowered(kernel: &str, signature: &str, stages: u8, words: &[(&str, &str)]) -> Lowered {
+    let args = parse_signature(signature).expect("the signature parses");
+    let mut spec = Specialization::new(args, Target::SM_80);
+    spec.num_warps = 4;
+    spec.num_stages = Some(stages);
+    let mut text = include_str!("pipelines/kernels.py").to_owned();
+    for (old, new) in words {
+        text = text.replace(old, new);
+    }
+    let module = Module::parse("kernels.py", &text).expect("the file parses");
+    module
+        .lower(Some(kernel), &spec)
+        .unwrap_or_else(|e| panic!("{kernel}: {e}"))
+}
+
+fn compiled(kernel: &Lowered, target: Target) -> CompiledKernel {
+    let compiled = compile(&kernel.func, target, &Options::DEFAULT).expect("it compiles");
+    ptxas::assemble(&compiled.ptx, &target.to_string());
+    compiled
+}
+
+/// Copies to shared memory and groups of them, in the text.
+fn copies(compiled: &CompiledKernel) -> (usize, usize) {
+    let lines = compiled.ptx.lines();
+    let copies = lines.filter(|line| line.contains("cp.async.c") && line.contains(".shared"));
+    let groups = compiled.ptx.matches("cp.async.commit_group").count();
+    (copies.count(), groups)
+}
+
+/// Halves with few digits, so that their products and sums are exact.
+fn halves(count: usize, random: &mut Random) -> HostArg {
+    const NUMBERS: [u16; 8] = [0xc000, 0xbc00, 0xbc00, 0, 0, 0x3c00, 0x3c00, 0x4000];
+    let number = |random: &mut Random| NUMBERS[(random.bits() >> 40 & 7) as usize];
+    let numbers = (0..count).flat_map(|_| number(random).to_le_bytes());
+    HostArg::Buffer(numbers.collect())
+}
+
+fn zeros(bytes: usize) -> HostArg {
+    HostArg::Buffer(vec![0; bytes])
+}
+
+/// Runs on interpreter and emulator, the latter for a target with and one without copies; gives the results.
+fn same_on_both(name: &str, kernel: &Lowered, programs: u32, args: &[HostArg]) {
+    let grid = [programs, 1, 1];
+    let bytes = |result: Result<Vec<HostArg>, String>| -> Vec<Vec<u8>> {
+        let args = result.unwrap_or_else(|e| panic!("{name}: {e}"));
+        let buffers = args.iter().filter(|a| matches!(a, HostArg::Buffer(_)));
+        buffers.map(|a| a.bytes().to_vec()).collect()
+    };
+    let expected = bytes(on_interp::run(&kernel.func, grid, args));
+    for target in [Target::SM_75, Target::SM_80] {
+        let found = bytes(on_emu::run(&compiled(kernel, target), grid, args));
+        assert_eq!(found, expected, "{name} on {target}");
+    }
+}
+
+/// `out`, `x`, `y`, K, step, and blocks of 32 x 32 and 32 x 64.
+const PRODUCT: &str = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, 32, 64, 32";
+
+/// Copies of a thread for the two blocks, 128 and 256 of 16 bytes.
+const COPIES: usize = 1 + 2;
+
+#[test]
+fn steps_may_come_at_run_time() {
+    for (name, programs) in [("step_at_run_time", 1), ("split_by_programs", 3)] {
+        let kernel = lowered(name, PRODUCT, 3, &[]);
+        let found = copies(&compiled(&kernel, Target::SM_80));
+        assert_eq!(found, (3 * COPIES, 3), "{name}");
+        let mut random = Random(5);
+        for (k, step) in [(160, 32), (64, 32), (32, 32), (0, 32), (32, i32::MAX - 15)] {
+            let args = [
+                HostArg::Output(programs * 32 * 64 * 2),
+                halves(32 * k, &mut random),
+                halves(k * 64, &mut random),
+                HostArg::I32(k as i32),
+                HostArg::I32(step),
+            ];
+            same_on_both(name, &kernel, programs as u32, &args);
+        }
+    }
+}
+
+#[test]
+fn atomic_steps_on_blocks_order_nothing() {
+    let kernel = lowered("atomics_on_blocks", PRODUCT, 3, &[]);
+    let found = copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (3 * COPIES, 3));
+    let mut random = Random(6);
+    let args = [
+        zeros(32 * 64 * 2),
+        halves(32 * 160, &mut random),
+        halves(160 * 64, &mut random),
+        HostArg::I32(160),
+        HostArg::I32(0),
+    ];
+    same_on_both("atomics_on_blocks", &kernel, 1, &args);
+}
+
+/// What a scalar step acquires or releases must not move across it.
+#[test]
+fn atomic_steps_on_scalars_do_unless_they_are_relaxed() {
+    for (sem, groups) in [
+        ("relaxed", 3),
+        ("acquire", 0),
+        ("release", 0),
+        ("acq_rel", 0),
+    ] {
+        let kernel = lowered("tickets", PRODUCT, 3, &[("SEM", &format!("\"{sem}\""))]);
+        let found = copies(&compiled(&kernel, Target::SM_80));
+        assert_eq!(found, (groups * COPIES, groups), "{sem}");
+        let mut random = Random(7);
+        let args = [
+            zeros(16 + 32 * 64 * 2),
+            halves(32 * 96, &mut random),
+            halves(96 * 64, &mut random),
+            HostArg::I32(96),
+            HostArg::I32(0),
+        ];
+        same_on_both(sem, &kernel, 1, &args);
+    }
+}
+
+/// Columns of `y` are masked by a number of which nothing is known, so it is loaded one element at a time.
+#[test]
+fn one_load_that_cannot_be_copied_leaves_the_others_copied() {
+    let signature = PRODUCT.replace("i32:16, 32", "i32, 32");
+    let kernel = lowered("columns_masked", &signature, 3, &[]);
+    let found = copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (3, 3), "those of x");
+    let mut random = Random(8);
+    for (k, columns) in [(160, 64), (96, 23), (32, 1), (0, 0)] {
+        let args = [
+            HostArg::Output(32 * 64 * 2),
+            halves(32 * k, &mut random),
+            halves(k * 64, &mut random),
+            HostArg::I32(k as i32),
+            HostArg::I32(columns),
+        ];
+        same_on_both("columns_masked", &kernel, 1, &args);
+    }
+}
+
+/// Which tile comes is decided under a condition, and it is stored under another one.
+#[test]
+fn choices_run_ahead() {
+    let kernel = lowered(
+        "flattened",
+        PRODUCT.replace("i32:16, 32", "i32, 32").as_str(),
+        3,
+        &[],
+    );
+    let found = copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (3 * COPIES, 3));
+    let mut random = Random(9);
+    for (k, tiles) in [(96, 3), (32, 4), (64, 1), (64, 0)] {
+        let args = [
+            HostArg::Output(tiles * 32 * 64 * 2),
+            halves(tiles * 32 * k, &mut random),
+            halves(k * 64, &mut random),
+            HostArg::I32(k as i32),
+            HostArg::I32(tiles as i32),
+        ];
+        same_on_both("flattened", &kernel, 1, &args);
+    }
+}
+
+/// What a table's entry is the address of is copied ahead, and the entry loaded one iteration before. An entry that only the
+/// one before leads to is not.
+#[test]
+fn tables_are_read_further_ahead() {
+    const TABLE: &str = "*fp16:16, *fp16:16, *fp16:16, *i32:16, i32:16, 32, 64, 32";
+    for (name, copied) in [("pages", COPIES), ("rows_of_table", COPIES), ("chased", 1)] {
+        let kernel = lowered(name, TABLE, 3, &[]);
+        let found = copies(&compiled(&kernel, Target::SM_80));
+        assert_eq!(found, (3 * copied, 3), "{name}");
+        let mut random = Random(10);
+        for k in [160, 96, 64, 32] {
+            let number = |random: &mut Random| match name {
+                "rows_of_table" => random.bits() as u32 % k,
+                _ => random.bits() as u32 % (k / 32),
+            };
+            let entries = if name == "rows_of_table" { k } else { k / 32 };
+            let table = (0..entries).flat_map(|_| number(&mut random).to_le_bytes());
+            let table = HostArg::Buffer(table.collect());
+            let args = [
+                HostArg::Output(32 * 64 * 2),
+                halves(32 * k as usize, &mut random),
+                halves(k as usize * 64, &mut random),
+                table,
+                HostArg::I32(k as i32),
+            ];
+            same_on_both(name, &kernel, 1, &args);
+        }
+    }
+}
