@@ -154,6 +154,7 @@ impl DomTree {
 mod tests {
     use super::*;
     use crate::ir::builder::ThreadBuilder;
+    use crate::ir::function::ThreadFunction;
     use crate::ir::types::{Elem, ThreadType};
 
     /// Whether `b` cannot be reached without going through `a`: the definition, by search.
@@ -173,7 +174,7 @@ mod tests {
     }
 
     /// A graph of `count` blocks; bits of `edges` choose the targets of each terminator.
-    fn graph(count: usize, mut choose: impl FnMut(usize) -> usize) -> (Cfg, Vec<Block>) {
+    fn graph(count: usize, mut choose: impl FnMut(usize) -> usize) -> (ThreadFunction, Vec<Block>) {
         let mut b = ThreadBuilder::new("k", 1);
         let cond = b.param("c", ThreadType::scalar(Elem::I1));
         let mut blocks = vec![b.block()];
@@ -193,8 +194,7 @@ mod tests {
                 }
             }
         }
-        let func = b.finish().expect("every terminator fits");
-        (Cfg::with_function(&func), blocks)
+        (b.finish().expect("every terminator fits"), blocks)
     }
 
     #[test]
@@ -206,10 +206,16 @@ mod tests {
                 .wrapping_add(1442695040888963407);
             (state >> 33) as usize % below
         };
-        let mut tree = DomTree::default();
+        // Both keep nothing of the graph before but its memory.
+        let (mut cfg, mut tree) = (Cfg::default(), DomTree::default());
         let mut pairs = 0;
         for round in 0..300 {
-            let (cfg, blocks) = graph(2 + round % 9, &mut random);
+            let (func, blocks) = graph(2 + round % 9, &mut random);
+            cfg.compute(&func);
+            assert_eq!(
+                format!("{cfg:?}"),
+                format!("{:?}", Cfg::with_function(&func))
+            );
             tree.compute(&cfg);
             let reachable = cfg.post_order();
             for &a in &blocks {

@@ -230,4 +230,47 @@ mod tests {
         assert_eq!(place_shared(&mut func, &mut Choices::none()), 16384);
         assert_eq!(offsets(&func), [Some(0), Some(0), Some(0)]);
     }
+
+    #[test]
+    fn what_is_read_behind_a_loop_lives_in_all_of_it() {
+        let mut b = ThreadBuilder::new("k", 4);
+        let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
+        let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
+        let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
+        let [inside, behind] = [(); 2].map(|()| {
+            let slot = b.func_mut().slots.push(SlotData {
+                bytes: 8192,
+                align: 16,
+                offset: None,
+            });
+            (slot, b.slot_addr(slot, ty))
+        });
+        let store = |b: &mut ThreadBuilder, (slot, address)| {
+            let mut data = InstData::new(ThreadOp::St, &[address, number]);
+            data.attrs.push(make::slot(slot));
+            b.inst(data, &[]);
+        };
+        let load = |b: &mut ThreadBuilder, (slot, address)| {
+            let mut data = InstData::new(ThreadOp::Ld, &[address]);
+            data.attrs.push(make::slot(slot));
+            b.inst(data, &[ThreadType::scalar(Elem::F32)]);
+        };
+        let [body, exit] = [(); 2].map(|()| b.new_block(&[]).0);
+        b.jump(body, &[]);
+        b.append_block(body);
+        b.switch_to(body);
+        store(&mut b, inside);
+        load(&mut b, inside);
+        store(&mut b, behind);
+        b.brif(again, (body, &[]), (exit, &[]));
+        b.append_block(exit);
+        b.switch_to(exit);
+        load(&mut b, behind);
+        b.ret();
+        let mut func = b.finish().expect("everything fits");
+        place_shared(&mut func, &mut Choices::none());
+        let mut offsets = offsets(&func);
+        offsets.sort();
+        assert_eq!(offsets, [Some(0), Some(8192)]);
+    }
 }

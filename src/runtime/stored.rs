@@ -268,6 +268,17 @@ mod tests {
         for sites in [&stored.meta.sites[..], &[]] {
             assert_eq!(decode_sites(&encode_sites(sites)).as_deref(), Some(sites));
         }
+        for line in [None, Some(1)] {
+            let site = Site {
+                line,
+                ..stored.meta.sites[0].clone()
+            };
+            let sites = [site];
+            assert_eq!(
+                decode_sites(&encode_sites(&sites)).as_deref(),
+                Some(&sites[..])
+            );
+        }
         for length in 0..bytes.len() {
             assert_eq!(Stored::decode(&bytes[..length]), None, "{length} bytes");
         }

@@ -63,6 +63,14 @@ fn unwritten_register_as_data_of_a_global_store() {
 }
 
 #[test]
+fn a_comparison_of_all_lanes_is_unwritten_in_all_lanes() {
+    // Lanes 0 to 4 have what they give, but not what the others do.
+    let body = "setp.lt.u32 %p0, %tid, 5;\n@%p0 mov.u32 %r0, 7;\nmatch.any.sync.b32 %r1, %r0, 0xffffffff;\nst.global.u32 [%at], %r1;";
+    let (at, fault) = fault(body, "st.global", 32, 128);
+    assert_eq!(at.thread, [0, 0, 0], "{fault}");
+}
+
+#[test]
 fn unwritten_register_as_address_and_as_guard() {
     let (_, by_address) = fault("ld.global.u32 %r1, [%d3];", "ld.global.u32 %r1", 32, 128);
     assert_eq!(

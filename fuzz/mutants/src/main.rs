@@ -76,7 +76,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         "barriers",
         &["src/passes/insert_barriers.rs", "src/analysis"],
     ),
-    ("pipelining", &["src/passes/pipeline_loops.rs"]),
+    ("pipelining", &["src/passes/pipeline_loops"]),
     ("emulator", &["src/emu"]),
     ("cache", &["src/runtime/cache", "src/runtime/stored.rs"]),
 ];

@@ -374,6 +374,17 @@ fn softmax_rows_are_aligned() {
 }
 
 #[test]
+fn truth_values_are_0_or_1() {
+    for bit in [0, 1] {
+        let mut b = TileBuilder::new("k", 1);
+        let truth = b.const_bits(bit, TileType::block(Elem::I1, shape(&[4])));
+        let func = crate::analysis::testing::finish(b);
+        let constant = Axis::compute(&func).info(truth).constant;
+        assert_eq!(constant, Some(bit as i64));
+    }
+}
+
+#[test]
 fn remainders_of_offsets_keep_runs_of_the_divisor() {
     let mut b = TileBuilder::new("k", 4);
     let m = b.param_divisible("m", TileType::scalar(Elem::I32), 16);

@@ -309,3 +309,19 @@ fn tiled(
     warps[order[0]] <<= warp_bits;
     named::blocked_tile(shape, size, &lanes, &warps, order)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_and_warps_beyond_the_block_hold_copies() {
+        for extents in [[1, 1], [2, 8], [2, 32], [8, 64]] {
+            let shape = Shape::new(&extents).expect("powers of two");
+            let layout = warps_on_other_dims(shape, &[1, 0], 1, 4).expect("every shape has one");
+            assert_eq!((layout.num_lanes(), layout.num_warps()), (32, 4));
+            let held = extents.iter().product::<u64>().div_ceil(32 * 4);
+            assert_eq!(u64::from(layout.num_registers()), held, "{extents:?}");
+        }
+    }
+}

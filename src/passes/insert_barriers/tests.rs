@@ -222,6 +222,25 @@ fn what_is_written_in_device_memory_waits_for_plain_loads() {
 }
 
 #[test]
+fn copies_that_a_block_before_loaded_count() {
+    let mut b = ThreadBuilder::new("k", 4);
+    let ty = ThreadType::scalar(Elem::global(Scalar::F32));
+    let [x, y] = ["x", "y"].map(|name| b.param(name, ty));
+    let value = b.ld(x, None, None, ThreadType::scalar(Elem::F32));
+    b.with(make::copied(Flag));
+    let (next, _) = b.new_block(&[]);
+    b.jump(next, &[]);
+    b.append_block(next);
+    b.switch_to(next);
+    b.st(y, value, None);
+    b.with(make::copied(Flag));
+    b.ret();
+    let mut func = b.finish().expect("everything fits");
+    insert_barriers(&mut func);
+    assert_eq!(trace(&func), "r|w");
+}
+
+#[test]
 fn what_a_loop_brings_back_goes_through_all_its_blocks() {
     let mut b = ThreadBuilder::new("k", 4);
     let one = b.const_bits(0, ThreadType::scalar(Elem::F32));

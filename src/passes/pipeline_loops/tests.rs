@@ -3,7 +3,8 @@
 use super::pipeline_loops;
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
-use crate::ir::entities::Block;
+use crate::ir::dfg::{SourceLine, SourceLoc};
+use crate::ir::entities::{Block, Inst};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::passes::testing::{parse, run, verified};
@@ -12,7 +13,11 @@ use crate::settings::diversity::Choices;
 
 /// Sums up the products of blocks of 16 columns with blocks of 16 rows, `count` of them.
 fn sum_of_products(count: u32, attrs: &str, body: &str) -> TileFunction {
-    parse(&format!(
+    parse(&text(count, attrs, body))
+}
+
+fn text(count: u32, attrs: &str, body: &str) -> String {
+    format!(
         "kernel @k(v0: ptr<f32> {{divisible = 16}}, v1: ptr<f32> {{divisible = 16}}, v2: ptr<f32>) warps(1) {{
         block0:
             v3 = const {{value = 0}} : i32
@@ -44,7 +49,7 @@ fn sum_of_products(count: u32, attrs: &str, body: &str) -> TileFunction {
             store v41, v30
             return
         }}"
-    ))
+    )
 }
 
 fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
@@ -139,6 +144,35 @@ fn some_loops_stay() {
         assert_eq!(changes, 0, "{attrs} {body}");
         assert_eq!(after.to_string(), func.to_string());
     }
+}
+
+#[test]
+fn factors_of_computed_numbers_and_of_four_bytes_are_copied() {
+    let computed = text(9, "stages = 4", "v50 = fneg v17 : f32[16,16]");
+    let computed = computed.replace("dot v17", "dot v50");
+    // One element of the second factor at a time.
+    let narrow = text(9, "stages = 4", "");
+    let narrow = narrow.replace("v1: ptr<f32> {divisible = 16}", "v1: ptr<f32>");
+    for text in [computed, narrow] {
+        let (changes, func) = pipelined(&parse(&text), Target::SM_80);
+        assert_eq!((changes, count(&func, TileOp::AsyncCopy)), (1, 2 * 4));
+    }
+}
+
+#[test]
+fn the_loop_keeps_its_line() {
+    let mut func = sum_of_products(9, "stages = 3", "");
+    let is_loop = |func: &TileFunction, inst: Inst| func.dfg.insts[inst].op == TileOp::For;
+    let of = |func: &TileFunction| {
+        let mut insts = func.order.insts(func.entry).iter().copied();
+        insts.find(|&inst| is_loop(func, inst))
+    };
+    let line = SourceLoc(Some(SourceLine(7)).into());
+    let before = of(&func).expect("there is one");
+    func.dfg.insts[before].loc = line;
+    let (_, func) = pipelined(&func, Target::SM_80);
+    let after = of(&func).expect("it stays one");
+    assert_eq!(func.dfg.insts[after].loc, line);
 }
 
 #[test]

@@ -77,3 +77,38 @@ fn sweep_temporaries(folder: &Path) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_being_written_stays_and_what_nobody_finished_goes() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let made = |name: &str, age: Duration| {
+            let path = folder.path().join(name);
+            let file = fs::File::create(&path).expect("the folder can be written");
+            file.set_modified(SystemTime::now() - age)
+                .expect("it is ours");
+            path
+        };
+        let (old, young) = (made("old", 2 * STALE), made("young", STALE / 2));
+        sweep_temporaries(folder.path());
+        assert_eq!((old.exists(), young.exists()), (false, true));
+    }
+
+    #[test]
+    fn what_lies_there_is_counted_at_the_first_write() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let inner = folder.path().join("ab");
+        fs::create_dir(&inner).expect("the folder can be written");
+        let name = format!("entry.{}", Kind::ALL[0].name());
+        fs::write(inner.join(name), [0; 10]).expect("the folder can be written");
+        let usage = AtomicU64::new(u64::MAX);
+        written(folder.path(), &usage, 10, 100);
+        assert_eq!(usage.load(Ordering::Relaxed), 10);
+        // From then on what is written is added.
+        written(folder.path(), &usage, 20, 100);
+        assert_eq!(usage.load(Ordering::Relaxed), 30);
+    }
+}
