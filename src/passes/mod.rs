@@ -3,6 +3,7 @@
 //! A pass is a function over `&mut TileFunction` in a file of its name. It leaves a valid function behind, says
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
+pub mod add_invariants_first;
 pub mod advance_scalars;
 pub mod contract;
 pub mod defer_sums;
@@ -36,6 +37,7 @@ use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Options, Target};
 use crate::verify::verify;
+use add_invariants_first::add_invariants_first;
 use advance_scalars::advance_scalars;
 use contract::contract;
 use defer_sums::defer_sums;
@@ -101,6 +103,10 @@ pub fn optimize(
     done("merge_equal_values_again", func)?;
     hoist_invariants(func);
     done("hoist_invariants", func)?;
+    if add_invariants_first(func) > 0 {
+        done("add_invariants_first", func)?;
+        hoist_invariants(func);
+    }
     eliminate_dead_code(func);
     done("eliminate_dead_code_again", func)?;
 
