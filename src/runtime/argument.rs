@@ -223,8 +223,7 @@ impl Arg<'_> {
         let (dtype, number) = self.number_of()?;
         Some(match number {
             Number::Int(n) if dtype == DType::BOOL => Constant::Bool(n != 0),
-            // Beyond the largest of 64 bits there is none that a heuristic could tell apart.
-            Number::Int(n) => Constant::Int(n.try_into().unwrap_or(i64::MAX)),
+            Number::Int(n) => Constant::Int(n),
             Number::Float(x) => Constant::Float(x),
         })
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Barrier, Mutex};
 
 use tilelift::runtime::{
-    Arg, Buffer, Constants, Device, Graph, Kernel, NONE, Program, RuntimeError,
+    Arg, Buffer, Constant, Constants, Device, Graph, Kernel, NONE, Program, RuntimeError,
 };
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
@@ -332,6 +332,35 @@ fn nothing_is_learned_from_an_empty_grid() {
     );
     let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
     assert_eq!(tuned.expect("one of them works").report.reused, 0);
+}
+
+/// Constants beyond 64 bits, of which the kernel takes what is left after a shift.
+const WIDE: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"BIG": 3 << 64})], key=[])
+@triton.heuristics({"IS_LARGE": lambda args: args["n"] > 2**63 + 5, "NEXT": lambda args: args["n"] + 2**64})
+@triton.jit
+def wide(out, n, BIG: tl.constexpr, IS_LARGE: tl.constexpr, NEXT: tl.constexpr):
+    tl.store(out, BIG >> 64)
+    tl.store(out + 1, IS_LARGE)
+    tl.store(out + 2, NEXT - 2**64 - 2**63)
+"#;
+
+#[test]
+fn integers_beyond_64_bits_keep_their_value() {
+    let device = emulator(None);
+    let program = Program::python("wide.py", WIDE).expect("it is Python");
+    let own = device.autotuned(&program, "wide").expect("it is data");
+    let stream = device.stream();
+    let out = Buffer::from_slice(&device, &[0_i64; 3]).expect("there is memory");
+    for (n, is_large) in [((1_u64 << 63) + 5, 0), ((1 << 63) + 6, 1)] {
+        own.launch(&stream, 1, (&out, n)).expect("it runs");
+        let rest = (n - (1 << 63)) as i64;
+        assert_eq!(out.read(&stream), Ok(vec![3, is_large, rest]));
+    }
+    assert_eq!(Constant::from(u64::MAX).to_string(), "18446744073709551615");
 }
 
 fn eight() -> Vec<Config> {
