@@ -220,7 +220,7 @@ impl Stream {
 
     /// An error unless it is of this device.
     #[inline]
-    pub(super) fn expect_device(&self, device: &Device) -> Result<(), RuntimeError> {
+    pub(crate) fn expect_device(&self, device: &Device) -> Result<(), RuntimeError> {
         if self.device.id() == device.id() {
             return device.usable();
         }

@@ -240,6 +240,8 @@ impl<'a> Tuner<'a> {
         args: &[Arg<'_>],
     ) -> Result<Option<Tuned>, RuntimeError> {
         let clock = Instant::now();
+        // Trials reset memory in the stream before the first launch could refuse it.
+        stream.expect_device(kernel.device())?;
         if self.configs.is_empty() {
             return Err(RuntimeError::Setup {
                 kernel: kernel.name().to_owned(),

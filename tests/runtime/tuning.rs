@@ -334,6 +334,41 @@ fn nothing_is_learned_from_an_empty_grid() {
     assert_eq!(tuned.expect("one of them works").report.reused, 0);
 }
 
+#[test]
+fn a_stream_of_another_device_is_refused_before_anything_is_reset() {
+    let device = emulator(None);
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let kernel = device.kernel(&program, "count").expect("there is a kernel");
+    let other = emulator(None);
+    let memory = |device| Buffer::from_slice(device, &[5_i32; 1000]).expect("there is memory");
+    let (total, seen) = (memory(&device), memory(&device));
+    // At the same address on the other device.
+    let theirs = [memory(&other), memory(&other)];
+    let tuner = Tuner::new(small_blocks()).reset_to_zero(&["total", "seen"]);
+    let refused = [
+        tuner
+            .tune(&kernel, &other.stream(), &grid, (&total, &seen, 1000))
+            .map(drop),
+        Autotuned::new(kernel.clone(), tuner.clone()).launch(
+            &other.stream(),
+            &grid,
+            (&total, &seen, 1000),
+        ),
+    ];
+    for refused in refused {
+        let text = refused.expect_err("the stream is foreign").to_string();
+        assert_eq!(text, "the stream belongs to another device");
+    }
+    for (buffer, stream) in [
+        (&total, device.stream()),
+        (&seen, device.stream()),
+        (&theirs[0], other.stream()),
+        (&theirs[1], other.stream()),
+    ] {
+        assert_eq!(buffer.read(&stream), Ok(vec![5; 1000]));
+    }
+}
+
 /// Constants beyond 64 bits, of which the kernel takes what is left after a shift.
 const WIDE: &str = r#"
 import triton
