@@ -26,7 +26,8 @@ pub struct Autotuned {
 /// A lock that the thread which has it may take again: what tuning calls may launch the same kernel.
 #[derive(Debug, Default)]
 struct Turn {
-    owner: Mutex<Option<ThreadId>>,
+    /// With its process: a child has the lock of its parent, and not the thread that would let it go.
+    owner: Mutex<Option<(u32, ThreadId)>>,
     free: Condvar,
 }
 
@@ -35,12 +36,13 @@ struct Taken<'a>(Option<&'a Turn>);
 
 impl Turn {
     fn take(&self) -> Taken<'_> {
-        let own = std::thread::current().id();
+        let process = std::process::id();
+        let own = (process, std::thread::current().id());
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         if *owner == Some(own) {
             return Taken(None);
         }
-        while owner.is_some() {
+        while owner.is_some_and(|(of, _)| of == process) {
             owner = self
                 .free
                 .wait(owner)
