@@ -269,12 +269,21 @@ impl<'a> Tuner<'a> {
             .collect();
         let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
         for (config, candidate) in self.configs.iter().zip(&candidates) {
+        let mut has_empty = false;
             let pruned = self.prune.and_then(|prune| prune(config));
             let outcome = pruned
                 .map(Outcome::Skipped)
                 .or_else(|| results.get(config))
                 .or_else(|| self.filter(candidate, config, args));
             if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
+            let outcome = outcome.or_else(|| {
+                // A launch of nothing costs nothing.
+                let is_empty = candidate.as_ref().is_ok_and(|candidate| {
+                    self.cost.is_none() && candidate.is_empty(grid, args).unwrap_or(false)
+                });
+                has_empty |= is_empty;
+                is_empty.then(|| Outcome::Skipped("its grid is empty".to_owned()))
+            });
                 // While the first are timed the others are compiled.
                 candidate.prepare_in_background(args)?;
             }
@@ -285,13 +294,11 @@ impl<'a> Tuner<'a> {
             Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
         };
         let (zeroed, restored) = (places(&self.reset_to_zero)?, places(&self.restore_value)?);
-        let works = |(at, candidate): &(usize, &Result<Kernel, _>)| {
-            filtered[*at].is_none() && candidate.is_ok()
+        let may_win = |(outcome, candidate): (&Option<Outcome>, &Result<Kernel, _>)| match outcome {
+            Some(outcome) => matches!(outcome, Outcome::Measured(_)),
+            None => candidate.is_ok(),
         };
-        if self.cost.is_none()
-            && let Some((_, Ok(first))) = candidates.iter().enumerate().find(works)
-            && first.is_empty(grid, args).unwrap_or(false)
-        {
+        if has_empty && !filtered.iter().zip(&candidates).any(may_win) {
             return Ok(None);
         }
         let mut bench = None;

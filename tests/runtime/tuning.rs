@@ -335,6 +335,25 @@ fn nothing_is_learned_from_an_empty_grid() {
 }
 
 #[test]
+fn a_configuration_with_an_empty_grid_is_left_out() {
+    let (kernel, x, out) = add(None);
+    let stream = kernel.device().stream();
+    // A program for each whole block: none for the first and the last.
+    let whole = |c: Constants<'_>| Some([200 / c.int("BLOCK")?, 1, 1]);
+    let configs = [256, 64, 128, 512].map(|block| Config::new().constant("BLOCK", block));
+    let tuned = Tuner::new(configs.clone()).tune(&kernel, &stream, &whole, (&x, &x, &out, 200));
+    let tuned = tuned.expect("two of them do something");
+    let rows = &tuned.report.rows;
+    let empty = Outcome::Skipped("its grid is empty".to_owned());
+    assert_eq!([&rows[0].outcome, &rows[3].outcome], [&empty, &empty]);
+    assert!([1, 2].contains(&tuned.report.chosen), "{}", tuned.report);
+    let own = Autotuned::new(kernel.clone(), Tuner::new(configs));
+    own.launch(&stream, &whole, (&x, &x, &out, 200))
+        .expect("two of them do something");
+    assert_eq!(out.read(&stream).expect("it ran")[..100], [2.0; 100]);
+}
+
+#[test]
 fn a_stream_of_another_device_is_refused_before_anything_is_reset() {
     let device = emulator(None);
     let program = Program::python("count.py", COUNT).expect("it is Python");
