@@ -248,10 +248,11 @@ impl<'a> Tuner<'a> {
                 problem: "the tuner has no configurations to choose from".to_owned(),
             });
         }
-        // What one cost function said is nothing to another, and asking again costs little.
-        let results = match self.cost {
-            Some(_) => Results::none(),
-            None => Results::open(kernel, &self.results_key(kernel, args)?),
+        // What one cost function said is nothing to another, and asking again costs little. Times of edited PTX say nothing of
+        // the kernel.
+        let results = match self.cost.is_some() || kernel.device().dump().replace.is_some() {
+            true => Results::none(),
+            false => Results::open(kernel, &self.results_key(kernel, args)?),
         };
         let total = self.configs.len();
         let tell = self.teller(total);
@@ -268,14 +269,13 @@ impl<'a> Tuner<'a> {
             .filter(|kernel| !kernel.is_kept())
             .collect();
         let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
-        for (config, candidate) in self.configs.iter().zip(&candidates) {
         let mut has_empty = false;
+        for (config, candidate) in self.configs.iter().zip(&candidates) {
             let pruned = self.prune.and_then(|prune| prune(config));
             let outcome = pruned
                 .map(Outcome::Skipped)
                 .or_else(|| results.get(config))
                 .or_else(|| self.filter(candidate, config, args));
-            if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
             let outcome = outcome.or_else(|| {
                 // A launch of nothing costs nothing.
                 let is_empty = candidate.as_ref().is_ok_and(|candidate| {
@@ -284,6 +284,7 @@ impl<'a> Tuner<'a> {
                 has_empty |= is_empty;
                 is_empty.then(|| Outcome::Skipped("its grid is empty".to_owned()))
             });
+            if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
                 // While the first are timed the others are compiled.
                 candidate.prepare_in_background(args)?;
             }

@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Barrier, Mutex};
 
+use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Buffer, Constant, Constants, Device, Graph, Kernel, NONE, Program, RuntimeError,
+    Arg, Buffer, Constant, Constants, Device, DeviceOptions, Dump, Graph, Kernel, NONE, Program,
+    RuntimeError,
 };
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
@@ -415,6 +417,32 @@ fn integers_beyond_64_bits_keep_their_value() {
         assert_eq!(out.read(&stream), Ok(vec![3, is_large, rest]));
     }
     assert_eq!(Constant::from(u64::MAX).to_string(), "18446744073709551615");
+}
+
+#[test]
+fn what_edited_ptx_costs_is_not_kept() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let reused = |replace: Option<&Path>| {
+        let device = Device::emulator_with(DeviceOptions {
+            cache: Cache::new(Settings::new(dir.path())),
+            dump: Dump {
+                write: None,
+                replace: replace.map(Path::to_owned),
+            },
+            ..DeviceOptions::plain()
+        });
+        let kernel = device
+            .kernel(&add_program(), "add")
+            .expect("there is a kernel");
+        let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
+        let out = Buffer::<f32>::new(&device, 1000).expect("there is memory");
+        let args = (&x, &x, &out, 1000);
+        let tuned = Tuner::new(blocks()).tune(&kernel, &device.stream(), &grid, args);
+        tuned.expect("they work").report.reused
+    };
+    let edited = tempfile::tempdir().expect("a folder for the test");
+    let all = [Some(edited.path()), None, Some(edited.path()), None];
+    assert_eq!(all.map(reused), [0, 0, 0, 3]);
 }
 
 fn eight() -> Vec<Config> {
