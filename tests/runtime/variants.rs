@@ -103,6 +103,21 @@ fn threads_that_meet_the_bound_share_the_variant_of_the_types() {
 }
 
 #[test]
+fn a_fault_of_the_variant_of_the_types_is_told_with_its_own_line() {
+    let text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef put(x, n):\n    if n != 1:\n        tl.store(x + 1, n * 3)\n    v = n * n + 5\n    tl.store(x, v)\n    tl.store(x + 1000, v)\n";
+    let device = emulator(None);
+    let program = Program::python("put.py", text).expect("it is Python");
+    let put = device.kernel(&program, "put").expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[0_i32; 4]).expect("there is memory");
+    for limit in [1, 16] {
+        let put = put.variant_limit(limit).expect("a number");
+        let error = put.run(1, (&x, 1)).expect_err("it writes too far");
+        let text = error.to_string();
+        assert!(text.contains("put.py:10"), "{limit}: {text}");
+    }
+}
+
+#[test]
 fn constants_are_told_apart_by_their_bits() {
     let device = emulator(None);
     let text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef put(x, S: tl.constexpr):\n    tl.store(x, S)\n";
