@@ -7,14 +7,14 @@ use std::thread::ThreadId;
 use crate::runtime::{Arg, ArgList, Args, Call, Grid, Kernel, RuntimeError, Stream};
 
 use super::Tuner;
-use super::config::Config;
 
 /// A kernel that tunes itself: the first launch with new classes or key values tries all configurations, later ones use
 /// the best.
 pub struct Autotuned {
     kernel: Kernel,
     tuner: Tuner<'static>,
-    chosen: RwLock<HashMap<String, Choice>>,
+    /// By key the configuration that was found to be the best. No kernel: what is launched its program keeps.
+    chosen: RwLock<HashMap<String, usize>>,
     /// What was set up for the last one that was tuned, so that the next need not compile it again.
     tried: Mutex<Vec<Kernel>>,
     /// Of the last launches that differ, so that one like them neither hashes nor allocates.
@@ -72,13 +72,6 @@ struct Recent {
     kernel: Kernel,
 }
 
-/// What was found to be the best.
-#[derive(Clone, Debug)]
-struct Choice {
-    config: Config,
-    kernel: Kernel,
-}
-
 impl Autotuned {
     /// The kernel, tuned so.
     pub fn new(kernel: Kernel, tuner: Tuner<'static>) -> Autotuned {
@@ -127,7 +120,7 @@ impl Autotuned {
         drop(recent);
         let key = self.tuner.results_key(&self.kernel, args)?;
         let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
-        let known = chosen.get(&key).cloned();
+        let known = chosen.get(&key).copied();
         drop(chosen);
         let choice = match known {
             Some(choice) => choice,
@@ -141,11 +134,8 @@ impl Autotuned {
                 }
             },
         };
-        let kernel = match self.tuner.heuristics {
-            // They may say something else for these arguments.
-            true => self.tuner.set_up(&choice.config, &self.kernel, args)?,
-            false => choice.kernel,
-        };
+        let config = &self.tuner.configs[choice];
+        let kernel = self.tuner.set_up(config, &self.kernel, args)?;
         let call = self
             .kernel
             .call(args, &self.tuner.key, self.tuner.heuristics);
@@ -158,43 +148,36 @@ impl Autotuned {
         Ok(kernel)
     }
 
-    /// Finds the best set-up, and remembers it; none if the launch has no programs. One thread at a time: what another would
-    /// restore or zero may be the same memory.
+    /// Finds the best configuration, and remembers it; none if the launch has no programs. One thread at a time: what another
+    /// would restore or zero may be the same memory.
     fn choose(
         &self,
         key: String,
         stream: &Stream,
         grid: Grid<'_>,
         args: &[Arg<'_>],
-    ) -> Result<Option<Choice>, RuntimeError> {
+    ) -> Result<Option<usize>, RuntimeError> {
         let _turn = self.turn.take();
         let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(choice) = chosen.get(&key) {
-            return Ok(Some(choice.clone()));
+        if let Some(&choice) = chosen.get(&key) {
+            return Ok(Some(choice));
         }
         drop(chosen);
-        let choice = match &self.tuner.configs[..] {
-            // There is nothing to measure.
-            [only] => Choice {
-                config: only.clone(),
-                kernel: self.tuner.set_up(only, &self.kernel, args)?,
-            },
-            _ => {
-                let tuned = self
-                    .tuner
-                    .tune_unless_empty(&self.kernel, stream, grid, args)?;
-                let Some(tuned) = tuned else {
-                    return Ok(None);
-                };
-                *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = tuned.tried;
-                Choice {
-                    config: tuned.config,
-                    kernel: tuned.kernel,
-                }
-            }
+        // Of one alone there is nothing to measure.
+        let choice = if self.tuner.configs.len() == 1 {
+            0
+        } else {
+            let tuned = self
+                .tuner
+                .tune_unless_empty(&self.kernel, stream, grid, args)?;
+            let Some(tuned) = tuned else {
+                return Ok(None);
+            };
+            *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = tuned.tried;
+            tuned.report.chosen
         };
         let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(Some(chosen.entry(key).or_insert(choice).clone()))
+        Ok(Some(*chosen.entry(key).or_insert(choice)))
     }
 
     /// Launches the best set-up.

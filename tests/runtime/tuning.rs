@@ -419,6 +419,38 @@ fn integers_beyond_64_bits_keep_their_value() {
     assert_eq!(Constant::from(u64::MAX).to_string(), "18446744073709551615");
 }
 
+/// The choice is kept by key; what follows the arguments is as many kernels as there are launches.
+const FOLLOWING: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"A": 1}), triton.Config({"A": 2})], key=["n"])
+@triton.heuristics({"C": lambda args: args["n"] + 1})
+@triton.jit
+def put(x, n, A: tl.constexpr, C: tl.constexpr):
+    tl.store(x, C)
+"#;
+
+#[test]
+fn choices_hold_no_kernels() {
+    let device = emulator(None);
+    let program = Program::python("put.py", FOLLOWING).expect("it is Python");
+    let kernel = device.kernel(&program, "put").expect("there is a kernel");
+    let kernel = kernel.variant_limit(4).expect("a number");
+    let tuner = program.tuner("put").expect("it is data");
+    let own = Autotuned::new(kernel.clone(), tuner);
+    let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+    for n in 2..42 {
+        own.launch(&device.stream(), 1, (&x, n)).expect("it runs");
+        assert_eq!(x.read(&device.stream()), Ok(vec![n + 1]));
+    }
+    let variants = |n: i32| {
+        let kernel = kernel.constant("A", 1).and_then(|k| k.constant("C", n + 1));
+        kernel.expect("they are constants").variants().len()
+    };
+    assert_eq!((variants(2), variants(41)), (0, 1));
+}
+
 #[test]
 fn what_edited_ptx_costs_is_not_kept() {
     let dir = tempfile::tempdir().expect("a folder for the test");
