@@ -452,6 +452,72 @@ fn choices_hold_no_kernels() {
 }
 
 #[test]
+fn results_come_from_a_seed_too() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let [own, seed, second] = ["own", "seed", "second"].map(|name| dir.path().join(name));
+    let tune = |settings: Settings| {
+        let cache = Cache::new(settings);
+        let device = Device::emulator_with(DeviceOptions {
+            cache: cache.clone(),
+            ..DeviceOptions::plain()
+        });
+        let kernel = device.kernel(&add_program(), "add");
+        let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
+        let out = Buffer::<f32>::new(&device, 1000).expect("there is memory");
+        let kernel = kernel.expect("there is a kernel");
+        let args = (&x, &x, &out, 1000);
+        let tuned = Tuner::new(blocks()).tune(&kernel, &device.stream(), &grid, args);
+        (tuned.expect("they work").report.reused, cache)
+    };
+    let (reused, cache) = tune(Settings::new(&own));
+    assert_eq!((reused, cache.tuned().0), (0, 1));
+    cache.export(&seed).expect("it can be written");
+    let (reused, cache) = tune(Settings {
+        seeds: vec![seed],
+        ..Settings::new(&second)
+    });
+    assert_eq!((reused, cache.tuned()), (3, (0, 0)), "nothing was measured");
+    let (reused, cache) = tune(Settings::new(&own));
+    assert_eq!(reused, 3);
+    cache.clear().expect("it is ours");
+    assert_eq!(cache.tuned(), (0, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_results_is_not_waited_for() {
+    if role().is_none() {
+        let test = "tuning::a_pipe_in_place_of_results_is_not_waited_for";
+        let output = another_process(test, "here").output();
+        let output = output.expect("it can be started");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+        if !text.contains("there is no mkfifo") {
+            let told = text.lines().filter(|l| l.contains("cannot be kept there"));
+            assert_eq!(told.count(), 1, "{text}");
+        }
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let tune = || {
+        let (kernel, x, out) = add(Some(dir.path()));
+        let stream = kernel.device().stream();
+        let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+        tuned.expect("they work").report.reused
+    };
+    assert_eq!(tune(), 0);
+    let folder = std::fs::read_dir(dir.path().join("v1/tune")).expect("it was made");
+    let file = folder.flatten().next().expect("there is one").path();
+    std::fs::remove_file(&file).expect("it is ours");
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    if made.is_ok_and(|status| status.success()) {
+        assert_eq!((tune(), tune()), (0, 0));
+    } else {
+        eprintln!("skipped: there is no mkfifo");
+    }
+}
+
+#[test]
 fn what_edited_ptx_costs_is_not_kept() {
     let dir = tempfile::tempdir().expect("a folder for the test");
     let reused = |replace: Option<&Path>| {
