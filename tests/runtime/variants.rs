@@ -60,6 +60,24 @@ fn beyond_the_bound_the_variant_of_the_types_is_told_and_read() {
 }
 
 #[test]
+fn what_is_opted_out_of_is_told() {
+    let device = emulator(None);
+    let (total, out) = total(&device);
+    let total = total.do_not_specialize_on_alignment("b");
+    let total = total.and_then(|total| total.do_not_specialize("c"));
+    let total = total.expect("there are such parameters");
+    let text = total.explain((&out, 7, 32, 1)).expect("they fit");
+    let text = text.to_string();
+    for part in [
+        "a: i32, its value 0x7 promises nothing",
+        "b: i32, its value 0x20 is a multiple of 16, which it is not specialised for",
+        "c: i32, it is not specialised for values",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
 fn a_bound_of_one_is_for_the_variant_of_the_types() {
     let device = emulator(None);
     let (total, out) = total(&device);
