@@ -182,7 +182,9 @@ impl Kernel {
         self.changed(|options| options.dependent = dependent)
     }
 
-    /// Launches only if all programs can be resident at once, so that they may wait for one another.
+    /// Launches only if all programs can be resident at once, so that they may wait for one another. The emulator refuses
+    /// no number: of more programs than [`emu::Options::resident_ctas`](crate::emu::Options::resident_ctas), which run in turns,
+    /// the others begin when those have ended, whatever waits for them.
     ///
     /// # Errors
     ///
