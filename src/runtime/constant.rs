@@ -127,7 +127,7 @@ impl Constants<'_> {
             false => format!("there is {}", super::error::list(&all)),
         };
         format!(
-            "the grid asks for a constant that is not there, or is no positive integer; {there}"
+            "the function of the grid gave none, as for a constant that is not there or no positive integer; {there}"
         )
     }
 }
