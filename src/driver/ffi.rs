@@ -112,6 +112,7 @@ unsafe extern "C" {
     pub(super) fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> Code;
     pub(super) fn cuStreamIsCapturing(stream: Handle, status: *mut c_uint) -> Code;
     pub(super) fn cuStreamBeginCapture_v2(stream: Handle, mode: c_uint) -> Code;
+    pub(super) fn cuThreadExchangeStreamCaptureMode(mode: *mut c_uint) -> Code;
     pub(super) fn cuStreamEndCapture(stream: Handle, graph: *mut Handle) -> Code;
 
     pub(super) fn cuGraphInstantiateWithFlags(executable: *mut Handle, graph: Handle, flags: u64) -> Code;

@@ -4,6 +4,7 @@ use super::context::Context;
 use super::error::{DriverError, check};
 use super::ffi;
 use super::stream::Stream;
+use core::ffi::c_uint;
 use core::marker::PhantomData;
 use core::ops::Range;
 
@@ -59,6 +60,7 @@ impl Buffer {
         // The driver refuses empty allocations, callers need not care.
         if bytes > 0 {
             let _current = context.enter()?;
+            let _unrecorded = Unrecorded::begin();
             // SAFETY: writes one address; a context is current.
             let code = unsafe { ffi::cuMemAlloc_v2(&raw mut address, bytes) };
             if code == ffi::OUT_OF_MEMORY {
@@ -170,11 +172,41 @@ impl Drop for Buffer {
         if self.bytes > 0
             && let Ok(_current) = self.context.enter()
         {
+            let _unrecorded = Unrecorded::begin();
             // SAFETY: made by `new` and not used afterwards. The driver waits for work under
             // way before it gives the memory to anybody else.
             let _ = unsafe { ffi::cuMemFree_v2(self.address) };
         }
     }
+}
+
+/// While it lives, calls of this thread that allocate or free do not make the recording of a stream void: by themselves they
+/// are no part of what is recorded.
+struct Unrecorded {
+    before: c_uint,
+}
+
+impl Unrecorded {
+    fn begin() -> Unrecorded {
+        /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
+        const RELAXED: c_uint = 2;
+        Unrecorded {
+            before: exchange(RELAXED),
+        }
+    }
+}
+
+impl Drop for Unrecorded {
+    fn drop(&mut self) {
+        exchange(self.before);
+    }
+}
+
+/// Gives this thread another mode and returns the one it had.
+fn exchange(mut mode: c_uint) -> c_uint {
+    // SAFETY: reads and writes one number. It fails for other modes than the three alone.
+    let _ = unsafe { ffi::cuThreadExchangeStreamCaptureMode(&raw mut mode) };
+    mode
 }
 
 /// A pointer to device memory that somebody else owns: a [`Buffer`], or another library.

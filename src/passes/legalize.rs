@@ -12,6 +12,7 @@
 //! | f8 to and from other numbers | everywhere | through f16 and f32; those below sm_89, and f32 to f8 towards zero, on bits: see `eight` |
 //! | f8 arithmetic, `fcmp` | everywhere | through f32, `fma` through f64 |
 //! | f16 and bf16 `fdiv_rn` | everywhere | through f32 |
+//! | `load` of what another masked load left out | everywhere | both loads, then a choice: see `apart` |
 //! | `fmin`, `fmax` that propagate NaN | f64 everywhere, f32 on sm_75 | with a test for NaN |
 //!
 //! What a rewrite emits is legalized in turn, to a depth of at most `MAX_DEPTH`; the chains above end well before. Sources:
@@ -147,6 +148,7 @@ impl Legalizer<'_, '_> {
                     None
                 }
             }
+            TileOp::Load => self.apart(inst),
             TileOp::Fpext if from.bits() == 8 => self.wider_from_f8(arg, to),
             TileOp::Fptrunc if to.bits() == 8 => self.f8_from_wider(inst),
             TileOp::Fcmp if bf16 && sm < 90 => self.through(inst, Elem::F32),
@@ -210,6 +212,37 @@ impl Legalizer<'_, '_> {
         let mask = self.constant(mask, ty.with_elem(Elem::I16));
         let bits = self.op(op, &[bits, mask]);
         self.cast(TileOp::Bitcast, bits, ty.elem)
+    }
+
+    /// A masked load that falls back on what another one loaded gets registers of its own. Into the same registers ptxas (CUDA
+    /// 12.8 to 13.0) makes both one, where their masks compare the same 32-bit registers by the same relation, for it does
+    /// not look at the type: `x < n` with signs, then without, or of floats.
+    fn apart(&mut self, inst: Inst) -> Option<Value> {
+        let data = self.edit.func.dfg.insts[inst].clone();
+        let &[pointers, mask, other] = &data.args[..] else {
+            return None;
+        };
+        let mut first = other;
+        while let Some(data) = self.edit.def(first).filter(|data| {
+            matches!(
+                data.op,
+                TileOp::Bitcast
+                    | TileOp::Splat
+                    | TileOp::Broadcast
+                    | TileOp::ExpandDims
+                    | TileOp::Reshape
+            )
+        }) {
+            first = data.args[0];
+        }
+        let is_masked_load = self
+            .edit
+            .def(first)
+            .is_some_and(|data| data.op == TileOp::Load && 1 < data.args.len());
+        is_masked_load.then_some(())?;
+        let ty = self.ty(other);
+        let loaded = self.emit(data.op, &[pointers, mask], data.attrs(), ty);
+        Some(self.select(mask, loaded, other))
     }
 
     /// The op that ignores NaN, and NaN where either operand is.

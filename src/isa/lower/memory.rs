@@ -8,7 +8,6 @@ use super::{Lower, bits_type, class, internal, rules};
 use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, Cache, Evict, SpecialReg};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::ops::ThreadOp;
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::isa::inst::{Access, Arg, Cmp, Guard, Modifier, Place, Ptx, PtxType};
 use crate::isa::reg::{RegClass, View};
@@ -156,7 +155,7 @@ impl Lower<'_> {
         };
         let offset = *data.offset().unwrap_or(&0);
         let is_store = data.results.is_empty();
-        let volatile = data.volatile().is_some() || self.is_second_try(inst);
+        let volatile = data.volatile().is_some();
         // Caches are a matter of global memory; a modifier of the other kind of access says nothing here.
         let is_global = space == AddressSpace::Global && !volatile;
         let evict = data.evict().copied().filter(|_| is_global);
@@ -181,23 +180,6 @@ impl Lower<'_> {
             volatile,
         };
         Ok((place, access))
-    }
-
-    /// Whether an instruction loads what another load of the same place left out. Of two such loads ptxas (CUDA 12.8 to 13.0)
-    /// drops the second if their masks compare the same numbers, one with signs and one without; volatile loads it keeps.
-    fn is_second_try(&self, inst: Inst) -> bool {
-        let dfg = &self.func.dfg;
-        let data = &dfg.insts[inst];
-        let is_first = |&other: &Inst| {
-            let other = &dfg.insts[other];
-            other.op == ThreadOp::Ld
-                && other.args[0] == data.args[0]
-                && other.offset() == data.offset()
-        };
-        let other = data.args.get(2).filter(|_| data.op == ThreadOp::Ld);
-        other
-            .and_then(|&other| dfg.def_inst(other))
-            .is_some_and(|other| is_first(&other))
     }
 
     /// What stands `offset` bytes from a pointer.
