@@ -561,6 +561,11 @@ fn the_cache_is_looked_after() {
     );
     assert!(listed.contains("\n2 entries, 182 bytes, in "), "{listed}");
     assert_eq!(stdout(&run(&["verify"], false)), "2 entries, 0 damaged\n");
+    let tuned = dir.join("v1/tune");
+    std::fs::create_dir(&tuned).expect("it can be written");
+    std::fs::write(tuned.join("a.tune"), "12345678").expect("it can be written");
+    let listed = stdout(&run(&["list"], false));
+    assert!(listed.ends_with("\n1 kernels tuned, 8 bytes\n"), "{listed}");
     let seed = folder.path().join("seed");
     let exported = run(&["export", &seed.display().to_string()], false);
     assert!(stdout(&exported).starts_with("2 entries copied to "));
@@ -585,7 +590,9 @@ fn the_cache_is_looked_after() {
     );
     assert!(stdout(&run(&["clear"], false)).starts_with("2 entries removed"));
     assert_eq!(cache.entries(), []);
-    assert_eq!(Cache::new(Settings::new(&seed)).entries().len(), 2);
+    let seed = Cache::new(Settings::new(&seed));
+    assert_eq!((seed.entries().len(), seed.tuned()), (2, (1, 8)));
+    assert_eq!(cache.tuned(), (0, 0));
     let empty = folder.path().join("empty");
     assert!(
         run(&["export", &empty.display().to_string()], false)

@@ -165,6 +165,11 @@ fn numbers_of_configurations_are_numbers() {
             "`num_ctas` of a configuration is a tuple of 2",
         ),
         ("maxnreg=2**40", "`maxnreg` of a configuration is"),
+        ("num_warp=8", "`triton.Config` has no parameter `num_warp`"),
+        (
+            "4, 3, 1, None, None, None, 5",
+            "`triton.Config` takes 7 arguments",
+        ),
     ] {
         let text = tuning(&config(number)).expect_err(number).to_string();
         assert!(text.contains(found), "{text}");

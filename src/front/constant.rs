@@ -123,11 +123,6 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
 fn int_binary(op: Operator, x: i128, y: i128) -> Result<Const, String> {
     let wide = || "the result needs more than 128 bits".to_owned();
     let by_zero = || "division by zero".to_owned();
-    let shift = || match u32::try_from(y) {
-        Ok(amount) if amount < 127 => Ok(amount),
-        Ok(_) => Err(wide()),
-        Err(_) => Err("negative shift count".to_owned()),
-    };
     let number = match op {
         Operator::Add => x.checked_add(y).ok_or_else(wide)?,
         Operator::Sub => x.checked_sub(y).ok_or_else(wide)?,
@@ -137,14 +132,12 @@ fn int_binary(op: Operator, x: i128, y: i128) -> Result<Const, String> {
         Operator::FloorDiv | Operator::Mod if y == 0 => return Err(by_zero()),
         Operator::FloorDiv => floor_div(x, y).ok_or_else(wide)?,
         Operator::Mod => x.wrapping_sub(floor_div(x, y).ok_or_else(wide)?.wrapping_mul(y)),
-        Operator::LShift => {
-            let amount = shift()?;
-            x.checked_mul(1 << amount).ok_or_else(wide)?
+        Operator::LShift | Operator::RShift if y < 0 => {
+            return Err("negative shift count".to_owned());
         }
-        Operator::RShift => match u32::try_from(y) {
-            Ok(amount) => x >> amount.min(127),
-            Err(_) => shift().map(i128::from)?,
-        },
+        Operator::LShift if y >= 127 => return Err(wide()),
+        Operator::LShift => x.checked_mul(1 << y).ok_or_else(wide)?,
+        Operator::RShift => x >> y.min(127),
         Operator::BitAnd => x & y,
         Operator::BitOr => x | y,
         Operator::BitXor => x ^ y,
@@ -378,8 +371,18 @@ mod tests {
     #[test]
     fn what_has_no_result_is_an_error() {
         assert!(int(Operator::FloorDiv, 1, 0).is_err());
-        assert!(int(Operator::LShift, 1, -1).is_err());
-        assert!(int(Operator::LShift, 1, 1 << 40).is_err());
+        for op in [Operator::LShift, Operator::RShift] {
+            assert_eq!(int(op, 1, -1), Err("negative shift count".into()));
+        }
+        for (x, count) in [(1, 127), (1, 1 << 40), (2, 126)] {
+            assert_eq!(
+                int(Operator::LShift, x, count),
+                Err("the result needs more than 128 bits".into())
+            );
+        }
+        for (x, shifted) in [(1, 0), (-5, -1)] {
+            assert_eq!(int(Operator::RShift, x, 1 << 40), Ok(Const::Int(shifted)));
+        }
         assert!(int(Operator::Pow, 2, 1000).is_err());
         assert_eq!(int(Operator::Pow, 2, -1), Ok(Const::Float(0.5)));
         assert_eq!(

@@ -50,18 +50,20 @@ pub struct Tuning {
     pub warmup: Option<f64>,
     /// Milliseconds of launches that are timed, if it says so.
     pub rep: Option<f64>,
-    /// What is a function of the host and no data: `prune_configs_by`, hooks, with their lines.
+    /// What is said and nothing is done with, with its line: functions of the host, such as `prune_configs_by` and hooks, and
+    /// keywords that are not known.
     pub ignored: Vec<(String, usize)>,
 }
 
 /// The names of the parts of a configuration, in order.
-const PARTS: [&str; 6] = [
+const PARTS: [&str; 7] = [
     "kwargs",
     "num_warps",
     "num_stages",
     "num_ctas",
     "maxnreg",
     "pre_hook",
+    "ir_override",
 ];
 
 /// Those that are numbers.
@@ -338,11 +340,13 @@ impl<'m> Lower<'m> {
                 c.and_then(|c| constant::as_int(&c))
                     .and_then(|n| u32::try_from(n).ok())
             };
-            let has_hook =
-                part("pre_hook").is_some_and(|hook| hook.as_const() != Some(Const::None));
-            if has_hook && !tuning.ignored.iter().any(|(name, _)| name == "pre_hook") {
-                let line = self.line_of(self.range);
-                tuning.ignored.push(("pre_hook".to_owned(), line));
+            for what in ["pre_hook", "ir_override"] {
+                let is_given =
+                    part(what).is_some_and(|given| given.as_const() != Some(Const::None));
+                if is_given && !tuning.ignored.iter().any(|(name, _)| name == what) {
+                    let line = self.line_of(self.range);
+                    tuning.ignored.push((what.to_owned(), line));
+                }
             }
             let mut constants = Vec::new();
             if let Some(Value::Dict(dict)) = part(PARTS[0]) {
@@ -369,15 +373,20 @@ impl<'m> Lower<'m> {
                 None => Some(position),
                 Some(name) => PARTS.iter().position(|part| *part == name),
             };
-            if let Some(name) = at.and_then(|at| PARTS.get(at))
-                && NUMBERS.contains(name)
-            {
+            let Some((slot, name)) = at.and_then(|at| Some((items.get_mut(at)?, PARTS[at]))) else {
+                let outer = self.enter(argument.range);
+                let message = match argument.name {
+                    Some(name) => format!("`triton.Config` has no parameter `{name}`"),
+                    None => format!("`triton.Config` takes {} arguments", PARTS.len()),
+                };
+                let error = self.error(Code::Type, message);
+                self.enter(outer);
+                return Err(error.help(format!("there is {}", PARTS.join(", "))).into());
+            };
+            if NUMBERS.contains(&name) {
                 self.check_config_number(name, &argument)?;
             }
-            // What else there is concerns other back ends.
-            if let Some(slot) = at.and_then(|at| items.get_mut(at)) {
-                *slot = argument.value;
-            }
+            *slot = argument.value;
         }
         let tuple = Tuple::new(items, None, PARTS.to_vec());
         Ok(Value::Tuple(tuple.into()))

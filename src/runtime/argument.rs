@@ -223,8 +223,7 @@ impl Arg<'_> {
         let (dtype, number) = self.number_of()?;
         Some(match number {
             Number::Int(n) if dtype == DType::BOOL => Constant::Bool(n != 0),
-            // Beyond the largest of 64 bits there is none that a heuristic could tell apart.
-            Number::Int(n) => Constant::Int(n.try_into().unwrap_or(i64::MAX)),
+            Number::Int(n) => Constant::Int(n),
             Number::Float(x) => Constant::Float(x),
         })
     }
@@ -433,7 +432,8 @@ impl<'a, T: Element> From<&'a Buffer<T>> for Arg<'a> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no argument of a launch",
     label = "a launch takes numbers, `&Buffer`, `Pointer`, `Descriptor`, `Arg` and tuples of these",
-    note = "a buffer is given as `&buffer`; constants are given to the kernel, with `Kernel::constant`"
+    note = "a buffer is given as `&buffer`; constants are given to the kernel, with `Kernel::constant`",
+    note = "a `usize` becomes an `i32` or `i64` first: its type decides which variant of the kernel is launched"
 )]
 pub trait Argument<'a>: Copy {
     /// Whether it is more than one [`Arg`].

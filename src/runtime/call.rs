@@ -45,27 +45,37 @@ impl KernelInner {
     /// A place for the variant of these classes; beyond the bound, that of the types alone.
     #[cold]
     fn insert(self: &Arc<Self>, classes: &Classes) -> Result<&Arc<Variant>, RuntimeError> {
-        let classes = &*self.in_use(classes);
-        if let Some(found) = self.table.get(classes) {
+        if let Some(found) = self.table.get(&self.in_use(classes)) {
             return Ok(found);
         }
         if let Some(family) = self.family.upgrade() {
             family.keep(self);
         }
-        let make = || Variant::new(classes.clone());
-        let found = self.table.get_or_insert(classes, make);
-        found.ok_or_else(|| RuntimeError::TooManyVariants {
+        let insert = |classes: &Classes, bound| {
+            let make = || Variant::new(classes.clone());
+            self.table.get_or_insert(classes, bound, make)
+        };
+        if let Some(found) = insert(classes, self.room_for_values()) {
+            return Ok(found);
+        }
+        let plain = given::plain(classes);
+        insert(&plain, self.table.limit()).ok_or_else(|| RuntimeError::TooManyVariants {
             kernel: self.name.clone(),
             limit: self.table.limit(),
-            signature: self.signature(classes),
+            signature: self.signature(&plain),
         })
+    }
+
+    /// How many variants there are before only those of the types alone are added. A quarter of the room is kept for these,
+    /// which serve all that are too many: room for one at least.
+    fn room_for_values(&self) -> usize {
+        let limit = self.table.limit();
+        limit - (limit / 4).max(1)
     }
 
     /// The classes of the variant that serves these: themselves, or beyond the bound those of the types alone.
     pub(super) fn in_use<'c>(&self, classes: &'c Classes) -> Cow<'c, Classes> {
-        // A quarter of the room is kept for variants that know only the types, which serve all that are too many.
-        let limit = self.table.limit();
-        let is_crowded = self.table.len() >= limit - limit / 4;
+        let is_crowded = self.table.len() >= self.room_for_values();
         if !is_crowded || self.table.get(classes).is_some() {
             return Cow::Borrowed(classes);
         }

@@ -12,8 +12,8 @@ pub enum Constant {
     None,
     /// A truth value.
     Bool(bool),
-    /// An integer.
-    Int(i64),
+    /// An integer: wider than any that a kernel holds, as a constant may be what others are computed from.
+    Int(i128),
     /// A float.
     Float(f64),
     /// A text.
@@ -63,7 +63,8 @@ constants! {
     bool, |x| Constant::Bool(x);
     i32, |x| Constant::Int(x.into());
     u32, |x| Constant::Int(x.into());
-    i64, |x| Constant::Int(x);
+    i64, |x| Constant::Int(x.into());
+    u64, |x| Constant::Int(x.into());
     f32, |x| Constant::Float(x.into());
     f64, |x| Constant::Float(x);
     &str, |x| Constant::Text(x.to_owned());
@@ -126,7 +127,7 @@ impl Constants<'_> {
             false => format!("there is {}", super::error::list(&all)),
         };
         format!(
-            "the grid asks for a constant that is not there, or is no positive integer; {there}"
+            "the function of the grid gave none, as for a constant that is not there or no positive integer; {there}"
         )
     }
 }

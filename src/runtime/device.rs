@@ -393,7 +393,8 @@ impl Device {
         Stream::of_device(self)
     }
 
-    /// A kernel of a program; the name may be left out if there is only one.
+    /// A kernel of a program; the name may be left out if there is only one. What its `@triton.autotune` and
+    /// `@triton.heuristics` say is left to the caller: `Device::autotuned` gives a kernel that follows them.
     ///
     /// # Errors
     ///

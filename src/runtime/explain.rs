@@ -50,6 +50,15 @@ fn reason(class: Class, arg: &Arg<'_>, mask: u8) -> String {
         DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
         _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
         _ if class.dtype().is_none() => "it is absent".to_owned(),
+        _ if mask & DIVISIBLE == 0 && arg.class & DIVISIBLE != 0 => {
+            format!(
+                "its {kind} {:#x} is a multiple of 16, which it is not specialised for",
+                arg.bits
+            )
+        }
+        _ if mask & ONE == 0 && arg.class & ONE != 0 => {
+            "its value is 1, which it is not specialised for".to_owned()
+        }
         _ => format!("its {kind} {:#x} promises nothing", arg.bits),
     }
 }

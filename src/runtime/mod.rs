@@ -132,6 +132,9 @@ pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use stream::{Event, Stream};
 pub use warning::on_warning;
 
+/// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
+pub use half::{bf16, f16};
+
 pub(crate) use kernel::Call;
 #[cfg(feature = "tool")]
 pub(crate) use locate::name_source;

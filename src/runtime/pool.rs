@@ -11,22 +11,37 @@ type Job = Box<dyn FnOnce() + Send>;
 struct Pool {
     jobs: VecDeque<Job>,
     threads: usize,
+    /// The process that they are threads of: a child has the count of its parent, and none of the threads.
+    process: u32,
 }
 
 static POOL: Mutex<Pool> = Mutex::new(Pool {
     jobs: VecDeque::new(),
     threads: 0,
+    process: 0,
 });
+
+impl Pool {
+    /// Puts a job into the queue of a process; whether it is to have one more thread.
+    fn add(&mut self, job: Job, process: u32, most: usize) -> bool {
+        if self.process != process {
+            self.process = process;
+            self.threads = 0;
+        }
+        self.jobs.push_back(job);
+        let has_room = self.threads < most;
+        self.threads += usize::from(has_room);
+        has_room
+    }
+}
 
 /// Runs a job on another thread, soon.
 pub(crate) fn spawn(job: impl FnOnce() + Send + 'static) {
-    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    pool.jobs.push_back(Box::new(job));
     let most = std::thread::available_parallelism().map_or(1, usize::from);
-    if pool.threads >= most {
+    let mut pool = POOL.lock().unwrap_or_else(PoisonError::into_inner);
+    if !pool.add(Box::new(job), std::process::id(), most) {
         return;
     }
-    pool.threads += 1;
     drop(pool);
     let thread = std::thread::Builder::new().name("tilelift".to_owned());
     if thread.spawn(work).is_err() {
@@ -94,7 +109,20 @@ fn work() {
 mod tests {
     use std::sync::mpsc;
 
-    use super::Patience;
+    use super::{Patience, Pool};
+
+    #[test]
+    fn a_child_has_threads_of_its_own() {
+        let mut pool = Pool {
+            jobs: Default::default(),
+            threads: 0,
+            process: 0,
+        };
+        let adds = [7, 7, 7, 8, 8, 8].map(|process| pool.add(Box::new(|| {}), process, 2));
+        assert_eq!(adds, [true, true, false, true, true, false]);
+        // What waited for a thread of the parent waits for one of the child.
+        assert_eq!((pool.jobs.len(), pool.threads), (6, 2));
+    }
 
     #[test]
     fn who_waits_does_not_stand_behind_the_background() {

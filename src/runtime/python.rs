@@ -188,8 +188,7 @@ impl Constant {
         match constant {
             front::Constant::None => Constant::None,
             front::Constant::Bool(b) => Constant::Bool(*b),
-            // Larger ones are no number that a kernel could hold.
-            front::Constant::Int(n) => Constant::Int((*n).try_into().unwrap_or(i64::MAX)),
+            front::Constant::Int(n) => Constant::Int(*n),
             front::Constant::Float(x) => Constant::Float(*x),
             front::Constant::Str(text) => Constant::Text(text.clone()),
             front::Constant::Type(found) => {
@@ -203,7 +202,7 @@ impl Constant {
         match self {
             Constant::None => front::Constant::None,
             Constant::Bool(b) => front::Constant::Bool(*b),
-            Constant::Int(n) => front::Constant::Int((*n).into()),
+            Constant::Int(n) => front::Constant::Int(*n),
             Constant::Float(x) => front::Constant::Float(*x),
             Constant::Text(text) => front::Constant::Str(text.clone()),
             Constant::Type(dtype) => {

@@ -53,7 +53,7 @@ pub(super) enum Code {
 }
 
 impl Ready {
-    /// Launches with arguments whose classes are these, the variant's own.
+    /// Launches with arguments of these classes, which the variant serves.
     #[inline(always)]
     pub(crate) fn launch(
         &self,
@@ -207,7 +207,7 @@ impl Ready {
         let line = error.line();
         let line = line.and_then(|line| {
             let replaced = self.replaced.as_deref();
-            locate(kernel, classes, &self.ptx, replaced, line)
+            locate(kernel, &kernel.in_use(classes), &self.ptx, replaced, line)
         });
         RuntimeError::Emulator {
             kernel: kernel.name.clone(),

@@ -182,7 +182,9 @@ impl Kernel {
         self.changed(|options| options.dependent = dependent)
     }
 
-    /// Launches only if all programs can be resident at once, so that they may wait for one another.
+    /// Launches only if all programs can be resident at once, so that they may wait for one another. The emulator refuses
+    /// no number: of more programs than [`emu::Options::resident_ctas`](crate::emu::Options::resident_ctas), which run in turns,
+    /// the others begin when those have ended, whatever waits for them.
     ///
     /// # Errors
     ///
@@ -250,7 +252,8 @@ impl Kernel {
     }
 
     /// Bounds the number of variants, [`DEFAULT_VARIANTS`](super::DEFAULT_VARIANTS) if nothing is said. A launch beyond the
-    /// bound uses the variant that knows only the types, if there is room for that, and is an error otherwise.
+    /// bound uses the variant that knows only the types, if there is room for that, and is an error otherwise. A quarter of
+    /// the bound, one at least, is kept for such variants: a bound of 1 makes the only variant one that knows only the types.
     ///
     /// It bounds too what is kept of set-ups that nobody holds, such as those of constants that vary without end: all
     /// set-ups of the kernel together keep so many variants, and the next use of one that had to go makes its variants

@@ -220,7 +220,7 @@ impl Stream {
 
     /// An error unless it is of this device.
     #[inline]
-    pub(super) fn expect_device(&self, device: &Device) -> Result<(), RuntimeError> {
+    pub(crate) fn expect_device(&self, device: &Device) -> Result<(), RuntimeError> {
         if self.device.id() == device.id() {
             return device.usable();
         }
@@ -240,9 +240,19 @@ pub struct Event {
 
 #[derive(Debug)]
 enum Mark {
-    Emulated(Mutex<Option<Instant>>),
+    Emulated(Mutex<Reached>),
     #[cfg(feature = "cuda")]
     Gpu(driver::Event),
+}
+
+/// When the emulator reached a mark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Reached {
+    /// It is nowhere yet.
+    Never,
+    At(Instant),
+    /// It is part of a graph, and has no time of its own.
+    Recorded,
 }
 
 impl Event {
@@ -264,7 +274,7 @@ impl Event {
     pub fn new(device: &Device) -> Result<Event, RuntimeError> {
         device.usable()?;
         let mark = match device.backend() {
-            Backend::Emulated(_) => Mark::Emulated(Mutex::new(None)),
+            Backend::Emulated(_) => Mark::Emulated(Mutex::new(Reached::Never)),
             #[cfg(feature = "cuda")]
             Backend::Gpu(gpu) => {
                 let event = driver::Event::new(&gpu.context);
@@ -286,8 +296,10 @@ impl Event {
         stream.expect_device(&self.device)?;
         match &self.mark {
             Mark::Emulated(time) => {
-                // In a recording it is part of the graph, and has no time of its own.
-                let now = (!stream.is_recording()).then(Instant::now);
+                let now = match stream.is_recording() {
+                    true => Reached::Recorded,
+                    false => Reached::At(Instant::now()),
+                };
                 *time.lock().unwrap_or_else(PoisonError::into_inner) = now;
                 Ok(())
             }
@@ -306,6 +318,14 @@ impl Event {
     pub fn synchronize(&self) -> Result<(), RuntimeError> {
         self.device.usable()?;
         match &self.mark {
+            // As the driver has it: what a graph records is reached by no launch that could be waited for.
+            Mark::Emulated(time)
+                if *time.lock().unwrap_or_else(PoisonError::into_inner) == Reached::Recorded =>
+            {
+                Err(RuntimeError::Recording {
+                    what: "waiting for an event",
+                })
+            }
             Mark::Emulated(_) => Ok(()),
             #[cfg(feature = "cuda")]
             Mark::Gpu(event) => event
@@ -339,9 +359,12 @@ impl Event {
         start.expect_device(&self.device)?;
         match (&self.mark, &start.mark) {
             (Mark::Emulated(end), Mark::Emulated(start)) => {
-                let time = |at: &Mutex<Option<Instant>>| {
-                    let time = *at.lock().unwrap_or_else(PoisonError::into_inner);
-                    time.ok_or(RuntimeError::NotRecorded)
+                let time = |at: &Mutex<Reached>| match *at
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                {
+                    Reached::At(time) => Ok(time),
+                    Reached::Never | Reached::Recorded => Err(RuntimeError::NotRecorded),
                 };
                 let (start, end) = (time(start)?, time(end)?);
                 Ok(end.saturating_duration_since(start).as_secs_f64() * 1e3)

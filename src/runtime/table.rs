@@ -1,11 +1,11 @@
 //! The variants of a kernel in memory, found without a lock.
 //!
 //! A hash table with open addressing whose places are filled once and never emptied: a place is a [`OnceLock`], so a
-//! reader does one atomic load and no writer ever stands in its way. The number of variants is bounded, which makes the
+//! reader does one atomic load and no writer ever stands in its way; writers take turns. The number of variants is bounded, which makes the
 //! size fixed and keeps a kernel whose arguments vary without end from filling the memory.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::argument::Arg;
 
@@ -175,6 +175,8 @@ pub(crate) struct Table<T> {
     places: OnceLock<Box<[OnceLock<Arc<T>>]>>,
     count: AtomicUsize,
     limit: usize,
+    /// Taken by who inserts: whether there is room is known only when nobody else is about to insert the same.
+    inserting: Mutex<()>,
 }
 
 impl<T: Keyed> Table<T> {
@@ -184,6 +186,7 @@ impl<T: Keyed> Table<T> {
             places: OnceLock::new(),
             count: AtomicUsize::new(0),
             limit,
+            inserting: Mutex::new(()),
         }
     }
 
@@ -192,7 +195,7 @@ impl<T: Keyed> Table<T> {
         self.limit
     }
 
-    /// How many things it holds, those being inserted included.
+    /// How many things it holds.
     pub(crate) fn len(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
@@ -226,15 +229,26 @@ impl<T: Keyed> Table<T> {
         }
     }
 
-    /// What is there for these classes, made if need be; none if the table is full.
-    pub(crate) fn get_or_insert(&self, classes: &Classes, make: impl Fn() -> T) -> Option<&Arc<T>> {
+    /// What is there for these classes, made if need be; none if the table holds as many as `bound`, or is full.
+    pub(crate) fn get_or_insert(
+        &self,
+        classes: &Classes,
+        bound: usize,
+        make: impl FnOnce() -> T,
+    ) -> Option<&Arc<T>> {
         if let Some(found) = self.get(classes) {
             return Some(found);
         }
-        // Room is taken before a place is: with it there are always twice as many places as things.
-        let room = self.count.fetch_add(1, Ordering::Relaxed);
-        if room >= self.limit {
-            self.count.fetch_sub(1, Ordering::Relaxed);
+        let _alone = self
+            .inserting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = self.get(classes) {
+            // Another thread was faster.
+            return Some(found);
+        }
+        // There are always twice as many places as things.
+        if self.len() >= bound.min(self.limit) {
             return None;
         }
         let places = self.places.get_or_init(|| {
@@ -244,17 +258,9 @@ impl<T: Keyed> Table<T> {
         let mut at = classes.hash();
         loop {
             let place = &places[at & (places.len() - 1)];
-            let mut is_new = false;
-            let found = place.get_or_init(|| {
-                is_new = true;
-                Arc::new(make())
-            });
-            if found.classes() == classes {
-                if !is_new {
-                    // Another thread was faster.
-                    self.count.fetch_sub(1, Ordering::Relaxed);
-                }
-                return Some(found);
+            if place.get().is_none() {
+                self.count.fetch_add(1, Ordering::Relaxed);
+                return Some(place.get_or_init(|| Arc::new(make())));
             }
             at = at.wrapping_add(1);
         }
@@ -302,21 +308,25 @@ mod tests {
                 scope.spawn(|| {
                     for i in 0..100 {
                         let key = classes(&[i, 7, i, 7, 1, 2, 3, 4, i]);
-                        let thing = table.get_or_insert(&key, || Thing(key.clone()));
-                        // While all threads insert, room is taken for each of them.
-                        assert!(thing.is_none_or(|thing| thing.0 == key));
+                        let thing = table.get_or_insert(&key, 100, || Thing(key.clone()));
+                        // There is room for each, however many threads bring it.
+                        assert!(thing.is_some_and(|thing| thing.0 == key));
                     }
                 });
             }
         });
         for i in 0..100 {
             let key = classes(&[i, 7, i, 7, 1, 2, 3, 4, i]);
-            let thing = table.get_or_insert(&key, || Thing(key.clone()));
+            let thing = table.get_or_insert(&key, 100, || Thing(key.clone()));
             assert!(thing.is_some_and(|thing| thing.0 == key), "{i}");
         }
         assert_eq!(table.iter().count(), 100);
         let key = classes(&[200]);
-        assert!(table.get_or_insert(&key, || Thing(key.clone())).is_none());
+        assert!(
+            table
+                .get_or_insert(&key, 100, || Thing(key.clone()))
+                .is_none()
+        );
         assert!(table.get(&key).is_none());
     }
 }

@@ -3,7 +3,8 @@
 //! Who comes while a variant is being made waits for it. Callers do not stand in for one another: one whose deadline
 //! passes leaves, and the work goes on; one that is cancelled leaves, and the work goes on as long as anybody else wants
 //! it. Work that nobody wants any more ends at its next stage, and who comes meanwhile begins anew. An error that would
-//! come again is kept with the variant, one of the moment (no memory) goes to one caller and the next tries anew.
+//! come again is kept with the variant, one of the moment (no memory) goes to one caller and the next tries anew. What a
+//! process was making when it forked its child makes for itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -46,6 +47,8 @@ struct Work {
     is_kept: bool,
     /// Tells the work that nobody wants it.
     cancel: CancelToken,
+    /// Its process. A child has the state of its parent, and not the thread that would change it.
+    process: u32,
 }
 
 impl Work {
@@ -54,7 +57,13 @@ impl Work {
             callers: 0,
             is_kept,
             cancel: CancelToken::new(),
+            process: std::process::id(),
         }
+    }
+
+    /// Whether a thread of this process is at it.
+    fn is_ours(&self) -> bool {
+        self.process == std::process::id()
     }
 }
 
@@ -75,7 +84,11 @@ impl Variant {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(&*state, State::Busy(work) if !work.is_ours()) {
+            *state = State::Idle;
+        }
+        state
     }
 
     /// Makes the variant, or waits for who makes it.
@@ -205,5 +218,42 @@ impl Variant {
         };
         drop(state);
         self.changed.notify_all();
+    }
+}
+
+#[cfg(all(test, feature = "triton"))]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+    use crate::runtime::{Buffer, Device, DeviceOptions, Program};
+
+    #[test]
+    fn what_the_parent_was_making_the_child_makes() {
+        let text = "import triton.language as tl\n@triton.jit\ndef put(x):\n    tl.store(x, 1)\n";
+        let device = Device::emulator_with(DeviceOptions::plain());
+        let program = Program::python("put.py", text).expect("it is Python");
+        let kernel = device.kernel(&program, "put").expect("there is a kernel");
+        let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+        let patience = Patience {
+            deadline: Some(Instant::now()),
+            cancel: None,
+        };
+        // Without time the work is begun by nobody, and its place is there.
+        let stopped = kernel.launch_with(&device.stream(), 1, (&x,), &patience);
+        assert!(stopped.is_err());
+        let variant = kernel.inner.table.iter().next().expect("there is one");
+        let forked = Work {
+            process: std::process::id() ^ 1,
+            ..Work::new(true)
+        };
+        *variant.state.lock().expect("nobody panics") = State::Busy(forked);
+        let patience = Patience {
+            deadline: Some(Instant::now() + Duration::from_secs(300)),
+            cancel: None,
+        };
+        let ran = kernel.launch_with(&device.stream(), 1, (&x,), &patience);
+        assert_eq!(ran, Ok(()));
+        assert_eq!(x.read(&device.stream()), Ok(vec![1]));
     }
 }

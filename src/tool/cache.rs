@@ -32,6 +32,9 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
                 entries.len(),
                 dir.display()
             );
+            if let (count @ 1.., bytes) = cache.tuned() {
+                text += &format!("{count} kernels tuned, {bytes} bytes\n");
+            }
             write_out(None, &text)?;
             Ok(ExitCode::SUCCESS)
         }

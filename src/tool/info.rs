@@ -20,12 +20,14 @@ pub(super) fn info() -> Result<ExitCode> {
     match Settings::from_env() {
         Some(settings) => {
             let (dir, limit) = (settings.dir.display().to_string(), settings.limit >> 20);
-            let entries = Cache::new(settings).entries();
+            let cache = Cache::new(settings);
+            let entries = cache.entries();
+            let (tuned, tuned_bytes) = cache.tuned();
             let bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
-            let (count, kib) = (entries.len(), bytes.div_ceil(1024));
+            let (count, kib) = (entries.len(), (bytes + tuned_bytes).div_ceil(1024));
             let _ = writeln!(
                 out,
-                "cache: {dir}, {count} entries, {kib} KiB of {limit} MiB"
+                "cache: {dir}, {count} entries, {tuned} kernels tuned, {kib} KiB of {limit} MiB"
             );
         }
         None => out += "cache: off\n",

@@ -7,14 +7,14 @@ use std::thread::ThreadId;
 use crate::runtime::{Arg, ArgList, Args, Call, Grid, Kernel, RuntimeError, Stream};
 
 use super::Tuner;
-use super::config::Config;
 
 /// A kernel that tunes itself: the first launch with new classes or key values tries all configurations, later ones use
 /// the best.
 pub struct Autotuned {
     kernel: Kernel,
     tuner: Tuner<'static>,
-    chosen: RwLock<HashMap<String, Choice>>,
+    /// By key the configuration that was found to be the best. No kernel: what is launched its program keeps.
+    chosen: RwLock<HashMap<String, usize>>,
     /// What was set up for the last one that was tuned, so that the next need not compile it again.
     tried: Mutex<Vec<Kernel>>,
     /// Of the last launches that differ, so that one like them neither hashes nor allocates.
@@ -26,7 +26,8 @@ pub struct Autotuned {
 /// A lock that the thread which has it may take again: what tuning calls may launch the same kernel.
 #[derive(Debug, Default)]
 struct Turn {
-    owner: Mutex<Option<ThreadId>>,
+    /// With its process: a child has the lock of its parent, and not the thread that would let it go.
+    owner: Mutex<Option<(u32, ThreadId)>>,
     free: Condvar,
 }
 
@@ -35,12 +36,13 @@ struct Taken<'a>(Option<&'a Turn>);
 
 impl Turn {
     fn take(&self) -> Taken<'_> {
-        let own = std::thread::current().id();
+        let process = std::process::id();
+        let own = (process, std::thread::current().id());
         let mut owner = self.owner.lock().unwrap_or_else(PoisonError::into_inner);
         if *owner == Some(own) {
             return Taken(None);
         }
-        while owner.is_some() {
+        while owner.is_some_and(|(of, _)| of == process) {
             owner = self
                 .free
                 .wait(owner)
@@ -67,13 +69,6 @@ const RECENT: usize = 8;
 #[derive(Debug)]
 struct Recent {
     call: Call,
-    kernel: Kernel,
-}
-
-/// What was found to be the best.
-#[derive(Clone, Debug)]
-struct Choice {
-    config: Config,
     kernel: Kernel,
 }
 
@@ -125,7 +120,7 @@ impl Autotuned {
         drop(recent);
         let key = self.tuner.results_key(&self.kernel, args)?;
         let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
-        let known = chosen.get(&key).cloned();
+        let known = chosen.get(&key).copied();
         drop(chosen);
         let choice = match known {
             Some(choice) => choice,
@@ -139,11 +134,8 @@ impl Autotuned {
                 }
             },
         };
-        let kernel = match self.tuner.heuristics {
-            // They may say something else for these arguments.
-            true => self.tuner.set_up(&choice.config, &self.kernel, args)?,
-            false => choice.kernel,
-        };
+        let config = &self.tuner.configs[choice];
+        let kernel = self.tuner.set_up(config, &self.kernel, args)?;
         let call = self
             .kernel
             .call(args, &self.tuner.key, self.tuner.heuristics);
@@ -156,43 +148,36 @@ impl Autotuned {
         Ok(kernel)
     }
 
-    /// Finds the best set-up, and remembers it; none if the launch has no programs. One thread at a time: what another would
-    /// restore or zero may be the same memory.
+    /// Finds the best configuration, and remembers it; none if the launch has no programs. One thread at a time: what another
+    /// would restore or zero may be the same memory.
     fn choose(
         &self,
         key: String,
         stream: &Stream,
         grid: Grid<'_>,
         args: &[Arg<'_>],
-    ) -> Result<Option<Choice>, RuntimeError> {
+    ) -> Result<Option<usize>, RuntimeError> {
         let _turn = self.turn.take();
         let chosen = self.chosen.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(choice) = chosen.get(&key) {
-            return Ok(Some(choice.clone()));
+        if let Some(&choice) = chosen.get(&key) {
+            return Ok(Some(choice));
         }
         drop(chosen);
-        let choice = match &self.tuner.configs[..] {
-            // There is nothing to measure.
-            [only] => Choice {
-                config: only.clone(),
-                kernel: self.tuner.set_up(only, &self.kernel, args)?,
-            },
-            _ => {
-                let tuned = self
-                    .tuner
-                    .tune_unless_empty(&self.kernel, stream, grid, args)?;
-                let Some(tuned) = tuned else {
-                    return Ok(None);
-                };
-                *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = tuned.tried;
-                Choice {
-                    config: tuned.config,
-                    kernel: tuned.kernel,
-                }
-            }
+        // Of one alone there is nothing to measure.
+        let choice = if self.tuner.configs.len() == 1 {
+            0
+        } else {
+            let tuned = self
+                .tuner
+                .tune_unless_empty(&self.kernel, stream, grid, args)?;
+            let Some(tuned) = tuned else {
+                return Ok(None);
+            };
+            *self.tried.lock().unwrap_or_else(PoisonError::into_inner) = tuned.tried;
+            tuned.report.chosen
         };
         let mut chosen = self.chosen.write().unwrap_or_else(PoisonError::into_inner);
-        Ok(Some(chosen.entry(key).or_insert(choice).clone()))
+        Ok(Some(*chosen.entry(key).or_insert(choice)))
     }
 
     /// Launches the best set-up.

@@ -14,6 +14,9 @@ use super::config::Config;
 use super::measure::Measure;
 use super::{Autotuned, Tuner};
 
+/// Arguments of the decorators that are functions.
+const FUNCTIONS: [&str; 4] = ["pre_hook", "post_hook", "prune_configs_by", "do_bench"];
+
 impl Program {
     /// The tuner that the decorators of a kernel describe; the name may be left out if there is only one kernel. Without
     /// `autotune` it has one configuration, the kernel as it is.
@@ -28,9 +31,11 @@ impl Program {
         let (name, tuning) = self.tuning(kernel.into())?;
         for (what, line) in &tuning.ignored {
             let file = self.name();
-            warn(&format!(
-                "{file}:{line}: `{what}` of `{name}` is a function of Python and not called; say it to the tuner in Rust"
-            ));
+            let why = match FUNCTIONS.contains(&what.as_str()) {
+                true => "is a function of Python and not called; say it to the tuner in Rust",
+                false => "is nothing that the tuner knows, and is not used",
+            };
+            warn(&format!("{file}:{line}: `{what}` of `{name}` {why}"));
         }
         let mut configs: Vec<Config> = tuning.configs.iter().map(config).collect();
         if configs.is_empty() {

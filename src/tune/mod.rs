@@ -240,16 +240,19 @@ impl<'a> Tuner<'a> {
         args: &[Arg<'_>],
     ) -> Result<Option<Tuned>, RuntimeError> {
         let clock = Instant::now();
+        // Trials reset memory in the stream before the first launch could refuse it.
+        stream.expect_device(kernel.device())?;
         if self.configs.is_empty() {
             return Err(RuntimeError::Setup {
                 kernel: kernel.name().to_owned(),
                 problem: "the tuner has no configurations to choose from".to_owned(),
             });
         }
-        // What one cost function said is nothing to another, and asking again costs little.
-        let results = match self.cost {
-            Some(_) => Results::none(),
-            None => Results::open(kernel, &self.results_key(kernel, args)?),
+        // What one cost function said is nothing to another, and asking again costs little. Times of edited PTX say nothing of
+        // the kernel.
+        let results = match self.cost.is_some() || kernel.device().dump().replace.is_some() {
+            true => Results::none(),
+            false => Results::open(kernel, &self.results_key(kernel, args)?),
         };
         let total = self.configs.len();
         let tell = self.teller(total);
@@ -266,12 +269,21 @@ impl<'a> Tuner<'a> {
             .filter(|kernel| !kernel.is_kept())
             .collect();
         let mut filtered: Vec<Option<Outcome>> = Vec::with_capacity(total);
+        let mut has_empty = false;
         for (config, candidate) in self.configs.iter().zip(&candidates) {
             let pruned = self.prune.and_then(|prune| prune(config));
             let outcome = pruned
                 .map(Outcome::Skipped)
                 .or_else(|| results.get(config))
                 .or_else(|| self.filter(candidate, config, args));
+            let outcome = outcome.or_else(|| {
+                // A launch of nothing costs nothing.
+                let is_empty = candidate.as_ref().is_ok_and(|candidate| {
+                    self.cost.is_none() && candidate.is_empty(grid, args).unwrap_or(false)
+                });
+                has_empty |= is_empty;
+                is_empty.then(|| Outcome::Skipped("its grid is empty".to_owned()))
+            });
             if let (None, None, Ok(candidate)) = (&outcome, self.cost, candidate) {
                 // While the first are timed the others are compiled.
                 candidate.prepare_in_background(args)?;
@@ -283,13 +295,11 @@ impl<'a> Tuner<'a> {
             Ok(found.collect::<Result<Vec<_>, _>>()?.concat())
         };
         let (zeroed, restored) = (places(&self.reset_to_zero)?, places(&self.restore_value)?);
-        let works = |(at, candidate): &(usize, &Result<Kernel, _>)| {
-            filtered[*at].is_none() && candidate.is_ok()
+        let may_win = |(outcome, candidate): (&Option<Outcome>, &Result<Kernel, _>)| match outcome {
+            Some(outcome) => matches!(outcome, Outcome::Measured(_)),
+            None => candidate.is_ok(),
         };
-        if self.cost.is_none()
-            && let Some((_, Ok(first))) = candidates.iter().enumerate().find(works)
-            && first.is_empty(grid, args).unwrap_or(false)
-        {
+        if has_empty && !filtered.iter().zip(&candidates).any(may_win) {
             return Ok(None);
         }
         let mut bench = None;

@@ -27,8 +27,11 @@ pub(super) struct Results {
 impl Results {
     /// Reads what is known under a key.
     pub(super) fn open(kernel: &Kernel, key: &str) -> Results {
-        let folder = kernel.device().cache().tune_dir();
-        let file = folder.map(|folder| folder.join(format!("{key}.tune")));
+        let cache = kernel.device().cache();
+        let name = format!("{key}.tune");
+        let file = cache.tune_dir().map(|folder| folder.join(&name));
+        let seeds = cache.seed_tune_dirs();
+        let seeded: Vec<String> = seeds.filter_map(|seed| read(&seed.join(&name))).collect();
         let text = file.as_deref().and_then(read).unwrap_or_default();
         let damaged = text.lines().filter(|line| parse(line).is_none()).count();
         if let Some(file) = &file
@@ -42,7 +45,15 @@ impl Results {
         Results {
             file,
             is_cut: AtomicBool::new(!text.is_empty() && !text.ends_with('\n')),
-            known: Mutex::new(text.lines().filter_map(parse).collect()),
+            // What stands further in front counts, as of kernels.
+            known: Mutex::new(
+                seeded
+                    .iter()
+                    .rev()
+                    .chain([&text])
+                    .flat_map(|text| text.lines().filter_map(parse))
+                    .collect(),
+            ),
         }
     }
 
@@ -77,14 +88,24 @@ impl Results {
             if let Some(folder) = file.parent() {
                 std::fs::create_dir_all(folder)?;
             }
+            // Opening a pipe would wait for its reader.
+            if std::fs::metadata(file).is_ok_and(|metadata| !metadata.is_file()) {
+                let file = file.display();
+                return Err(std::io::Error::other(format!("{file} is no file")));
+            }
             let options = std::fs::File::options()
                 .create(true)
                 .append(true)
                 .open(file);
             options?.write_all(line.as_bytes())
         };
-        // Without the file the work is done again, no more.
-        let _: std::io::Result<()> = append();
+        if let Err(error) = append() {
+            // Told of the folder, so that one of many files tells it for all.
+            let folder = file.parent().unwrap_or(file).display();
+            warn_once(&format!(
+                "{folder}: results of the autotuner cannot be kept there: {error}"
+            ));
+        }
     }
 }
 

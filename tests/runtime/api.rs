@@ -157,7 +157,7 @@ fn wrong_arguments_are_told_by_name() {
     let grid = |c: Constants| Some([c.int("SIZE")?, 1, 1]);
     assert!(
         told(kernel.launch(&stream, &grid, (&x, &y, &out, 64)))
-            .contains("the grid asks for a constant")
+            .contains("the function of the grid gave none")
     );
     assert!(told(kernel.launch(&stream, [1, 70_000], (&x, &y, &out, 64))).contains("70000"));
     kernel
@@ -341,7 +341,7 @@ def put(x, n, B: tl.constexpr = 32):
     let error = text(put.launch(&stream, &grid, (&out, 5.0_f32)));
     has(
         error,
-        "the grid asks for a constant that is not there, or is no positive integer; there is B = 32",
+        "the function of the grid gave none, as for a constant that is not there or no positive integer; there is B = 32",
     );
     let error = text(put.launch(&stream, [1, 70_000], (&out, 5.0_f32)));
     has(

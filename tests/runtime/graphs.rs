@@ -96,6 +96,9 @@ fn what_waits_spoils_a_recording() {
     let graph = Graph::capture(&stream, |stream| event.record(stream));
     assert!(graph.is_ok());
     assert_eq!(event.elapsed_ms(&event), Err(RuntimeError::NotRecorded));
+    assert!(is_refused(&event.synchronize()));
+    event.record(&stream).expect("no graph records it");
+    assert_eq!(event.synchronize(), Ok(()));
     // That each launch is waited for is no reason: it does not run yet.
     device.set_blocking(true);
     let graph = Graph::capture(&stream, |stream| step.launch(stream, 1, (&x,)));

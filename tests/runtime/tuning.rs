@@ -4,8 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::{Barrier, Mutex};
 
+use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Buffer, Constants, Device, Graph, Kernel, NONE, Program, RuntimeError,
+    Arg, Buffer, Constant, Constants, Device, DeviceOptions, Dump, Graph, Kernel, NONE, Program,
+    RuntimeError,
 };
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
@@ -332,6 +334,213 @@ fn nothing_is_learned_from_an_empty_grid() {
     );
     let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
     assert_eq!(tuned.expect("one of them works").report.reused, 0);
+}
+
+#[test]
+fn a_configuration_with_an_empty_grid_is_left_out() {
+    let (kernel, x, out) = add(None);
+    let stream = kernel.device().stream();
+    // A program for each whole block: none for the first and the last.
+    let whole = |c: Constants<'_>| Some([200 / c.int("BLOCK")?, 1, 1]);
+    let configs = [256, 64, 128, 512].map(|block| Config::new().constant("BLOCK", block));
+    let tuned = Tuner::new(configs.clone()).tune(&kernel, &stream, &whole, (&x, &x, &out, 200));
+    let tuned = tuned.expect("two of them do something");
+    let rows = &tuned.report.rows;
+    let empty = Outcome::Skipped("its grid is empty".to_owned());
+    assert_eq!([&rows[0].outcome, &rows[3].outcome], [&empty, &empty]);
+    assert!([1, 2].contains(&tuned.report.chosen), "{}", tuned.report);
+    let own = Autotuned::new(kernel.clone(), Tuner::new(configs));
+    own.launch(&stream, &whole, (&x, &x, &out, 200))
+        .expect("two of them do something");
+    assert_eq!(out.read(&stream).expect("it ran")[..100], [2.0; 100]);
+}
+
+#[test]
+fn a_stream_of_another_device_is_refused_before_anything_is_reset() {
+    let device = emulator(None);
+    let program = Program::python("count.py", COUNT).expect("it is Python");
+    let kernel = device.kernel(&program, "count").expect("there is a kernel");
+    let other = emulator(None);
+    let memory = |device| Buffer::from_slice(device, &[5_i32; 1000]).expect("there is memory");
+    let (total, seen) = (memory(&device), memory(&device));
+    // At the same address on the other device.
+    let theirs = [memory(&other), memory(&other)];
+    let tuner = Tuner::new(small_blocks()).reset_to_zero(&["total", "seen"]);
+    let refused = [
+        tuner
+            .tune(&kernel, &other.stream(), &grid, (&total, &seen, 1000))
+            .map(drop),
+        Autotuned::new(kernel.clone(), tuner.clone()).launch(
+            &other.stream(),
+            &grid,
+            (&total, &seen, 1000),
+        ),
+    ];
+    for refused in refused {
+        let text = refused.expect_err("the stream is foreign").to_string();
+        assert_eq!(text, "the stream belongs to another device");
+    }
+    for (buffer, stream) in [
+        (&total, device.stream()),
+        (&seen, device.stream()),
+        (&theirs[0], other.stream()),
+        (&theirs[1], other.stream()),
+    ] {
+        assert_eq!(buffer.read(&stream), Ok(vec![5; 1000]));
+    }
+}
+
+/// Constants beyond 64 bits, of which the kernel takes what is left after a shift.
+const WIDE: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"BIG": 3 << 64})], key=[])
+@triton.heuristics({"IS_LARGE": lambda args: args["n"] > 2**63 + 5, "NEXT": lambda args: args["n"] + 2**64})
+@triton.jit
+def wide(out, n, BIG: tl.constexpr, IS_LARGE: tl.constexpr, NEXT: tl.constexpr):
+    tl.store(out, BIG >> 64)
+    tl.store(out + 1, IS_LARGE)
+    tl.store(out + 2, NEXT - 2**64 - 2**63)
+"#;
+
+#[test]
+fn integers_beyond_64_bits_keep_their_value() {
+    let device = emulator(None);
+    let program = Program::python("wide.py", WIDE).expect("it is Python");
+    let own = device.autotuned(&program, "wide").expect("it is data");
+    let stream = device.stream();
+    let out = Buffer::from_slice(&device, &[0_i64; 3]).expect("there is memory");
+    for (n, is_large) in [((1_u64 << 63) + 5, 0), ((1 << 63) + 6, 1)] {
+        own.launch(&stream, 1, (&out, n)).expect("it runs");
+        let rest = (n - (1 << 63)) as i64;
+        assert_eq!(out.read(&stream), Ok(vec![3, is_large, rest]));
+    }
+    assert_eq!(Constant::from(u64::MAX).to_string(), "18446744073709551615");
+}
+
+/// The choice is kept by key; what follows the arguments is as many kernels as there are launches.
+const FOLLOWING: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"A": 1}), triton.Config({"A": 2})], key=["n"])
+@triton.heuristics({"C": lambda args: args["n"] + 1})
+@triton.jit
+def put(x, n, A: tl.constexpr, C: tl.constexpr):
+    tl.store(x, C)
+"#;
+
+#[test]
+fn choices_hold_no_kernels() {
+    let device = emulator(None);
+    let program = Program::python("put.py", FOLLOWING).expect("it is Python");
+    let kernel = device.kernel(&program, "put").expect("there is a kernel");
+    let kernel = kernel.variant_limit(4).expect("a number");
+    let tuner = program.tuner("put").expect("it is data");
+    let own = Autotuned::new(kernel.clone(), tuner);
+    let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
+    for n in 2..42 {
+        own.launch(&device.stream(), 1, (&x, n)).expect("it runs");
+        assert_eq!(x.read(&device.stream()), Ok(vec![n + 1]));
+    }
+    let variants = |n: i32| {
+        let kernel = kernel.constant("A", 1).and_then(|k| k.constant("C", n + 1));
+        kernel.expect("they are constants").variants().len()
+    };
+    assert_eq!((variants(2), variants(41)), (0, 1));
+}
+
+#[test]
+fn results_come_from_a_seed_too() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let [own, seed, second] = ["own", "seed", "second"].map(|name| dir.path().join(name));
+    let tune = |settings: Settings| {
+        let cache = Cache::new(settings);
+        let device = Device::emulator_with(DeviceOptions {
+            cache: cache.clone(),
+            ..DeviceOptions::plain()
+        });
+        let kernel = device.kernel(&add_program(), "add");
+        let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
+        let out = Buffer::<f32>::new(&device, 1000).expect("there is memory");
+        let kernel = kernel.expect("there is a kernel");
+        let args = (&x, &x, &out, 1000);
+        let tuned = Tuner::new(blocks()).tune(&kernel, &device.stream(), &grid, args);
+        (tuned.expect("they work").report.reused, cache)
+    };
+    let (reused, cache) = tune(Settings::new(&own));
+    assert_eq!((reused, cache.tuned().0), (0, 1));
+    cache.export(&seed).expect("it can be written");
+    let (reused, cache) = tune(Settings {
+        seeds: vec![seed],
+        ..Settings::new(&second)
+    });
+    assert_eq!((reused, cache.tuned()), (3, (0, 0)), "nothing was measured");
+    let (reused, cache) = tune(Settings::new(&own));
+    assert_eq!(reused, 3);
+    cache.clear().expect("it is ours");
+    assert_eq!(cache.tuned(), (0, 0));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_results_is_not_waited_for() {
+    if role().is_none() {
+        let test = "tuning::a_pipe_in_place_of_results_is_not_waited_for";
+        let output = another_process(test, "here").output();
+        let output = output.expect("it can be started");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{text}");
+        if !text.contains("there is no mkfifo") {
+            let told = text.lines().filter(|l| l.contains("cannot be kept there"));
+            assert_eq!(told.count(), 1, "{text}");
+        }
+        return;
+    }
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let tune = || {
+        let (kernel, x, out) = add(Some(dir.path()));
+        let stream = kernel.device().stream();
+        let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
+        tuned.expect("they work").report.reused
+    };
+    assert_eq!(tune(), 0);
+    let folder = std::fs::read_dir(dir.path().join("v1/tune")).expect("it was made");
+    let file = folder.flatten().next().expect("there is one").path();
+    std::fs::remove_file(&file).expect("it is ours");
+    let made = std::process::Command::new("mkfifo").arg(&file).status();
+    if made.is_ok_and(|status| status.success()) {
+        assert_eq!((tune(), tune()), (0, 0));
+    } else {
+        eprintln!("skipped: there is no mkfifo");
+    }
+}
+
+#[test]
+fn what_edited_ptx_costs_is_not_kept() {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let reused = |replace: Option<&Path>| {
+        let device = Device::emulator_with(DeviceOptions {
+            cache: Cache::new(Settings::new(dir.path())),
+            dump: Dump {
+                write: None,
+                replace: replace.map(Path::to_owned),
+            },
+            ..DeviceOptions::plain()
+        });
+        let kernel = device
+            .kernel(&add_program(), "add")
+            .expect("there is a kernel");
+        let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
+        let out = Buffer::<f32>::new(&device, 1000).expect("there is memory");
+        let args = (&x, &x, &out, 1000);
+        let tuned = Tuner::new(blocks()).tune(&kernel, &device.stream(), &grid, args);
+        tuned.expect("they work").report.reused
+    };
+    let edited = tempfile::tempdir().expect("a folder for the test");
+    let all = [Some(edited.path()), None, Some(edited.path()), None];
+    assert_eq!(all.map(reused), [0, 0, 0, 3]);
 }
 
 fn eight() -> Vec<Config> {

@@ -1,6 +1,6 @@
 //! Which variant serves a launch, and how long set-ups stay.
 
-use tilelift::runtime::{Buffer, Constants, Device, Kernel, Program};
+use tilelift::runtime::{Buffer, Constants, Device, Kernel, Patience, Program};
 
 use crate::tools::emulator;
 
@@ -57,6 +57,82 @@ fn beyond_the_bound_the_variant_of_the_types_is_told_and_read() {
         (early.signature.as_str(), early.ready),
         ("*i32:16, i32:1, i32, i32", true)
     );
+}
+
+#[test]
+fn what_is_opted_out_of_is_told() {
+    let device = emulator(None);
+    let (total, out) = total(&device);
+    let total = total.do_not_specialize_on_alignment("b");
+    let total = total.and_then(|total| total.do_not_specialize("c"));
+    let total = total.expect("there are such parameters");
+    let text = total.explain((&out, 7, 32, 1)).expect("they fit");
+    let text = text.to_string();
+    for part in [
+        "a: i32, its value 0x7 promises nothing",
+        "b: i32, its value 0x20 is a multiple of 16, which it is not specialised for",
+        "c: i32, it is not specialised for values",
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_bound_of_one_is_for_the_variant_of_the_types() {
+    let device = emulator(None);
+    let (total, out) = total(&device);
+    for (limit, general_at) in [(1, 0), (2, 1), (3, 2)] {
+        let total = total.variant_limit(limit).expect("a number");
+        let all = [(&out, 7, 7, 7), (&out, 1, 7, 7), (&out, 16, 16, 1)];
+        for (at, args) in all.into_iter().enumerate() {
+            total.run(1, args).expect("there is room");
+            let (_, a, b, c) = args;
+            assert_eq!(out.read(&device.stream()), Ok(vec![2 * (a + b + c)]));
+            let used = total.explain(args).expect("they fit").signature;
+            let is_general = used == "*i32, i32, i32, i32";
+            assert_eq!(is_general, at >= general_at, "{limit}: {used}");
+        }
+        assert_eq!(total.variants().len(), limit);
+    }
+}
+
+#[test]
+fn threads_that_meet_the_bound_share_the_variant_of_the_types() {
+    let device = emulator(None);
+    for _ in 0..50 {
+        let (total, _) = total(&device);
+        let total = total.variant_limit(4).expect("a number");
+        let start = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for i in 0..8 {
+                let (total, start, device) = (&total, &start, &device);
+                scope.spawn(move || {
+                    let out = Buffer::from_slice(device, &[0_i32]).expect("there is memory");
+                    let pick = |bit: i32| if i & bit == 0 { 7 } else { 1 };
+                    start.wait();
+                    let prepared =
+                        total.prepare((&out, pick(1), pick(2), pick(4)), &Patience::default());
+                    prepared.expect("there is room for the one of the types");
+                });
+            }
+        });
+        assert!(total.variants().len() <= 4);
+    }
+}
+
+#[test]
+fn a_fault_of_the_variant_of_the_types_is_told_with_its_own_line() {
+    let text = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef put(x, n):\n    if n != 1:\n        tl.store(x + 1, n * 3)\n    v = n * n + 5\n    tl.store(x, v)\n    tl.store(x + 1000, v)\n";
+    let device = emulator(None);
+    let program = Program::python("put.py", text).expect("it is Python");
+    let put = device.kernel(&program, "put").expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[0_i32; 4]).expect("there is memory");
+    for limit in [1, 16] {
+        let put = put.variant_limit(limit).expect("a number");
+        let error = put.run(1, (&x, 1)).expect_err("it writes too far");
+        let text = error.to_string();
+        assert!(text.contains("put.py:10"), "{limit}: {text}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The bound on size: the entries that were not used for longest go first.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
@@ -36,6 +36,27 @@ pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
     entries
 }
 
+/// A file that counts for the bound.
+pub(super) struct Counted {
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    used: SystemTime,
+}
+
+/// The files of the autotuner's results below the folder of a version.
+pub(super) fn list_tuned(folder: &Path) -> Vec<Counted> {
+    let files = fs::read_dir(folder.join("tune"));
+    let files = files.into_iter().flatten().flatten().filter_map(|file| {
+        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some(Counted {
+            path: file.path(),
+            bytes: metadata.len(),
+            used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+        })
+    });
+    files.collect()
+}
+
 /// Notes that `bytes` were written, and evicts if that was too much. `usage` is the sum as far as known: it is counted
 /// at the first write and whenever the bound is met, so that what other processes wrote is seen then at the latest.
 pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) {
@@ -47,7 +68,12 @@ pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) 
         }
     }
     sweep_temporaries(&folder.join("tmp"));
-    let mut entries = list(folder);
+    let entries = list(folder).into_iter().map(|entry| Counted {
+        path: entry.path,
+        bytes: entry.bytes,
+        used: entry.used,
+    });
+    let mut entries: Vec<Counted> = entries.chain(list_tuned(folder)).collect();
     let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
     if total > limit {
         // The path decides among equals, so that two sweepers take the same ones.
@@ -95,6 +121,28 @@ mod tests {
         let (old, young) = (made("old", 2 * STALE), made("young", STALE / 2));
         sweep_temporaries(folder.path());
         assert_eq!((old.exists(), young.exists()), (false, true));
+    }
+
+    #[test]
+    fn results_of_the_autotuner_go_by_age_too() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let made = |inner: &str, name: &str, minutes: u64| {
+            let inner = folder.path().join(inner);
+            fs::create_dir_all(&inner).expect("the folder can be written");
+            let path = inner.join(name);
+            fs::write(&path, [0; 40]).expect("the folder can be written");
+            let file = fs::File::options().append(true).open(&path);
+            let used = SystemTime::now() - Duration::from_secs(60 * minutes);
+            let touched = file.and_then(|file| file.set_modified(used));
+            touched.expect("it is ours");
+            path
+        };
+        let entry = format!("entry.{}", Kind::ALL[0].name());
+        let (young, entry) = (made("tune", "a.tune", 1), made("ab", &entry, 2));
+        let old = made("tune", "b.tune", 3);
+        written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
+        let there = [&young, &entry, &old].map(|path| path.exists());
+        assert_eq!(there, [true, true, false]);
     }
 
     #[test]

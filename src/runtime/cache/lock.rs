@@ -23,8 +23,14 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Held until dropped.
 #[derive(Debug)]
 pub(super) struct Held {
-    /// Closing the file lets the lock go.
-    _file: File,
+    file: File,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Closing the file is not enough where a child has it open too. Without a lock there is nothing to let go.
+        let _ = self.file.unlock();
+    }
 }
 
 /// Takes the lock of a key. The inner error says why there can be none; then the caller goes on without.
@@ -57,7 +63,7 @@ fn acquire_within(
     let begin = Instant::now();
     loop {
         match file.try_lock() {
-            Ok(()) => return Ok(Ok(Held { _file: file })),
+            Ok(()) => return Ok(Ok(Held { file })),
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Ok(Err(error)),
         }

@@ -15,7 +15,8 @@
 //! - **Once.** [`Cache::get_or_make`] runs the maker of a key once among all threads and processes that ask at the same
 //!   time; the others wait and read its entry. The lock is the operating system's and goes with its process, so that
 //!   one that is killed leaves nothing to clean up but a file in `tmp`, which goes when it is old.
-//! - **Bounded.** Above [`Settings::limit`] the entries that were not used for longest go, until a tenth is free.
+//! - **Bounded.** Above [`Settings::limit`] the entries that were not used for longest go, until a tenth is free, and
+//!   results of the autotuner with them, by when they were last added to.
 //!
 //! Seeds are folders of the same form that are only read: an application ships them, made by `tilelift cache export`.
 //!
@@ -59,7 +60,7 @@ pub struct Settings {
     pub dir: PathBuf,
     /// Folders that are only read, asked in this order after `dir`.
     pub seeds: Vec<PathBuf>,
-    /// Bytes of all entries.
+    /// Bytes of all entries and of the autotuner's results.
     pub limit: u64,
 }
 
@@ -278,7 +279,7 @@ impl Cache {
         Ok((entries.len(), entries.iter().map(|entry| entry.bytes).sum()))
     }
 
-    /// Copies every whole entry to `dir`, for use as a seed; gives their number.
+    /// Copies every whole entry to `dir`, for use as a seed, and the autotuner's results; gives the number of entries.
     ///
     /// # Errors
     ///
@@ -298,12 +299,33 @@ impl Cache {
                 count += 1;
             }
         }
+        if let (Some(store), Some(to)) = (&self.store, seed.tune_dir()) {
+            for file in evict::list_tuned(&store.folder()) {
+                make_dir(&to)?;
+                if let Some(name) = file.path.file_name() {
+                    fs::copy(&file.path, to.join(name))?;
+                }
+            }
+        }
         Ok(count)
+    }
+
+    /// The files of the autotuner's results: how many, and their bytes.
+    pub fn tuned(&self) -> (usize, u64) {
+        let folder = self.store.as_ref().map(|store| store.folder());
+        let files = folder.map_or_else(Vec::new, |folder| evict::list_tuned(&folder));
+        (files.len(), files.iter().map(|file| file.bytes).sum())
     }
 
     /// The folder for the autotuner's results.
     pub(crate) fn tune_dir(&self) -> Option<PathBuf> {
         Some(self.store.as_ref()?.folder().join("tune"))
+    }
+
+    /// The folders of the autotuner's results in the seeds.
+    pub(crate) fn seed_tune_dirs(&self) -> impl Iterator<Item = PathBuf> {
+        let seeds = self.settings().map_or(&[][..], |settings| &settings.seeds);
+        seeds.iter().map(|seed| seed.join(FOLDER).join("tune"))
     }
 }
 
