@@ -4,6 +4,7 @@
 //! what it changed, and ends in time linear in the function but for stated, bounded iteration.
 
 pub mod advance_scalars;
+pub mod apply_promises;
 pub mod contract;
 pub mod defer_sums;
 pub mod delay_copies;
@@ -37,6 +38,7 @@ use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Options, Target};
 use crate::verify::verify;
 use advance_scalars::advance_scalars;
+use apply_promises::apply_promises;
 use contract::contract;
 use defer_sums::defer_sums;
 use eliminate_dead_code::eliminate_dead_code;
@@ -73,6 +75,9 @@ pub fn optimize(
     settle_asserts(func, options.asserts);
     if forget_layouts(func) {
         done("forget_layouts", func)?;
+    }
+    if apply_promises(func) > 0 {
+        done("apply_promises", func)?;
     }
     simplify(func);
     done("simplify", func)?;
