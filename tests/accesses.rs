@@ -1,5 +1,5 @@
 //! Wide accesses wherever the addresses come from: what differs between neighbours by constants alone stays so through memory,
-//! conversions, scans, loops and choices.
+//! conversions, scans, loops, choices and promises.
 
 #[expect(
     dead_code,
@@ -73,6 +73,8 @@ fn rows_are_moved_sixteen_bytes_at_a_time() {
         ("columns_carried", 2, 4),
         ("pointers_in_while", 2, 3),
         ("pointers_chosen", 4, 5),
+        ("columns_promised", 4, 5),
+        ("pointers_promised", 4, 5),
     ] {
         let kernel = lowered(name, "*fp16:16, *fp16:16, *i32:16, i32:16, 32, 64", 3);
         let compiled = compiled(&kernel);
@@ -99,7 +101,11 @@ fn rows_are_moved_sixteen_bytes_at_a_time() {
 #[test]
 fn factors_are_copied_sixteen_bytes_at_a_time() {
     // 64 x 32 and 32 x 64 halves are two copies of a thread each, three times in front of the loop and once in it at most.
-    for name in ["product_of_rows_read", "product_with_carried_range"] {
+    for name in [
+        "product_of_rows_read",
+        "product_with_carried_range",
+        "product_with_promises",
+    ] {
         let kernel = lowered(
             name,
             "*fp16:16, *fp16:16, *fp16:16, *i32:16, i32:16, 64, 64, 32",

@@ -5,6 +5,7 @@
 
 pub mod add_invariants_first;
 pub mod advance_scalars;
+pub mod apply_promises;
 pub mod contract;
 pub mod defer_sums;
 pub mod delay_copies;
@@ -39,6 +40,7 @@ use crate::settings::{Options, Target};
 use crate::verify::verify;
 use add_invariants_first::add_invariants_first;
 use advance_scalars::advance_scalars;
+use apply_promises::apply_promises;
 use contract::contract;
 use defer_sums::defer_sums;
 use eliminate_dead_code::eliminate_dead_code;
@@ -75,6 +77,9 @@ pub fn optimize(
     settle_asserts(func, options.asserts);
     if forget_layouts(func) {
         done("forget_layouts", func)?;
+    }
+    if apply_promises(func) > 0 {
+        done("apply_promises", func)?;
     }
     simplify(func);
     done("simplify", func)?;

@@ -68,6 +68,24 @@ def pointers_chosen(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
 
 
 @triton.jit
+def columns_promised(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    columns = tl.arange(0, C)
+    columns = tl.where(columns < tl.load(ids) * C, columns, 0)
+    columns = tl.max_contiguous(tl.multiple_of(columns, C), C)
+    tl.store(out + at, tl.load(table + tl.arange(0, R)[:, None] * width + columns[None, :]))
+
+
+@triton.jit
+def pointers_promised(out, table, ids, width, R: tl.constexpr, C: tl.constexpr):
+    at = tl.arange(0, R)[:, None] * C + tl.arange(0, C)[None, :]
+    row = tl.load(ids) // 4 * C
+    source = table + tl.arange(0, R)[:, None] * row + tl.arange(0, C)[None, :]
+    tl.multiple_of(source, [1, 16])
+    tl.store(out + at, tl.load(source))
+
+
+@triton.jit
 def product_of_rows_read(a, b, c, ids, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
     rows = tl.load(ids + tl.arange(0, M))
     columns = tl.arange(0, N)
@@ -92,6 +110,26 @@ def product_with_carried_range(a, b, c, ids, K, M: tl.constexpr, N: tl.constexpr
         sums = tl.dot(tl.load(a + rows[:, None] * K + k[None, :]), tl.load(b + k[:, None] * N + columns[None, :]), sums)
         k += S
     tl.store(c + rows[:, None] * N + columns[None, :], sums.to(c.dtype.element_ty))
+
+
+@triton.jit
+def product_with_promises(a, b, c, ids, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    # The number at 17 is zero.
+    zero = tl.load(ids + 17)
+    columns = tl.where(columns < N + zero, columns, 0)
+    columns = tl.max_contiguous(tl.multiple_of(columns, N), N)
+    left = a + rows[:, None] * (K + zero) + k[None, :]
+    right = b + k[:, None] * N + columns[None, :]
+    sums = tl.zeros((M, N), tl.float32)
+    for _ in range(0, K, S):
+        tl.multiple_of(left, [1, 16])
+        sums = tl.dot(tl.load(left), tl.load(right), sums)
+        left += S
+        right += S * N
+    tl.store(c + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], sums.to(c.dtype.element_ty))
 
 
 @triton.jit

@@ -1,7 +1,6 @@
 //! Expansion of what gives elements their place: ranges, program indices, and changes of shape.
 
-use crate::ir::attrs::{Attrs, SpecialReg, make};
-use crate::ir::dfg::InstData;
+use crate::ir::attrs::{Attrs, SpecialReg};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType};
@@ -198,31 +197,6 @@ impl Expander<'_> {
             Some(map) => self.pick(&source, &map),
             None => bug("the layout of a broadcast does not follow from its operand's"),
         }
-    }
-
-    /// A promise of divisibility clears low bits of the bases whose offsets keep it.
-    pub(super) fn expand_assume_multiple(&mut self, inst: Inst) -> Result<Expanded> {
-        let source = self.arg(inst, 0)?;
-        let is_scalar = self.result_type(inst)?.is_scalar();
-        let multiple = self.tile.dfg.insts[inst]
-            .values()
-            .and_then(|v| v.first().copied())
-            .unwrap_or(1);
-        let Expanded::Uniform(value) = source else {
-            return Ok(source);
-        };
-        if !is_scalar || self.known(value).is_some() {
-            return Ok(source);
-        }
-        // The same number under a new name, since the promise holds from here on.
-        let elem = self.ty(value).elem;
-        let mut data = InstData::new(ThreadOp::Rearrange, &[value]);
-        data.attrs.push(make::map([0u32][..].into()));
-        let named = self.op(data, &[ThreadType::scalar(elem)])?;
-        let zeros = multiple.trailing_zeros();
-        let mask = self.bits.get(value) & (u64::MAX << zeros);
-        self.bits.set(named, mask);
-        Ok(Expanded::Uniform(named))
     }
 }
 

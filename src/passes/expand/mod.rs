@@ -29,6 +29,7 @@ mod inline;
 mod known;
 mod limits;
 mod memory;
+mod promise;
 mod reduce;
 mod regs;
 mod report;
@@ -300,8 +301,9 @@ impl<'a> Expander<'a> {
             TileOp::SharedStore => return self.expand_shared_store(inst),
             TileOp::SharedLoad => self.expand_shared_load(inst)?,
             TileOp::ConvertLayout => self.expand_convert(inst)?,
-            TileOp::AssumeMultiple => self.expand_assume_multiple(inst)?,
-            TileOp::AssumeContiguous | TileOp::AssumeConstant => self.arg(inst, 0)?,
+            TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
+                self.expand_promise(inst)?
+            }
             TileOp::Load => self.expand_load(inst)?,
             TileOp::Store => return self.expand_store(inst),
             TileOp::AtomicRmw | TileOp::AtomicCas => return self.expand_atomic(inst),
