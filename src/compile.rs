@@ -12,6 +12,7 @@ use crate::passes::drop_parameters::drop_parameters;
 use crate::passes::expand::expand;
 use crate::passes::insert_barriers::insert_barriers;
 use crate::passes::optimize;
+use crate::passes::pipeline_loops::CutStages;
 use crate::passes::place_shared::{fullest, place_shared};
 use crate::passes::share_operands::holds_operands;
 use crate::ptx;
@@ -65,6 +66,8 @@ pub struct KernelMeta {
 pub struct KernelStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,
+    /// Stages of a loop that shared memory has too little room for.
+    pub cut_stages: Option<CutStages>,
     /// Barriers placed.
     pub barriers: usize,
     /// What instruction selection and register allocation counted.
@@ -236,9 +239,9 @@ fn pipeline(
     verify(func).map_err(CompileError::Invalid)?;
     let choices = |site| Choices::new(options.diversity, site);
     let mut may_share = !choices(diversity::Site::Sharing).chance(30);
-    let (tile, mut thread, layouts, shared) = loop {
+    let (tile, mut thread, done, shared) = loop {
         let mut tile = func.clone();
-        let layouts = optimize(&mut tile, target, options, may_share, &mut |pass, f| {
+        let done = optimize(&mut tile, target, options, may_share, &mut |pass, f| {
             on_pass_end(pass, Snapshot::Tile(f))
         })?;
         let mut thread = expand(&tile, target, choices(diversity::Site::Exchange))?;
@@ -249,7 +252,7 @@ fn pipeline(
         let shared = place_shared(&mut thread, &mut choices(diversity::Site::Offsets));
         on_pass_end("place_shared", Snapshot::Thread(&thread));
         match check_shared(shared, target, &tile, &thread) {
-            Ok(()) => break (tile, thread, layouts, shared),
+            Ok(()) => break (tile, thread, done, shared),
             // What conversions need besides is known only here.
             Err(_) if may_share && holds_operands(&tile) => may_share = false,
             Err(error) => return Err(error),
@@ -282,7 +285,8 @@ fn pipeline(
             .collect(),
     };
     let stats = KernelStats {
-        layouts,
+        layouts: done.layouts,
+        cut_stages: done.cut_stages,
         barriers,
         machine,
     };

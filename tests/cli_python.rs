@@ -239,6 +239,32 @@ def kernel(out, x, n, a, b, BLOCK: tl.constexpr):
     assert_eq!(meta["num_stages"], 5);
 }
 
+/// What shared memory has no room for is said, and the description has what is used.
+#[test]
+fn stages_without_room_are_warned_of() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let meta = folder.path().join("k.json");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pipelines/kernels.py");
+    let compiled = |stages: &str| {
+        let signature = "*fp32:16, *fp16:16, *fp16:16, i32:16, i32:16, 128, 128, 64";
+        let args = ["compile", file, "-n", "step_at_run_time", "-s", signature];
+        let more = ["-t", "sm_80", "--num-stages", stages, "--meta"];
+        let path = [meta.to_str().expect("a name")];
+        let output = tilelift(&[&args[..], &more[..], &path[..]].concat(), "");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        let _ = stdout(&output);
+        let meta = std::fs::read_to_string(&meta).expect("written");
+        let meta: serde_json::Value = serde_json::from_str(&meta).expect("JSON");
+        (errors, meta["num_stages"].clone())
+    };
+    let (errors, used) = compiled("5");
+    assert_eq!((errors.as_str(), used), ("", 5.into()));
+    let (errors, used) = compiled("7");
+    let warning = "step_at_run_time: a loop asks for 7 stages, shared memory has room for 5";
+    assert!(errors.contains(warning), "{errors}");
+    assert_eq!(used, 5);
+}
+
 /// Runs the command and gives its exit code with what it says on standard error.
 fn refused(args: &[&str]) -> (i32, String) {
     let output = tilelift(args, "");

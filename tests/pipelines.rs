@@ -241,3 +241,52 @@ fn tables_are_read_further_ahead() {
         }
     }
 }
+
+/// The body of the loop that multiplies matrices.
+fn product_loop(ptx: &str) -> &str {
+    let labels = ptx.match_indices("\n$").map(|(at, _)| &ptx[at + 1..]);
+    let loops = labels.filter_map(|text| {
+        let (label, body) = text.split_once(':')?;
+        let end = body.find(&format!("bra {label};"))?;
+        Some(&body[..end]).filter(|body| body.contains("mma.sync"))
+    });
+    loops
+        .min_by_key(|body| body.len())
+        .expect("there is a loop")
+}
+
+/// Rows of softmax stay in their warps, and so do the weights that the second product takes, also where the least operands
+/// would be read by warps side by side.
+#[test]
+fn rows_of_attention_stay_in_their_warps() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/attention.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    for (blocks, warps) in [("128, 64, 128", 8), ("64, 64, 64", 4), ("128, 64, 64", 4)] {
+        let signature = format!(
+            "*fp16:16, *fp32:16, *fp16:16, *fp16:16, *fp16:16, i32:16, fp32, {blocks}, False"
+        );
+        let args = parse_signature(&signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_80);
+        spec.num_warps = warps;
+        spec.num_stages = Some(3);
+        let kernel = module.lower(Some("forward"), &spec).expect("it is right");
+        let kernel = compiled(&kernel, Target::SM_80);
+        let body = product_loop(&kernel.ptx);
+        let found = ["bar.sync", "st.shared", "ld.shared"].map(|op| body.matches(op).count());
+        assert_eq!(found, [1, 0, 0], "{blocks} {warps}");
+    }
+}
+
+#[test]
+fn stages_that_shared_memory_has_no_room_for_are_counted() {
+    let stages_of = |asked: u8| {
+        let signature = "*fp32:16, *fp16:16, *fp16:16, i32:16, i32:16, 128, 128, 64";
+        let kernel = lowered("step_at_run_time", signature, asked, &[]);
+        let cut = compiled(&kernel, Target::SM_80).stats.cut_stages;
+        cut.map(|cut| (cut.asked, cut.used))
+    };
+    // Each takes 32 KiB of 163.
+    assert_eq!(stages_of(5), None);
+    assert_eq!(stages_of(7), Some((7, 5)));
+}

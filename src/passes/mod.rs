@@ -50,10 +50,19 @@ use legalize::legalize;
 use lower_dots::lower_dots;
 use lower_math::lower_math;
 use merge_equal_values::merge_equal_values;
-use pipeline_loops::pipeline_loops;
+use pipeline_loops::{CutStages, pipeline_loops};
 use settle_asserts::settle_asserts;
 use share_operands::{share_invariant, share_loaded, split_readers};
 use simplify::simplify;
+
+/// What was done to a tile function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileStats {
+    /// What layout assignment arrived at.
+    pub layouts: LayoutStats,
+    /// Stages that shared memory has too little room for.
+    pub cut_stages: Option<CutStages>,
+}
 
 /// Everything between a verified block program and its expansion into what one thread does. `may_share` allows operands
 /// of products to be kept in shared memory. `on_pass_end` sees the function after each pass, under the pass's name.
@@ -68,7 +77,7 @@ pub fn optimize(
     options: &Options,
     may_share: bool,
     on_pass_end: &mut dyn FnMut(&str, &TileFunction),
-) -> Result<LayoutStats, CompileError> {
+) -> Result<TileStats, CompileError> {
     let mut done = |pass: &'static str, func: &TileFunction| {
         on_pass_end(pass, func);
         check(pass, func, options)
@@ -124,7 +133,8 @@ pub fn optimize(
         done("advance_scalars", func)?;
     }
     let choices = |site| Choices::new(options.diversity, site);
-    if pipeline_loops(func, &axis, target, choices(Site::Stages)) > 0 {
+    let pipelined = pipeline_loops(func, &axis, target, choices(Site::Stages));
+    if pipelined.loops > 0 {
         done("pipeline_loops", func)?;
         simplify(func);
         merge_equal_values(func);
@@ -139,9 +149,12 @@ pub fn optimize(
         done("split_readers", func)?;
     }
     let axis = Axis::compute(func);
-    let stats = assign_layouts(func, &axis, target, choices(Site::Layouts));
+    let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
     done("assign_layouts", func)?;
-    Ok(stats)
+    Ok(TileStats {
+        layouts,
+        cut_stages: pipelined.cut,
+    })
 }
 
 /// A pass that leaves an invalid function behind is a bug of ours.

@@ -21,7 +21,7 @@ fn optimized(func: &TileFunction, target: Target) -> (TileFunction, LayoutStats)
     let stats = optimize(&mut func, target, &options, true, &mut |_, _| {});
     let stats = stats.unwrap_or_else(|e| panic!("{e}"));
     testing::check(&func);
-    (func, stats)
+    (func, stats.layouts)
 }
 
 #[test]

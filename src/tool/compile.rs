@@ -45,6 +45,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     });
     if let Some(compiled) = &compiled {
         warn_of_spills(compiled, options);
+        warn_of_cut_stages(compiled);
     }
     let text = match (&compiled, stage) {
         (Some(compiled), _) if args.emit == Emit::Rust => {
@@ -66,7 +67,11 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         _ => emit(func, target, options, stage).map_err(refused)?,
     };
     if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
-        let json = metadata::json(&compiled.meta, num_stages(func), &kernel.constants);
+        let json = metadata::json(
+            &compiled.meta,
+            num_stages(func, compiled),
+            &kernel.constants,
+        );
         write_out(Some(path), &json)?;
     }
     write_out(args.out.as_deref(), &text)?;
@@ -89,6 +94,17 @@ fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
     }
 }
 
+/// Says on standard error when a loop has fewer stages than it asks for.
+fn warn_of_cut_stages(kernel: &CompiledKernel) {
+    if let Some(cut) = kernel.stats.cut_stages {
+        eprintln!(
+            "warning: {}: a loop asks for {} stages, shared memory has room for {}, which it gets: \
+             use smaller blocks for more",
+            kernel.meta.name, cut.asked, cut.used
+        );
+    }
+}
+
 /// Whether two paths lead to one place, as far as can be told before anything is written there.
 fn is_same(a: &Path, b: &Path) -> bool {
     let place = |path: &Path| -> PathBuf {
@@ -107,10 +123,13 @@ fn is_same(a: &Path, b: &Path) -> bool {
     (a == b || place(a) == place(b)) && replaces(a)
 }
 
-/// The most stages that a loop of the kernel asks for.
-fn num_stages(func: &TileFunction) -> u8 {
+/// The most stages that a loop of the kernel asks for; if shared memory has too little room for them, those there is room for.
+fn num_stages(func: &TileFunction, compiled: &CompiledKernel) -> u32 {
+    if let Some(cut) = compiled.stats.cut_stages {
+        return cut.used;
+    }
     let blocks = func.all_blocks();
     let insts = blocks.iter().flat_map(|&block| func.order.insts(block));
     let stages = insts.filter_map(|&inst| func.dfg.insts[inst].stages());
-    stages.copied().max().unwrap_or(1)
+    stages.copied().max().map_or(1, u32::from)
 }

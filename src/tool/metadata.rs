@@ -22,8 +22,9 @@ fn log_of(meta: &KernelMeta) -> Value {
     json!({"symbol": log::SYMBOL, "bytes": log::BYTES, "sites": sites})
 }
 
-/// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for.
-pub(super) fn json(meta: &KernelMeta, num_stages: u8, constants: &[(String, String)]) -> String {
+/// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for, as far as shared memory has
+/// room.
+pub(super) fn json(meta: &KernelMeta, num_stages: u32, constants: &[(String, String)]) -> String {
     let constants: serde_json::Map<String, Value> = constants
         .iter()
         .map(|(name, value)| (name.clone(), Value::String(value.clone())))

@@ -12,7 +12,8 @@
 //! 3. `cost` says what each candidate costs a node (instructions and sectors of accesses, shuffles and barriers
 //!    of reductions, arithmetic repeated by threads that hold copies), and what converting costs each pair of
 //!    candidates of an edge; each level of loops around it weighs eightfold.
-//! 4. `pbqp` chooses, and `rewrite` writes the choice down. A reduction gets its attribute `order`, a scan its `tree`.
+//! 4. `pbqp` chooses, and `rewrite` writes the choice down. A reduction gets its attribute `order`, a scan its `tree`. Where there
+//!    are several products, the solver also tries what its guesses seldom find: that all deal their warps to rows.
 //!
 //! # Exact and heuristic
 //! Given candidates and costs, the choice is optimal unless the solver had to decide a node with three or more
@@ -344,6 +345,38 @@ impl Assignment {
         again
     }
 
+    /// Where there are several products, the layouts of them that deal all warps to rows, for them and for what is computed in such
+    /// a layout: what sums along the rows of one product and goes into the next then stays in its warp, if all do so.
+    fn products_by_rows(&self, func: &TileFunction) -> Vec<(u32, usize)> {
+        let is_product = |inst: Inst| func.dfg.insts[inst].op == TileOp::Dot;
+        let mut products = 0;
+        let mut by_rows: SmallVec<[LayoutId; 4]> = SmallVec::new();
+        for data in self.graph.nodes.values() {
+            if !data.inst.is_some_and(is_product) {
+                continue;
+            }
+            products += 1;
+            let columns = data.shape.bit_mask(data.shape.rank() - 1);
+            let found = data.candidates.iter().find(|&&layout| {
+                let warps = self.pool[layout].columns(HwDim::Warp);
+                warps.iter().all(|&column| column & columns == 0)
+            });
+            by_rows.extend(found.copied());
+        }
+        if products < 2 {
+            return Vec::new();
+        }
+        let nodes = self.graph.nodes.iter();
+        let computed = nodes.filter(|(node, _)| !self.accesses.contains_key(node));
+        computed
+            .filter_map(|(node, data)| {
+                let mut candidates = data.candidates.iter();
+                let i = candidates.position(|layout| by_rows.contains(layout))?;
+                Some((node.as_u32(), i))
+            })
+            .collect()
+    }
+
     /// Chooses a layout for each node; the flag says whether the choice is optimal.
     fn choose(&mut self, func: &TileFunction) -> (PrimaryMap<Node, LayoutId>, bool) {
         let decided = |node: &graph::NodeData| node.candidates.len() == 1;
@@ -403,7 +436,7 @@ impl Assignment {
                 cost.saturating_mul(weight)
             });
         }
-        let solution = problem.solve();
+        let solution = problem.solve(&self.products_by_rows(func));
         let choices = self.graph.nodes.values().zip(&solution.choices);
         let chosen = choices.map(|(node, &choice)| node.candidates[choice]);
         (chosen.collect(), solution.exact)

@@ -4,7 +4,8 @@
 //! A node of degree 0, 1 or 2, or with a single alternative, is eliminated *exactly*: what its best choice
 //! costs for each choice of its neighbours moves into their costs. When only nodes of higher degree are left,
 //! the one with the most edges takes the alternative that is locally best: the one *heuristic* step. The first
-//! time, each of its alternatives is tried, and the best outcome counts. Choices
+//! time, each of its alternatives is tried, and the best outcome counts. Guesses of one node after another do not
+//! find what pays only if several nodes do it together; so the caller may name such choices, to be tried as well. Choices
 //! are made in reverse order of elimination. Source: Scholz and Eckstein, "Register Allocation for
 //! Irregular Architectures" (2002), reductions R0, R1, R2 and RN.
 //!
@@ -218,20 +219,24 @@ impl Problem {
         }
     }
 
-    /// Solves the problem.
-    pub(super) fn solve(self) -> Solution {
-        let mut start = Search::new(self);
-        let Some(first) = start.reduce() else {
-            return start.finish();
-        };
-        // The first guess binds more than any later one, so all that it can be are tried.
-        let guess = start.locally_best(first);
-        let others = (0..start.problem.alternatives(first)).filter(|&i| i != guess);
-        let mut best = start.clone().decided(first, guess);
-        for other in others {
-            let found = start.clone().decided(first, other);
+    /// Solves the problem. Where that takes guesses, a second try starts from the alternatives of `hint`, if there are any; the
+    /// better outcome counts.
+    pub(super) fn solve(self, hint: &[(u32, usize)]) -> Solution {
+        let hinted = (!hint.is_empty()).then(|| self.clone());
+        let mut best = Search::new(self).solved();
+        if let Some(problem) = hinted.filter(|_| !best.exact) {
+            let mut start = Search::new(problem);
+            for &(node, i) in hint {
+                if !start.problem.nodes[node as usize].eliminated {
+                    start.decide(node, i);
+                }
+            }
+            let found = start.solved();
             if found.total < best.total {
-                best = found;
+                best = Search {
+                    exact: false,
+                    ..found
+                };
             }
         }
         best.finish()
@@ -329,6 +334,24 @@ impl Search {
         self
     }
 
+    /// Eliminates all nodes.
+    fn solved(mut self) -> Search {
+        let Some(first) = self.reduce() else {
+            return self;
+        };
+        // The first guess binds more than any later one, so all that it can be are tried.
+        let guess = self.locally_best(first);
+        let others = (0..self.problem.alternatives(first)).filter(|&i| i != guess);
+        let mut best = self.clone().decided(first, guess);
+        for other in others {
+            let found = self.clone().decided(first, other);
+            if found.total < best.total {
+                best = found;
+            }
+        }
+        best
+    }
+
     /// Chooses for the eliminated nodes.
     fn finish(mut self) -> Solution {
         let problem = &self.problem;
@@ -420,7 +443,12 @@ mod tests {
                 let columns = nodes[*b as usize].len();
                 problem.add_edge(*a, *b, |i, j| costs[i * columns + j]);
             }
-            let solution = problem.solve();
+            let hint: Vec<(u32, usize)> = (0..count as u32).step_by(2).map(|n| (n, 0)).collect();
+            let plain = problem.clone().solve(&[]);
+            let solution = problem.solve(&hint);
+            assert!(
+                total(&nodes, &edges, &solution.choices) <= total(&nodes, &edges, &plain.choices)
+            );
             let found = total(&nodes, &edges, &solution.choices);
             let best = brute_force(&nodes, &edges);
             if solution.exact {
@@ -438,21 +466,42 @@ mod tests {
         assert!(check(1, 7) > 150);
     }
 
-    #[test]
-    fn the_first_guess_is_made_again() {
-        let mut problem = Problem::default();
+    /// Four nodes whose first one suits each of the others in some way with its first alternative, but not all of them in the same
+    /// way; with the second alternatives of all the sum is 1.
+    fn add_trap(problem: &mut Problem) -> [u32; 4] {
         let costs = [[0, 1], [0, 0], [0, 0], [0, 0]];
         let [hub, a, b, c] = costs.map(|costs| problem.add_node(SmallVec::from_slice(&costs)));
-        // Its first alternative suits each neighbour in some way, but not all of them in the same way.
         problem.add_edge(hub, a, |i, j| if i == 0 && j == 1 { 8 } else { 0 });
         problem.add_edge(hub, b, |i, j| if i == 0 && j == 0 { 8 } else { 0 });
         problem.add_edge(hub, c, |i, j| if i == 1 && j == 0 { 1 } else { 0 });
         for (x, y) in [(a, b), (b, c), (c, a)] {
             problem.add_edge(x, y, |i, j| if i == j { 0 } else { 8 });
         }
-        let solution = problem.solve();
+        [hub, a, b, c]
+    }
+
+    #[test]
+    fn the_first_guess_is_made_again() {
+        let mut problem = Problem::default();
+        add_trap(&mut problem);
+        let solution = problem.solve(&[]);
         assert_eq!(solution.choices, [1, 1, 1, 1]);
         assert!(!solution.exact);
+    }
+
+    #[test]
+    fn a_hint_counts_where_it_is_better_than_guesses() {
+        let mut problem = Problem::default();
+        add_trap(&mut problem);
+        let second = add_trap(&mut problem);
+        // The second trap's hub is guessed once.
+        let guessed = problem.clone().solve(&[]);
+        assert_eq!(guessed.choices[..4], [1; 4]);
+        assert_ne!(guessed.choices[4..], [1; 4]);
+        let hinted = problem.clone().solve(&[(second[0], 1)]);
+        assert_eq!(hinted.choices, [1; 8]);
+        assert!(!hinted.exact);
+        assert_eq!(problem.solve(&[(second[0], 0)]), guessed);
     }
 
     #[test]

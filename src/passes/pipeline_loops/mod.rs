@@ -72,14 +72,32 @@ const MORE_WARPS: u32 = 8;
 /// Part of shared memory in quarters that pipelines may take.
 const SHARE: u32 = 4;
 
-/// Pipelines loops; gives how many. `axis` was computed for the function as it is. Other `choices` change the number of stages
+/// What was pipelined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pipelined {
+    /// Number of loops.
+    pub loops: usize,
+    /// Of the loops that say how many stages they want and do not get them, the one that asks for most.
+    pub cut: Option<CutStages>,
+}
+
+/// Stages of a loop that shared memory has too little room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CutStages {
+    /// Stages it asks for.
+    pub asked: u32,
+    /// Stages it has.
+    pub used: u32,
+}
+
+/// Pipelines loops. `axis` was computed for the function as it is. Other `choices` change the number of stages
 /// and the way.
 pub fn pipeline_loops(
     func: &mut TileFunction,
     axis: &Axis,
     target: Target,
     mut choices: Choices,
-) -> usize {
+) -> Pipelined {
     let loops: Vec<(Block, Inst)> = func
         .all_blocks()
         .into_iter()
@@ -95,16 +113,17 @@ pub fn pipeline_loops(
         .flatten()
         .map(|b| b.stage_bytes() * b.stages);
     let mut room = (target.shared_limit() / 4 * SHARE).saturating_sub(taken.sum());
-    let mut count = 0;
+    let mut found = Pipelined::default();
     for (block, inst) in loops {
-        if let Some(plan) = plan(func, axis, inst, (target, room), &mut choices) {
+        let room_of = (target, room);
+        if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {
             let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
             room -= rings.sum::<u32>();
             Pipeliner::new(func, plan).run(block, inst);
-            count += 1;
+            found.loops += 1;
         }
     }
-    count
+    found
 }
 
 /// A load that reads from a ring.
@@ -135,12 +154,13 @@ struct Plan {
     tables: Vec<Inst>,
 }
 
-/// The loop's pipeline, if there is to be one within so many bytes of shared memory.
+/// The loop's pipeline, if there is to be one within so many bytes of shared memory; `cut` learns of it if that makes stages fewer.
 fn plan(
     func: &TileFunction,
     axis: &Axis,
     inst: Inst,
     (target, room): (Target, u32),
+    cut: &mut Option<CutStages>,
     choices: &mut Choices,
 ) -> Option<Plan> {
     let data = &func.dfg.insts[inst];
@@ -193,6 +213,10 @@ fn plan(
     let wanted = if all_staged { 2 } else { stages };
     let bytes_of_stage: u32 = loads.iter().map(|load| load.bytes).sum();
     let fit = room.checked_div(bytes_of_stage)?;
+    if fit < wanted && data.stages().is_some() {
+        let (asked, used) = (stages, fit.max(1));
+        *cut = (*cut).max(Some(CutStages { asked, used }));
+    }
     let stages = wanted.min(fit);
     let can_lack = stages > 2 && loads.iter().all(|load| !load.staged);
     // Warps that an SM holds, by their registers and shared memory.

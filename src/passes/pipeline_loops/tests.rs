@@ -55,9 +55,9 @@ fn text(count: u32, attrs: &str, body: &str) -> String {
 fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
     let mut func = func.clone();
     let axis = Axis::compute(&func);
-    let count = pipeline_loops(&mut func, &axis, target, Choices::none());
+    let found = pipeline_loops(&mut func, &axis, target, Choices::none());
     verified(&func);
-    (count, func)
+    (found.loops, func)
 }
 
 fn count(func: &TileFunction, op: TileOp) -> usize {

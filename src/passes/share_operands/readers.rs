@@ -91,7 +91,7 @@ mod tests {
         let mut func = before.clone();
         let axis = Axis::compute(&func);
         let changes = pipeline_loops(&mut func, &axis, Target::SM_80, Choices::none());
-        assert_eq!(changes, 1);
+        assert_eq!(changes.loops, 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 1);
         assert_eq!(split_readers(&mut func), 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 2);
