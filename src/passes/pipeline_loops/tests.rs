@@ -181,3 +181,31 @@ fn a_volatile_load_stays_in_its_iteration() {
     let (changes, func) = pipelined(&func, Target::SM_80);
     assert_eq!((changes, count(&func, TileOp::Load)), (1, 1));
 }
+
+/// What comes into the loop is older than what an iteration leaves.
+#[test]
+fn a_wait_in_a_loop_counts_for_every_iteration() {
+    let func = parse(
+        "kernel @k() warps(1) {
+        block0:
+            v1 = const {value = 0} : i32
+            v2 = const {value = 9} : i32
+            v3 = const {value = 1} : i32
+            v4 = async_commit : token
+            v5 = async_commit : token
+            v6 = async_commit : token
+            v7 = for v1, v2, v3, v4 : token {
+            block1(v8: i32, v9: token):
+                async_wait v9
+                v10 = async_commit : token
+                yield v10
+            }
+            async_wait v7
+            return
+        }",
+    );
+    let groups = AsyncGroups::compute(&func);
+    let waits = func.dfg.insts.keys();
+    let waits = waits.filter(|&i| func.dfg.insts[i].op == TileOp::AsyncWait);
+    assert_eq!(waits.map(|i| groups.pending(i)).collect::<Vec<_>>(), [0, 0]);
+}
