@@ -9,6 +9,9 @@
 //!
 //! where the loop changes `rows` and not `columns`: the first sum then moves in front of the loop, and each address takes one
 //! multiply-add in place of two that wait for each other. Addresses are exact modulo 2^64, so the order of the sums does not matter.
+//!
+//! Only in loops that may be pipelined, where copies wait for addresses: pointers take twice the registers of offsets, which other
+//! loops put to better use.
 
 use smallvec::SmallVec;
 
@@ -34,8 +37,9 @@ fn reordered(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
     let is_sum = |data: &InstData<Tile>| data.op == TileOp::Addptr;
     is_sum(&data).then_some(())?;
     let owner = edit.owner(edit.block())?;
-    let in_loop = matches!(edit.func.dfg.insts[owner].op, TileOp::For | TileOp::While);
-    in_loop.then_some(())?;
+    let owner = &edit.func.dfg.insts[owner];
+    let runs_ahead = owner.op == TileOp::For && owner.stages() != Some(&1);
+    runs_ahead.then_some(())?;
     let last = data.args[1];
     // Down to the first sum, through what repeats its elements.
     let mut path: SmallVec<[(InstData<Tile>, TileType); 2]> = SmallVec::new();

@@ -148,7 +148,7 @@ fn registers_of_operand(func: &TileFunction, dot: Inst, operand: usize) -> u32 {
 fn pressure(func: &TileFunction, body: Block) -> u32 {
     let threads = 4 * func.num_threads();
     let size = |value: Value| match func.dfg.ty(value) {
-        ty if ty.is_scalar() || !is_number(ty.elem) => 0,
+        ty if ty.is_scalar() || !is_number(ty.elem) || is_offset(func, value) => 0,
         ty => bytes(ty) / threads,
     };
     let mut alive: EntitySet<Value> = EntitySet::new();
@@ -182,6 +182,13 @@ fn pressure(func: &TileFunction, body: Block) -> u32 {
 /// Whether elements are floats or results of products.
 fn is_number(elem: Elem) -> bool {
     !matches!(elem, Elem::I1 | Elem::Token | Elem::Ptr(..))
+}
+
+/// Whether a block repeats integers of fewer elements, as offsets do: a thread has one register for each that differs.
+fn is_offset(func: &TileFunction, value: Value) -> bool {
+    let is_integer = matches!(func.dfg.ty(value).elem, Elem::I32 | Elem::I64);
+    let def = func.dfg.def_inst(value).map(|def| func.dfg.insts[def].op);
+    is_integer && matches!(def, Some(TileOp::Splat | TileOp::Broadcast))
 }
 
 /// Stores a block where it is made.
