@@ -14,7 +14,7 @@
 //! f16 without alignment spilled 690 bytes of each thread for its pointers, and spills none.
 //!
 //! Addresses are exact modulo 2^64, so the order of the sums does not matter: what was added last, as a rule the columns, comes
-//! first, since a thread has fewer of these. A block is taken if its elements are accessed one by one, and it has [`FEWEST`] runs of
+//! first, since a thread has fewer of these. A block is taken if its elements are accessed one by one, and it has 8 or more runs of
 //! neighbours, and a thread as many elements. Time is linear in the function for each block that is changed.
 
 use super::edit::{rename_uses, use_counts};

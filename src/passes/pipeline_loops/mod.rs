@@ -12,7 +12,7 @@
 //!
 //! A pipeline of S stages has a ring of S entries for each load, S - 1 iterations in flight, and no code of its own for the
 //! first and the last iterations: copies of iterations that do not exist are masked off, and zeros arrive instead. What the
-//! addresses and masks of the loads are computed from (their [slice]) runs ahead: before the loop for the first iterations, and
+//! addresses and masks of the loads are computed from (their slice) runs ahead: before the loop for the first iterations, and
 //! inside of it on carried values of its own. Loads in there, of a table's entries say, run one iteration further ahead, so that
 //! no copy waits for one. Which group a wait means follows from the distance of its token.
 //!
