@@ -7,7 +7,6 @@ use std::ops::RangeInclusive;
 pub mod diversity;
 mod occupancy;
 
-pub(crate) use occupancy::SM_REGISTERS;
 pub use occupancy::{Usage, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).

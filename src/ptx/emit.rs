@@ -3,8 +3,9 @@
 //! Everything goes into one string; numbers are written digit by digit, and the mnemonic of an instruction that is
 //! repeated for each register of a pack is copied from its first line.
 
+use super::register_bound::RegisterBound;
 use super::{Stats, params};
-use crate::ir::attrs::{Attrs, Cache, Evict, MemOrder, MmaUnit, RedOp, RmwOp, Scope, SpecialReg};
+use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
 use crate::ir::inline;
@@ -18,7 +19,7 @@ use crate::isa::lower::memory::param_type;
 use crate::isa::reg::{RegClass, Unit};
 use crate::log;
 use crate::regalloc::{Allocation, Move, Source};
-use crate::settings::{Options, PtxVersion, SM_REGISTERS, Target};
+use crate::settings::{Options, PtxVersion, Target};
 
 /// Least alignment of the shared memory's start in bytes; PTX vectors need no more.
 const SHARED_ALIGN: u32 = 16;
@@ -75,21 +76,6 @@ fn legal_name(name: &str) -> String {
     legal
 }
 
-/// Bytes of shared memory that the system keeps of each CTA.
-const RESERVED: u32 = 1024;
-
-/// Registers by which a prediction may be too low.
-const UNSURE: u32 = 24;
-
-/// Registers above which the assembler seldom saves any.
-const CHOICE: u32 = 144;
-
-/// Registers with which three CTAs of four warps find room, and one of eight.
-const ROOMY: u32 = 168;
-
-/// Most CTAs beside each other of which the assembler is told.
-const MOST_BESIDE: u32 = 3;
-
 struct Writer<'a> {
     out: String,
     code: &'a Code,
@@ -144,10 +130,12 @@ impl Writer<'_> {
             self.param(i);
         }
         self.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
-        if let Some(most) = self.options.max_registers {
-            self.out += &format!(".maxnreg {most}\n");
-        } else if let Some(room) = self.room(func, target) {
-            self.out += &room;
+        let bound = match self.options.max_registers {
+            Some(most) => Some(RegisterBound::Registers(u32::from(most))),
+            None => RegisterBound::of(func, target, self.stats.predicted_registers),
+        };
+        if let Some(bound) = bound {
+            self.out += &format!("{bound}\n");
         }
         self.out += "{\n";
         for class in RegClass::ALL {
@@ -163,45 +151,6 @@ impl Writer<'_> {
             }
         }
         self.out.push('\n');
-    }
-
-    /// What the assembler is told of the registers that it may use. Unless told it looks for fewer and fewer, for CTAs that find
-    /// no room in shared memory, of which it knows nothing if it is dynamic.
-    ///
-    /// - Where far too much is alive: one CTA is enough. Without that ptxas 12 and 13 fall back to 32 registers for some kernels,
-    ///   and spill ten times as much as they do with all 255.
-    /// - Products of matrices that need more than [`ROOMY`] registers whatever it does: the same. Most often the code stays the
-    ///   same, but the assembler takes a tenth to a fifth less time, as it does not look.
-    /// - Products that need somewhat less: as many. Of kernels with one prediction ptxas gives some 162 registers and some 128, in
-    ///   which it cannot load operands before the units have taken the last ones (a product of 1024^3: 13.5 and 16.0 us).
-    /// - Of products of 8-bit floats nothing: for later targets it writes them as conversions, with registers that nobody predicts.
-    /// - Few registers: how many CTAs shared memory has room for, if these are few and registers would do for more.
-    fn room(&self, func: &ThreadFunction, target: Target) -> Option<String> {
-        let one_cta = || Some(".minnctapersm 1\n".to_owned());
-        let most = Target::most_registers(func.num_threads());
-        if self.stats.predicted_registers > most {
-            return one_cta();
-        }
-        // What is predicted may be too little.
-        let registers = self.stats.predicted_registers + UNSURE;
-        if registers > CHOICE {
-            let insts = func.order.blocks.iter().flat_map(|&b| func.order.insts(b));
-            let mut units = insts.filter_map(|&inst| func.dfg.insts[inst].unit());
-            return match units.next()? {
-                MmaUnit::E4m3 | MmaUnit::E4m3E5m2 | MmaUnit::E5m2E4m3 | MmaUnit::E5m2 => None,
-                _ if registers > ROOMY => one_cta(),
-                _ => Some(format!(".maxnreg {}\n", ROOMY.min(most))),
-            };
-        }
-        let ends = func
-            .slots
-            .values()
-            .filter_map(|s| Some(s.offset? + s.bytes));
-        let needed = ends.max()? + RESERVED;
-        let ctas = (target.shared_limit() + RESERVED) / needed;
-        let by_registers = SM_REGISTERS / (func.num_threads() * registers);
-        let is_few = (1..=MOST_BESIDE).contains(&ctas) && ctas <= by_registers;
-        is_few.then(|| format!(".minnctapersm {ctas}\n"))
     }
 
     fn body(&mut self) {

@@ -10,6 +10,7 @@ use crate::settings::{Options, PtxVersion, Target};
 mod emit;
 mod params;
 mod program;
+mod register_bound;
 
 pub(crate) use params::{PARAM_LIMIT, param_bytes};
 

@@ -6,7 +6,7 @@
 use super::Target;
 
 /// Registers of a multiprocessor.
-pub(crate) const SM_REGISTERS: u32 = 65_536;
+const SM_REGISTERS: u32 = 65_536;
 
 /// Most registers of a thread.
 const MOST_REGISTERS: u32 = 255;
@@ -31,19 +31,25 @@ impl Target {
 
     /// How many such CTAs a multiprocessor holds at once; none if not even one fits.
     pub fn resident(self, usage: Usage) -> u32 {
-        let warps = usage.threads.div_ceil(32).max(1);
         let (most_warps, most_ctas) = self.residents();
-        let of_warp = (32 * usage.registers.max(1)).next_multiple_of(256);
-        let by_registers = SM_REGISTERS / of_warp / 4 * 4 / warps;
+        let by_shared = self.resident_by_shared(usage.shared);
+        Target::resident_by_registers(usage.threads, usage.registers)
+            .min(by_shared.unwrap_or(most_ctas))
+            .min(most_warps / warps(usage.threads))
+            .min(most_ctas)
+    }
+
+    /// How many CTAs of so many threads there are registers for.
+    pub(crate) fn resident_by_registers(threads: u32, registers: u32) -> u32 {
+        let of_warp = (32 * registers.max(1)).next_multiple_of(256);
+        SM_REGISTERS / of_warp / 4 * 4 / warps(threads)
+    }
+
+    /// How many CTAs with so many bytes of shared memory each there is room for; none if they take nothing.
+    pub(crate) fn resident_by_shared(self, bytes: u32) -> Option<u32> {
         // From sm_80 on the system keeps some of each CTA.
         let reserved = if self >= Target::SM_80 { 1024 } else { 0 };
-        let by_shared = (self.shared_limit() + reserved)
-            .checked_div((usage.shared + reserved).next_multiple_of(256))
-            .unwrap_or(most_ctas);
-        by_registers
-            .min(by_shared)
-            .min(most_warps / warps)
-            .min(most_ctas)
+        (self.shared_limit() + reserved).checked_div((bytes + reserved).next_multiple_of(256))
     }
 
     /// Threads of so many CTAs, in hundredths of what a multiprocessor holds.
@@ -60,6 +66,11 @@ impl Target {
             _ => (64, 32),
         }
     }
+}
+
+/// Warps that so many threads are in.
+fn warps(threads: u32) -> u32 {
+    threads.div_ceil(32).max(1)
 }
 
 /// Bytes of registers that the assembler is expected to spill where a thread needs more than it gets: the middle of what

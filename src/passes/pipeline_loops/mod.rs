@@ -48,9 +48,9 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Effect, TileOp};
 use crate::ir::types::TileType;
-use crate::passes::share_operands::{REGISTERS, most_registers, registers_needed};
-use crate::settings::Target;
+use crate::passes::share_operands::registers_needed;
 use crate::settings::diversity::Choices;
+use crate::settings::{Target, Usage};
 use rewrite::Pipeliner;
 use slice::{Ahead, Slice};
 
@@ -62,9 +62,6 @@ const MAX_STAGES: u32 = 8;
 
 /// Fewest bytes that a copy moves at once.
 const MIN_BYTES: u32 = 4;
-
-/// Bytes of shared memory that the system takes for each program.
-const RESERVED: u32 = 1 << 10;
 
 /// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
 const MORE_WARPS: u32 = 8;
@@ -185,7 +182,7 @@ fn plan(
     let mut loads = Vec::new();
     let mut slice = Slice::new(func, body);
     let needed = registers_needed(func, body);
-    let mut left = most_registers(func).saturating_sub(needed);
+    let mut left = Target::most_registers(func.num_threads()).saturating_sub(needed);
     for &inst in insts {
         let load = &func.dfg.insts[inst];
         if load.op != TileOp::Load || !feeding.contains(load.results[0]) {
@@ -221,10 +218,12 @@ fn plan(
     let can_lack = stages > 2 && loads.iter().all(|load| !load.staged);
     // Warps that an SM holds, by their registers and shared memory.
     let resident = |entries: u32| {
-        let shared = target.shared_limit() - room + entries * bytes_of_stage;
-        let by_shared = (target.shared_limit() + RESERVED) / (shared + RESERVED);
-        let by_registers = REGISTERS / (needed * func.num_threads());
-        by_shared.min(by_registers) * func.num_warps()
+        let usage = Usage {
+            threads: func.num_threads(),
+            registers: needed,
+            shared: target.shared_limit() - room + entries * bytes_of_stage,
+        };
+        target.resident(usage) * func.num_warps()
     };
     let pays = || resident(stages) + MORE_WARPS <= resident(stages - 1);
     let entries = stages - u32::from(can_lack && (pays() || choices.chance(25)));

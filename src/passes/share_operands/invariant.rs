@@ -18,12 +18,6 @@ use crate::settings::Target;
 /// Registers of a thread that addresses, pieces of operands and what is counted by nobody take.
 const ASIDE: u32 = 44;
 
-/// Registers of an SM.
-pub(in crate::passes) const REGISTERS: u32 = 65536;
-
-/// Most registers of a thread.
-const MOST: u32 = 255;
-
 /// Rows of a tile of a tensor core's product.
 const TILE_ROWS: u32 = 16;
 
@@ -32,7 +26,7 @@ const PART: u32 = 2;
 
 /// Moves operands that loops do not change to shared memory where registers are short; gives their number.
 pub fn share_invariant(func: &mut TileFunction, target: Target) -> usize {
-    let most = most_registers(func);
+    let most = Target::most_registers(func.num_threads());
     let mut room = target.shared_limit() / PART;
     let mut shared: FxHashMap<Value, Slot> = FxHashMap::default();
     let mut count = 0;
@@ -75,11 +69,6 @@ pub(in crate::passes) fn registers_needed(func: &TileFunction, body: Block) -> u
     let operands = invariant_operands(func, body);
     let operands: u32 = operands.iter().map(|&(_, size)| size).sum();
     pressure(func, body) + operands + ASIDE
-}
-
-/// Most registers of a thread, of which as many must fit an SM as there are.
-pub(in crate::passes) fn most_registers(func: &TileFunction) -> u32 {
-    MOST.min(REGISTERS / func.num_threads())
 }
 
 /// Bodies of loops without loops in them.

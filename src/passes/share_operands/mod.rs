@@ -15,8 +15,8 @@ mod invariant;
 mod loaded;
 mod readers;
 
+pub(super) use invariant::registers_needed;
 pub use invariant::share_invariant;
-pub(super) use invariant::{REGISTERS, most_registers, registers_needed};
 pub use loaded::share_loaded;
 pub use readers::split_readers;
 
