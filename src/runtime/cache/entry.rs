@@ -238,6 +238,19 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_not_there_is_no_damage() {
+        let dir = tempfile::tempdir().expect("a folder for the test");
+        let path = dir.path().join("entry");
+        assert!(matches!(read_file(&path), Ok(None)));
+        std::fs::write(&path, b"bytes").expect("it can be written");
+        let found = read_file(&path).expect("it can be read");
+        assert_eq!(found.map(|(_, bytes)| bytes), Some(b"bytes".to_vec()));
+        // Whatever else keeps it from being read is told.
+        assert!(matches!(read_file(dir.path()), Err(Damage::NotAFile)));
+        assert!(matches!(read_file(&path.join("x")), Err(Damage::Io(_))));
+    }
+
+    #[test]
     fn every_bit_and_every_length_counts() {
         let key = KeyBuilder::new().part("x", "y").finish();
         let bytes = encode(Kind::Cubin, &key, b"machine code");
