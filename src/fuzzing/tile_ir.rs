@@ -22,6 +22,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
+use crate::settings::Options;
 use crate::text::number::format_of;
 use crate::text::parse::parse_tile;
 use crate::text::print::print;
@@ -53,7 +54,17 @@ pub fn check(seed: u64) -> Verdict {
         Ok(case) => case,
         Err(_) => return Verdict::Failed("the generator panicked".into()),
     };
-    verdict(&case, judge)
+    check_case(&case)
+}
+
+/// Judges a case; a failure is shrunk.
+pub fn check_case(case: &Case) -> Verdict {
+    verdict(case, judge)
+}
+
+/// Whether no oracle finds fault with a case.
+pub fn is_sound(case: &Case) -> bool {
+    matches!(judge(case), Judgement::Passed(_))
 }
 
 /// What an oracle says of a case; one that fails is shrunk as long as it fails in the same way, and shown.
@@ -168,7 +179,12 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
         Err(e) => return Err(fail("does not compile")(e.to_string())),
     };
     let tile = last.ok_or_else(|| fail("no tile level")(String::new()))?;
-    let again = compile(&parsed, case.target, &case.options)
+    // The first time the verifier looked on.
+    let unwatched = Options {
+        verify_passes: false,
+        ..case.options
+    };
+    let again = compile(&parsed, case.target, &unwatched)
         .map_err(|e| fail("text: does not compile")(e.to_string()))?;
     if again.ptx != kernel.ptx {
         return Err(fail("not deterministic")(String::new()));
@@ -363,7 +379,7 @@ pub fn emulate(
 }
 
 /// The first element that differs; NaNs equal NaNs.
-pub(super) fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
+pub fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
     let size = scalar.bytes() as usize;
     let is_nan = |bytes: &[u8]| {
         let mut word = [0; 8];
