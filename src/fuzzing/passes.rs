@@ -122,3 +122,19 @@ pub(super) fn compare(before: &Buffers, after: &Buffers) -> Result<(), String> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::compare;
+    use crate::ir::types::Scalar;
+
+    #[test]
+    fn the_element_that_differs_is_named() {
+        let same = vec![(Scalar::I32, vec![0; 8])];
+        let before = [same.clone(), vec![(Scalar::I16, vec![1, 0, 2, 0, 3, 0])]].concat();
+        let after = [same, vec![(Scalar::I16, vec![1, 0, 2, 7, 4, 0])]].concat();
+        assert_eq!(compare(&before, &before), Ok(()));
+        let message = "buffer 1 (i16) element 1: [02, 00], then [02, 07]";
+        assert_eq!(compare(&before, &after), Err(message.to_owned()));
+    }
+}

@@ -365,12 +365,6 @@ impl Builder<Tile> {
         self.const_bits(bits, TileType::block(elem, shape))
     }
 
-    /// Each of `xs`, scalars or blocks of the shape, as a block of the shape.
-    #[track_caller]
-    pub fn to_shapes<const N: usize>(&mut self, xs: [Value; N], shape: Shape) -> [Value; N] {
-        xs.map(|x| self.to_shape(x, shape))
-    }
-
     /// `x`, a scalar or a block of the shape, as a block of the shape.
     #[track_caller]
     pub fn to_shape(&mut self, x: Value, shape: Shape) -> Value {
