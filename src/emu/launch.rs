@@ -126,6 +126,9 @@ pub const WARP_STEPS: u64 = 16;
 
 /// Most threads of a CTA.
 const MAX_THREADS: u64 = 1024;
+/// Most bytes that the registers and the local memory of a CTA may take here. A kernel of Triton in SSA form has some 50,000
+/// names, which are 100 MB for 256 threads.
+const MAX_THREAD_BYTES: u64 = 256 << 20;
 /// Most shared memory of a CTA, of any target.
 const MAX_SHARED: u64 = 227 * 1024;
 
@@ -190,6 +193,16 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
     let shared = u64::from(entry.dynamic_start) + u64::from(launch.shared_bytes);
     if shared > MAX_SHARED {
         return fail(format!("{shared} bytes of shared memory"));
+    }
+    let registers = u64::from(entry.registers.data);
+    let each = 8 * registers + u64::from(entry.registers.predicates) + u64::from(entry.local_bytes);
+    let bytes = each.saturating_mul(threads.next_multiple_of(32));
+    if bytes > MAX_THREAD_BYTES {
+        return fail(format!(
+            "{registers} registers and {} bytes of local memory in each of {threads} threads, which take {bytes} bytes here of \
+             at most {MAX_THREAD_BYTES}; use fewer threads or declare fewer registers",
+            entry.local_bytes
+        ));
     }
     Ok(())
 }

@@ -8,6 +8,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use super::Verdict;
 use super::generate::case;
@@ -117,20 +118,31 @@ fn read(path: &Path) -> Vec<u8> {
     std::fs::read(path).unwrap_or_default()
 }
 
+/// Contents of kernels by their seeds, as far as they were asked for.
+static KERNELS: [OnceLock<Option<Vec<u8>>>; 200] = [const { OnceLock::new() }; 200];
+
+/// The contents of a kernel's entry, if it compiles.
+fn kernel(seed: u64) -> Option<Vec<u8>> {
+    let case = case(seed);
+    let kernel = compile(&case.func, case.target, &case.options).ok()?;
+    let stored = Stored {
+        ptx: kernel.ptx,
+        meta: kernel.meta,
+        predicted_registers: 0,
+        needed_registers: 0,
+        replaced: None,
+        constants: Vec::new(),
+    };
+    Some(stored.encode())
+}
+
 /// What an entry may hold: a kernel, or any bytes.
 fn contents(random: &mut Random) -> Vec<u8> {
     if random.chance(50) {
-        let case = case(random.below(200) as u64);
-        if let Ok(kernel) = compile(&case.func, case.target, &case.options) {
-            let stored = Stored {
-                ptx: kernel.ptx,
-                meta: kernel.meta,
-                predicted_registers: 0,
-                needed_registers: 0,
-                replaced: None,
-                constants: Vec::new(),
-            };
-            return stored.encode();
+        let number = random.below(KERNELS.len());
+        let kernel = KERNELS[number].get_or_init(|| kernel(number as u64));
+        if let Some(kernel) = kernel {
+            return kernel.clone();
         }
     }
     (0..random.below(300))

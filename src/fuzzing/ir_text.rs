@@ -6,12 +6,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
-use super::generate::{Case, case};
+use super::generate::{self, Case, case};
+use super::last::Last;
 use super::mutate::{mutate_for, noise};
 use super::random::Random;
 use super::tile_ir::interpret;
 use crate::compile::{CompileError, Snapshot, compile, compile_with};
-use crate::settings::Options;
 use crate::text::parse::{AnyFunction, Checks, parse_file, parse_file_with};
 use crate::text::print::print;
 use crate::verify::verify;
@@ -19,29 +19,19 @@ use crate::verify::verify;
 /// Largest block to compile; larger ones take their time.
 const MAX_ELEMENTS: usize = 1 << 13;
 
-/// Judges the text of a seed.
-pub fn check(seed: u64) -> Verdict {
-    let mut random = Random::new(seed);
-    let mut source = case(random.below(1 << 20) as u64);
-    let text = match random.below(10) {
-        0 => noise(&mut random),
-        1 | 2 => inside(&mut random, &source),
-        _ => print(&source.func),
-    };
-    let other = print(&case(random.below(1 << 20) as u64).func);
-    // A panic of the reader shows below, on the text that caused it.
-    let reads = |text: &str| catch_unwind(|| parse_file(text).is_ok()).unwrap_or(true);
-    let text = mutate_for(&mut random, &text, &other, reads);
-    source.options = Options {
-        verify_passes: true,
-        ..source.options
-    };
-    catch_unwind(AssertUnwindSafe(|| judge(&text, &source)))
-        .unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))
+/// A kernel, its texts on its way through the passes, with layouts or as what a thread does, and the text of another.
+struct Source {
+    case: Case,
+    texts: Vec<String>,
+    other: String,
 }
 
-/// The text of a kernel in the middle of its compilation, with layouts or as what a thread does.
-fn inside(random: &mut Random, case: &Case) -> String {
+thread_local! {
+    static LAST: Last<Source> = const { Last::new() };
+}
+
+fn source(random: &mut Random) -> Source {
+    let mut case = case(random.bits() >> 32);
     let mut texts = vec![print(&case.func)];
     let shown = compile_with(
         &case.func,
@@ -56,7 +46,26 @@ fn inside(random: &mut Random, case: &Case) -> String {
     );
     // What does not compile is the business of another target.
     drop(shown);
-    texts.swap_remove(random.below(texts.len()))
+    case.options.verify_passes = true;
+    let other = print(&generate::case(random.bits() >> 32).func);
+    Source { case, texts, other }
+}
+
+/// Judges the text of a seed.
+pub fn check(seed: u64) -> Verdict {
+    let mut random = Random::new(seed);
+    let source = LAST.with(|last| last.of(seed, source));
+    let noise = random.chance(10).then(|| noise(&mut random));
+    let text = match &noise {
+        Some(noise) => noise,
+        None if random.chance(20) => &source.texts[random.below(source.texts.len())],
+        None => &source.texts[0],
+    };
+    // A panic of the reader shows below, on the text that caused it.
+    let reads = |text: &str| catch_unwind(|| parse_file(text).is_ok()).unwrap_or(true);
+    let text = mutate_for(&mut random, text, &source.other, reads);
+    catch_unwind(AssertUnwindSafe(|| judge(&text, &source.case)))
+        .unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))
 }
 
 fn judge(text: &str, case: &Case) -> Verdict {

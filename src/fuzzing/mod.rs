@@ -24,6 +24,7 @@ pub mod batch;
 pub mod cache_files;
 pub mod generate;
 pub mod ir_text;
+mod last;
 pub mod layouts;
 pub mod metamorphic;
 pub mod mutate;

@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
 use super::generate::{Argument, Case, case};
+use super::last::Last;
 use super::mutate::{mutate_for, noise};
 use super::random::Random;
 use crate::compile::compile;
@@ -14,24 +15,39 @@ use crate::emu::{Arg, EmuError, Fault, Launch, Memory, Module, Options, run};
 /// Warp instructions to run at most.
 const STEPS: u64 = 3000;
 
+/// A kernel, its PTX, and that of another.
+struct Source {
+    case: Case,
+    ptx: String,
+    other: String,
+}
+
+thread_local! {
+    static LAST: Last<Option<Source>> = const { Last::new() };
+}
+
+/// Makes a source; none if a kernel does not compile.
+fn source(random: &mut Random) -> Option<Source> {
+    let (case, other) = (case(random.bits() >> 32), case(random.bits() >> 32));
+    let ptx = |case: &Case| compile(&case.func, case.target, &case.options).map(|k| k.ptx);
+    let (ptx, other) = (ptx(&case).ok()?, ptx(&other).ok()?);
+    Some(Source { case, ptx, other })
+}
+
 /// Judges the text of a seed.
 pub fn check(seed: u64) -> Verdict {
     let mut random = Random::new(seed);
-    let source = case(random.below(1 << 20) as u64);
-    let other = case(random.below(1 << 20) as u64);
-    let ptx = |case: &Case| compile(&case.func, case.target, &case.options).map(|k| k.ptx);
-    let (Ok(text), Ok(other)) = (ptx(&source), ptx(&other)) else {
+    let source = LAST.with(|last| last.of(seed, source));
+    let Some(source) = &*source else {
         return Verdict::Skipped("does not compile");
     };
-    let text = match random.chance(10) {
-        true => noise(&mut random),
-        false => text,
-    };
+    let noise = random.chance(10).then(|| noise(&mut random));
+    let text = noise.as_ref().unwrap_or(&source.ptx);
     // A panic of the reader shows below, on the text that caused it.
     let reads = |text: &str| catch_unwind(|| Module::parse(text).is_ok()).unwrap_or(true);
-    let text = mutate_for(&mut random, &text, &other, reads);
+    let text = mutate_for(&mut random, text, &source.other, reads);
     let seed = random.bits();
-    catch_unwind(AssertUnwindSafe(|| judge(&text, &source, seed)))
+    catch_unwind(AssertUnwindSafe(|| judge(&text, &source.case, seed)))
         .unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))
 }
 

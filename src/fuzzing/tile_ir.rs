@@ -22,6 +22,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
+use crate::settings::Options;
 use crate::text::number::format_of;
 use crate::text::parse::parse_tile;
 use crate::text::print::print;
@@ -53,7 +54,17 @@ pub fn check(seed: u64) -> Verdict {
         Ok(case) => case,
         Err(_) => return Verdict::Failed("the generator panicked".into()),
     };
-    verdict(&case, judge)
+    check_case(&case)
+}
+
+/// Judges a case; a failure is shrunk.
+pub fn check_case(case: &Case) -> Verdict {
+    verdict(case, judge)
+}
+
+/// Whether no oracle finds fault with a case.
+pub fn is_sound(case: &Case) -> bool {
+    matches!(judge(case), Judgement::Passed(_))
 }
 
 /// What an oracle says of a case; one that fails is shrunk as long as it fails in the same way, and shown.
@@ -168,15 +179,20 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
         Err(e) => return Err(fail("does not compile")(e.to_string())),
     };
     let tile = last.ok_or_else(|| fail("no tile level")(String::new()))?;
-    let again = compile(&parsed, case.target, &case.options)
+    // The first time the verifier looked on.
+    let unwatched = Options {
+        verify_passes: false,
+        ..case.options
+    };
+    let again = compile(&parsed, case.target, &unwatched)
         .map_err(|e| fail("text: does not compile")(e.to_string()))?;
     if again.ptx != kernel.ptx {
         return Err(fail("not deterministic")(String::new()));
     }
 
     // What stands for approximate functions takes more steps than they did.
-    let after = match interpret(&tile, case, 20 * INTERPRETER_STEPS) {
-        Ok(buffers) => buffers,
+    let (after, stats) = match interpret_with(&tile, case, 20 * INTERPRETER_STEPS) {
+        Ok(done) => done,
         Err(e) if is_step_limit(&e) => return Ok(Judgement::Skipped("interpreter's step limit")),
         Err(e) => return Err(fail("passes: undefined")(format!("{e}\n{}", print(&tile)))),
     };
@@ -190,6 +206,9 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
                 )));
             }
         }
+    }
+    if stats.rounded > 0 {
+        return Ok(Judgement::Skipped("products that round"));
     }
     for seed in 0..SCHEDULES {
         let found = match emulate(&kernel, case, checked(seed)) {
@@ -278,6 +297,15 @@ pub fn interpret(
     case: &Case,
     step_limit: u64,
 ) -> Result<Buffers, interp::InterpError> {
+    interpret_with(func, case, step_limit).map(|(buffers, _)| buffers)
+}
+
+/// As [`interpret`], and what was counted.
+fn interpret_with(
+    func: &TileFunction,
+    case: &Case,
+    step_limit: u64,
+) -> Result<(Buffers, interp::Stats), interp::InterpError> {
     let mut memory = interp::Memory::new();
     let args: Vec<interp::Arg> = case
         .args
@@ -295,7 +323,7 @@ pub fn interpret(
         step_limit,
         ..interp::Options::default()
     };
-    interp::run(func, &launch, &mut memory, &options)?;
+    let stats = interp::run(func, &launch, &mut memory, &options)?;
     let buffers = case.args.iter().zip(&args).filter_map(|(arg, place)| {
         let (Argument::Buffer(scalar, bytes), interp::Arg::Ptr(address)) = (arg, place) else {
             return None;
@@ -305,7 +333,7 @@ pub fn interpret(
             .expect("the whole buffer was written before the launch");
         Some((*scalar, bytes.to_vec()))
     });
-    Ok(buffers.collect())
+    Ok((buffers.collect(), stats))
 }
 
 /// The emulator with every check on, under the schedule of a seed.
@@ -363,7 +391,7 @@ pub fn emulate(
 }
 
 /// The first element that differs; NaNs equal NaNs.
-pub(super) fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
+pub fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
     let size = scalar.bytes() as usize;
     let is_nan = |bytes: &[u8]| {
         let mut word = [0; 8];

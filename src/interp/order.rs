@@ -40,7 +40,7 @@ pub(super) struct Access {
 }
 
 /// Bytes whose records are made together, when one of them is touched first.
-const PAGE: usize = 4096;
+const PAGE: usize = 512;
 
 /// The records of a buffer's bytes.
 #[derive(Clone, Debug)]
@@ -51,6 +51,12 @@ impl Pages {
         let page = &mut self.0[offset / PAGE];
         let page = page.get_or_insert_with(|| Box::new([Touched::default(); PAGE]));
         &mut page[offset % PAGE]
+    }
+
+    /// The records of some bytes, if they lie in one page that is there.
+    fn range(&mut self, offset: usize, bytes: usize) -> Option<&mut [Touched]> {
+        let page = self.0.get_mut(offset / PAGE)?.as_mut()?;
+        page.get_mut(offset % PAGE..offset % PAGE + bytes)
     }
 }
 
@@ -177,6 +183,9 @@ impl Order {
         access: Access,
     ) -> Result<(), InterpErrorKind> {
         let kind = access.kind;
+        if self.touch_own(buffer, access) {
+            return Ok(());
+        }
         let harmless = access.equal && !self.report_equal_writes;
         for at in access.offset..access.offset + access.bytes {
             let mut byte = *self.touched[buffer].at(at);
@@ -202,6 +211,29 @@ impl Order {
             self.record(byte, (buffer, at), kind);
         }
         Ok(())
+    }
+
+    /// Records a plain access to bytes that no other program touched and no atomic op; false if there is more to look at.
+    fn touch_own(&mut self, buffer: usize, access: Access) -> bool {
+        let me = (self.program, self.epoch);
+        let is_plain = matches!(access.kind, Kind::Read | Kind::Write);
+        let records = self.touched[buffer].range(access.offset, access.bytes);
+        let Some(records) = records.filter(|_| is_plain) else {
+            return false;
+        };
+        let is_own = |byte: &Touched| {
+            !byte.strong
+                && (byte.reader == 0 || byte.reader == me.0)
+                && (byte.writer == 0 || byte.writer == me.0 && byte.written_in != me.1)
+        };
+        let is_own = records.iter().all(is_own);
+        if is_own && access.kind == Kind::Read {
+            records.iter_mut().for_each(|b| (b.reader, b.read_in) = me);
+        } else if is_own {
+            let write = |b: &mut Touched| (b.writer, b.written_in) = me;
+            records.iter_mut().for_each(write);
+        }
+        is_own
     }
 
     /// Whether an access of another program races with one of this one.

@@ -664,6 +664,25 @@ mod tests {
     }
 
     #[test]
+    fn constants_keep_the_bits_of_their_type() {
+        let mut b = TileBuilder::new("k", 1);
+        for (elem, bits) in [
+            (Elem::I1, 1),
+            (Elem::I8, 0xff),
+            (Elem::I32, 0xffff_ffff),
+            (Elem::I64, u64::MAX),
+        ] {
+            b.const_bits(u64::MAX, TileType::block(elem, Shape::SCALAR));
+            let inst = b.func().order.last(b.block()).expect("just appended");
+            assert_eq!(
+                b.func().dfg.insts[inst].attrs[..],
+                [make::value(bits)],
+                "{elem}"
+            );
+        }
+    }
+
+    #[test]
     fn constants_of_every_float() {
         let mut b = TileBuilder::new("k", 1);
         for (elem, bits) in [

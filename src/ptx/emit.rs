@@ -131,7 +131,7 @@ impl Writer<'_> {
         }
         self.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
         let bound = match self.options.max_registers {
-            Some(most) => Some(RegisterBound::Registers(u32::from(most))),
+            Some(most) => Some(RegisterBound::at_most(most, func.num_threads())),
             None => RegisterBound::of(func, target, self.stats.predicted_registers),
         };
         if let Some(bound) = bound {

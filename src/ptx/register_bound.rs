@@ -38,6 +38,12 @@ pub(super) enum RegisterBound {
 }
 
 impl RegisterBound {
+    /// The bound that was asked for. The assembler takes its word for it, and gives a kernel more registers than there are for its
+    /// threads, so that no launch succeeds.
+    pub(super) fn at_most(registers: u16, threads: u32) -> Self {
+        RegisterBound::Registers(u32::from(registers).min(Target::most_registers(threads)))
+    }
+
     /// The bound for a kernel of which so many registers are predicted.
     pub(super) fn of(func: &ThreadFunction, target: Target, predicted: u32) -> Option<Self> {
         let most = Target::most_registers(func.num_threads());

@@ -886,6 +886,32 @@ fn launches_that_do_not_fit() {
     }
 }
 
+#[test]
+fn registers_of_all_threads_have_bounds() {
+    let text = |count| {
+        format!(
+            ".version 8.3\n.target sm_90\n.address_size 64\n.entry k() {{\n.reg .b32 %r<{count}>;\nmov.u32 %r0, 1;\nret;\n}}\n"
+        )
+    };
+    let run = |count, threads| {
+        let module = Module::parse(&text(count)).expect("the text is valid");
+        let launch = Launch {
+            grid: [1, 1, 1],
+            block: [threads, 1, 1],
+            shared_bytes: 0,
+            args: &[],
+            options: Options::default(),
+        };
+        tilelift::emu::run(&module, "k", &launch, &mut Memory::new()).map(drop)
+    };
+    assert_eq!(run(200_000, 128), Ok(()));
+    assert_eq!(run(20_000, 1024), Ok(()));
+    let refused = run(200_000, 1024).expect_err("that is 1.6 GB");
+    let wanted = "200000 registers and 0 bytes of local memory in each of 1024 threads, which take 1638400000 bytes here of at most \
+                  268435456; use fewer threads or declare fewer registers";
+    assert!(refused.to_string().contains(wanted), "{refused}");
+}
+
 /// Half a warp that copies 16 bytes a lane to shared memory and reads what the next lane copied, with something in between.
 fn copies_then_reads(between: &str) -> String {
     format!(

@@ -298,3 +298,21 @@ fn the_same_input_gives_the_same_bytes() {
     let first = compile(&func, Target::SM_90);
     assert_eq!(first, compile(&func, Target::SM_90));
 }
+
+#[test]
+fn a_bound_on_registers_leaves_some_for_each_thread() {
+    for (warps, bound) in [(1, 255), (8, 255), (16, 128), (24, 80), (32, 64)] {
+        let mut b = ThreadBuilder::new("bounded", warps);
+        b.ret();
+        let func = b.finish().expect("the kernel is valid");
+        let options = Options {
+            max_registers: Some(255),
+            ..Options::DEFAULT
+        };
+        let (ptx, _, _) = emit(&func, Target::SM_80, &options).expect("the kernel compiles");
+        assert!(
+            ptx.contains(&format!(".maxnreg {bound}\n")),
+            "{warps}: {ptx}"
+        );
+    }
+}
