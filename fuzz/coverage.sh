@@ -10,7 +10,8 @@
 #
 # Only this crate is instrumented. Lines of modules under `#[cfg(test)]` and of generated code are left out; a generic line is
 # covered if one of its instances is. The tables: each module, each file under 90 %. What is behind `cuda` counts, and what of it
-# needs a GPU is not run without one; `const fn`s that the compiler runs count as not run.
+# needs a GPU is not run without one. Counted as not run, whatever runs them: `const fn`s at compile time, and functions so
+# small that rustc inlines them in other crates, where only tests there call them.
 set -euo pipefail
 
 # Called by cargo in the place of rustc, for this crate alone.
