@@ -37,8 +37,6 @@ macro_rules! for_each_ptx {
             Mov "mov.{t}" (def T, imm T) sm 0 ptx 6 0, Move;
             /// Integer sum.
             Add "add.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
-            /// Integer sum of pairs.
-            AddPair "add.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
             /// Integer difference.
             Sub "sub.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Int;
             /// Low half of the product.

@@ -904,11 +904,11 @@ fn registers_of_all_threads_have_bounds() {
         };
         tilelift::emu::run(&module, "k", &launch, &mut Memory::new()).map(drop)
     };
-    assert_eq!(run(200_000, 128), Ok(()));
-    assert_eq!(run(20_000, 1024), Ok(()));
+    assert_eq!(run(100_000, 128), Ok(()));
+    assert_eq!(run(10_000, 1024), Ok(()));
     let refused = run(200_000, 1024).expect_err("that is 1.6 GB");
     let wanted = "200000 registers and 0 bytes of local memory in each of 1024 threads, which take 1638400000 bytes here of at most \
-                  268435456; use fewer threads or declare fewer registers";
+                  134217728; use fewer threads or declare fewer registers";
     assert!(refused.to_string().contains(wanted), "{refused}");
 }
 

@@ -167,11 +167,26 @@ impl rules::Context for Lower<'_> {
     }
 
     fn op1(&mut self, op: &Ptx, ty: &PtxType, a: Arg) -> Arg {
-        self.plain(*op, *ty, &[a])
+        match (op, ty, a) {
+            (Ptx::Not, PtxType::Pred, Arg::Imm(truth)) => Arg::Imm(truth ^ 1),
+            _ => self.plain(*op, *ty, &[a]),
+        }
     }
 
+    // No truth value is combined with a number: of many such, whose registers serve again, `ptxas` 13.0 lost a masked store.
     fn op2(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg) -> Arg {
-        self.plain(*op, *ty, &[a, b])
+        match (op, ty, a, b) {
+            (Ptx::And, PtxType::Pred, x, Arg::Imm(1))
+            | (Ptx::And, PtxType::Pred, Arg::Imm(1), x) => x,
+            (Ptx::Or, PtxType::Pred, x, Arg::Imm(0)) | (Ptx::Or, PtxType::Pred, Arg::Imm(0), x) => {
+                x
+            }
+            (Ptx::And, PtxType::Pred, zero @ Arg::Imm(0), _)
+            | (Ptx::And, PtxType::Pred, _, zero @ Arg::Imm(0)) => zero,
+            (Ptx::Or, PtxType::Pred, one @ Arg::Imm(1), _)
+            | (Ptx::Or, PtxType::Pred, _, one @ Arg::Imm(1)) => one,
+            _ => self.plain(*op, *ty, &[a, b]),
+        }
     }
 
     fn op3(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg, c: Arg) -> Arg {
@@ -498,6 +513,9 @@ impl rules::Context for Lower<'_> {
     fn root_cmp(&mut self) -> Cmp {
         let attrs = AttrsOf(self.attrs());
         if let Some(pred) = attrs.ipred() {
+            if let Some(equality) = self.equality(self.root) {
+                return equality;
+            }
             return match pred {
                 IntPred::Eq => Cmp::Eq,
                 IntPred::Ne => Cmp::Ne,

@@ -2,7 +2,8 @@
 //!
 //! 1. **Registers.** Values get registers in an order in which definitions precede uses ([`values`]). `splat`,
 //!    `rearrange`, `bitcast` and `ptr_cast` only rename those of their operands and constants need none, so none of
-//!    these is an instruction unless halves of registers move.
+//!    these is an instruction unless halves of registers move. Nor is what is one of its operands, or true or false, as
+//!    another is the least or the largest number ([`known`]).
 //! 2. **Selection.** Blocks and instructions are visited from the last to the first. An instruction without effect that
 //!    nobody asked for by then is dropped; what its only user folded in (an address's offset, a product in a sum) was
 //!    not asked for. Only instructions without effect are ever folded, so no order of effects needs keeping.
@@ -31,6 +32,7 @@ mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
 mod inline;
+mod known;
 mod matrix;
 pub(crate) mod memory;
 mod rules;
@@ -66,6 +68,20 @@ struct Lower<'a> {
     root: Inst,
     loc: SourceLoc,
     emitted: Vec<MInst>,
+}
+
+/// Whether the lanes of a warp only give each other numbers. `ptxas` 12.8 to 13.0 must not get one whose result nobody reads,
+/// for it drops that late: if the result was all that read one of `or.pred p, a, b` and `and.pred q, a, b`, it has made both one
+/// instruction by then, and leaves the other predicate the conjunction, whichever it is.
+fn is_exchange(op: ThreadOp) -> bool {
+    matches!(
+        op,
+        ThreadOp::ShflBfly
+            | ThreadOp::ShflUp
+            | ThreadOp::ShflDown
+            | ThreadOp::ShflIdx
+            | ThreadOp::Redux
+    )
 }
 
 fn is_eight(kind: Kind) -> bool {
@@ -277,6 +293,8 @@ impl<'a> Lower<'a> {
         let has_effect = match data.effect() {
             Effect::Pure => false,
             Effect::Read => crate::ir::attrs::Attrs::volatile(data).is_some(),
+            // All lanes leave it out.
+            Effect::Sync if is_exchange(data.op) => false,
             Effect::Write | Effect::Sync | Effect::Region | Effect::Terminator => true,
         };
         if !wanted && !has_effect {
@@ -305,6 +323,13 @@ impl<'a> Lower<'a> {
             ThreadOp::Const => return self.select_const(inst),
             ThreadOp::Splat | ThreadOp::Rearrange | ThreadOp::Bitcast | ThreadOp::PtrCast => {
                 return self.select_rename(inst);
+            }
+            _ if data
+                .results
+                .first()
+                .is_some_and(|&v| self.renames.contains(v)) =>
+            {
+                return self.select_known(inst);
             }
             ThreadOp::Iadd
             | ThreadOp::Isub

@@ -72,7 +72,7 @@ impl Lower<'_> {
                 self.values[data.args[0]]
             }
             ThreadOp::Rearrange => self.renamed_elements(inst, ty),
-            _ => None,
+            _ => self.known(inst),
         }
     }
 
@@ -289,7 +289,7 @@ pub(super) fn mask(elem: Elem) -> u64 {
 }
 
 /// The bits of a number in a register of the type: twice for pairs.
-fn repeated(bits: u64, ty: ThreadType) -> u64 {
+pub(super) fn repeated(bits: u64, ty: ThreadType) -> u64 {
     let bits = bits & mask(ty.elem);
     if ty.is_paired() {
         bits | bits << 16
