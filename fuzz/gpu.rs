@@ -4,7 +4,7 @@
 //! instruction it is then launched on several inputs, which are made from numbers (`src/fuzzing/batch.rs`): each must leave what
 //! the emulator leaves, bit for bit but for NaNs, and the bytes around the buffers as they were. The driver assembles one kernel
 //! after the other in each process, so several processes with other seeds use a machine better than one. With
-//! `TILELIFT_KEEP=FILE` the PTX that the driver is given lies there, for when it takes the process along.
+//! `TILELIFT_ROUNDS=N` each input is launched so often. With `TILELIFT_KEEP=FILE` the PTX that the driver is given lies there, for when it takes the process along.
 
 use tilelift::compile::{CompiledKernel, ParamKind, compile};
 use tilelift::driver::{
@@ -29,6 +29,10 @@ const MAX_STEPS: u64 = 400_000;
 const GAP: usize = 512;
 /// What they hold.
 const POISON: u8 = 0xa5;
+/// Further launches of what went wrong: what goes wrong at times alone is a race and is not shrunk.
+const AGAIN: usize = 50;
+/// Differences that are shown.
+const SHOWN: usize = 12;
 /// Bytes of device memory for a launch.
 const ROOM: usize = 1 << 24;
 
@@ -40,6 +44,8 @@ struct Gpu {
     /// Whose code it runs; its own last.
     targets: Vec<Target>,
     tables: Tables,
+    /// Launches of each input.
+    rounds: usize,
 }
 
 impl Gpu {
@@ -53,6 +59,7 @@ impl Gpu {
         Ok(Gpu {
             targets: Target::ALL.into_iter().filter(runs).collect(),
             tables: Tables::new(1),
+            rounds: std::env::var("TILELIFT_ROUNDS").map_or(1, |n| n.parse().unwrap_or(1)),
             context,
             stream,
             room,
@@ -138,23 +145,42 @@ impl Gpu {
         }
         let module = match Module::load(&self.context, &kernel.ptx) {
             Ok(module) => module,
-            Err(e) => return Some(Err((case.clone(), format!("{e}\n{}", kernel.ptx)))),
+            Err(e) => {
+                return Some(Err(Wrong {
+                    case: case.clone(),
+                    always: true,
+                    message: format!("{e}\n{}", kernel.ptx),
+                }));
+            }
         };
         let loaded = Loaded::new(&kernel, module);
-        let wrong = launches
-            .iter()
-            .enumerate()
-            .find_map(|(input, (case, wanted))| {
-                let wrong = match self.run(&loaded, case) {
-                    Ok(found) => difference(case, wanted, &found)?,
-                    Err(wrong) => wrong,
-                };
-                Some((
-                    case.clone(),
-                    format!("input {input}: {wrong}\n{}", kernel.ptx),
-                ))
-            });
-        Some(wrong.map_or(Ok(()), Err))
+        let once = |(case, wanted): &(Case, Vec<Vec<u8>>)| match self.run(&loaded, case) {
+            Ok(found) => difference(case, wanted, &found),
+            Err(wrong) => Some(wrong),
+        };
+        let all = launches.iter().enumerate().cycle();
+        let all = all.take(launches.len() * self.rounds);
+        let mut wrong = all.filter_map(|(input, launch)| Some((input, launch, once(launch)?)));
+        let Some((input, launch, wrong)) = wrong.next() else {
+            return Some(Ok(()));
+        };
+        let again = (0..AGAIN).filter(|_| once(launch).is_some()).count();
+        // Loaded anew each time, in case that matters.
+        let anew = || {
+            let module = Module::load(&self.context, &kernel.ptx).ok()?;
+            let (case, wanted) = launch;
+            let found = self.run(&Loaded::new(&kernel, module), case).ok()?;
+            difference(case, wanted, &found)
+        };
+        let loaded_anew = (0..AGAIN).filter(|_| anew().is_some()).count();
+        Some(Err(Wrong {
+            case: launch.0.clone(),
+            always: again == AGAIN,
+            message: format!(
+                "input {input}, {again} of {AGAIN} times more, {loaded_anew} when loaded anew: {wrong}\n{}",
+                kernel.ptx
+            ),
+        }))
     }
 
     fn check(&self, seed: u64) -> Verdict {
@@ -170,17 +196,22 @@ impl Gpu {
         match self.differs(seed, &case) {
             None => notes.push("not launched"),
             Some(Ok(())) => notes.push("launched"),
-            Some(Err((on, message))) => {
-                if !is_sound(&on) {
+            Some(Err(first)) => {
+                if !is_sound(&first.case) {
                     return Verdict::Skipped("undefined on another input");
+                }
+                if !first.always {
+                    return Verdict::Failed(format!("GPU: {}\n{}", first.message, show(&case)));
                 }
                 // What the interpreter finds fault with may differ, so nothing is shrunk to that.
                 let wrong = |case: &Case| match self.differs(seed, case) {
-                    Some(Err((on, message))) if is_sound(&on) => Some(message),
+                    Some(Err(wrong)) if wrong.always && is_sound(&wrong.case) => {
+                        Some(wrong.message)
+                    }
                     _ => None,
                 };
                 let small = shrink(&case, |case| is_sound(case) && wrong(case).is_some());
-                let message = wrong(&small).unwrap_or(message);
+                let message = wrong(&small).unwrap_or(first.message);
                 return Verdict::Failed(format!("GPU: {message}\n{}", show(&small)));
             }
         }
@@ -188,8 +219,14 @@ impl Gpu {
     }
 }
 
-/// A launch that went wrong, and how.
-type Wrong = (Case, String);
+/// A launch that went wrong.
+struct Wrong {
+    case: Case,
+    /// Whether it goes wrong each time.
+    always: bool,
+    /// How it did.
+    message: String,
+}
 
 /// A kernel in the GPU's memory.
 struct Loaded<'a> {
@@ -230,23 +267,24 @@ fn word(arg: &Argument) -> [u8; 8] {
     }
 }
 
-/// Where the GPU left other bits than the emulator.
+/// Where the GPU left other bits than the emulator; none if nowhere.
 fn difference(case: &Case, wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<String> {
     let scalars = case.args.iter().filter_map(|arg| match arg {
         Argument::Buffer(scalar, _) => Some(*scalar),
         Argument::Number(..) => None,
     });
-    let mut all = scalars.zip(wanted.iter().zip(found)).enumerate();
-    all.find_map(|(i, (scalar, (wanted, found)))| {
-        let at = first_difference(scalar, wanted, found)?;
+    let mut all = Vec::new();
+    for (i, (scalar, (wanted, found))) in scalars.zip(wanted.iter().zip(found)).enumerate() {
         let size = scalar.bytes() as usize;
-        let element = at * size..(at + 1) * size;
-        Some(format!(
-            "buffer {i} ({scalar}) element {at}: emulator {:02x?}, GPU {:02x?}",
-            &wanted[element.clone()],
-            &found[element]
-        ))
-    })
+        let elements = wanted.chunks(size).zip(found.chunks(size)).enumerate();
+        let differing = elements.filter(|(_, (x, y))| first_difference(scalar, x, y).is_some());
+        all.extend(differing.map(|(at, (x, y))| {
+            format!("buffer {i} ({scalar}) element {at}: emulator {x:02x?}, GPU {y:02x?}")
+        }));
+    }
+    let count = all.len();
+    all.truncate(SHOWN);
+    (count > 0).then(|| format!("{count} elements\n{}", all.join("\n")))
 }
 
 #[test]

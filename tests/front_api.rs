@@ -2,6 +2,7 @@
 #![cfg(feature = "triton")]
 
 use tilelift::front::diagnostic::Code;
+use tilelift::front::types::DType;
 use tilelift::front::{Arg, Constant, Module, Specialization, TuneConfig, parse_signature};
 use tilelift::settings::Target;
 
@@ -186,6 +187,85 @@ fn numbers_of_configurations_are_numbers() {
     }
     let none = tuning("[triton.Config({})], [], reset_to_zero=None");
     assert_eq!(none.map(|tuning| tuning.reset_to_zero), Ok(vec![]));
+    for (decorator, found) in [
+        (
+            "5, ['n']",
+            "expected a list of configurations, found the constant 5",
+        ),
+        ("[5], ['n']", "expected triton.Config, found the constant 5"),
+        (
+            "[(4, 8)], ['n']",
+            "expected triton.Config, found a tuple of 2",
+        ),
+        (
+            "[triton.Config({'B': f})], ['n']",
+            "expected a constant, found",
+        ),
+        (
+            "[triton.Config({})], ['n'], warmup='long'",
+            "expected milliseconds, found the string \"long\"",
+        ),
+        (
+            "[triton.Config({})], ['n'], rep=-1",
+            "expected milliseconds, found the constant -1",
+        ),
+    ] {
+        let text = tuning(decorator).expect_err(decorator).to_string();
+        assert!(text.contains(found), "{text}");
+    }
+    let config = "triton.Config({'A': None, 'B': 1.5, 'C': 'x', 'D': triton.language.int8})";
+    let read = tuning(&format!("[{config}], [], warmup=2.5, rep=None")).expect("constants");
+    let constants = [
+        ("A", Constant::None),
+        ("B", Constant::Float(1.5)),
+        ("C", Constant::Str("x".to_owned())),
+        ("D", Constant::Type(DType::Int8)),
+    ]
+    .map(|(name, c)| (name.to_owned(), c));
+    assert_eq!(read.configs[0].constants, constants);
+    assert_eq!((read.warmup, read.rep), (Some(2.5), None));
+    // Without configurations nothing is tuned; the key says when to choose anew.
+    let keyed = tuning("key=['n']").expect("a key alone");
+    assert_eq!((keyed.configs, keyed.key), (vec![], vec!["n".to_owned()]));
+}
+
+#[test]
+fn heuristics_are_a_table_of_functions() {
+    let heuristics = |table: &str, args: &[(String, Arg)]| {
+        let text = format!(
+            "import triton\nimport triton.language as tl\nTABLE = {{'A': lambda args: args['n']}}\n@triton.heuristics({table})\n@triton.jit\ndef f(n, A):\n    pass\n"
+        );
+        let module = Module::parse("table.py", &text).expect("it is Python");
+        module.heuristics(None, args)
+    };
+    let n = |arg| [("n".to_owned(), arg)];
+    let seven = n(Arg::Constant(Constant::Int(7)));
+    let found = heuristics("TABLE", &seven).expect("a table of the module");
+    assert_eq!(found, [("A".to_owned(), Constant::Int(7))]);
+    for table in ["NONE", "f()", "{1: lambda args: 1}", "{**TABLE}", ""] {
+        let text = heuristics(table, &seven).expect_err(table).to_string();
+        assert!(
+            text.contains("heuristics are a table of functions by name"),
+            "{text}"
+        );
+        assert!(text.contains("table.py:4:"), "{text}");
+    }
+    // What a caller gives is seen by the functions, and what they give is a constant.
+    let float16 = n(Arg::Constant(Constant::Type(DType::Float16)));
+    let types = "{'A': lambda args: args['n'] if args['n'] == tl.float16 else 0}";
+    let found = heuristics(types, &float16).expect("a type");
+    assert_eq!(found[0].1, Constant::Type(DType::Float16));
+    let pair = parse_signature("(3, (*fp32, 'x'))")
+        .expect("a tuple")
+        .remove(0);
+    let parts = "{'A': lambda args: args['n'][1][1] + str(args['n'][0])}";
+    let found = heuristics(parts, &n(pair.clone())).expect("parts");
+    assert_eq!(found[0].1, Constant::Str("x3".to_owned()));
+    let pointer = "{'A': lambda args: args['n'][1][0]}";
+    let text = heuristics(pointer, &n(pair))
+        .expect_err("a pointer")
+        .to_string();
+    assert!(text.contains("expected a constant, found"), "{text}");
 }
 
 #[test]

@@ -128,7 +128,7 @@ pub const WARP_STEPS: u64 = 16;
 const MAX_THREADS: u64 = 1024;
 /// Most bytes that the registers and the local memory of a CTA may take here. A kernel of Triton in SSA form has some 50,000
 /// names, which are 100 MB for 256 threads.
-const MAX_THREAD_BYTES: u64 = 256 << 20;
+const MAX_THREAD_BYTES: u64 = 128 << 20;
 /// Most shared memory of a CTA, of any target.
 const MAX_SHARED: u64 = 227 * 1024;
 

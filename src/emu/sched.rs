@@ -389,7 +389,7 @@ impl<'a> Machine<'a> {
             }
         }
         let message = message.trim_end_matches("; ").to_owned();
-        let (warp, line, lane) = at.unwrap_or((0, 0, 0));
+        let (warp, line, lane) = at.unwrap_or_default();
         self.fault(&cta.state, warp, line, (lane, Fault::Deadlock(message)))
     }
 

@@ -62,6 +62,72 @@ fn files_without_a_known_test_fail() {
     assert!(messages("; test: magic\n")[0].contains("unknown test"));
     assert!(messages("; test: ptx sm_1\n")[0].contains("unknown target"));
     assert!(messages("; test: ptx loud\n")[0].contains("unknown flag"));
+    assert!(messages("; test: ptx maxnreg=few\n")[0].contains("needs a number"));
+    assert!(messages("; test: ptx diversity=\n")[0].contains("needs a number"));
+}
+
+#[test]
+fn what_is_no_valid_kernel_fails_every_kind_of_test() {
+    for kind in ["roundtrip", "verify", "tile", "run"] {
+        let found = messages(&format!("; test: {kind}\nkernel @k() {{\n"));
+        assert!(
+            found.len() == 1 && found[0].starts_with("line 2") && found[0].contains("P0"),
+            "{kind}: {found:?}"
+        );
+    }
+    for kind in ["ptx", "run"] {
+        let broken =
+            "kernel @k() warps(3) {\nblock0:\n    return\n}\n; run: grid(1)\n; run: grid(2)\n";
+        let found = messages(&format!("; test: {kind}\n{broken}"));
+        assert!(
+            found.len() == 1
+                && found[0].starts_with("line 2")
+                && found[0].contains("V14: the number"),
+            "{kind}: {found:?}"
+        );
+        let thread = "thread @t() warps(1) {\nblock0:\n    return\n}\n; run: grid(1)\n";
+        let found = messages(&format!("; test: {kind}\n{thread}"));
+        assert!(
+            found.len() == 1 && found[0].contains("only a `kernel`"),
+            "{kind}: {found:?}"
+        );
+    }
+    let nothing = messages("; test: run\n; run: grid(1)\n");
+    assert!(
+        nothing[0].contains("there is no function to run"),
+        "{nothing:?}"
+    );
+}
+
+#[test]
+fn kernels_are_refused_for_the_stated_reason() {
+    let text = include_str!("../../tests/filetests/ptx/too_large.tir");
+    assert_eq!(messages(text), [""; 0]);
+    let without = messages(&text.replace("; error: the kernel needs", "; it needs"));
+    assert!(
+        without.len() == 1 && without[0].contains("ptx sm_75: the kernel needs 131072 bytes"),
+        "{without:?}"
+    );
+    let other = messages(&text.replace("the kernel needs", "the GPU lacks"));
+    assert!(
+        other.len() == 1 && other[0].contains("not with `the GPU lacks 131072 bytes"),
+        "{other:?}"
+    );
+}
+
+#[test]
+fn files_of_folders_within_are_found() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let inner = folder.path().join("inner");
+    std::fs::create_dir(&inner).expect("writable");
+    let paths = [folder.path().join("z.tir"), inner.join("a.tir")];
+    for path in &paths {
+        std::fs::write(path, "; test: parse\n").expect("writable");
+    }
+    std::fs::write(inner.join("note.txt"), "").expect("writable");
+    let mut found = find_files(folder.path()).expect("readable");
+    found.sort();
+    assert_eq!(found, [paths[1].clone(), paths[0].clone()]);
 }
 
 const KERNEL: &str = "kernel @k(v7: i32) warps(4) {\nblock0:\n    return\n}\n";

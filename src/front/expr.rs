@@ -513,10 +513,9 @@ impl<'m> Lower<'m> {
             Value::Known(known) => constant::display(&known.to_const()),
             Value::Type(t) => match t.shape {
                 Some(shape) => super::types::show(t.ty, shape),
-                // As `str` has it: `int32`, but `fp32`.
                 None => match t.ty.dtype() {
-                    Some(dtype) if dtype.is_int() => dtype.name().to_owned(),
-                    _ => t.ty.to_string(),
+                    Some(dtype) => dtype.own_name().to_owned(),
+                    None => t.ty.to_string(),
                 },
             },
             Value::Tuple(t) => {

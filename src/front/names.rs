@@ -219,16 +219,19 @@ impl<'m> Lower<'m> {
         Some(found)
     }
 
-    /// `value.name`.
-    pub(crate) fn attribute(&mut self, value: &Value<'m>, attr: &'m Identifier) -> Res<Value<'m>> {
-        let name = attr.as_str();
-        let found = match value {
+    /// `value.name`, if there is such an attribute.
+    pub(crate) fn find_attribute(
+        &mut self,
+        value: &Value<'m>,
+        name: &str,
+    ) -> Res<Option<Value<'m>>> {
+        Ok(match value {
             Value::Path(path) => {
                 let path = format!("{}.{name}", path.0);
                 if path.len() > 400 {
                     None
                 } else {
-                    return self.path(&path);
+                    Some(self.path(&path)?)
                 }
             }
             Value::Tuple(tuple) => {
@@ -258,7 +261,13 @@ impl<'m> Lower<'m> {
                 self.number_attribute(value, name)?
             }
             _ => None,
-        };
+        })
+    }
+
+    /// `value.name`.
+    pub(crate) fn attribute(&mut self, value: &Value<'m>, attr: &'m Identifier) -> Res<Value<'m>> {
+        let name = attr.as_str();
+        let found = self.find_attribute(value, name)?;
         found.ok_or_else(|| {
             let d = super::diagnostic::Diagnostic::error(
                 Code::Attribute,
@@ -358,7 +367,7 @@ fn type_attribute<'m>(t: TypeValue, name: &str) -> Option<Value<'m>> {
         ("int_bitwidth", Ty::Num(d)) if d.is_int() => int(d.bits()),
         ("fp_mantissa_width", Ty::Num(d)) if d.is_float() => int(d.mantissa_bits()),
         ("itemsize", ty) => int(ty.bits().div_ceil(8)),
-        ("name", Ty::Num(d)) => Some(Value::Const(Const::Str(d.short_name().into()))),
+        ("name", Ty::Num(d)) => Some(Value::Const(Const::Str(d.own_name().into()))),
         (name, _) => {
             library::find_in(Scope::Type, name).map(|m| bound(&Value::Type(t), Value::Builtin(m)))
         }

@@ -327,9 +327,12 @@ impl<'m> Lower<'m> {
             return Err(self.error(Code::Type, message).into());
         };
         for item in &list.items {
-            let Value::Tuple(config) = item else {
-                let message = format!("expected triton.Config, found {}", item.describe());
-                return Err(self.error(Code::Type, message).into());
+            let config = match item {
+                Value::Tuple(config) if config.names == PARTS => config,
+                _ => {
+                    let message = format!("expected triton.Config, found {}", item.describe());
+                    return Err(self.error(Code::Type, message).into());
+                }
             };
             let part = |name: &str| {
                 let at = config.names.iter().position(|n| *n == name);

@@ -126,6 +126,15 @@ impl DType {
         alias.or_else(|| DType::ALL.iter().copied().find(|d| d.short_name() == name))
     }
 
+    /// What Triton itself calls it, in texts and as `.name`: `int32`, but `fp32`.
+    pub fn own_name(self) -> &'static str {
+        if self.is_int() {
+            self.name()
+        } else {
+            self.short_name()
+        }
+    }
+
     /// Whether it is an integer, truth values included.
     pub fn is_int(self) -> bool {
         self.kind() != Kind::Float

@@ -158,10 +158,10 @@ fn shrink_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
     if best.grid != [1, 1, 1] {
         attempt(best, &|case| case.grid = [1, 1, 1]);
     }
-    let warps = best.func.num_warps();
-    if warps > 1 {
-        attempt(best, &|case| case.func.set_num_warps(1));
-        attempt(best, &|case| case.func.set_num_warps(warps / 2));
+    for warps in [1, best.func.num_warps() / 2] {
+        if warps < best.func.num_warps() && 0 < warps {
+            attempt(best, &|case| case.func.set_num_warps(warps));
+        }
     }
     if best.options.diversity.is_some() {
         attempt(best, &|case| case.options.diversity = None);

@@ -191,8 +191,8 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
     }
 
     // What stands for approximate functions takes more steps than they did.
-    let after = match interpret(&tile, case, 20 * INTERPRETER_STEPS) {
-        Ok(buffers) => buffers,
+    let (after, stats) = match interpret_with(&tile, case, 20 * INTERPRETER_STEPS) {
+        Ok(done) => done,
         Err(e) if is_step_limit(&e) => return Ok(Judgement::Skipped("interpreter's step limit")),
         Err(e) => return Err(fail("passes: undefined")(format!("{e}\n{}", print(&tile)))),
     };
@@ -206,6 +206,9 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
                 )));
             }
         }
+    }
+    if stats.rounded > 0 {
+        return Ok(Judgement::Skipped("products that round"));
     }
     for seed in 0..SCHEDULES {
         let found = match emulate(&kernel, case, checked(seed)) {
@@ -294,6 +297,15 @@ pub fn interpret(
     case: &Case,
     step_limit: u64,
 ) -> Result<Buffers, interp::InterpError> {
+    interpret_with(func, case, step_limit).map(|(buffers, _)| buffers)
+}
+
+/// As [`interpret`], and what was counted.
+fn interpret_with(
+    func: &TileFunction,
+    case: &Case,
+    step_limit: u64,
+) -> Result<(Buffers, interp::Stats), interp::InterpError> {
     let mut memory = interp::Memory::new();
     let args: Vec<interp::Arg> = case
         .args
@@ -311,7 +323,7 @@ pub fn interpret(
         step_limit,
         ..interp::Options::default()
     };
-    interp::run(func, &launch, &mut memory, &options)?;
+    let stats = interp::run(func, &launch, &mut memory, &options)?;
     let buffers = case.args.iter().zip(&args).filter_map(|(arg, place)| {
         let (Argument::Buffer(scalar, bytes), interp::Arg::Ptr(address)) = (arg, place) else {
             return None;
@@ -321,7 +333,7 @@ pub fn interpret(
             .expect("the whole buffer was written before the launch");
         Some((*scalar, bytes.to_vec()))
     });
-    Ok(buffers.collect())
+    Ok((buffers.collect(), stats))
 }
 
 /// The emulator with every check on, under the schedule of a seed.
@@ -389,4 +401,105 @@ pub fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
     x.chunks(size)
         .zip(y.chunks(size))
         .position(|(a, b)| a != b && !(is_nan(a) && is_nan(b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzzing::shrink::count;
+
+    fn holds(func: &TileFunction, op: TileOp) -> bool {
+        let blocks = func.all_blocks();
+        let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
+        insts.any(|&inst| func.dfg.insts[inst].op == op)
+    }
+
+    /// The first generated kernel of several warps and programs, with loops and choices, that holds an op.
+    fn case_with(op: TileOp) -> Case {
+        let suits = |case: &Case| {
+            let ops = [op, TileOp::For, TileOp::If];
+            ops.iter().all(|&op| holds(&case.func, op))
+                && case.func.num_warps() > 1
+                && case.grid != [1; 3]
+                && case.options.diversity.is_some()
+        };
+        (0..)
+            .map(case)
+            .find(suits)
+            .expect("there are infinitely many")
+    }
+
+    fn kind(judgement: Judgement) -> &'static str {
+        match judgement {
+            Judgement::Failed(failure) => failure.kind,
+            Judgement::Passed(_) => "passed",
+            Judgement::Skipped(reason) => reason,
+        }
+    }
+
+    #[test]
+    fn what_fails_is_shown_with_little_else() {
+        for op in [TileOp::Store, TileOp::Reduce, TileOp::For, TileOp::While] {
+            let case = case_with(op);
+            let planted = |case: &Case| match holds(&case.func, op) {
+                true => Judgement::Failed(fail("planted")("the details".to_owned())),
+                false => Judgement::Passed(Vec::new()),
+            };
+            let Verdict::Failed(message) = verdict(&case, planted) else {
+                panic!("the oracle fails");
+            };
+            let text = message.strip_prefix("planted\nthe details\n; ");
+            let text = text.expect("the kind, the details, the options");
+            let (_, kernel) = text.split_once("\n").expect("a line for the options");
+            let (line, kernel) = kernel.split_once('\n').expect("a line for the launch");
+            let func = parse_tile(kernel).expect("a kernel");
+            assert!(holds(&func, op), "{message}");
+            assert_eq!(func.num_warps(), 1, "{message}");
+            // Operands are made of numbers and parameters; a loop has what it carries, a reduction its sum.
+            assert!(
+                count(&func) <= 16 && count(&func) < count(&case.func),
+                "{message}"
+            );
+            // No argument is left that nothing uses.
+            let given: Vec<&str> = line
+                .split(' ')
+                .filter_map(|word| word.split_once('='))
+                .map(|(name, _)| name)
+                .collect();
+            assert!(line.starts_with("; run: grid(1,1,1)"), "{message}");
+            assert_eq!(given, func.param_names, "{message}");
+        }
+    }
+
+    #[test]
+    fn oracles_say_what_is_wrong() {
+        let case = case_with(TileOp::Store);
+        assert_eq!(kind(judge(&case)), "passed");
+        let mut invalid = case.clone();
+        invalid.func.set_num_warps(3);
+        assert_eq!(kind(judge(&invalid)), "generator: invalid");
+        let mut short = case.clone();
+        for arg in &mut short.args {
+            if let Argument::Buffer(_, bytes) = arg {
+                bytes.clear();
+            }
+        }
+        assert_eq!(kind(judge(&short)), "generator: undefined");
+        let judged = guarded(|| panic!("number {}", 7));
+        assert!(matches!(&judged, Judgement::Failed(f) if f.details == "number 7"));
+        assert_eq!(kind(judged), "panic");
+    }
+
+    #[test]
+    fn all_nans_are_equal_and_nothing_else_is() {
+        let words = |xs: [u32; 3]| xs.map(u32::to_le_bytes).concat();
+        let x = words([0x7fc0_0000, 0x3f80_0000, 0]);
+        let other_nan = words([0xffff_ffff, 0x3f80_0000, 0]);
+        assert_eq!(first_difference(Scalar::F32, &x, &other_nan), None);
+        assert_eq!(first_difference(Scalar::I32, &x, &other_nan), Some(0));
+        let minus_zero = words([0x7fc0_0000, 0x3f80_0000, 0x8000_0000]);
+        assert_eq!(first_difference(Scalar::F32, &x, &minus_zero), Some(2));
+        let number = words([0x7fc0_0000, 0x7fc0_0000, 0]);
+        assert_eq!(first_difference(Scalar::F32, &x, &number), Some(1));
+    }
 }

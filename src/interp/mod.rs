@@ -105,6 +105,9 @@ pub struct Stats {
     pub loaded: u64,
     /// Elements written to memory.
     pub stored: u64,
+    /// Elements of products of matrices whose terms are no whole numbers, or so large that their sum in f32 depends on the
+    /// order, which the IR leaves open.
+    pub rounded: u64,
 }
 
 /// Runs all programs of a launch. After an error, memory holds what was written up to it.

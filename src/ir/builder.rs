@@ -365,12 +365,6 @@ impl Builder<Tile> {
         self.const_bits(bits, TileType::block(elem, shape))
     }
 
-    /// Each of `xs`, scalars or blocks of the shape, as a block of the shape.
-    #[track_caller]
-    pub fn to_shapes<const N: usize>(&mut self, xs: [Value; N], shape: Shape) -> [Value; N] {
-        xs.map(|x| self.to_shape(x, shape))
-    }
-
     /// `x`, a scalar or a block of the shape, as a block of the shape.
     #[track_caller]
     pub fn to_shape(&mut self, x: Value, shape: Shape) -> Value {
@@ -667,6 +661,25 @@ mod tests {
         let reduced = b.reduce(&[zero, half], 0, |_, left, _| ValueList::from_slice(left));
         assert_eq!(reduced.len(), 2);
         assert_eq!(b.finish().expect_err("both are wrong").0.len(), 2);
+    }
+
+    #[test]
+    fn constants_keep_the_bits_of_their_type() {
+        let mut b = TileBuilder::new("k", 1);
+        for (elem, bits) in [
+            (Elem::I1, 1),
+            (Elem::I8, 0xff),
+            (Elem::I32, 0xffff_ffff),
+            (Elem::I64, u64::MAX),
+        ] {
+            b.const_bits(u64::MAX, TileType::block(elem, Shape::SCALAR));
+            let inst = b.func().order.last(b.block()).expect("just appended");
+            assert_eq!(
+                b.func().dfg.insts[inst].attrs[..],
+                [make::value(bits)],
+                "{elem}"
+            );
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::attrs::{Attr, Attrs};
 use super::entities::{Block, Inst, Value};
 use super::level::Level;
 use super::ops::{Effect, Opcode};
+use super::types::ValueType;
 
 /// A short list of values.
 pub type ValueList = SmallVec<[Value; 4]>;
@@ -161,9 +162,17 @@ impl<L: Level> Dfg<L> {
         value
     }
 
-    /// Adds an instruction with results of the given types; what `data.results` held is replaced.
+    /// Adds an instruction with results of the given types; what `data.results` held is replaced. A number keeps the bits of its
+    /// type alone, so that equal constants are equal.
     pub fn make_inst(&mut self, mut data: InstData<L>, result_types: &[L::Type]) -> Inst {
         let inst = self.insts.next_key();
+        if let [ty] = result_types {
+            for attr in &mut data.attrs {
+                if let Attr::Value(bits) = attr {
+                    *bits &= ty.elem().mask();
+                }
+            }
+        }
         data.results = (0..result_types.len())
             .map(|i| {
                 let def = ValueDef::Result(inst, i as u16);

@@ -206,6 +206,11 @@ impl Elem {
         }
     }
 
+    /// The bits that a number of the type may have set.
+    pub fn mask(self) -> u64 {
+        u64::MAX.checked_shr(64 - self.bits()).unwrap_or(0)
+    }
+
     /// Size in memory in bytes.
     pub fn bytes(self) -> u32 {
         self.bits().div_ceil(8)

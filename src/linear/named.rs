@@ -355,12 +355,6 @@ pub fn shared_row_major(shape: Shape) -> LinearLayout {
     LinearLayout::memory(shape, &offsets).expect("unit columns of the shape's own index")
 }
 
-/// Shared memory with the dimensions in `order`, the one that varies fastest first.
-pub fn shared_ordered(shape: Shape, order: &[usize]) -> Result<LinearLayout, LayoutError> {
-    check_order(&shape, order)?;
-    LinearLayout::memory(shape, &ordered_bits(&shape, order))
-}
-
 fn ordered_bits(shape: &Shape, order: &[usize]) -> Vec<u32> {
     let bits = order.iter().flat_map(|&dim| {
         let width = u32::from(shape.log2()[dim]);

@@ -176,9 +176,7 @@ impl Editor<'_> {
     /// The bits of a value that is constant.
     pub(super) fn bits(&self, value: Value) -> Option<u64> {
         let data = self.def(value).filter(|data| data.op == TileOp::Const)?;
-        let width = self.ty(value).elem.bits();
-        let mask = u64::MAX >> (64 - width.clamp(1, 64));
-        data.value().map(|bits| bits & mask)
+        data.value().copied()
     }
 
     /// Makes an instruction with one result that stands nowhere yet.

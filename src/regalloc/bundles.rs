@@ -35,7 +35,7 @@ impl Bundles {
         let mut bundles = Bundles {
             place: (0..n_groups as u32).map(|g| (g, 0)).collect(),
             members: vec![Vec::new(); n_groups],
-            effort_left: EFFORT * n_groups.max(16),
+            effort_left: EFFORT * n_groups,
         };
         let apart = [0, 30, 100][choices.below(3)];
         // Back edges first: a move there is paid for in every round.

@@ -2,10 +2,12 @@
 
 use super::{Rule, VerifierErrors, show, verify};
 use crate::ir::builder::TileBuilder;
-use crate::ir::dfg::{BlockCall, InstData};
+use crate::ir::dfg::{BlockCall, InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::TileFunction;
+use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, TileType};
+use crate::linear::pool::LayoutId;
 use crate::linear::shape::Shape;
 use crate::text::parse::MAX_NESTING;
 
@@ -48,6 +50,75 @@ fn indices_must_exist() {
     func.order.append(entry, Inst::from_u32(99));
     let errors = check(&func, &[Rule::Index; 4]);
     assert!(show(&func, &errors).contains("; ^ error: V01: slot7 does not exist"));
+
+    let (mut func, [one, _]) = sample();
+    func.order.blocks.push(Block::from_u32(9));
+    let ty = func.dfg.ty(one);
+    func.dfg.values[one].ty = ty.with_layout(LayoutId::from_u32(3));
+    let errors = check(&func, &[Rule::Index; 4]);
+    let lines = [
+        "V01: function: block9 does not exist",
+        "V01: inst0: layout #3 of v0 does not exist",
+        "V01: inst1: layout #3 of v0 does not exist",
+        "V01: inst1: layout #3 of v0 does not exist",
+    ];
+    assert_eq!(errors.to_string(), lines.join("\n"));
+}
+
+#[test]
+fn what_belongs_to_the_whole_function_fits_it() {
+    let (mut func, _) = sample();
+    func.param_names.push("x".to_owned());
+    let errors = check(&func, &[Rule::Params]);
+    let line = "V13: function: 0 parameters have 1 names and 0 sets of hints";
+    assert_eq!(errors.to_string(), line);
+
+    let (mut func, _) = sample();
+    let part = func.partitions.keys().next().expect("all warps");
+    func.partitions[part].first_warp = 1;
+    check(&func, &[Rule::Warps]);
+    // The first has all of them, and each other one some.
+    func.partitions[part].first_warp = 0;
+    for (first_warp, num_warps) in [(2, 2), (3, 2), (0, 3), (u32::MAX, 1)] {
+        func.partitions.push(PartitionData {
+            first_warp,
+            num_warps,
+            max_registers: None,
+        });
+    }
+    let errors = check(&func, &[Rule::Warps; 3]);
+    let message = "a partition has a power of two of the function's warps";
+    let lines = [2, 3, 4].map(|i| format!("V14: part{i}: {message}"));
+    assert_eq!(errors.to_string(), lines.join("\n"));
+    func.partitions.clear();
+    check(&func, &[Rule::Warps]);
+}
+
+#[test]
+fn the_entry_comes_first_and_regions_get_no_arguments() {
+    let (mut func, _) = sample();
+    let other = func.dfg.make_block();
+    func.order.blocks.insert(0, other);
+    let errors = verify(&func).expect_err("the entry is the second block");
+    let line = format!(
+        "V02: function: the entry, {}, is not the first block of the body",
+        func.entry
+    );
+    assert!(errors.to_string().contains(&line), "{errors}");
+
+    let mut b = TileBuilder::new("k", 4);
+    let holds = b.const_bits(1, TileType::scalar(Elem::I1));
+    b.if_else(holds, |_| ValueList::new(), |_| ValueList::new());
+    b.ret();
+    let mut func = b.finish().expect("valid");
+    let block = func.entry;
+    let inst = func.order.insts(block)[1];
+    func.dfg.insts[inst].blocks[0].args.push(holds);
+    let errors = check(&func, &[Rule::Blocks]);
+    assert!(
+        errors.to_string().contains("regions get no arguments"),
+        "{errors}"
+    );
 }
 
 #[test]

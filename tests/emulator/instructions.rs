@@ -176,6 +176,9 @@ fn moves_and_selections() {
 fn comparisons() {
     let nan = f(f32::NAN);
     check(&[
+        ("testp.number.f32 p f", &[f(1e-40)], 1),
+        ("testp.number.f32 p f", &[f(f32::NAN)], 0),
+        ("testp.number.f64 p e", &[e(f64::INFINITY)], 1),
         ("setp.lt.s32 p r r", &[MINUS, 0], 1),
         ("setp.lt.u32 p r r", &[MINUS, 0], 0),
         ("setp.hi.u32 p r r", &[MINUS, 0], 1),
@@ -208,6 +211,21 @@ fn comparisons() {
 fn single_and_double_floats() {
     let nan = f(f32::NAN);
     check(&[
+        // Of f64 the upper half counts, and subnormal numbers are zero.
+        ("rcp.approx.ftz.f64 e e", &[e(3.0)], 0x3fd5_5555_0000_0000),
+        (
+            "rcp.approx.ftz.f64 e e",
+            &[e(-1e-310)],
+            e(f64::NEG_INFINITY),
+        ),
+        ("rcp.approx.ftz.f64 e e", &[e(-1.7e308)], e(-0.0)),
+        ("rsqrt.approx.ftz.f64 e e", &[e(2.0)], 0x3fe6_a09e_0000_0000),
+        ("rsqrt.approx.ftz.f64 e e", &[e(1e-310)], e(f64::INFINITY)),
+        (
+            "rsqrt.approx.ftz.f64 e e",
+            &[e(-4.0)],
+            0x7fff_ffff_0000_0000,
+        ),
         ("add.f32 f f f", &[f(1.5), f(2.0)], f(3.5)),
         (
             "add.rz.f32 f f f",

@@ -9,7 +9,12 @@ mod hardware;
 mod instructions;
 mod matrices;
 mod programs;
+#[expect(dead_code, reason = "what is refused gives no report")]
+#[path = "../common/ptxas.rs"]
+mod ptxas;
+mod refusals;
 mod rows;
+mod synchronisation;
 mod triton;
 
 use tilelift::emu::{Arg, EmuError, Launch, Memory, Module, Options, Stats, run};

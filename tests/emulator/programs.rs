@@ -166,6 +166,19 @@ st.global.v4.u32 [%d0], {%r12, %r4, %r7, %r3};",
 }
 
 #[test]
+fn special_registers_of_lanes_and_shared_memory() {
+    let body = "mov.u32 %r0, %lanemask_eq; mov.u32 %r1, %lanemask_le; mov.u32 %r2, %lanemask_lt; mov.u32 %r3, %lanemask_ge; mov.u32 %r4, %lanemask_gt;
+or.b32 %r5, %r1, %r4; and.b32 %r5, %r5, %r3; xor.b32 %r5, %r5, %r4; setp.ne.u32 %p0, %r5, %r0; or.b32 %r6, %r2, %r3; setp.ne.or.u32 %p0, %r6, -1, %p0;
+selp.u32 %r6, 1, 0, %p0; vote.sync.any.pred %p1, %p0, -1; selp.u32 %r6, 1, 0, %p1;
+mov.u32 %r7, %nwarpid; mov.u32 %r8, %total_smem_size; mov.u32 %r9, %dynamic_smem_size; setp.ne.u32 %p2, %tid, 37; @%p2 bra DONE;
+st.global.v4.u32 [%data], {%r0, %r1, %r2, %r3}; st.global.v4.u32 [%data+16], {%r4, %r6, %r7, %r8}; st.global.u32 [%data+32], %r9;
+DONE: mov.u32 %r6, 0;";
+    // Lane 5 of the second of three warps; the shared memory is all dynamic.
+    let expected = [0x20, 0x3f, 0x1f, !0x1f, !0x3f, 0, 3, 4096, 4096];
+    assert_eq!(words(body, 96, 9), expected);
+}
+
+#[test]
 fn atomics_of_every_operation() {
     let cases: [(&str, &str, u32, u32); 17] = [
         ("add.u32", "%tid", 5, 5 + 496),

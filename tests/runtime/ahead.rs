@@ -76,6 +76,29 @@ fn kernels_compiled_ahead_run() {
     assert!(add.run(1, (&x, &x, &out, 64_i64)).is_err());
     let odd = x.slice(1..64).expect("inside");
     assert!(add.run(1, (odd, &x, &out, 16)).is_err());
+
+    // How it is launched can be chosen still; what the compiler was told cannot.
+    for other in [
+        add.dependent(true),
+        add.cooperative(true),
+        add.cluster([2, 1, 1]),
+    ] {
+        let other = other.expect("it is no matter of the compiler");
+        out.fill(&device.stream(), 0).expect("it can be filled");
+        other.run(2, (&x, &x, &out, 64)).expect("it runs");
+        assert_eq!(out.read(&device.stream()), Ok(vec![5.0; 64]));
+    }
+    for other in [
+        add.warps(8),
+        add.stages(2),
+        add.max_registers(64),
+        add.fp_fusion(false),
+        add.line_info(true),
+        add.debug(true),
+    ] {
+        let error = other.expect_err("it is compiled").to_string();
+        assert!(error.contains("compiled ahead of time"), "{error}");
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod disk;
 mod dumps;
 mod faults;
 mod graphs;
+mod setups;
 mod tools;
 mod torture;
 mod tuning;

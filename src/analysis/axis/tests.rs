@@ -166,6 +166,8 @@ fn run(func: &TileFunction, numbers: &mut Numbers, program: i64) -> Option<()> {
 fn check(info: &AxisInfo, ty: &TileType, numbers: &[i64], text: &str) {
     let step = 1i64 << unit(ty.elem);
     let bits = ty.elem.bits();
+    // One claim for each dimension, or one for a scalar.
+    assert_eq!(info.dims.len(), ty.shape.rank().max(1), "{text}");
     for dim in 0..ty.shape.rank().max(1) {
         let stride = 1usize << ty.shape.bit_offset(dim);
         let claim = info.dim(dim);

@@ -466,7 +466,8 @@ fn quotient(a: DimInfo, b: DimInfo, k: Option<u8>, floors: bool) -> DimInfo {
 }
 
 fn divide(a: &AxisInfo, b: &AxisInfo, floors: bool) -> AxisInfo {
-    let power = b.constant.filter(|&n| n > 0 && n & (n - 1) == 0);
+    let positive = b.constant.and_then(|n| u64::try_from(n).ok());
+    let power = positive.filter(|n| n.is_power_of_two());
     let k = power.map(|n| n.trailing_zeros() as u8);
     pairwise(a, b, |a, b| quotient(a, b, k, floors))
 }

@@ -72,10 +72,10 @@ impl<'a> Decoder<'_, 'a> {
             }
             "shl" | "shr" => {
                 let ty = self.ty()?;
-                let f = if self.name == "shl" {
-                    integer::shl
-                } else {
-                    integer::shr
+                let f = match (self.name, ty.kind) {
+                    ("shl", Kind::Bits) => integer::shl,
+                    ("shr", _) => integer::shr,
+                    _ => return self.unsupported(),
                 };
                 self.lane(f, Mods::new(ty), ty, &[ty, U32])
             }

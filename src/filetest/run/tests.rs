@@ -4,7 +4,7 @@ use super::compare::{Bound, compare_buffers};
 use super::exec::{ArgValue, Argument, Contents, Job, Outcome};
 use super::fill::{Fill, fill};
 use super::line::{ArgSpec, Expect, RunLine};
-use super::{Setup, run_lines};
+use super::{Setup, compare_printed, run_lines};
 use crate::ir::types::Scalar;
 use crate::settings::{Options, Target};
 use crate::text::parse::parse_tile;
@@ -86,6 +86,13 @@ fn mistakes_in_lines_are_named() {
         ("steps(x)", "a number of steps"),
         ("x=f32[1] zeros ; expect x within rel nan", "finite"),
         ("x=f32[1] zeros ; expect x within abs -1", "not negative"),
+        (
+            "x=f32[1] zeros ; expect x within 3 ulp",
+            "expected exact, ulp N",
+        ),
+        ("x=f32[1] zeros ; expect x near 3", "`within` or `=`"),
+        ("x=f32[1] [1,)", "a number"),
+        ("n=\"", ""),
     ];
     for (line, message) in cases {
         let error = RunLine::parse(line).expect_err(line);
@@ -119,6 +126,28 @@ fn a_kernel_is_run_and_judged() {
             "x=f32[8] zeros y=f32[8] poison n=3 ; expect n within exact",
             "no buffer `n`",
         ),
+        (
+            "x=1.5 y=f32[8] poison n=3",
+            "`x`: a pointer gets a buffer or null",
+        ),
+        (
+            "x=f32[8] zeros y=f32[8] poison n=i32[1] zeros",
+            "`n`: the parameter is i32 and gets a number",
+        ),
+        ("x=f32[8] zeros x=null y=f32[8] poison n=3", "two arguments"),
+        ("x=null y=f32[8] poison n=3", "not inside a buffer"),
+        (
+            "x=f32[8] poison special y=f32[8] poison n=3",
+            "no special values",
+        ),
+        (
+            "x=f32[8] zeros y=f32[8] poison n=3 ; expect printed here",
+            "interpreter does not print `here`",
+        ),
+        (
+            "x=f32[8] zeros y=f32[8] poison n=3 ; expect y = [0,0]",
+            "8 elements, not 2",
+        ),
     ];
     for (line, message) in cases {
         let found = failures(line);
@@ -131,6 +160,77 @@ fn a_kernel_is_run_and_judged() {
         failures("x=f32[8] poison y=f32[8] poison n=3 ; expect error never written"),
         [""; 0]
     );
+}
+
+#[test]
+fn what_is_printed_is_compared_line_by_line() {
+    let lines =
+        |text: &str| -> Vec<String> { text.split_whitespace().map(str::to_owned).collect() };
+    let compare = |e: &str, f: &str| compare_printed(Some(&lines(e)), Some(&lines(f)));
+    assert_eq!(compare("a b", "a b"), Ok(()));
+    let cases = [
+        (
+            "a b",
+            "a c",
+            "2 lines printed, not 2; the first that differs is `c` instead of `b`",
+        ),
+        (
+            "a b",
+            "a",
+            "1 lines printed, not 2; the first that differs is nothing instead of `b`",
+        ),
+        (
+            "",
+            "a",
+            "1 lines printed, not 0; the first that differs is `a` instead of nothing",
+        ),
+    ];
+    for (expected, found, message) in cases {
+        assert_eq!(compare(expected, found), Err(message.to_owned()));
+    }
+    // Where one does not know, nothing is compared.
+    assert_eq!(compare_printed(None, Some(&lines("a"))), Ok(()));
+}
+
+#[test]
+fn without_a_reference_results_are_stated() {
+    let failures = |ptx: &str, line: &str| {
+        let text = format!(
+            "kernel @k(v0 \"x\": ptr<i32>) warps(1) {{\nblock0:\n    v1 = load v0 : i32\n    v2 = inline_ptx v1 {{ptx = \"{ptx}\", constraints = \"=r,r\", pack = 1}} : i32\n    store v0, v2\n    return\n}}\n; run: grid(1) x=i32[1] [6]{line}\n"
+        );
+        let setup = Setup {
+            target: Target::SM_80,
+            options: &Options::DEFAULT,
+            steps: None,
+        };
+        let report = run_lines(&text, &setup);
+        let found: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
+        found
+    };
+    let negate = "neg.s32 $0, $1;";
+    assert_eq!(failures(negate, " ; expect x = [-6]"), [""; 0]);
+    let cases = [
+        (
+            negate,
+            "",
+            "the interpreter cannot run this; state what comes out",
+        ),
+        (
+            negate,
+            " ; expect x = [6]",
+            "emulator (seed 0): `x`: 1 of 1 elements are not equal; the first is [0], -6 instead of 6",
+        ),
+        ("trap;", " ; expect x = [6]", "emulator (seed 0): sm_80: "),
+    ];
+    for (ptx, line, message) in cases {
+        let found = failures(ptx, line);
+        assert!(
+            found.len() == 1 && found[0].contains(message),
+            "{ptx}{line}: {found:?}"
+        );
+    }
+    // The line of PTX that failed is shown.
+    assert!(failures("trap;", " ; expect x = [6]")[0].ends_with("\n    trap;"));
 }
 
 #[test]
@@ -223,6 +323,8 @@ fn bounds_are_kept() {
     }
     assert!(close(Scalar::I8, Bound::Absolute(2.0), 0xff, 1));
     assert!(!close(Scalar::I8, Bound::Absolute(1.0), 0xff, 1));
+    assert!(close(Scalar::I8, Bound::Ulp(2), 0xff, 1));
+    assert!(!close(Scalar::I8, Bound::Ulp(1), 0xff, 1));
 }
 
 #[test]

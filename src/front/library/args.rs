@@ -99,9 +99,13 @@ impl<'m> Args<'m> {
 
     /// An argument, if it was given and is not `None`.
     pub(crate) fn get(&self, name: &str) -> Option<&Value<'m>> {
+        self.given(name).filter(|value| !value.is_none())
+    }
+
+    /// An argument, if it was given, even as `None`.
+    pub(crate) fn given(&self, name: &str) -> Option<&Value<'m>> {
         let (_, argument) = self.values.iter().find(|(param, _)| *param == name)?;
-        let value = argument.as_ref().map(|argument| &argument.value);
-        value.filter(|value| !value.is_none())
+        argument.as_ref().map(|argument| &argument.value)
     }
 
     /// Where an argument stands, if it was given.

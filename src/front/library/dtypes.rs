@@ -129,7 +129,10 @@ fn dtype_by_name<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Ok(ty);
     }
     let name = cx.str_arg(args, "name")?;
-    let found = name.as_deref().and_then(DType::from_short_name);
+    let found = name.as_deref().and_then(|name| {
+        let own = DType::ALL.iter().copied().find(|d| d.own_name() == name);
+        own.or_else(|| DType::from_short_name(name))
+    });
     match found {
         Some(dtype) => Ok(Value::ty(Ty::Num(dtype))),
         None => Err(cx

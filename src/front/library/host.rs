@@ -7,7 +7,7 @@ use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
 use crate::front::types::DType;
-use crate::front::value::{Const, Value};
+use crate::front::value::{Const, Tuple, Value};
 
 pub(super) const TRITON: &[Builtin] = rows! { Triton;
     "cdiv"("x y") cdiv;
@@ -27,15 +27,15 @@ pub(super) const MATH: &[Builtin] = rows! { Math;
     "sin"("x") |cx, args| math(cx, args, |x| Some(x.sin()));
     "cos"("x") |cx, args| math(cx, args, |x| Some(x.cos()));
     "tanh"("x") |cx, args| math(cx, args, |x| Some(x.tanh()));
-    "erf"("x") no_erf;
+    "erf"("x") |cx, args| math(cx, args, |x| Some(libm::erf(x)));
     "floor"("x") |cx, args| whole(cx, args, f64::floor);
     "ceil"("x") |cx, args| whole(cx, args, f64::ceil);
-    "prod"("x") no_erf;
+    "prod"("values; start") prod;
 };
 
 pub(super) const HOST: &[Builtin] = rows! { Host;
     "finfo"("dtype") finfo;
-    "iinfo"("dtype") finfo;
+    "iinfo"("dtype") iinfo;
     "sqrt"("x") |cx, args| math(cx, args, |x| (x >= 0.0).then(|| x.sqrt()));
 };
 
@@ -96,8 +96,8 @@ fn whole<'m>(cx: &mut Lower<'m>, args: &Args<'m>, f: fn(f64) -> f64) -> Res<Valu
         .as_const()
         .and_then(|c| constant::as_float(&c))
     {
-        Some(x) if x.abs() < 1e18 => Ok(Value::int(f(x) as i128)),
-        _ => {
+        Some(x) => integer(cx, f(x)),
+        None => {
             let name = args.builtin.name;
             let d = cx.error(Code::Constant, format!("`math.{name}` is for constants"));
             Err(d.help(format!("use tl.{name}")).into())
@@ -105,58 +105,54 @@ fn whole<'m>(cx: &mut Lower<'m>, args: &Args<'m>, f: fn(f64) -> f64) -> Res<Valu
     }
 }
 
-fn no_erf<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let message = format!("`math.{}` is not supported yet", args.builtin.name);
-    Err(cx
-        .error(Code::NotYet, message)
-        .help("write the number")
-        .into())
+/// A whole number as an integer.
+pub(super) fn integer<'m>(cx: &mut Lower<'m>, x: f64) -> Res<Value<'m>> {
+    if x.abs() < 1e38 {
+        return Ok(Value::int(x as i128));
+    }
+    let message = format!("{} is no integer", constant::repr(x));
+    Err(cx.error(Code::Value, message).into())
+}
+
+fn prod<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let Value::Tuple(tuple) = args.req("values") else {
+        return Err(cx
+            .error(Code::Type, "`math.prod` multiplies a tuple")
+            .into());
+    };
+    let mut product = args.get("start").cloned().unwrap_or(Value::int(1));
+    for item in &tuple.items {
+        product = cx.binary(Operator::Mult, &product, item)?;
+    }
+    Ok(product)
+}
+
+/// `torch.iinfo(dtype)`: a tuple with names.
+fn iinfo<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let Some(dtype) = cx.dtype_arg(args, "dtype")?.filter(|d| d.is_int()) else {
+        let message = "`iinfo` tells of integers".to_owned();
+        return Err(cx.arg_error(args, "dtype", Code::Type, message).into());
+    };
+    let (low, high) = dtype.int_range();
+    let items = [low, high, i128::from(dtype.bits())].map(Value::int);
+    let tuple = Tuple::new(items.into(), None, vec!["min", "max", "bits"]);
+    Ok(Value::Tuple(tuple.into()))
 }
 
 /// `torch.finfo(dtype)`: a tuple with names.
 fn finfo<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let Some(dtype) = cx.dtype_arg(args, "dtype")? else {
-        return Err(cx.error(Code::Type, "expected a type, found None").into());
+    let dtype = cx.dtype_arg(args, "dtype")?;
+    let scalar = dtype.and_then(DType::scalar);
+    let Some((scalar, format)) = scalar.and_then(|s| Some((s, s.format()?))) else {
+        let message = "`finfo` tells of floating-point types".to_owned();
+        return Err(cx.arg_error(args, "dtype", Code::Type, message).into());
     };
-    let (names, items) = if dtype.is_int() {
-        let (low, high) = dtype.int_range();
-        (
-            vec!["min", "max", "bits"],
-            vec![
-                Value::int(low),
-                Value::int(high),
-                Value::int(i128::from(dtype.bits())),
-            ],
-        )
-    } else {
-        let (max, tiny, eps) = match dtype {
-            DType::Float16 => (65504.0, 2f64.powi(-14), 2f64.powi(-10)),
-            DType::Bfloat16 => (
-                f64::from(f32::from_bits(0x7f7f_0000)),
-                2f64.powi(-126),
-                2f64.powi(-7),
-            ),
-            DType::Float64 => (f64::MAX, f64::MIN_POSITIVE, f64::EPSILON),
-            DType::Float8e4nv => (448.0, 2f64.powi(-6), 0.125),
-            DType::Float8e5 => (57344.0, 2f64.powi(-14), 0.25),
-            _ => (
-                f64::from(f32::MAX),
-                f64::from(f32::MIN_POSITIVE),
-                f64::from(f32::EPSILON),
-            ),
-        };
-        let float = |x| Value::Const(Const::Float(x));
-        (
-            vec!["max", "min", "tiny", "smallest_normal", "eps"],
-            vec![
-                float(max),
-                float(-max),
-                float(tiny),
-                float(tiny),
-                float(eps),
-            ],
-        )
-    };
-    let tuple = crate::front::value::Tuple::new(items, None, names);
-    Ok(Value::Tuple(tuple.into()))
+    let float = |x| Value::Const(Const::Float(x));
+    let max = format.to_f64(format.max_finite);
+    let tiny = format.to_f64(1 << format.mantissa_bits);
+    let eps = (-f64::from(format.mantissa_bits)).exp2();
+    let names = vec!["max", "min", "tiny", "smallest_normal", "eps", "bits"];
+    let mut items: Vec<Value<'m>> = [max, -max, tiny, tiny, eps].map(float).into();
+    items.push(Value::int(i128::from(scalar.bits())));
+    Ok(Value::Tuple(Tuple::new(items, None, names).into()))
 }

@@ -47,13 +47,11 @@ fn len<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn int<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let Some(value) = args.get("x").cloned() else {
+    let Some(value) = args.given("x").cloned() else {
         return Ok(Value::int(0));
     };
     match value.as_const() {
-        Some(Const::Float(x)) if x.is_finite() && x.abs() < 1e38 => {
-            Ok(Value::int(x.trunc() as i128))
-        }
+        Some(Const::Float(x)) => super::host::integer(cx, x.trunc()),
         Some(Const::Str(s)) => match s.trim().parse() {
             Ok(n) => Ok(Value::int(n)),
             Err(_) => Err(cx.error(Code::Value, format!("{s:?} is no integer")).into()),
@@ -76,7 +74,7 @@ fn int<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn float<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let Some(value) = args.get("x").cloned() else {
+    let Some(value) = args.given("x").cloned() else {
         return Ok(Value::Const(Const::Float(0.0)));
     };
     match value.as_const() {
@@ -174,7 +172,7 @@ fn sum<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 fn tuple<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    match args.get("x") {
+    match args.given("x") {
         None => Ok(Value::tuple(Vec::new())),
         Some(Value::Tuple(tuple)) => Ok(Value::tuple(tuple.items.clone())),
         Some(Value::Range(range)) => Ok(Value::tuple(cx.constant_range(range)?)),
@@ -233,12 +231,12 @@ fn hasattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         return Err(cx.error(Code::Call, "`hasattr` needs a name").into());
     };
     let found = match args.req("x") {
-        Value::Tuple(t) => t.names.contains(&&*name),
-        Value::Tensor(_) | Value::Known(_) => {
-            matches!(&*name, "dtype" | "type" | "shape" | "numel" | "T")
-                || super::method(&name).is_some()
-        }
-        _ => false,
+        // Numbers have the attributes of scalars here, which is not how kernels tell them apart.
+        Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_)) => &*name == "value",
+        // What a path leads to is a path if nobody knows it.
+        value => cx
+            .find_attribute(&value, &name)?
+            .is_some_and(|found| !matches!(found, Value::Path(_))),
     };
     Ok(Value::bool(found))
 }
@@ -249,8 +247,8 @@ fn round<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         .as_const()
         .and_then(|c| constant::as_float(&c))
     {
-        Some(x) if x.abs() < 1e18 => Ok(Value::int(x.round_ties_even() as i128)),
-        _ => {
+        Some(x) => super::host::integer(cx, x.round_ties_even()),
+        None => {
             let d = cx.error(Code::Constant, "`round` of Python is for constants");
             Err(d.help("use libdevice.rint or tl.floor(x + 0.5)").into())
         }

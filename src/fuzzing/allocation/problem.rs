@@ -588,6 +588,65 @@ mod tests {
         (problem, [a, p])
     }
 
+    /// `a` is copied to `b` where `earlier`, whose registers come first, is dead already.
+    fn copied(count: u16) -> (Problem, [Group; 2]) {
+        let mut regs = Registers::default();
+        let [earlier, a, b] = [(); 3].map(|()| regs.make_group(RegClass::W, count));
+        let step = |to: Option<Group>, from: Option<Group>| {
+            let units = |group: Option<Group>| -> Vec<Unit> {
+                let views = group.into_iter().map(|group| regs.whole(group));
+                views.flat_map(|view| regs.units(view)).collect()
+            };
+            Step {
+                reps: count,
+                reads: units(from),
+                writes: units(to),
+                guard: None,
+                is_copy: to.is_some() && from.is_some(),
+                copied: to
+                    .zip(from)
+                    .map(|(to, from)| (regs.whole(to), regs.whole(from))),
+                touches: units(from)
+                    .into_iter()
+                    .map(|unit| (unit, Touch::AlignedUse))
+                    .collect(),
+            }
+        };
+        let steps = vec![
+            step(Some(earlier), None),
+            step(Some(a), None),
+            step(None, Some(earlier)),
+            step(Some(b), Some(a)),
+            step(None, Some(b)),
+        ];
+        let block = BlockData {
+            steps: 0..steps.len(),
+            ..BlockData::default()
+        };
+        let problem = Problem {
+            regs,
+            blocks: vec![block],
+            steps,
+            width: None,
+        };
+        (problem, [a, b])
+    }
+
+    #[test]
+    fn a_copy_shares_the_registers_of_what_it_copies() {
+        for count in [1, 4] {
+            let (problem, groups) = copied(count);
+            let allocation = allocate(&problem, Choices::none());
+            let [a, b] = groups.map(|group| {
+                let units = problem.regs.units(problem.regs.whole(group));
+                units
+                    .map(|unit| allocation.names[unit.as_u32() as usize])
+                    .collect::<Vec<u32>>()
+            });
+            assert_eq!(a, b);
+        }
+    }
+
     #[test]
     fn a_copy_is_not_what_is_written_later() {
         let (problem, [a, p]) = written_in_a_loop();

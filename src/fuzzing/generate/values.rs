@@ -387,17 +387,23 @@ impl Generator {
             TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => {
                 args[1] = self.divisor(args[1]);
             }
-            // The bits of a NaN are open.
+            // The bits of a NaN are open, also its sign.
             TileOp::Bitcast
                 if self.b.ty(args[0]).elem.is_float() && self.b.ty(args[0]).elem.bits() > 8 =>
             {
-                let zero = self.constant(self.b.ty(args[0]), 0);
-                let is_number = self.b.fcmp(args[0], args[0], FloatPred::Ord);
-                args[0] = self.b.select(is_number, args[0], zero);
+                args[0] = self.no_nan(args[0]);
             }
+            TileOp::Copysign => args[1] = self.no_nan(args[1]),
             _ => {}
         }
         self.one(op, &args, attrs, given)
+    }
+
+    /// Floats with zeros for NaNs.
+    fn no_nan(&mut self, x: Value) -> Value {
+        let zero = self.constant(self.b.ty(x), 0);
+        let is_number = self.b.fcmp(x, x, FloatPred::Ord);
+        self.b.select(is_number, x, zero)
     }
 
     /// A positive number made of `x`, or a constant.

@@ -10,8 +10,11 @@ use crate::ir::types::Scalar;
 /// The bits of an f32 that a unit of tf32 looks at.
 const TF32_BITS: u64 = 0xffff_e000;
 
+/// Up to here whole numbers are exact in f32.
+const WHOLE: f64 = 16_777_216.0;
+
 impl Machine<'_> {
-    pub(super) fn dot(&self, data: &InstData<Tile>) -> Outcome<Elems> {
+    pub(super) fn dot(&mut self, data: &InstData<Tile>) -> Outcome<Elems> {
         let shape = |index| operand(data, index).map(|v| self.func.dfg.ty(v).shape);
         let (left, to) = (shape(0)?, shape(2)?);
         let Some(row_dim) = to.rank().checked_sub(2) else {
@@ -27,7 +30,8 @@ impl Machine<'_> {
         let extent = |dim: usize| to.extent(dim) as usize;
         let (rows, columns) = (extent(row_dim), extent(row_dim + 1));
         let inner = left.extent(row_dim + 1) as usize;
-        let element = |flat: usize| {
+        let mut rounded = 0;
+        let mut element = |flat: usize| {
             let (column, row) = (flat % columns, flat / columns % rows);
             let batch = flat / columns / rows;
             let terms = (0..inner).map(|k| {
@@ -39,23 +43,55 @@ impl Machine<'_> {
                     (x, y)
                 }
             });
-            sum(scalars, terms, acc[flat])
+            let (total, is_exact) = sum(scalars, terms, acc[flat]);
+            rounded += u64::from(!is_exact);
+            total
         };
-        Ok((0..to.elements()).map(element).collect())
+        let elements = (0..to.elements()).map(&mut element).collect();
+        self.stats.rounded += rounded;
+        Ok(elements)
     }
 }
 
-/// `acc` and the products of the terms.
-fn sum([a, b, to]: [Scalar; 3], terms: impl Iterator<Item = (u64, u64)>, acc: u64) -> u64 {
+/// `acc` and the products of the terms, and whether the sum is the same in f32 and in any order.
+fn sum([a, b, to]: [Scalar; 3], terms: impl Iterator<Item = (u64, u64)>, acc: u64) -> (u64, bool) {
     if !to.is_float() {
-        return terms.fold(acc, |sum, (x, y)| {
+        let total = terms.fold(acc, |sum, (x, y)| {
             let product = int::signed(a.bits(), x).wrapping_mul(int::signed(b.bits(), y));
             sum.wrapping_add(product as u64)
         });
+        return (total, true);
     }
+    let acc = float::to_f64(to, acc);
+    let (mut is_whole, mut size) = (acc.fract() == 0.0, acc.abs());
     // Products of all formats but f64 are exact in f64.
-    let total = terms.fold(float::to_f64(to, acc), |sum, (x, y)| {
-        float::to_f64(a, x).mul_add(float::to_f64(b, y), sum)
+    let total = terms.fold(acc, |sum, (x, y)| {
+        let (x, y) = (float::to_f64(a, x), float::to_f64(b, y));
+        is_whole &= (x * y).fract() == 0.0;
+        size += (x * y).abs();
+        x.mul_add(y, sum)
     });
-    float::from_f64(to, total)
+    (float::from_f64(to, total), is_whole && size <= WHOLE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_exact_in_any_order() {
+        let of = |acc: f32, terms: &[(f32, f32)]| {
+            let bits = |x: f32| u64::from(x.to_bits());
+            let terms = terms.iter().map(|&(x, y)| (bits(x), bits(y)));
+            let (total, is_exact) = sum([Scalar::F32; 3], terms, bits(acc));
+            (f32::from_bits(total as u32), is_exact)
+        };
+        assert_eq!(of(3.0, &[(1.0, -2.0), (4.0, 5.0)]), (21.0, true));
+        assert_eq!(of(0.5, &[(1.0, 2.0)]), (2.5, false));
+        assert_eq!(of(1.0, &[(0.5, 0.5), (0.5, 1.5)]), (2.0, false));
+        // Either term alone is one of the numbers that f32 has, their sum with the third is not.
+        let large = 16_777_216.0;
+        assert_eq!(of(1.0, &[(1.0, large), (-1.0, large)]), (1.0, false));
+        assert!(!of(f32::INFINITY, &[]).1);
+    }
 }

@@ -4,7 +4,6 @@ use super::rules::InstView;
 use super::{Lower, rules};
 use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
 use crate::ir::entities::{Inst, Value};
-use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
 use crate::isa::inst::{Arg, Cmp, Form, Kind, Modifier, Ptx, PtxType};
 use crate::isa::reg::{RegClass, View};
@@ -435,7 +434,7 @@ impl rules::Context for Lower<'_> {
     fn exponent(&mut self, value: Value) -> Option<u64> {
         let dfg = &self.func.dfg;
         let data = &dfg.insts[dfg.def_inst(value)?];
-        let bits = *data.value().filter(|_| data.op == ThreadOp::Const)?;
+        let bits = *data.value()?;
         let exponent = u64::from(bits.trailing_zeros());
         let is_positive = exponent + 1 < u64::from(dfg.ty(value).elem.bits());
         (bits.is_power_of_two() && 0 < exponent && is_positive).then_some(exponent)

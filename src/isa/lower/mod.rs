@@ -14,6 +14,7 @@
 
 use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
+use smallvec::SmallVec;
 
 use super::code::{Code, CodeBlock, Edge, End};
 use super::inst::{Arg, Guard, Kind, MInst, Modifier, Place, Ptx, PtxType};
@@ -274,8 +275,7 @@ impl<'a> Lower<'a> {
         if call.args.len() != self.func.dfg.blocks[call.block].params.len() {
             return Err(internal("a jump has the wrong number of arguments"));
         }
-        let args: smallvec::SmallVec<[Arg; 8]> =
-            call.args.iter().map(|&v| self.use_value(v)).collect();
+        let args: SmallVec<[Arg; 8]> = call.args.iter().map(|&v| self.use_value(v)).collect();
         let start = self.code.edge_args.len();
         self.code.edge_args.extend(args);
         Ok(Edge {
@@ -526,6 +526,8 @@ impl<'a> Lower<'a> {
         }
         let first_dest = self.code.regs.unit(dest, 0);
         let mut from = 0;
+        // Groups that lie in the value with others between their registers.
+        let mut spread: SmallVec<[Group; 2]> = SmallVec::new();
         // Registers made for this instruction become the value's, one group after the other.
         while from < view.count {
             let unit = self.code.regs.unit(view, from);
@@ -543,7 +545,8 @@ impl<'a> Lower<'a> {
                     from += self.code.regs.groups[fresh].count;
                     continue;
                 }
-            } else if !self.is_placed(unit, fresh, first_group, view, from) {
+                spread.push(fresh);
+            } else if !spread.contains(&fresh) {
                 self.copy(dest.part(from, 1), Arg::Regs(view.part(from, 1)), ty);
             }
             from += 1;
@@ -571,27 +574,6 @@ impl<'a> Lower<'a> {
             .filter(|&u| self.code.regs.group_of(u) == fresh)
             .count();
         (fits && once == usize::from(data.count)).then_some(step)
-    }
-
-    /// Whether an earlier replacement covers element `from`: its group began before it and was placed.
-    fn is_placed(
-        &self,
-        unit: Unit,
-        fresh: Group,
-        first_group: Group,
-        view: View,
-        from: u16,
-    ) -> bool {
-        if fresh < first_group {
-            return false;
-        }
-        let first = self.code.regs.groups[fresh].first;
-        if unit == first {
-            return false;
-        }
-        (0..from).any(|i| {
-            self.code.regs.unit(view, i) == first && self.placement(view, i, fresh).is_some()
-        })
     }
 
     /// Puts the units from `new` on at distance `step` in the place of those of `old`, in what was emitted from `first_arg` on.

@@ -487,3 +487,38 @@ impl Expander<'_> {
         Ok(held)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::passes::expand::regs::PartsBuilder;
+
+    #[test]
+    fn assumptions_that_failed_are_not_made_again() {
+        // Two registers of one base and one of another.
+        let parts = |bases: [u32; 2]| {
+            let mut parts = PartsBuilder::default();
+            let [a, b] = bases.map(Value::from_u32);
+            for (base, offset) in [(a, 0), (b, 0), (a, 32)] {
+                parts.push(base, offset);
+            }
+            parts.finish()
+        };
+        let form = |bases, zeros: [u32; 2]| Form::Parts {
+            parts: parts(bases),
+            zeros: SmallVec::from_slice(&zeros),
+        };
+        let mut first = form([7, 8], [4, 2]);
+        first.limit(&form([5, 6], [0, 3]));
+        let Form::Parts { zeros, .. } = &first else {
+            panic!("a form of the same structure is kept");
+        };
+        assert_eq!(zeros[..], [0, 2]);
+
+        let mut first = Form::Uniform { zeros: 4 };
+        first.limit(&Form::Uniform { zeros: 1 });
+        assert!(matches!(first, Form::Uniform { zeros: 1 }), "{first:?}");
+        first.limit(&Form::Pack { count: 2 });
+        assert!(matches!(first, Form::Pack { count: 2 }), "{first:?}");
+    }
+}

@@ -194,6 +194,7 @@ impl Expander<'_> {
                     }
                     inclusive = self.interleave(scan, level, held, &groups, &lists)?;
                 }
+                // Any values would do; the second place has these as well, so nothing is computed.
                 let never = Prefix {
                     values: places[0].clone(),
                     valid: vec![Valid::Never; groups.len()],
@@ -331,11 +332,13 @@ impl Expander<'_> {
             }
             _ => {
                 let place = self.place_of(scan, level)?;
-                let all = self.totals_of_warps(scan, level, values)?;
-                let is_last = level + 1 == scan.digits.len();
-                let count = if is_last { all.len() - 1 } else { all.len() };
+                let mut all = self.totals_of_warps(scan, level, values)?;
+                if level + 1 == scan.digits.len() {
+                    // Nothing comes after the last warp.
+                    all.pop();
+                }
                 let mut scanned: Vec<Vec<Value>> = Vec::new();
-                for next in all.into_iter().take(count) {
+                for next in all {
                     scanned.push(match scanned.last() {
                         Some(last) => self.combine_region(scan.region, last, &next)?,
                         None => next,

@@ -201,7 +201,7 @@ fn plan(
         }
         found.staged |= no_copies || choices.chance(15);
         let mut with = slice.clone();
-        if load.args.iter().take(2).all(|&arg| with.add(arg)) && with.tables().is_some() {
+        if load.args.iter().all(|&arg| with.add(arg)) && with.tables().is_some() {
             slice = with;
             loads.push(found);
         }
@@ -265,7 +265,7 @@ fn may_stand(func: &TileFunction, inst: Inst) -> bool {
 fn constant(func: &TileFunction, value: Value) -> Option<i64> {
     let data = &func.dfg.insts[func.dfg.def_inst(value)?];
     let bits = func.dfg.ty(value).elem.bits();
-    let raw = *data.value().filter(|_| data.op == TileOp::Const)?;
+    let raw = *data.value()?;
     Some((raw << (64 - bits)) as i64 >> (64 - bits))
 }
 
@@ -297,7 +297,7 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
         return None;
     }
     let (ptr, mask) = (data.args[0], data.args.get(1).copied());
-    let width = |dim: usize| axis.vector_width(func, ptr, mask, dim, 16) as u32;
+    let width = |dim: usize| axis.vector_width(func, ptr, mask, dim, MIN_BYTES) as u32;
     let widest = (0..ty.shape.rank()).map(width).max()?;
     Some(Load {
         inst,

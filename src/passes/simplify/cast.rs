@@ -1,7 +1,8 @@
 //! Conversions of conversions.
 
+use super::fold::{Number, fold};
 use super::{Rewrite, Simplifier};
-use crate::ir::entities::Inst;
+use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar};
 
@@ -56,4 +57,36 @@ pub(super) fn bitcast_twice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Re
         return Some(Rewrite::Value(source));
     }
     Some(Rewrite::Value(s.emit(TileOp::Bitcast, &[source], &[], ty)))
+}
+
+/// A conversion of one of two floats is one of the two converted. Some such floats are the bits of a truth value, of which ptxas
+/// 12.8 to 13.5 thinks that 1 stays 1 in whatever conversion.
+pub(super) fn convert_choice(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {
+    let ty = s.result_ty(inst);
+    let (condition, numbers) = choice(s, s.arg(inst, 0))?;
+    let data = &s.edit.func.dfg.insts[inst];
+    let [a, b] = numbers.map(|number| fold(data, &[number], ty.elem));
+    let (a, b) = (a?, b?);
+    if a == b {
+        return Some(Rewrite::Value(s.constant(a, ty)));
+    }
+    let (a, b) = (s.constant(a, ty), s.constant(b, ty));
+    Some(Rewrite::Value(s.emit(
+        TileOp::Select,
+        &[condition, a, b],
+        &[],
+        ty,
+    )))
+}
+
+/// The condition and the numbers of which a value is one.
+fn choice(s: &Simplifier<'_, '_>, x: Value) -> Option<(Value, [Number; 2])> {
+    let elem = s.ty(x).elem;
+    if let Some(condition) = s.edit.operand_of(x, TileOp::Select, 0) {
+        let arm = |i| s.known(s.edit.operand_of(x, TileOp::Select, i)?);
+        return Some((condition, [arm(1)?, arm(2)?]));
+    }
+    let bits = s.edit.operand_of(x, TileOp::Bitcast, 0)?;
+    let condition = s.edit.operand_of(bits, TileOp::Zext, 0)?;
+    (s.ty(condition).elem == Elem::I1).then_some((condition, [(1, elem), (0, elem)]))
 }

@@ -76,9 +76,8 @@ pub(super) fn shifted_equality(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option
     let d = s.known(s.arg(inst, 1))?;
     let (x, c) = s.pair(s.arg(inst, 0), TileOp::Iadd)?;
     let c = s.known(c)?;
-    let mask = u64::MAX >> (64 - d.1.bits().clamp(1, 64));
     let ty = s.ty(x);
-    let difference = signed(d).wrapping_sub(signed(c)) as u64 & mask;
+    let difference = signed(d).wrapping_sub(signed(c)) as u64 & d.1.mask();
     let difference = s.constant(difference, ty);
     s.edit.func.dfg.insts[inst].args = [x, difference].into_iter().collect();
     Some(Rewrite::Updated)

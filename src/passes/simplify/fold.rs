@@ -13,10 +13,6 @@ use crate::num::{self, Int, bf16, f16};
 /// A number as bits, with its element type.
 pub(super) type Number = (u64, Elem);
 
-fn mask(elem: Elem) -> u64 {
-    u64::MAX >> (64 - elem.bits().clamp(1, 64))
-}
-
 /// The bits as a signed number.
 pub(super) fn signed((bits, elem): Number) -> i64 {
     let unused = 64 - elem.bits().clamp(1, 64);
@@ -38,7 +34,7 @@ pub(super) fn fold(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u
             _ => return None,
         },
     };
-    Some(bits & mask(to))
+    Some(bits & to.mask())
 }
 
 fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64> {

@@ -12,7 +12,7 @@ fn right(s: &Simplifier<'_, '_>, inst: Inst) -> Option<u64> {
 
 /// All bits of the result's type set.
 fn ones(s: &Simplifier<'_, '_>, inst: Inst) -> u64 {
-    u64::MAX >> (64 - s.result_ty(inst).elem.bits().clamp(1, 64))
+    s.result_ty(inst).elem.mask()
 }
 
 fn left(s: &Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite> {

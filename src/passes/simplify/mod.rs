@@ -148,13 +148,11 @@ fn rules(op: TileOp) -> &'static [Rule] {
         | TileOp::Rint
         | TileOp::Sitofp
         | TileOp::Uitofp
-        | TileOp::Fptosi
-        | TileOp::Fptoui
-        | TileOp::Fpext
         | TileOp::PtrCast => list![],
+        TileOp::Fptosi | TileOp::Fptoui | TileOp::Fpext => list![cast::convert_choice],
         TileOp::Sext | TileOp::Zext => list![cast::widen_twice],
         TileOp::Itrunc => list![cast::narrow_widened],
-        TileOp::Fptrunc => list![cast::narrow_float],
+        TileOp::Fptrunc => list![cast::narrow_float, cast::convert_choice],
         TileOp::Bitcast => list![cast::bitcast_twice],
         TileOp::Addptr => list![
             pointer::add_nothing,

@@ -543,3 +543,18 @@ fn random_programs_give_the_same_bits() {
     }
     assert!(changed > 250, "only {changed} programs changed");
 }
+
+#[test]
+fn one_of_two_floats_is_converted_to_one_of_two_numbers() {
+    becomes(
+        "v8 = const {value = 2.5} : f32\n v9 = const {value = -0.5} : f32\n v10 = select v7, v8, v9 : f32\n \
+         v11 = fptosi v10 : i32\n store v4, v11",
+        "v8 = const {value = 2} : i32\n v9 = const {value = 0} : i32\n v10 = select v7, v8, v9 : i32\n store v4, v10",
+    );
+    // The bits of a truth value are the least number or zero.
+    becomes(
+        "v8 = zext v7 : i32\n v9 = bitcast v8 : f32\n v10 = fptosi v9 : i32\n store v4, v10",
+        "v8 = const {value = 0} : i32\n store v4, v8",
+    );
+    stays("v8 = select v7, v2, v3 : f32\n v9 = fptosi v8 : i32\n store v4, v9");
+}

@@ -14,6 +14,7 @@ mod order;
 #[path = "../../../tests/common/ptxas.rs"]
 mod ptxas;
 mod reference;
+mod touches;
 
 /// PTX for a target, assembled.
 fn compile(func: &ThreadFunction, target: Target) -> String {

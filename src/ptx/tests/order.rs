@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::ir::entities::Value;
+use crate::ir::function::SlotData;
+use crate::ir::types::AddressSpace;
 use crate::isa::code::Code;
 use crate::isa::inst::{InstGroup, Ptx};
 use crate::isa::order::order;
@@ -137,4 +139,58 @@ fn parameters_are_read_again_after_high_pressure() {
         .keys()
         .filter(|&unit| after.params.contains(unit));
     assert_eq!(params.count(), 5);
+}
+
+/// Adds up 64 elements of a tile in shared memory, which may change after a barrier, and writes the sum and the square of a
+/// number that was loaded before.
+fn summed_tile() -> ThreadFunction {
+    let mut b = ThreadBuilder::new("summed_tile", 1);
+    let slot = b.func_mut().slots.push(SlotData {
+        bytes: 32 * 4 * WIDTH as u32,
+        align: 16,
+        offset: Some(0),
+    });
+    let f32s = ThreadType::scalar(Elem::F32);
+    let pack = ThreadType::pack(Elem::F32, 4);
+    let global = ThreadType::scalar(Elem::global(Scalar::F32));
+    let x = b.param_divisible("x", global, 16);
+    let out = b.param_divisible("out", global, 16);
+    let number = b.ld(x, None, None, f32s);
+    let shared = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
+    let base = b.slot_addr(slot, shared);
+    let i32s = ThreadType::scalar(Elem::I32);
+    let tid = b.special(SpecialReg::Tid);
+    let width = b.const_bits(WIDTH as u64, i32s);
+    let row = b.imul(tid, width);
+    let mut packs: Vec<Value> = (0..WIDTH / 4)
+        .map(|k| {
+            let place = b.const_bits(4 * k as u64, i32s);
+            let place = b.iadd(row, place);
+            let p = b.addptr(base, place);
+            b.ld(p, None, None, pack)
+        })
+        .collect();
+    let square = b.fmul(number, number);
+    while packs.len() > 1 {
+        packs = packs.chunks(2).map(|s| b.fadd(s[0], s[1])).collect();
+    }
+    b.barrier(0, 32);
+    b.st(out, square, None);
+    let one = b.const_bits(4, i32s);
+    let behind = b.addptr(out, one);
+    b.st(behind, packs[0], None);
+    b.ret();
+    b.finish().expect("the kernel is valid")
+}
+
+#[test]
+fn before_a_barrier_only_what_shared_memory_feeds_is_computed() {
+    let (before, after) = ordered(&summed_tile());
+    let place = |code: &Code, op| code.insts.iter().position(|inst| inst.op == op);
+    // The square stood before the barrier, but waits for its store; sums keep 4 elements of 64 alive.
+    assert!(place(&before, Ptx::MulRn) < place(&before, Ptx::Bar));
+    assert!(place(&after, Ptx::Bar) < place(&after, Ptx::MulRn));
+    let last_sum = after.insts.iter().rposition(|inst| inst.op == Ptx::AddRn);
+    assert!(last_sum < place(&after, Ptx::Bar));
+    allocated(&after);
 }

@@ -190,13 +190,20 @@ pub(super) fn decode(mut bytes: Vec<u8>) -> Result<Entry, Damage> {
     })
 }
 
+/// What was asked of a file; none if there is no file.
+fn if_there<T>(result: io::Result<T>) -> Result<Option<T>, Damage> {
+    match result {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Damage::Io(error)),
+    }
+}
+
 /// Reads a file; none if there is none.
 pub(super) fn read_file(path: &Path) -> Result<Option<(File, Vec<u8>)>, Damage> {
     // Before it is opened: opening a pipe would wait for ever.
-    let metadata = match std::fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Damage::Io(error)),
+    let Some(metadata) = if_there(std::fs::metadata(path))? else {
+        return Ok(None);
     };
     if !metadata.is_file() {
         return Err(Damage::NotAFile);
@@ -204,11 +211,9 @@ pub(super) fn read_file(path: &Path) -> Result<Option<(File, Vec<u8>)>, Damage> 
     if metadata.len() > MAX_BYTES {
         return Err(Damage::TooLarge(metadata.len()));
     }
-    let mut file = match File::open(path) {
-        Ok(file) => file,
+    let Some(mut file) = if_there(File::open(path))? else {
         // Somebody evicted it meanwhile.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Damage::Io(error)),
+        return Ok(None);
     };
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     let limited = Read::take(&mut file, MAX_BYTES);
@@ -230,6 +235,19 @@ mod tests {
         assert_ne!(key(&[("a", "bc")]), key(&[("ab", "c")]));
         assert_ne!(key(&[("a", "b"), ("c", "d")]), key(&[("a", "bcd")]));
         assert_eq!(key(&[]).to_string().len(), 64);
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_no_damage() {
+        let dir = tempfile::tempdir().expect("a folder for the test");
+        let path = dir.path().join("entry");
+        assert!(matches!(read_file(&path), Ok(None)));
+        std::fs::write(&path, b"bytes").expect("it can be written");
+        let found = read_file(&path).expect("it can be read");
+        assert_eq!(found.map(|(_, bytes)| bytes), Some(b"bytes".to_vec()));
+        // Whatever else keeps it from being read is told.
+        assert!(matches!(read_file(dir.path()), Err(Damage::NotAFile)));
+        assert!(matches!(read_file(&path.join("x")), Err(Damage::Io(_))));
     }
 
     #[test]

@@ -181,17 +181,18 @@ fn mma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
     };
     let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
     let (operand, sum) = unit.elems();
-    let [left, right, each] = unit.tile_registers().map(|n| n as u16);
-    let tiles = (a.registers() / left) * (b.registers() / right);
+    let [left, right, each] = unit.tile_registers();
+    let registers = |ty: ThreadType| u32::from(ty.registers());
     for (i, ty, each) in [(0, a, left), (1, b, right)] {
-        if ty.elem != operand || !ty.registers().is_multiple_of(each) || ty.count < 2 {
+        if ty.elem != operand || !registers(ty).is_multiple_of(each) || ty.count < 2 {
             let expected = format!("{operand} in whole tiles of {each} registers");
             return Err(bad_operand(operands, i, expected));
         }
     }
-    if c != ThreadType::pack(sum, each * tiles) {
-        let expected = format!("{sum} x {}", each * tiles);
-        return Err(bad_operand(operands, 2, expected));
+    // Of packs as large as a text can have them more than a pack can have.
+    let sums = each * (registers(a) / left) * (registers(b) / right);
+    if c.elem != sum || u32::from(c.count) != sums {
+        return Err(bad_operand(operands, 2, format!("{sum} x {sums}")));
     }
     Ok(smallvec![c])
 }
