@@ -449,6 +449,12 @@ impl rules::Context for Lower<'_> {
         Arg::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
     }
 
+    fn is_zero(&mut self, value: Value) -> bool {
+        let dfg = &self.func.dfg;
+        let inst = dfg.def_inst(value);
+        inst.is_some_and(|inst| dfg.insts[inst].value() == Some(&0))
+    }
+
     fn is_i32(&mut self, value: Value) -> bool {
         self.func.dfg.ty(value).elem == Elem::I32
     }
