@@ -42,7 +42,10 @@ impl Generator {
         let pointers = self.site_pointers(buffer, site, index);
         let value = self.value(ty);
         if !collides && self.random.chance(25) {
-            let expected = self.value(ty);
+            let mut expected = self.value(ty);
+            if ty.elem.is_float() {
+                expected = self.no_nan(expected);
+            }
             self.order_rounds();
             let args = [pointers, expected, value];
             let old = self.one(TileOp::AtomicCas, &args, &order, &[]);

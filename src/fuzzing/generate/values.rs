@@ -399,8 +399,8 @@ impl Generator {
         self.one(op, &args, attrs, given)
     }
 
-    /// Floats with zeros for NaNs.
-    fn no_nan(&mut self, x: Value) -> Value {
+    /// Floats with zeros for NaNs, where their bits would count.
+    pub(super) fn no_nan(&mut self, x: Value) -> Value {
         let zero = self.constant(self.b.ty(x), 0);
         let is_number = self.b.fcmp(x, x, FloatPred::Ord);
         self.b.select(is_number, x, zero)
