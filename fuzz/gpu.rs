@@ -188,7 +188,7 @@ impl Gpu {
         case.func.name = format!("k{seed}");
         let own = self.targets.len() - 1;
         let other = (seed / 2) as usize % self.targets.len();
-        case.target = self.targets[if seed % 2 == 0 { own } else { other }];
+        case.target = self.targets[if seed.is_multiple_of(2) { own } else { other }];
         let mut notes = match check_case(&case) {
             Verdict::Passed(notes) => notes,
             other => return other,
