@@ -57,7 +57,6 @@ macro_rules! for_each_ptx {
             MinPair "min.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
             /// Larger of pairs of 16-bit integers.
             MaxPair "max.{t}" (def T, use T, use T) sm 90 ptx 8 0, Int;
-            /// Absolute value.
             /// Number of set bits.
             Popc "popc.{u}" (def W, use U) sm 0 ptx 6 0, Int;
             /// Number of leading zeros.
