@@ -10,7 +10,7 @@
 //! - after `selp.s32 r, -1, 0, p`, or with 0 and -1, it takes `setp.lt.u32 q, r, 0` for the sign.
 
 use super::Lower;
-use super::values::{mask, repeated};
+use super::values::repeated;
 use crate::compile::CompileError;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::entities::{Inst, Value};
@@ -124,7 +124,7 @@ impl Lower<'_> {
             return None;
         };
         let ty = self.func.dfg.ty(value);
-        let all = repeated(mask(ty.elem), ty);
+        let all = repeated(ty.elem.mask(), ty);
         match bits & all {
             0 => Some(Bound::Zero),
             bits if bits == all => Some(Bound::Ones),

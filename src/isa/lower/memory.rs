@@ -236,7 +236,7 @@ impl Lower<'_> {
         }
         match arg {
             Arg::Imm(byte) if shape.bytes => {
-                Arg::Imm(((byte & 0xff) * 0x0101_0101) & super::values::mask(shape_elem(shape)))
+                Arg::Imm(((byte & 0xff) * 0x0101_0101) & shape_elem(shape).mask())
             }
             Arg::Regs(view) if shape.bytes => {
                 let all = if view.count == ty.count {

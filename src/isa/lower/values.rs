@@ -7,7 +7,7 @@ use crate::compile::CompileError;
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{Elem, ThreadType};
+use crate::ir::types::ThreadType;
 use crate::isa::inst::{Arg, Modifier, Ptx, PtxType};
 use crate::isa::reg::{RegClass, Unit};
 
@@ -97,7 +97,7 @@ impl Lower<'_> {
         };
         // A number everywhere.
         let bits = |element: u32| match self.values[find(element).0] {
-            Some(Arg::Imm(bits)) => Some(bits & mask(ty.elem)),
+            Some(Arg::Imm(bits)) => Some(bits & ty.elem.mask()),
             _ => None,
         };
         if let Some(first) = map.first().and_then(|&m| bits(m))
@@ -283,14 +283,9 @@ impl Lower<'_> {
     }
 }
 
-/// All bits of an element.
-pub(super) fn mask(elem: Elem) -> u64 {
-    u64::MAX >> (64 - elem.bits().clamp(1, 64))
-}
-
 /// The bits of a number in a register of the type: twice for pairs.
 pub(super) fn repeated(bits: u64, ty: ThreadType) -> u64 {
-    let bits = bits & mask(ty.elem);
+    let bits = bits & ty.elem.mask();
     if ty.is_paired() {
         bits | bits << 16
     } else {

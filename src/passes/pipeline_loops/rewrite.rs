@@ -270,7 +270,7 @@ impl<'a> Pipeliner<'a> {
             let distance = self.number(i64::from(k) * step, counter);
             return (distance, distance);
         }
-        let most = u64::MAX >> (64 - counter.elem.bits());
+        let most = counter.elem.mask();
         let times = self.number(i64::from(k), counter);
         let distance = self.value(TileOp::Imul, &[step, times], &[], counter);
         let largest = self.number((most / u64::from(k)) as i64, counter);
