@@ -14,7 +14,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use tilelift::compile::{CompiledKernel, ParamKind, compile};
+use tilelift::compile::{CompiledKernel, compile};
 use tilelift::driver::{
     Arg, Buffer, Context, Device, Driver, Event, Function, LaunchSpec, Module, ParamSize, Stream,
     launch,
@@ -193,10 +193,7 @@ impl Loaded {
     fn new(context: &Context, case: &Case, block: u64, warps: u32) -> Result<Loaded> {
         let kernel = compile(&case.kernel(block, warps), case.target, &OPTIONS)?;
         let function = Module::load(context, &kernel.ptx)?.function(&kernel.meta.name)?;
-        let params = kernel.meta.params.iter().map(|p| match p.kind {
-            ParamKind::Pointer => ParamSize::Pointer,
-            ParamKind::Scalar => ParamSize::Bytes(p.bytes),
-        });
+        let params = kernel.meta.params.iter().map(ParamSize::from);
         Ok(Loaded {
             name: format!("b{block}w{warps}"),
             block,

@@ -6,7 +6,7 @@
 //! after the other in each process, so several processes with other seeds use a machine better than one. With
 //! `TILELIFT_ROUNDS=N` each input is launched so often. With `TILELIFT_KEEP=FILE` the PTX that the driver is given lies there, for when it takes the process along.
 
-use tilelift::compile::{CompiledKernel, ParamKind, compile};
+use tilelift::compile::{CompiledKernel, compile};
 use tilelift::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, Stream,
     launch,
@@ -237,10 +237,7 @@ struct Loaded<'a> {
 
 impl<'a> Loaded<'a> {
     fn new(kernel: &'a CompiledKernel, module: Module) -> Loaded<'a> {
-        let sizes = kernel.meta.params.iter().map(|param| match param.kind {
-            ParamKind::Pointer => ParamSize::Pointer,
-            ParamKind::Scalar => ParamSize::Bytes(param.bytes),
-        });
+        let sizes = kernel.meta.params.iter().map(ParamSize::from);
         Loaded {
             params: sizes.collect(),
             kernel,

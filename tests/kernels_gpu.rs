@@ -5,7 +5,7 @@
 mod common;
 
 use common::executor::{Executor, HostArg};
-use tilelift::compile::{CompiledKernel, ParamKind, compile};
+use tilelift::compile::{CompiledKernel, compile};
 use tilelift::driver::{
     Arg, Buffer, Context, Device, Driver, LaunchSpec, Module, ParamSize, Stream, launch,
 };
@@ -67,15 +67,7 @@ fn run_on(
         let guarded = [contents, vec![POISON; GUARD]].concat();
         buffers.push(Some((Buffer::from_slice(stream, &guarded)?, size)));
     }
-    let params: Vec<ParamSize> = kernel
-        .meta
-        .params
-        .iter()
-        .map(|p| match p.kind {
-            ParamKind::Pointer => ParamSize::Pointer,
-            ParamKind::Scalar => ParamSize::Bytes(p.bytes),
-        })
-        .collect();
+    let params: Vec<ParamSize> = kernel.meta.params.iter().map(ParamSize::from).collect();
     let values: Vec<Arg<'_>> = args
         .iter()
         .zip(&buffers)

@@ -48,7 +48,6 @@ fn run_on_gpu(
     out_len: usize,
     n: i32,
 ) -> Result<Vec<f32>, Box<dyn Error>> {
-    use tilelift::compile::ParamKind;
     use tilelift::driver::{
         Arg, Buffer, Context, Device, LaunchSpec, Module, ParamSize, Stream, launch,
     };
@@ -61,10 +60,7 @@ fn run_on_gpu(
     let out = Buffer::new(&context, 4 * out_len)?;
     let mut args: Vec<Arg<'_>> = buffers.iter().map(|b| Arg::Pointer(b.ptr())).collect();
     args.extend([Arg::Pointer(out.ptr()), Arg::I32(n)]);
-    let params = kernel.meta.params.iter().map(|p| match p.kind {
-        ParamKind::Pointer => ParamSize::Pointer,
-        ParamKind::Scalar => ParamSize::Bytes(p.bytes),
-    });
+    let params = kernel.meta.params.iter().map(ParamSize::from);
     let spec = LaunchSpec {
         name: &kernel.meta.name,
         block: [32 * kernel.meta.num_warps, 1, 1],

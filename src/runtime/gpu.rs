@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use crate::compile::ParamKind;
 use crate::driver::{
     Cubin, DriverError, JitOptions, LaunchAttributes, LaunchSpec, Module, ParamSize, Prepared,
     assemble,
@@ -60,14 +59,7 @@ impl Loading<'_> {
         let clock = Instant::now();
         let meta = &self.stored.meta;
         let function = module.function(&meta.name).map_err(failed)?;
-        let params: Vec<ParamSize> = meta
-            .params
-            .iter()
-            .map(|param| match param.kind {
-                ParamKind::Pointer => ParamSize::Pointer,
-                ParamKind::Scalar => ParamSize::Bytes(param.bytes),
-            })
-            .collect();
+        let params: Vec<ParamSize> = meta.params.iter().map(ParamSize::from).collect();
         let threads = 32 * meta.num_warps;
         let spec = LaunchSpec {
             name: &meta.name,

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::exec::{
     ArgValue, Executor, Finished, Job, Outcome, contents, failed, from_bytes, to_bytes,
 };
-use crate::compile::{CompiledKernel, ParamKind, compile};
+use crate::compile::{CompiledKernel, compile};
 use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
     Stream, launch,
@@ -159,15 +159,7 @@ fn try_run(
             (_, None) => Arg::Pointer(RawPtr::null()),
         });
     }
-    let params: Vec<ParamSize> = kernel
-        .meta
-        .params
-        .iter()
-        .map(|param| match param.kind {
-            ParamKind::Pointer => ParamSize::Pointer,
-            ParamKind::Scalar => ParamSize::Bytes(param.bytes),
-        })
-        .collect();
+    let params: Vec<ParamSize> = kernel.meta.params.iter().map(ParamSize::from).collect();
     let spec = LaunchSpec {
         name: &kernel.meta.name,
         block: [32 * kernel.meta.num_warps, 1, 1],
