@@ -6,25 +6,20 @@
 //! after the other in each process, so several processes with other seeds use a machine better than one. With
 //! `TILELIFT_ROUNDS=N` each input is launched so often. With `TILELIFT_KEEP=FILE` the PTX that the driver is given lies there, for when it takes the process along.
 
-use tilelift::compile::{CompiledKernel, compile};
+use tilelift::compile::CompiledKernel;
 use tilelift::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, Stream,
     launch,
 };
-use tilelift::emu;
-use tilelift::fuzzing::batch::{Tables, launch_number, with_input};
+use tilelift::fuzzing::batch::{Tables, emulate_launch, exact_kernel, launch_number, with_input};
 use tilelift::fuzzing::generate::{Argument, Case, case};
 use tilelift::fuzzing::shrink::shrink;
-use tilelift::fuzzing::tile_ir::{check_case, emulate, first_difference, is_sound, show};
+use tilelift::fuzzing::tile_ir::{check_case, first_difference, is_sound, show};
 use tilelift::fuzzing::{Verdict, run};
 use tilelift::settings::Target;
 
 /// Inputs of a kernel.
 const INPUTS: u64 = 4;
-/// Longest PTX of a kernel, so that none holds up the assembler.
-const MAX_BYTES: usize = 150_000;
-/// Most warp instructions of a launch on the emulator.
-const MAX_STEPS: u64 = 400_000;
 /// Bytes before, between and behind buffers, which nobody may touch.
 const GAP: usize = 512;
 /// What they hold.
@@ -123,21 +118,12 @@ impl Gpu {
 
     /// What the GPU does to a kernel and the emulator does not, and on which input; none if there is nothing to compare.
     fn differs(&self, seed: u64, case: &Case) -> Option<Result<(), Wrong>> {
-        let kernel = compile(&case.func, case.target, &case.options).ok()?;
-        let is_exact = !kernel.ptx.contains(".approx") && !kernel.ptx.contains(".full");
-        if !is_exact || MAX_BYTES < kernel.ptx.len() {
-            return None;
-        }
+        let kernel = exact_kernel(case)?;
         // The emulator first, as it bounds what the GPU has to do.
         let mut launches = Vec::new();
         for input in 0..INPUTS {
             let other = with_input(case, &self.tables, launch_number(seed, input));
-            let options = emu::Options {
-                step_limit: MAX_STEPS,
-                check_races: false,
-                ..emu::Options::default()
-            };
-            let (wanted, _) = emulate(&kernel, &other, options).ok()?;
+            let (wanted, _) = emulate_launch(&kernel, &other).ok()?;
             launches.push((other, wanted));
         }
         if let Some(file) = std::env::var_os("TILELIFT_KEEP") {

@@ -10,12 +10,12 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use tilelift::compile::{CompiledKernel, compile};
-use tilelift::emu;
-use tilelift::fuzzing::batch::{Tables, check, digest, is_small, launch_number, with_input};
+use tilelift::compile::CompiledKernel;
+use tilelift::fuzzing::batch::{
+    Tables, check, digest, emulate_launch, exact_kernel, is_small, launch_number, with_input,
+};
 use tilelift::fuzzing::generate::{Argument, Case, case};
 use tilelift::fuzzing::run;
-use tilelift::fuzzing::tile_ir::emulate;
 use tilelift::ir::types::Scalar;
 use tilelift::settings::Target;
 
@@ -23,10 +23,6 @@ use tilelift::settings::Target;
 const INPUTS: u64 = 8;
 /// Kernels of a module: the driver assembles modules side by side.
 const IN_MODULE: usize = 12;
-/// Longest PTX of a kernel, so that none holds up the assembler.
-const MAX_BYTES: usize = 150_000;
-/// Most warp instructions of a launch.
-const MAX_STEPS: u64 = 400_000;
 /// Most warp instructions of a launch that tools watch, which make it slower by orders of magnitude.
 const MAX_WATCHED_STEPS: u64 = 8_000;
 
@@ -70,26 +66,10 @@ fn packed_case(seed: u64) -> Case {
     case
 }
 
-/// The kernel, if a GPU must give the same bits: approximate functions may differ within their bounds.
-fn packed_kernel(case: &Case) -> Option<CompiledKernel> {
-    let kernel = compile(&case.func, case.target, &case.options).ok()?;
-    let ptx = &kernel.ptx;
-    let is_exact = !ptx.contains(".approx") && !ptx.contains(".full");
-    (is_exact && ptx.len() <= MAX_BYTES).then_some(kernel)
-}
-
-fn options() -> emu::Options {
-    emu::Options {
-        step_limit: MAX_STEPS,
-        check_races: false,
-        ..emu::Options::default()
-    }
-}
-
 /// What the plan says of a kernel and its launches; none if it is not for the GPU.
 fn plan(seed: u64, tables: &Tables) -> Option<(Case, CompiledKernel, String, u64)> {
     let case = packed_case(seed);
-    let kernel = packed_kernel(&case)?;
+    let kernel = exact_kernel(&case)?;
     let (meta, [x, y, z]) = (&kernel.meta, case.grid);
     let mut lines = format!("{x} {y} {z} {} {}", 32 * meta.num_warps, meta.shared);
     for arg in &case.args {
@@ -107,7 +87,7 @@ fn plan(seed: u64, tables: &Tables) -> Option<(Case, CompiledKernel, String, u64
     for input in 0..INPUTS {
         let launch = launch_number(seed, input);
         let other = with_input(&case, tables, launch);
-        let (buffers, steps) = emulate(&kernel, &other, options()).ok()?;
+        let (buffers, steps) = emulate_launch(&kernel, &other).ok()?;
         most = most.max(steps);
         let _ = write!(
             lines,
@@ -259,9 +239,9 @@ fn write_launch(folder: &Path, tables: &Tables, launch: &str) {
     let number = |text: &str| text.parse::<u64>().expect("a number");
     let (seed, input) = (number(seed), number(input));
     let case = packed_case(seed);
-    let kernel = packed_kernel(&case).expect("it was packed");
+    let kernel = exact_kernel(&case).expect("it was packed");
     let other = with_input(&case, tables, launch_number(seed, input));
-    let (buffers, _) = emulate(&kernel, &other, options()).expect("it ran before");
+    let (buffers, _) = emulate_launch(&kernel, &other).expect("it ran before");
     std::fs::write(folder.join("launch.ptx"), &kernel.ptx).expect("writable");
     std::fs::write(folder.join("launch.tir"), case.func.to_string()).expect("writable");
     std::fs::write(folder.join("launch.bin"), buffers.concat()).expect("writable");

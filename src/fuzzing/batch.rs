@@ -11,10 +11,16 @@
 use super::Verdict;
 use super::generate::{Argument, Case, case, random_number};
 use super::random::{Random, mix};
-use super::tile_ir::{Judgement, judge, show};
+use super::tile_ir::{Judgement, emulate, judge, show};
+use crate::compile::{CompiledKernel, compile};
+use crate::emu;
 use crate::ir::types::{Elem, Scalar};
 use crate::num::{Overflow, Rounding};
 
+/// Longest PTX of a kernel, so that none holds up the assembler.
+const MAX_BYTES: usize = 150_000;
+/// Most warp instructions of a launch on the emulator, as each is to be launched many times.
+const MAX_STEPS: u64 = 400_000;
 /// Entries of a table.
 pub const ENTRIES: usize = 256;
 
@@ -105,6 +111,28 @@ pub fn with_input(case: &Case, tables: &Tables, launch: u64) -> Case {
         }
     }
     other
+}
+
+/// The kernel, if a GPU must give the same bits: approximate functions may differ within their bounds.
+pub fn exact_kernel(case: &Case) -> Option<CompiledKernel> {
+    let kernel = compile(&case.func, case.target, &case.options).ok()?;
+    let ptx = &kernel.ptx;
+    let is_exact = !ptx.contains(".approx") && !ptx.contains(".full");
+    (is_exact && ptx.len() <= MAX_BYTES).then_some(kernel)
+}
+
+/// The buffers as the emulator leaves them, and the warp instructions it took. Races are the business of other targets.
+///
+/// # Errors
+///
+/// What the emulator reports, also if the launch is too long for a GPU to do it often.
+pub fn emulate_launch(kernel: &CompiledKernel, case: &Case) -> Result<(Vec<Vec<u8>>, u64), String> {
+    let options = emu::Options {
+        step_limit: MAX_STEPS,
+        check_races: false,
+        ..emu::Options::default()
+    };
+    emulate(kernel, case, options)
 }
 
 /// Judges the kernel of a seed on two other inputs.
