@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use super::EntryInfo;
 use super::entry::Kind;
+use super::{EntryInfo, TUNED};
 
 /// Age at which a file in `tmp` belongs to nobody any more.
 const STALE: Duration = Duration::from_secs(600);
@@ -45,7 +45,7 @@ pub(super) struct Counted {
 
 /// The files of the autotuner's results below the folder of a version.
 pub(super) fn list_tuned(folder: &Path) -> Vec<Counted> {
-    let files = fs::read_dir(folder.join("tune"));
+    let files = fs::read_dir(folder.join(TUNED));
     let files = files.into_iter().flatten().flatten().filter_map(|file| {
         let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
         Some(Counted {
@@ -138,8 +138,8 @@ mod tests {
             path
         };
         let entry = format!("entry.{}", Kind::ALL[0].name());
-        let (young, entry) = (made("tune", "a.tune", 1), made("ab", &entry, 2));
-        let old = made("tune", "b.tune", 3);
+        let (young, entry) = (made(TUNED, "a.tune", 1), made("ab", &entry, 2));
+        let old = made(TUNED, "b.tune", 3);
         written(folder.path(), &AtomicU64::new(u64::MAX), 40, 100);
         let there = [&young, &entry, &old].map(|path| path.exists());
         assert_eq!(there, [true, true, false]);

@@ -50,6 +50,9 @@ pub const DEFAULT_LIMIT: u64 = 1 << 30;
 /// The folder of the format's version.
 const FOLDER: &str = "v1";
 
+/// The folder in it of the autotuner's results.
+const TUNED: &str = "tune";
+
 /// How old the time of last use may grow before it is written anew.
 const TOUCH_AFTER: Duration = Duration::from_secs(60);
 
@@ -267,7 +270,7 @@ impl Cache {
         for entry in &entries {
             remove(&entry.path)?;
         }
-        for folder in ["tune", "tmp"] {
+        for folder in [TUNED, "tmp"] {
             let Ok(files) = fs::read_dir(store.folder().join(folder)) else {
                 continue;
             };
@@ -299,11 +302,11 @@ impl Cache {
                 count += 1;
             }
         }
-        if let (Some(store), Some(to)) = (&self.store, seed.tune_dir()) {
-            for file in evict::list_tuned(&store.folder()) {
-                make_dir(&to)?;
+        if let (Some(from), Some(to)) = (&self.store, &seed.store) {
+            for file in evict::list_tuned(&from.folder()) {
                 if let Some(name) = file.path.file_name() {
-                    fs::copy(&file.path, to.join(name))?;
+                    let place = to.folder().join(TUNED).join(name);
+                    to.write_whole(&place, &fs::read(&file.path)?)?;
                 }
             }
         }
@@ -319,13 +322,13 @@ impl Cache {
 
     /// The folder for the autotuner's results.
     pub(crate) fn tune_dir(&self) -> Option<PathBuf> {
-        Some(self.store.as_ref()?.folder().join("tune"))
+        Some(self.store.as_ref()?.folder().join(TUNED))
     }
 
     /// The folders of the autotuner's results in the seeds.
     pub(crate) fn seed_tune_dirs(&self) -> impl Iterator<Item = PathBuf> {
         let seeds = self.settings().map_or(&[][..], |settings| &settings.seeds);
-        seeds.iter().map(|seed| seed.join(FOLDER).join("tune"))
+        seeds.iter().map(|seed| seed.join(FOLDER).join(TUNED))
     }
 }
 
@@ -414,6 +417,12 @@ impl Store {
     fn try_write(&self, kind: Kind, key: &Key, contents: &[u8]) -> io::Result<u64> {
         let bytes = encode(kind, key, contents);
         let place = entry_path(&self.settings.dir, kind, key);
+        self.write_whole(&place, &bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// Writes a file under another name and moves it to its place, so that nobody sees a part of it.
+    fn write_whole(&self, place: &Path, bytes: &[u8]) -> io::Result<()> {
         let folder = self.folder();
         make_dir(&folder.join("tmp"))?;
         if let Some(parent) = place.parent() {
@@ -427,12 +436,12 @@ impl Store {
             .join("tmp")
             .join(format!("{process}-{store:x}-{number}"));
         let written = fs::File::create(&temporary)
-            .and_then(|mut file| file.write_all(&bytes))
-            .and_then(|()| move_file(&temporary, &place));
+            .and_then(|mut file| file.write_all(bytes))
+            .and_then(|()| move_file(&temporary, place));
         if written.is_err() {
             let _ = fs::remove_file(&temporary);
         }
-        written.map(|()| bytes.len() as u64)
+        written
     }
 
     /// Tells the first trouble with the folder; the later ones are of the same kind.
