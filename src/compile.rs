@@ -42,16 +42,6 @@ pub struct ParamMeta {
     pub bytes: u32,
 }
 
-#[cfg(feature = "cuda")]
-impl From<&ParamMeta> for crate::driver::ParamSize {
-    fn from(param: &ParamMeta) -> Self {
-        match param.kind {
-            ParamKind::Pointer => Self::Pointer,
-            ParamKind::Scalar => Self::Bytes(param.bytes),
-        }
-    }
-}
-
 /// What a launcher must know of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelMeta {

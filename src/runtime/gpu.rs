@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use crate::compile::{ParamKind, ParamMeta};
 use crate::driver::{
     Cubin, DriverError, JitOptions, LaunchAttributes, LaunchSpec, Module, ParamSize, Prepared,
     assemble,
@@ -35,6 +36,16 @@ enum Problem {
 impl From<Stopped> for Problem {
     fn from(stopped: Stopped) -> Problem {
         Problem::Stopped(stopped)
+    }
+}
+
+// Here, as the driver knows nothing of the compiler and the compiler nothing of the driver.
+impl From<&ParamMeta> for ParamSize {
+    fn from(param: &ParamMeta) -> Self {
+        match param.kind {
+            ParamKind::Pointer => Self::Pointer,
+            ParamKind::Scalar => Self::Bytes(param.bytes),
+        }
     }
 }
 
