@@ -194,7 +194,10 @@ impl rules::Context for Lower<'_> {
     }
 
     fn cvt(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg) -> Arg {
-        self.result_of(*op, *ty, *from, Modifier::None, &[a])
+        match (op, ty, from, a) {
+            (Ptx::Cvt, PtxType::U32, PtxType::U16, Arg::Imm(bits)) => Arg::Imm(bits & 0xffff),
+            _ => self.result_of(*op, *ty, *from, Modifier::None, &[a]),
+        }
     }
 
     fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg) -> Arg {
