@@ -26,6 +26,8 @@ const GAP: usize = 512;
 const POISON: u8 = 0xa5;
 /// Further launches of what went wrong: what goes wrong at times alone is a race and is not shrunk.
 const AGAIN: usize = 50;
+/// The same while a case is shrunk, where each counts: the driver takes a second to assemble a large kernel.
+const AGAIN_WHEN_SHRUNK: usize = 3;
 /// Differences that are shown.
 const SHOWN: usize = 12;
 /// Bytes of device memory for a launch.
@@ -117,7 +119,8 @@ impl Gpu {
     }
 
     /// What the GPU does to a kernel and the emulator does not, and on which input; none if there is nothing to compare.
-    fn differs(&self, seed: u64, case: &Case) -> Option<Result<(), Wrong>> {
+    /// What goes wrong is launched `again` so often, and loaded anew so often.
+    fn differs(&self, seed: u64, case: &Case, again: usize) -> Option<Result<(), Wrong>> {
         let kernel = exact_kernel(case)?;
         // The emulator first, as it bounds what the GPU has to do.
         let mut launches = Vec::new();
@@ -150,7 +153,7 @@ impl Gpu {
         let Some((input, launch, wrong)) = wrong.next() else {
             return Some(Ok(()));
         };
-        let again = (0..AGAIN).filter(|_| once(launch).is_some()).count();
+        let wrong_again = (0..again).filter(|_| once(launch).is_some()).count();
         // Loaded anew each time, in case that matters.
         let anew = || {
             let module = Module::load(&self.context, &kernel.ptx).ok()?;
@@ -158,12 +161,12 @@ impl Gpu {
             let found = self.run(&Loaded::new(&kernel, module), case).ok()?;
             difference(case, wanted, &found)
         };
-        let loaded_anew = (0..AGAIN).filter(|_| anew().is_some()).count();
+        let loaded_anew = (0..again).filter(|_| anew().is_some()).count();
         Some(Err(Wrong {
             case: launch.0.clone(),
-            always: again == AGAIN,
+            always: wrong_again == again,
             message: format!(
-                "input {input}, {again} of {AGAIN} times more, {loaded_anew} when loaded anew: {wrong}\n{}",
+                "input {input}, {wrong_again} of {again} times more, {loaded_anew} when loaded anew: {wrong}\n{}",
                 kernel.ptx
             ),
         }))
@@ -179,7 +182,7 @@ impl Gpu {
             Verdict::Passed(notes) => notes,
             other => return other,
         };
-        match self.differs(seed, &case) {
+        match self.differs(seed, &case, AGAIN) {
             None => notes.push("not launched"),
             Some(Ok(())) => notes.push("launched"),
             Some(Err(first)) => {
@@ -190,7 +193,7 @@ impl Gpu {
                     return Verdict::Failed(format!("GPU: {}\n{}", first.message, show(&case)));
                 }
                 // What the interpreter finds fault with may differ, so nothing is shrunk to that.
-                let wrong = |case: &Case| match self.differs(seed, case) {
+                let wrong = |case: &Case| match self.differs(seed, case, AGAIN_WHEN_SHRUNK) {
                     Some(Err(wrong)) if wrong.always && is_sound(&wrong.case) => {
                         Some(wrong.message)
                     }
