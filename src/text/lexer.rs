@@ -41,11 +41,42 @@ pub(crate) struct Lexed<'a> {
     pub(crate) errors: Vec<ParseError>,
 }
 
-const PUNCTUATION: &str = "(){}[]<>,:=@#;";
+/// What a byte begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Space,
+    Word,
+    Digit,
+    Quote,
+    Punct,
+    /// Anything else, also a character that is not ASCII.
+    Other,
+}
+
+/// What each byte begins.
+static CLASSES: [Class; 256] = {
+    let mut classes = [Class::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b' ' | b'\t' | b'\n' | b'\r' | 0x0b | 0x0c => Class::Space,
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' => Class::Word,
+            b'0'..=b'9' | b'-' => Class::Digit,
+            b'"' => Class::Quote,
+            b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'<' | b'>' => Class::Punct,
+            b',' | b':' | b'=' | b'@' | b'#' | b';' => Class::Punct,
+            _ => Class::Other,
+        };
+        byte += 1;
+    }
+    classes
+};
 
 /// Splits a text. Characters that fit nowhere are errors and left out.
 pub(crate) fn lex(text: &str) -> Lexed<'_> {
     let mut out = Lexed::default();
+    // As printed a token is four bytes long with the space behind it, or longer.
+    out.tokens.reserve(text.len() / 4);
     let mut line_number = 0;
     for line in text.split_inclusive('\n') {
         line_number += 1;
@@ -66,75 +97,83 @@ pub(crate) fn lex(text: &str) -> Lexed<'_> {
 }
 
 fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'a>) {
+    let bytes = line.as_bytes();
     let mut at = 0;
     let mut brackets = 0u32;
-    // Columns count characters; all but comments and strings is ASCII, so this is nearly free.
-    let mut column = 1;
+    // Columns count characters: bytes, less those that go on with a character.
+    let mut continued = 0;
     let mut tokens_here = false;
-    while let Some(c) = line[at..].chars().next() {
+    while let Some(&byte) = bytes.get(at) {
         let rest = &line[at..];
         let pos = Pos {
             line: number,
-            column,
+            column: (at - continued) as u32 + 1,
         };
-        let is_layout = brackets > 0
-            && rest
-                .strip_prefix(';')
-                .is_some_and(|rest| rest.trim_start().starts_with('#'));
-        if c == ';' && !is_layout {
-            out.comments.push(Comment {
-                pos,
-                own_line: !tokens_here,
-                text: rest[1..].trim().to_owned(),
-            });
-            return;
-        }
-        let (kind, length) = if c.is_whitespace() {
-            (None, c.len_utf8())
-        } else if c.is_ascii_alphabetic() || c == '_' || c == '$' {
-            let end = rest.find(|c: char| !is_word_char(c));
-            (Some(Kind::Word), end.unwrap_or(rest.len()))
-        } else if c.is_ascii_digit() || c == '-' {
-            (Some(Kind::Number), number_length(rest))
-        } else if c == '"' {
-            match string_length(rest) {
-                Some(length) => (Some(Kind::String), length),
+        let (kind, length) = match CLASSES[usize::from(byte)] {
+            Class::Space => {
+                at += 1;
+                continue;
+            }
+            Class::Word => {
+                let is_word = |&&b: &&u8| is_word_byte(b);
+                let more = bytes[at + 1..].iter().take_while(is_word).count();
+                (Kind::Word, 1 + more)
+            }
+            Class::Digit => (Kind::Number, number_length(rest)),
+            Class::Quote => match string_length(rest) {
+                Some(length) => (Kind::String, length),
                 None => {
                     let message = "the string does not end on its line; add `\"`";
                     out.errors
                         .push(ParseError::new(Code::Token, pos, message.to_owned()));
                     return;
                 }
+            },
+            Class::Punct => {
+                let is_layout = || brackets > 0 && rest[1..].trim_start().starts_with('#');
+                match byte {
+                    b'[' => brackets += 1,
+                    b']' => brackets = brackets.saturating_sub(1),
+                    b';' if !is_layout() => {
+                        out.comments.push(Comment {
+                            pos,
+                            own_line: !tokens_here,
+                            text: rest[1..].trim().to_owned(),
+                        });
+                        return;
+                    }
+                    _ => {}
+                }
+                (Kind::Punct(char::from(byte)), 1)
             }
-        } else if PUNCTUATION.contains(c) {
-            match c {
-                '[' => brackets += 1,
-                ']' => brackets = brackets.saturating_sub(1),
-                _ => {}
+            Class::Other => {
+                let c = rest.chars().next().unwrap_or_default();
+                if !c.is_whitespace() {
+                    let message = format!("unexpected character {c:?}; remove it");
+                    out.errors.push(ParseError::new(Code::Token, pos, message));
+                }
+                at += c.len_utf8();
+                continued += c.len_utf8() - 1;
+                continue;
             }
-            (Some(Kind::Punct(c)), 1)
-        } else {
-            let message = format!("unexpected character {c:?}; remove it");
-            out.errors.push(ParseError::new(Code::Token, pos, message));
-            (None, c.len_utf8())
         };
         let token = &rest[..length];
-        if let Some(kind) = kind {
-            tokens_here = true;
-            out.tokens.push(Token {
-                kind,
-                text: token,
-                start: line_start + at,
-                pos,
-            });
+        if kind == Kind::String {
+            continued += token.len() - token.chars().count();
         }
+        tokens_here = true;
+        out.tokens.push(Token {
+            kind,
+            text: token,
+            start: line_start + at,
+            pos,
+        });
         at += length;
-        column += token.chars().count() as u32;
     }
 }
 
-fn is_word_char(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '$'
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$'
 }
 
 /// Length of a number: digits, letters and dots, with a sign after an exponent's `e`. A range `4..8` is not a number.
@@ -206,7 +245,7 @@ pub(crate) fn quote(contents: &str) -> String {
 
 /// Whether a name may stand without quotes.
 pub(crate) fn is_word(name: &str) -> bool {
-    name.chars().all(is_word_char)
+    name.bytes().all(is_word_byte)
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
 }
@@ -230,6 +269,27 @@ mod tests {
         // A bracket that is never closed does not make a comment code.
         let lexed = lex("v1 : f32[16 ; `note`");
         assert_eq!((lexed.comments.len(), lexed.errors.len()), (1, 0));
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        let lexed = lex("\"gr\u{f6}\u{df}e\" \u{e9}\u{3000}x -1 y");
+        let columns: Vec<(&str, u32)> = lexed
+            .tokens
+            .iter()
+            .map(|t| (t.text, t.pos.column))
+            .collect();
+        let wanted = [
+            ("\"gr\u{f6}\u{df}e\"", 1),
+            ("x", 11),
+            ("-1", 13),
+            ("y", 16),
+            ("", 17),
+        ];
+        assert_eq!(columns, wanted);
+        // White space of any kind is none, a letter outside of strings is a mistake.
+        let errors: Vec<u32> = lexed.errors.iter().map(|e| e.pos.column).collect();
+        assert_eq!(errors, [9]);
     }
 
     #[test]
