@@ -13,8 +13,6 @@
 //! Only in loops that may be pipelined, where copies wait for addresses: pointers take twice the registers of offsets, which other
 //! loops put to better use.
 
-use smallvec::SmallVec;
-
 use super::edit::{self, Editor, Fate};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{InstData, ValueDef};
@@ -22,7 +20,6 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::ir::types::{TileType, ValueType};
 
 /// Changes the order of sums in loops; gives how many. Invariants have been hoisted before, and can be again.
 pub fn add_invariants_first(func: &mut TileFunction) -> usize {
@@ -42,15 +39,7 @@ fn reordered(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
     runs_ahead.then_some(())?;
     let last = data.args[1];
     // Down to the first sum, through what repeats its elements.
-    let mut path: SmallVec<[(InstData<Tile>, TileType); 2]> = SmallVec::new();
-    let mut first = data.args[0];
-    while let Some(data) = edit
-        .def(first)
-        .filter(|data| matches!(data.op, TileOp::Broadcast | TileOp::ExpandDims))
-    {
-        path.push((data.clone(), edit.ty(first)));
-        first = data.args[0];
-    }
+    let (first, repeats) = edit.source(data.args[0], &[TileOp::Broadcast, TileOp::ExpandDims]);
     let sum = edit.def(first).filter(|data| is_sum(data))?;
     let (base, offset) = (sum.args[0], sum.args[1]);
     let scalar = edit.operand_of(base, TileOp::Splat, 0)?;
@@ -59,11 +48,7 @@ fn reordered(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
     let ty = edit.ty(data.args[0]);
     let base = edit.emit(TileOp::Splat, &[scalar], &[], ty);
     let base = edit.op(TileOp::Addptr, &[base, last]);
-    let mut offset = offset;
-    for (data, like) in path.iter().rev() {
-        let ty = like.with_elem(edit.ty(offset).elem);
-        offset = edit.emit(data.op, &[offset], data.attrs(), ty);
-    }
+    let offset = edit.repeat(offset, &repeats);
     Some(edit.op(TileOp::Addptr, &[base, offset]))
 }
 

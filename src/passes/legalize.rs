@@ -222,19 +222,14 @@ impl Legalizer<'_, '_> {
         let &[pointers, mask, other] = &data.args[..] else {
             return None;
         };
-        let mut first = other;
-        while let Some(data) = self.edit.def(first).filter(|data| {
-            matches!(
-                data.op,
-                TileOp::Bitcast
-                    | TileOp::Splat
-                    | TileOp::Broadcast
-                    | TileOp::ExpandDims
-                    | TileOp::Reshape
-            )
-        }) {
-            first = data.args[0];
-        }
+        const THROUGH: &[TileOp] = &[
+            TileOp::Bitcast,
+            TileOp::Splat,
+            TileOp::Broadcast,
+            TileOp::ExpandDims,
+            TileOp::Reshape,
+        ];
+        let (first, _) = self.edit.source(other, THROUGH);
         let is_masked_load = self
             .edit
             .def(first)

@@ -26,6 +26,7 @@ pub mod share_operands;
 pub mod simplify;
 
 mod edit;
+mod repeats;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

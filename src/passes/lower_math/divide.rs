@@ -20,30 +20,30 @@
 //! `a * rcp_ftz(b)`, and quotients by the same number share the reciprocal. A layer norm divides by the length of its rows
 //! twice.
 
-use crate::ir::attrs::{Attrs, FloatPred, make};
+use crate::ir::attrs::{FloatPred, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::ir::types::{Elem, TileType, ValueType};
+use crate::ir::types::{Elem, ValueType};
 use crate::passes::edit::Editor;
 
 /// 2^125 and 2^-126.
 const LARGE: f32 = 4.253_529_6e37;
 const SMALL: f32 = f32::MIN_POSITIVE;
 
-/// A way from few elements to many: instructions to be repeated on something else.
-type Path = smallvec::SmallVec<[(InstData<Tile>, TileType); 2]>;
+/// What repeats elements.
+const REPEATS: &[TileOp] = &[TileOp::Splat, TileOp::Broadcast, TileOp::ExpandDims];
 
 /// The quotient, if the divisor repeats fewer elements, comes from integers or is never small.
 pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option<Value> {
-    let (few, path) = source(edit, b);
+    let (few, repeats) = edit.source(b, REPEATS);
     let from_integer = edit
         .def(few)
         .is_some_and(|data| matches!(data.op, TileOp::Sitofp | TileOp::Uitofp));
     if from_integer {
         let reciprocal = edit.op(TileOp::RcpFtz, &[few]);
-        let reciprocal = repeat(edit, reciprocal, &path);
+        let reciprocal = edit.repeat(reciprocal, &repeats);
         return Some(edit.op(TileOp::Fmul, &[a, reciprocal]));
     }
     let never_small = is_never_small(edit, few);
@@ -71,8 +71,8 @@ pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option
     }
     let scaled = edit.op(TileOp::Fmul, &[few, scale]);
     let reciprocal = edit.op(TileOp::RcpFtz, &[scaled]);
-    let scale = repeat(edit, scale, &path);
-    let reciprocal = repeat(edit, reciprocal, &path);
+    let scale = edit.repeat(scale, &repeats);
+    let reciprocal = edit.repeat(reciprocal, &repeats);
     let a = edit.op(TileOp::Fmul, &[a, scale]);
     Some(edit.op(TileOp::Fmul, &[a, reciprocal]))
 }
@@ -89,31 +89,4 @@ fn is_never_small(edit: &Editor<'_>, value: Value) -> bool {
     let is_positive =
         |data: &InstData<Tile>| matches!(data.op, TileOp::Exp | TileOp::Exp2 | TileOp::Fabs);
     is_large && edit.def(rest).is_some_and(is_positive)
-}
-
-/// The block that a value repeats, and the ops that repeat it, outermost first.
-fn source(edit: &Editor<'_>, mut value: Value) -> (Value, Path) {
-    let mut path = Path::new();
-    loop {
-        let data = edit.def(value).filter(|data| {
-            matches!(
-                data.op,
-                TileOp::Splat | TileOp::Broadcast | TileOp::ExpandDims
-            )
-        });
-        let Some(data) = data else {
-            break;
-        };
-        path.push((data.clone(), edit.ty(value)));
-        value = data.args[0];
-    }
-    (value, path)
-}
-
-/// The value repeated in the same way.
-fn repeat(edit: &mut Editor<'_>, mut value: Value, path: &Path) -> Value {
-    for (data, ty) in path.iter().rev() {
-        value = edit.emit(data.op, &[value], data.attrs(), *ty);
-    }
-    value
 }
