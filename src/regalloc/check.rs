@@ -12,6 +12,8 @@
 //!   was before the moves. From there on it holds the parameter, and nothing holds an older value of it.
 //! - The units of a group have adjacent names.
 
+use std::collections::BTreeSet;
+
 use smallvec::SmallVec;
 
 use super::{Allocation, Input, Move, Program, Source};
@@ -82,12 +84,14 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
     let n_blocks = program.num_blocks();
     let often = written_often(program);
     let mut entered: Vec<Option<State>> = vec![None; n_blocks];
-    let mut pending = Vec::new();
+    // Blocks in their order, so that most see all ways to them before they are run.
+    let mut pending = BTreeSet::new();
     if n_blocks != 0 {
         entered[0] = Some(vec![SmallVec::new(); n_registers]);
-        pending.push(0);
+        pending.insert(0);
     }
-    while let Some(block) = pending.pop() {
+    let mut is_param = vec![false; regs.num_units()];
+    while let Some(block) = pending.pop_first() {
         let Some(mut state) = entered[block].clone() else {
             continue;
         };
@@ -141,8 +145,13 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
         {
             return Err(CheckError::WrongCondition { block, unit });
         }
-        for edge in 0..program.num_edges(block) {
-            let mut after = state.clone();
+        let n_edges = program.num_edges(block);
+        for edge in 0..n_edges {
+            let mut after = if edge + 1 < n_edges {
+                state.clone()
+            } else {
+                std::mem::take(&mut state)
+            };
             if ahead != Some(edge) {
                 run_moves(&mut after, &allocation.moves[block][edge], locate)?;
             }
@@ -161,15 +170,19 @@ pub(crate) fn check(program: &impl Program, allocation: &Allocation) -> Result<(
             if let Some(problem) = problem {
                 return Err(problem);
             }
+            for &param in &params {
+                is_param[param.as_u32() as usize] = true;
+            }
             for held in &mut after {
-                held.retain(|h| matches!(h, Held::Unit(unit) if !params.contains(unit)));
+                held.retain(|h| matches!(h, Held::Unit(unit) if !is_param[unit.as_u32() as usize]));
             }
             for &param in &params {
                 after[home(param)?].push(Held::Unit(param));
+                is_param[param.as_u32() as usize] = false;
             }
             let target = program.target(block, edge);
             if meet(&mut entered[target], after) {
-                pending.push(target);
+                pending.insert(target);
             }
         }
     }
