@@ -452,10 +452,10 @@ impl rules::Context for Lower<'_> {
         Arg::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
     }
 
-    fn is_zero(&mut self, value: Value) -> bool {
+    fn is_number(&mut self, value: Value, bits: u64) -> bool {
         let dfg = &self.func.dfg;
         let inst = dfg.def_inst(value);
-        inst.is_some_and(|inst| dfg.insts[inst].value() == Some(&0))
+        inst.is_some_and(|inst| dfg.insts[inst].value() == Some(&bits))
     }
 
     fn is_i32(&mut self, value: Value) -> bool {
