@@ -18,7 +18,7 @@ const MAX_ELEMENTS: u32 = 1 << 13;
 const MAX_OPERATIONS: u32 = 1 << 18;
 
 /// What a thread has to do so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     operations: u32,
     /// The instruction of the tile level that is being expanded, and what was counted before it.
