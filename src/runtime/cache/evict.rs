@@ -1,4 +1,7 @@
-//! The bound on size: the entries that were not used for longest go first.
+//! Walks the cache's folders, and holds its bound on size: the entries that were not used for longest go first.
+//!
+//! A link in the folder is none of the cache's doing. It is not followed and counts as no entry, so that nothing outside
+//! is listed, copied or removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +14,29 @@ use super::{EntryInfo, TUNED};
 /// Age at which a file in `tmp` belongs to nobody any more.
 const STALE: Duration = Duration::from_secs(600);
 
+/// What lies in a folder; nothing if there is none, or a link to one.
+fn read_folder(folder: &Path) -> impl Iterator<Item = fs::DirEntry> + use<> {
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
+    let entries = is_folder.then(|| fs::read_dir(folder).ok()).flatten();
+    entries.into_iter().flatten().flatten()
+}
+
+/// The plain files of the folder of this name in the folder of a version.
+pub(super) fn files(folder: &Path, name: &str) -> impl Iterator<Item = (PathBuf, fs::Metadata)> {
+    let inner = read_folder(folder).filter(move |inner| inner.file_name() == name);
+    let files = inner.flat_map(|inner| read_folder(&inner.path()));
+    files.filter_map(|file| {
+        // Of a link the entry of a folder tells the link's own.
+        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
+        Some((file.path(), metadata))
+    })
+}
+
 /// Every entry of the folder of a version. What has another name is not looked at.
 pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
     let mut entries = Vec::new();
-    let folders = fs::read_dir(folder).into_iter().flatten().flatten();
-    for inner in folders.filter(|inner| inner.file_name().len() == 2) {
-        let files = fs::read_dir(inner.path()).into_iter().flatten().flatten();
-        for file in files {
+    for inner in read_folder(folder).filter(|inner| inner.file_name().len() == 2) {
+        for file in read_folder(&inner.path()) {
             let path = file.path();
             let kind = Kind::ALL
                 .into_iter()
@@ -25,6 +44,9 @@ pub(super) fn list(folder: &Path) -> Vec<EntryInfo> {
             let (Some(kind), Ok(metadata)) = (kind, file.metadata()) else {
                 continue;
             };
+            if metadata.is_symlink() {
+                continue;
+            }
             entries.push(EntryInfo {
                 path,
                 kind,
@@ -45,16 +67,12 @@ pub(super) struct Counted {
 
 /// The files of the autotuner's results below the folder of a version.
 pub(super) fn list_tuned(folder: &Path) -> Vec<Counted> {
-    let files = fs::read_dir(folder.join(TUNED));
-    let files = files.into_iter().flatten().flatten().filter_map(|file| {
-        let metadata = file.metadata().ok().filter(fs::Metadata::is_file)?;
-        Some(Counted {
-            path: file.path(),
-            bytes: metadata.len(),
-            used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
-        })
+    let counted = files(folder, TUNED).map(|(path, metadata)| Counted {
+        path,
+        bytes: metadata.len(),
+        used: metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH),
     });
-    files.collect()
+    counted.collect()
 }
 
 /// Notes that `bytes` were written, and evicts if that was too much. `usage` is the sum as far as known: it is counted
@@ -67,7 +85,7 @@ pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) 
             return;
         }
     }
-    sweep_temporaries(&folder.join("tmp"));
+    sweep_temporaries(folder);
     let entries = list(folder).into_iter().map(|entry| Counted {
         path: entry.path,
         bytes: entry.bytes,
@@ -92,14 +110,14 @@ pub(super) fn written(folder: &Path, usage: &AtomicU64, bytes: u64, limit: u64) 
     usage.store(total, Ordering::Relaxed);
 }
 
-/// Removes what processes that were killed left behind.
+/// Removes what processes that were killed left behind in the folder of a version.
 fn sweep_temporaries(folder: &Path) {
     let now = SystemTime::now();
-    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let written = file.metadata().and_then(|metadata| metadata.modified());
+    for (path, metadata) in files(folder, "tmp") {
+        let written = metadata.modified();
         let age = written.map(|written| now.duration_since(written).unwrap_or_default());
         if age.is_ok_and(|age| age > STALE) {
-            let _ = fs::remove_file(file.path());
+            let _ = fs::remove_file(path);
         }
     }
 }
@@ -111,8 +129,10 @@ mod tests {
     #[test]
     fn what_is_being_written_stays_and_what_nobody_finished_goes() {
         let folder = tempfile::tempdir().expect("a folder for the test");
+        let inner = folder.path().join("tmp");
+        fs::create_dir(&inner).expect("the folder can be written");
         let made = |name: &str, age: Duration| {
-            let path = folder.path().join(name);
+            let path = inner.join(name);
             let file = fs::File::create(&path).expect("the folder can be written");
             file.set_modified(SystemTime::now() - age)
                 .expect("it is ours");

@@ -257,29 +257,33 @@ impl Cache {
         self.entries().into_iter().filter_map(check).collect()
     }
 
-    /// Takes all entries away, the autotuner's results with them; gives their number and bytes.
+    /// Takes all entries away, the autotuner's results with them; gives their number and bytes. What is no plain file
+    /// was not made by a cache and stays.
     ///
     /// # Errors
     ///
-    /// The first file that cannot be removed.
+    /// The first file that cannot be removed, by its path; the others are gone.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
         let Some(store) = &self.store else {
             return Ok((0, 0));
         };
-        let entries = self.entries();
-        for entry in &entries {
-            remove(&entry.path)?;
+        let (mut count, mut bytes, mut failed) = (0, 0, Ok(()));
+        let is_file = |entry: &EntryInfo| {
+            fs::symlink_metadata(&entry.path).is_ok_and(|metadata| metadata.is_file())
+        };
+        for entry in self.entries().into_iter().filter(is_file) {
+            match remove(&entry.path) {
+                Ok(()) => (count, bytes) = (count + 1, bytes + entry.bytes),
+                Err(error) => failed = failed.and(Err(error)),
+            }
         }
         for folder in [TUNED, "tmp"] {
-            let Ok(files) = fs::read_dir(store.folder().join(folder)) else {
-                continue;
-            };
-            for file in files.flatten() {
-                remove(&file.path())?;
+            for (path, _) in evict::files(&store.folder(), folder) {
+                failed = failed.and(remove(&path));
             }
         }
         store.usage.store(u64::MAX, Ordering::Relaxed);
-        Ok((entries.len(), entries.iter().map(|entry| entry.bytes).sum()))
+        failed.map(|()| (count, bytes))
     }
 
     /// Copies every whole entry to `dir`, for use as a seed, and the autotuner's results; gives the number of entries.

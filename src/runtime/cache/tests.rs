@@ -120,6 +120,75 @@ fn threads_make_once() {
     assert!(cache.verify().is_empty());
 }
 
+/// Puts a link to `to` at `at`.
+#[cfg(unix)]
+fn link(to: &Path, at: &Path) {
+    make_dir(at.parent().expect("it is in a folder")).expect("it can be made");
+    std::os::unix::fs::symlink(to, at).expect("the folder takes links");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_links_lead_to_is_neither_listed_nor_copied_nor_removed() {
+    let (dir, cache) = cache();
+    let outside = dir.path().join("outside");
+    make_dir(&outside).expect("it can be made");
+    let precious = ["a.kernel", "b.cubin", "c.tune", "d"].map(|name| outside.join(name));
+    for path in &precious {
+        fs::write(path, [0; 4000]).expect("it can be written");
+        let file = fs::File::options().append(true).open(path);
+        let old = SystemTime::now() - Duration::from_secs(1 << 20);
+        let aged = file.and_then(|file| file.set_modified(old));
+        aged.expect("it is ours");
+    }
+    cache.put(Kind::Kernel, &key(1), b"one");
+    let version = dir.path().join("cache").join(FOLDER);
+    fs::remove_dir(version.join("tmp")).expect("it is empty");
+    for name in ["zz", TUNED, "tmp"] {
+        link(&outside, &version.join(name));
+    }
+    link(&precious[0], &version.join("yy/a.kernel"));
+    // The whole folder of the version.
+    let linked = Cache::new(Settings::new(dir.path().join("linked")));
+    link(&version, &dir.path().join("linked").join(FOLDER));
+
+    let look = |cache: &Cache| (cache.entries().len(), cache.verify().len(), cache.tuned());
+    assert_eq!(look(&cache), (1, 0, (0, 0)));
+    assert_eq!(look(&linked), (0, 0, (0, 0)));
+    let seed = dir.path().join("seed");
+    assert_eq!(cache.export(&seed).expect("it can be written"), 1);
+    // A small bound throws out what is the cache's own.
+    let small = Cache::new(Settings {
+        limit: 110,
+        ..cache.settings().expect("it is on").clone()
+    });
+    small.put(Kind::Kernel, &key(2), b"two");
+    assert_eq!(look(&cache), (1, 0, (0, 0)));
+    assert_eq!(linked.clear().expect("nothing is in the way"), (0, 0));
+    assert_eq!(cache.clear().expect("nothing is in the way").0, 1);
+    assert_eq!(look(&cache), (0, 0, (0, 0)));
+    for path in &precious {
+        assert!(path.exists(), "{}", path.display());
+    }
+}
+
+#[test]
+fn clearing_leaves_folders_that_no_cache_made() {
+    let (dir, cache) = cache();
+    let version = dir.path().join("cache").join(FOLDER);
+    for name in ["tmp/theirs", "tune/theirs", "00/theirs.kernel"] {
+        make_dir(&version.join(name)).expect("it can be made");
+    }
+    cache.put(Kind::Kernel, &key(1), b"one");
+    fs::write(version.join("tmp/left"), "of another process").expect("it can be written");
+    assert_eq!(cache.clear().expect("nothing is in the way"), (1, 91));
+    assert!(!version.join("tmp/left").exists());
+    for name in ["tmp/theirs", "tune/theirs", "00/theirs.kernel"] {
+        assert!(version.join(name).is_dir(), "{name}");
+    }
+    assert_eq!(cache.get(Kind::Kernel, &key(1)), None);
+}
+
 #[test]
 fn seeds_are_read_and_never_written() {
     let (dir, first) = cache();
