@@ -51,7 +51,8 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
         }
         CacheAction::Clear => {
             let cleared = cache.clear();
-            let (count, bytes) = cleared.map_err(|error| Failure::Io { path: dir, error })?;
+            let (count, bytes) =
+                cleared.map_err(|error| Failure::Input(format!("error: {error}")))?;
             write_out(None, &format!("{count} entries removed, {bytes} bytes\n"))?;
             Ok(ExitCode::SUCCESS)
         }

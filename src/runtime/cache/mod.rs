@@ -336,10 +336,13 @@ impl Cache {
     }
 }
 
-/// Removes a file that may be gone already.
+/// Removes a file that may be gone already; an error names it.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let message = format!("{}: {error}", path.display());
+            Err(io::Error::new(error.kind(), message))
+        }
         _ => Ok(()),
     }
 }

@@ -189,6 +189,37 @@ fn clearing_leaves_folders_that_no_cache_made() {
     assert_eq!(cache.get(Kind::Kernel, &key(1)), None);
 }
 
+/// A folder that takes no changes keeps its files, from whoever is not the superuser.
+#[cfg(unix)]
+#[test]
+fn clearing_names_what_it_cannot_remove_and_goes_on() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_dir, cache) = cache();
+    (0..20).for_each(|n| cache.put(Kind::Kernel, &key(n), b"contents"));
+    let kept = cache.entries()[7].path.clone();
+    let folder = kept.parent().expect("it is in a folder");
+    let set_mode = |mode| {
+        let permissions = fs::Permissions::from_mode(mode);
+        fs::set_permissions(folder, permissions).expect("it is ours");
+    };
+    set_mode(0o500);
+    if fs::write(folder.join("x"), "").is_ok() {
+        eprintln!("skipped: no mode of a folder stops the superuser");
+        return;
+    }
+    let error = cache.clear().expect_err("one stays");
+    set_mode(0o700);
+    let left: Vec<PathBuf> = cache
+        .entries()
+        .into_iter()
+        .map(|entry| entry.path)
+        .collect();
+    assert!(left.contains(&kept), "{left:?}");
+    assert!(left.iter().all(|path| path.starts_with(folder)), "{left:?}");
+    let told = error.to_string();
+    assert!(told.contains(&left[0].display().to_string()), "{told}");
+}
+
 #[test]
 fn seeds_are_read_and_never_written() {
     let (dir, first) = cache();
