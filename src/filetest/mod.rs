@@ -232,7 +232,7 @@ pub fn run_file(path: &Path, config: Config) -> io::Result<Report> {
     Ok(report)
 }
 
-/// Every `.tir` file at or below a path, sorted.
+/// Every `.tir` file at or below a path, sorted. Links to folders below it are not followed: they may lead back.
 pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -241,10 +241,11 @@ pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|ext| ext == "tir") {
+            } else if path.extension().is_some_and(|ext| ext == "tir") && !path.is_dir() {
                 files.push(path);
             }
         }

@@ -180,6 +180,31 @@ fn a_block_of_comments_is_compared_and_blessed() {
     assert_eq!(find_files(folder.path()).expect("readable"), [path]);
 }
 
+/// A link to the folder it stands in would otherwise give each file dozens of times.
+#[cfg(unix)]
+#[test]
+fn links_to_folders_are_not_followed() {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("inner")).expect("writable");
+    for name in ["a.tir", "inner/b.tir"] {
+        std::fs::write(at(name), KERNEL).expect("writable");
+    }
+    for (to, name) in [
+        (".", "self"),
+        ("inner", "other.tir"),
+        ("inner/b.tir", "c.tir"),
+    ] {
+        symlink(to, at(name)).expect("the folder takes links");
+    }
+    let expected = [at("a.tir"), at("c.tir"), at("inner/b.tir")];
+    assert_eq!(find_files(folder.path()).expect("readable"), expected);
+    // What is named is meant.
+    let inside = find_files(&at("other.tir")).expect("readable");
+    assert_eq!(inside, [at("other.tir/b.tir")]);
+}
+
 #[test]
 fn several_stages_have_sections() {
     let text = format!("; test: tile sm_80\n; test: stats sm_90\n{KERNEL}; == tile sm_80\n; old\n");
