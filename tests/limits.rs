@@ -22,6 +22,7 @@ use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
 use tilelift::linear::shape::Shape;
 use tilelift::settings::{Options, Target};
+use tilelift::text::parse::parse_tile;
 
 /// Copies one matrix of 64-bit numbers transposed, as one block: it goes through shared memory as a whole.
 fn transpose([rows, cols]: [u64; 2]) -> TileFunction {
@@ -214,13 +215,52 @@ fn blocks_too_large_for_their_threads_are_refused() {
     let expected = "`arange` of i32[1048576] gives each thread 32768 elements, more than 8192; use more warps or smaller \
                     blocks";
     assert_eq!(error.to_string(), expected);
-    // As many elements for each thread as there may be, and 307 times as many operations.
+    // As many elements for each thread as there may be, and 307 times as many operations: the lines take the same, and the
+    // first is named.
     let error = verdict(mixed(1 << 18, 1, 100)).expect_err("2.4 million operations");
-    let expected = "the kernel takes more than 262144 operations of each thread, most of them for `load` of i32[262144] with \
-                    8192 elements for each thread; use more warps or smaller blocks";
+    let expected = "the kernel takes more than 262144 operations of each thread, most of them for `imul` of i32[262144] with \
+                    8192 elements for each thread; use more warps or smaller blocks (line 10)";
     assert_eq!(error.to_string(), expected);
     // The same with a sixteenth of the elements.
     assert_eq!(verdict(mixed(1 << 18, 16, 100)), Ok(()));
+}
+
+/// A load of 64 elements for each thread, and as many times after one another what these lines do to `v9` and it.
+fn chain(lines: &[(&str, usize)]) -> TileFunction {
+    let mut text = "kernel @k(v0 \"x\": ptr<i32>) warps(4) {\nblock0:\n    v1 = arange {start = 0} : i32[8192]\n    \
+                    v2 = splat v0 : ptr<i32>[8192]\n    v3 = addptr v2, v1 : ptr<i32>[8192]\n    \
+                    v4 = load v3 : i32[8192]\n"
+        .to_owned();
+    let mut last = 4;
+    for &(line, times) in lines {
+        for _ in 0..times {
+            let line = line.replace("v9", &format!("v{last}"));
+            last += 1;
+            text += &format!("    v{last} = {line}\n");
+        }
+    }
+    text += &format!("    store v3, v{last}\n    return\n}}\n");
+    parse_tile(&text).expect("it can be read")
+}
+
+/// Many small operations are more than a large one, and where lines are known it is a line that takes most.
+#[test]
+fn what_takes_most_operations_together_is_named() {
+    let error = verdict(chain(&[("imul v9, v4 : i32[8192]", 5000)]));
+    let error = error.expect_err("320,000 operations").to_string();
+    let expected = "most of them for `imul` of i32[8192] with 64 elements for each thread";
+    assert!(error.contains(expected), "{error}");
+    let lines = [
+        ("imul v9, v4 : i32[8192] @7", 1500),
+        ("xor v9, v4 : i32[8192] @8", 1200),
+        ("umulhi v9, v4 : i32[8192] @8", 1400),
+    ];
+    let error = verdict(chain(&lines)).expect_err("262,400 operations");
+    assert_eq!(error.line(), Some(8), "{error}");
+    assert!(
+        error.to_string().contains("`umulhi` of i32[8192]"),
+        "{error}"
+    );
 }
 
 /// The most memory that `tilelift compile` has resident at once.

@@ -3,6 +3,8 @@
 //! Both are far above what a GPU runs well: a thread has 255 registers, and `ptxas` takes 40 microseconds and more for each
 //! instruction. Elements are looked at before anything is expanded, operations are counted while it is.
 
+use std::collections::BTreeMap;
+
 use crate::compile::CompileError;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
@@ -18,18 +20,43 @@ const MAX_ELEMENTS: u32 = 1 << 13;
 const MAX_OPERATIONS: u32 = 1 << 18;
 
 /// What a thread has to do so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Work {
     operations: u32,
-    /// The instruction of the tile level that is being expanded, and what was counted before it.
+    /// The instruction of the tile level that is being expanded, and what was counted when it began or went on.
     current: Option<(Inst, u32)>,
-    /// The instruction that took most, and how much.
-    largest: Option<(Inst, u32)>,
+    /// What instructions took, in order; one may stand there several times.
+    taken: Vec<(Inst, u32)>,
+}
+
+/// A state of [`Work`] to go back to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct WorkMark {
+    operations: u32,
+    current: Option<(Inst, u32)>,
+    taken: usize,
 }
 
 impl Work {
+    /// Marks the state as it is.
+    pub(super) fn mark(&self) -> WorkMark {
+        WorkMark {
+            operations: self.operations,
+            current: self.current,
+            taken: self.taken.len(),
+        }
+    }
+
+    /// Forgets what was done since.
+    pub(super) fn take_back(&mut self, mark: WorkMark) {
+        self.operations = mark.operations;
+        self.current = mark.current;
+        self.taken.truncate(mark.taken);
+    }
+
     /// Begins an instruction; gives what is to be handed to [`Work::leave`].
     pub(super) fn enter(&mut self, inst: Inst) -> Option<(Inst, u32)> {
+        self.note();
         self.current.replace((inst, self.operations))
     }
 
@@ -42,11 +69,32 @@ impl Work {
     fn note(&mut self) {
         if let Some((inst, before)) = self.current {
             let taken = self.operations.saturating_sub(before);
-            if self.largest.is_none_or(|(_, most)| most < taken) {
-                self.largest = Some((inst, taken));
+            if taken > 0 {
+                self.taken.push((inst, taken));
             }
         }
     }
+
+    /// An instruction of those that took most: of the line that did, or of all if there are no lines, the op that did.
+    fn largest(&self, tile: &TileFunction) -> Option<Inst> {
+        let line = |inst: Inst| tile.dfg.insts[inst].loc.0.expand().map(|line| line.0);
+        let op = |inst: Inst| tile.dfg.insts[inst].op.info().name;
+        let taken = || self.taken.iter().copied();
+        let most_of = most(taken().map(|(inst, n)| (line(inst), n)))?;
+        let of_line = || taken().filter(|&(inst, _)| line(inst) == most_of);
+        let most_of = most(of_line().map(|(inst, n)| (op(inst), n)))?;
+        most(of_line().filter(|&(inst, _)| op(inst) == most_of))
+    }
+}
+
+/// The key with the largest sum.
+fn most<K: Copy + Ord>(counts: impl Iterator<Item = (K, u32)>) -> Option<K> {
+    let mut sums = BTreeMap::new();
+    for (key, n) in counts {
+        *sums.entry(key).or_insert(0) += u64::from(n);
+    }
+    let (key, _) = sums.into_iter().rev().max_by_key(|&(_, n)| n)?;
+    Some(key)
 }
 
 impl Expander<'_> {
@@ -58,8 +106,8 @@ impl Expander<'_> {
             return Ok(());
         }
         work.note();
-        let (what, elements, line) = match work.largest {
-            Some((inst, _)) => describe(self.tile, inst),
+        let (what, elements, line) = match work.largest(self.tile) {
+            Some(inst) => describe(self.tile, inst),
             None => ("constants".to_owned(), 1, None),
         };
         Err(CompileError::Operations {

@@ -129,7 +129,7 @@ struct Expander<'a> {
 struct Mark {
     extent: Extent,
     block: Block,
-    work: limits::Work,
+    work: limits::WorkMark,
 }
 
 /// What grows while a kernel is expanded.
@@ -206,7 +206,7 @@ impl<'a> Expander<'a> {
         Mark {
             extent: self.b.func().extent(),
             block: self.b.block(),
-            work: self.work,
+            work: self.work.mark(),
         }
     }
 
@@ -215,7 +215,7 @@ impl<'a> Expander<'a> {
         let state = &mut self.state;
         state.b.func_mut().shrink_to(&mark.extent);
         state.b.switch_to(mark.block);
-        state.work = mark.work;
+        state.work.take_back(mark.work);
         state.bits.forget(mark.extent.values);
         let is_old = |value: &mut Value| value.as_u32() < mark.extent.values;
         state.constants.retain(|_, value| is_old(value));
