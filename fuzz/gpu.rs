@@ -15,7 +15,7 @@ use tilelift::fuzzing::batch::{Tables, emulate_launch, exact_kernel, launch_numb
 use tilelift::fuzzing::generate::{Argument, Case, case};
 use tilelift::fuzzing::shrink::shrink;
 use tilelift::fuzzing::tile_ir::{check_case, first_difference, is_sound, show};
-use tilelift::fuzzing::{Verdict, run};
+use tilelift::fuzzing::{Verdict, number, run};
 use tilelift::settings::Target;
 
 /// Inputs of a kernel.
@@ -46,7 +46,7 @@ struct Gpu {
 }
 
 impl Gpu {
-    fn open() -> Result<Gpu, DriverError> {
+    fn open(rounds: usize) -> Result<Gpu, DriverError> {
         Driver::load()?;
         let context = Context::new(&Device::get(0)?)?;
         let stream = Stream::new(&context)?;
@@ -56,7 +56,7 @@ impl Gpu {
         Ok(Gpu {
             targets: Target::ALL.into_iter().filter(runs).collect(),
             tables: Tables::new(1),
-            rounds: std::env::var("TILELIFT_ROUNDS").map_or(1, |n| n.parse().unwrap_or(1)),
+            rounds,
             context,
             stream,
             room,
@@ -275,7 +275,8 @@ fn difference(case: &Case, wanted: &[Vec<u8>], found: &[Vec<u8>]) -> Option<Stri
 
 #[test]
 fn gpu() {
-    let gpu = match Gpu::open() {
+    let rounds = number("TILELIFT_ROUNDS").unwrap_or_else(|message| panic!("{message}"));
+    let gpu = match Gpu::open(rounds.unwrap_or(1) as usize) {
         Ok(gpu) => gpu,
         Err(reason) => {
             eprintln!("skipped: {reason}");

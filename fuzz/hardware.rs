@@ -15,7 +15,7 @@ use tilelift::fuzzing::batch::{
     Tables, check, digest, emulate_launch, exact_kernel, is_small, launch_number, with_input,
 };
 use tilelift::fuzzing::generate::{Argument, Case, case};
-use tilelift::fuzzing::run;
+use tilelift::fuzzing::{number, run};
 use tilelift::ir::types::Scalar;
 use tilelift::settings::Target;
 
@@ -40,8 +40,9 @@ fn other_inputs() {
     assert!(report.passed > 0, "nothing was judged");
 }
 
-fn number(key: &str) -> Option<u64> {
-    std::env::var(key).ok()?.parse().ok()
+/// The number that the environment asks for; none if it asks for none.
+fn asked(key: &str) -> Option<u64> {
+    number(key).unwrap_or_else(|message| panic!("{message}"))
 }
 
 /// The targets whose PTX an H100's driver takes, the device's own most often.
@@ -182,8 +183,8 @@ fn a_gpu_agrees() {
     if let Ok(launch) = std::env::var("TILELIFT_LAUNCH") {
         return write_launch(folder, &tables, &launch);
     }
-    let wanted = number("TILELIFT_FUZZ_KERNELS").unwrap_or(2500) as usize;
-    let next = AtomicU64::new(number("TILELIFT_FUZZ_SEED").unwrap_or(0));
+    let wanted = asked("TILELIFT_FUZZ_KERNELS").unwrap_or(2500) as usize;
+    let next = AtomicU64::new(asked("TILELIFT_FUZZ_SEED").unwrap_or(0));
     let (done, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         while done.load(Ordering::Relaxed) < wanted {

@@ -39,7 +39,7 @@ pub mod tile_ir;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How long a target runs, in seconds; a number.
+/// How long a target runs, in seconds; a whole number.
 pub const SECONDS: &str = "TILELIFT_FUZZ_SECONDS";
 /// The first seed. With it set and no time given, that one case runs alone.
 pub const SEED: &str = "TILELIFT_FUZZ_SEED";
@@ -83,10 +83,49 @@ fn own_time(start: Instant) -> Duration {
     nanoseconds.map_or_else(|| start.elapsed(), Duration::from_nanos)
 }
 
-/// Runs `check` on one seed after the other until the time is up, and prints the counts.
+/// The number that an environment variable holds; none if it is not set or empty.
+///
+/// # Errors
+///
+/// What is expected, if it is no whole number: a run that ignored it would judge other cases than those meant.
+pub fn number(key: &str) -> Result<Option<u64>, String> {
+    match std::env::var_os(key) {
+        Some(value) if !value.is_empty() => parse_number(key, &value.to_string_lossy()).map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn parse_number(key: &str, value: &str) -> Result<u64, String> {
+    let expected = |_| {
+        format!(
+            "{key}={value}: expected a whole number from 0 to {}",
+            u64::MAX
+        )
+    };
+    value.parse().map_err(expected)
+}
+
+/// Runs `check` on one seed after the other until the time is up, and prints the counts. The target's file is
+/// `fuzz/NAME.rs`. What the environment asks for and nobody understands is a failure.
 pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
-    let number = |key: &str| std::env::var(key).ok()?.parse::<u64>().ok();
-    let (seconds, seed) = (number(SECONDS), number(SEED));
+    match number(SECONDS).and_then(|seconds| Ok((seconds, number(SEED)?))) {
+        Ok((seconds, seed)) => run_from(name, seconds, seed, check),
+        Err(message) => {
+            eprintln!("{name}: {message}");
+            Report {
+                failures: vec![(0, message)],
+                ..Report::default()
+            }
+        }
+    }
+}
+
+fn run_from(
+    name: &str,
+    seconds: Option<u64>,
+    seed: Option<u64>,
+    check: impl Fn(u64) -> Verdict,
+) -> Report {
     let start = Instant::now();
     let limit = Duration::from_secs(seconds.unwrap_or(1));
     let only_one = seed.is_some() && seconds.is_none();
@@ -131,4 +170,23 @@ pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
         longest.as_secs_f64(),
     );
     report
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        let key = "TILELIFT_FUZZ_SEED";
+        for number in [0, 7, u64::MAX] {
+            assert_eq!(parse_number(key, &number.to_string()), Ok(number));
+        }
+        for text in ["abc", "1e999", "-1", "1.5", " 7", "18446744073709551616"] {
+            let message = parse_number(key, text).expect_err("it is refused");
+            let expected = format!("{key}={text}: expected a whole number from 0 to ");
+            assert!(message.starts_with(&expected), "{message}");
+        }
+        assert_eq!(number("TILELIFT_SET_BY_NOBODY"), Ok(None));
+    }
 }
