@@ -31,7 +31,7 @@ fn other_inputs() {
     if std::env::var_os("TILELIFT_HARDWARE").is_some() {
         return;
     }
-    let report = run("other_inputs", check);
+    let report = run("hardware", check);
     assert!(
         report.failures.is_empty(),
         "{} failures",

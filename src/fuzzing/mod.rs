@@ -105,6 +105,11 @@ fn parse_number(key: &str, value: &str) -> Result<u64, String> {
     value.parse().map_err(expected)
 }
 
+/// What runs a case again, which a printed kernel need not: its data may be other, and its options.
+fn how_to_repeat(name: &str, seed: u64) -> String {
+    format!("the seed repeats it: {SEED}={seed} cargo test --test fuzz_{name} -- --nocapture")
+}
+
 /// Runs `check` on one seed after the other until the time is up, and prints the counts. The target's file is
 /// `fuzz/NAME.rs`. What the environment asks for and nobody understands is a failure.
 pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
@@ -149,6 +154,7 @@ fn run_from(
             }
             Verdict::Skipped(reason) => *report.skipped.entry(reason).or_default() += 1,
             Verdict::Failed(message) => {
+                let message = format!("{message}\n{}", how_to_repeat(name, seed));
                 eprintln!("{name}: seed {seed} failed: {message}");
                 report.failures.push((seed, message));
             }
@@ -188,5 +194,18 @@ mod tests {
             assert!(message.starts_with(&expected), "{message}");
         }
         assert_eq!(number("TILELIFT_SET_BY_NOBODY"), Ok(None));
+    }
+
+    #[test]
+    fn a_failure_says_how_to_repeat_it() {
+        let check = |seed| match seed {
+            5 => Verdict::Failed("why".to_owned()),
+            _ => Verdict::Passed(Vec::new()),
+        };
+        let report = run_from("tile_ir", None, Some(5), check);
+        assert_eq!(report.failures.len(), 1);
+        let (seed, message) = &report.failures[0];
+        let command = "TILELIFT_FUZZ_SEED=5 cargo test --test fuzz_tile_ir";
+        assert!(*seed == 5 && message.starts_with("why\n") && message.contains(command));
     }
 }

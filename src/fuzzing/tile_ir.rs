@@ -94,7 +94,7 @@ pub(super) fn guarded(judge: impl FnOnce() -> Result<Judgement, Failure>) -> Jud
     }
 }
 
-/// The case as a file test, its data by other numbers of the kind.
+/// The case as a file test, which says that its data are other numbers of the kind.
 pub fn show(case: &Case) -> String {
     let args = case.func.param_names.iter().zip(&case.args);
     let args: Vec<String> = args
@@ -108,7 +108,7 @@ pub fn show(case: &Case) -> String {
         .collect();
     let [x, y, z] = case.grid;
     format!(
-        "; {} {:?} exact {}\n; run: grid({x},{y},{z}) {}\n{}",
+        "; {} {:?} exact {}; the case has other data, which its seed alone repeats\n; run: grid({x},{y},{z}) {}\n{}",
         case.target,
         case.options,
         case.exact,
@@ -450,7 +450,11 @@ mod tests {
             };
             let text = message.strip_prefix("planted\nthe details\n; ");
             let text = text.expect("the kind, the details, the options");
-            let (_, kernel) = text.split_once("\n").expect("a line for the options");
+            let (options, kernel) = text.split_once("\n").expect("a line for the options");
+            assert!(
+                options.ends_with("which its seed alone repeats"),
+                "{message}"
+            );
             let (line, kernel) = kernel.split_once('\n').expect("a line for the launch");
             let func = parse_tile(kernel).expect("a kernel");
             assert!(holds(&func, op), "{message}");
