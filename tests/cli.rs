@@ -456,6 +456,40 @@ fn endless_loops_end_with_their_line() {
 }
 
 #[test]
+fn what_a_terminal_would_obey_is_shown_as_escapes() {
+    let odd = KERNEL.replace("fadd v7, v7", "\u{1b}[31mfadd v7\0, v7\u{9b}1m");
+    for command in ["compile", "run", "test", "explain", "reduce"] {
+        let output = tilelift(&[command, "-"], &odd);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{command}: {errors}");
+        let control = errors.chars().find(|&c| c.is_control() && c != '\n');
+        assert_eq!(control, None, "{command}: {errors}");
+        if command != "test" {
+            assert!(
+                errors.contains("\\u{1b}[31mfadd v7\\0, v7\\u{9b}1m"),
+                "{errors}"
+            );
+        }
+    }
+    // Nor do names of files and of kernels reach it.
+    let output = tilelift(&["compile", "-", "-n", "\u{1b}[31m"], KERNEL);
+    assert!(stderr(&output).contains("no kernel `\\u{1b}[31m`"));
+    let output = tilelift(&["compile", "/no/\u{1b}.tir"], "");
+    assert!(stderr(&output).contains("/no/\\u{1b}.tir"));
+}
+
+#[test]
+fn a_few_of_many_kernels_are_named() {
+    let many: String = (0..1000)
+        .map(|i| KERNEL.replace("@double", &format!("@k{i}")))
+        .collect();
+    let words = "<stdin> has several kernels (k0, k1, k2, k3, k4, k5, k6, k7 and 992 more); choose one with -n";
+    check_failure(&["compile", "-"], &many, 2, words);
+    let words = "there is no kernel `k`; there is k0, k1, k2, k3, k4, k5, k6, k7 and 992 more\n";
+    check_failure(&["compile", "-", "-n", "k"], &many, 1, words);
+}
+
+#[test]
 fn text_that_is_no_utf8_is_located() {
     let folder = Folder::new();
     let path = folder.0.path().join("k.tir");

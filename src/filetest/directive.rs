@@ -3,6 +3,7 @@
 use super::Failure;
 use crate::emit::Stage;
 use crate::settings::{Asserts, Options, Target};
+use crate::text::located::quoted;
 use crate::text::parse::{Comment, Pos, comments};
 
 /// What a `; test:` line asks for.
@@ -107,6 +108,7 @@ fn parse_test(note: &Note) -> Result<Test, String> {
             Some(stage) => Kind::Stage(stage),
             None => {
                 let known = "parse, roundtrip, verify, run and the stages";
+                let name = quoted(name);
                 return Err(format!("unknown test `{name}`; known are {known}"));
             }
         },
@@ -138,7 +140,7 @@ fn parse_test(note: &Note) -> Result<Test, String> {
                 let seed = seed.parse().map_err(|_| "diversity= needs a number")?;
                 test.options.diversity = Some(seed);
             }
-            _ => return Err(format!("unknown flag `{word}`")),
+            _ => return Err(format!("unknown flag `{}`", quoted(word))),
         }
     }
     Ok(test)

@@ -6,6 +6,7 @@ use super::ast::{
     RawPartition, RawSlot, RawTarget, RawType,
 };
 use super::lexer::{Kind, Token, unquote};
+use super::located::quoted;
 use super::parse::{Code, MAX_ERRORS, MAX_NESTING, ParseError, Pos};
 use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
@@ -53,15 +54,6 @@ fn entity_number(word: &str, prefix: &str) -> Option<u32> {
         return None;
     }
     digits.parse().ok()
-}
-
-/// A token as messages quote it.
-fn clip(text: &str) -> String {
-    const SHOWN: usize = 40;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_owned(),
-    }
 }
 
 impl<'a> Parser<'_, 'a> {
@@ -121,7 +113,7 @@ impl<'a> Parser<'_, 'a> {
         let token = self.peek();
         let found = match token.kind {
             Kind::End => "the end of the text".to_owned(),
-            _ => format!("`{}`", clip(token.text)),
+            _ => format!("`{}`", quoted(token.text)),
         };
         let message = format!("expected {expected}, found {found}");
         Err(ParseError::new(Code::Syntax, token.pos, message))
@@ -193,7 +185,7 @@ impl<'a> Parser<'_, 'a> {
             None if Self::is_entity(token, prefix) => {
                 let message = format!(
                     "the number of `{}` is larger than {}",
-                    clip(token.text),
+                    quoted(token.text),
                     u32::MAX
                 );
                 Err(ParseError::new(Code::Limit, token.pos, message))
@@ -699,7 +691,8 @@ fn unknown_type(name: &str, pos: Pos) -> ParseError {
     }
     let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
     let message = format!(
-        "unknown type `{name}`; known are {}, ptr<..> and token",
+        "unknown type `{}`; known are {}, ptr<..> and token",
+        quoted(name),
         known.join(", ")
     );
     ParseError::new(Code::Type, pos, message)

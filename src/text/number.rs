@@ -1,5 +1,6 @@
 //! Constants in the text form: bits to decimal and back, for every element type.
 
+use super::located::quoted;
 use crate::ir::types::{Elem, Scalar};
 use crate::num::{Format, Overflow, Rounding};
 
@@ -76,7 +77,7 @@ pub(crate) fn parse(text: &str, elem: Elem) -> Result<u64, String> {
         if bits & !mask(width) == 0 {
             Ok(bits)
         } else {
-            Err(format!("{text} has more bits than {elem}"))
+            Err(format!("{} has more bits than {elem}", quoted(text)))
         }
     };
     if let Some(hex) = text.strip_prefix("0x") {
@@ -93,7 +94,7 @@ pub(crate) fn parse(text: &str, elem: Elem) -> Result<u64, String> {
         let bits = u64::from_str_radix(hex, 16).map_err(|_| not_a(text, elem))?;
         return match fits(bits)? {
             bits if format.to_f64(bits).is_nan() => Ok(bits),
-            _ => Err(format!("the bits of {text} are no NaN of {elem}")),
+            _ => Err(format!("the bits of {} are no NaN of {elem}", quoted(text))),
         };
     }
     let sign = 1 << (width - 1);
@@ -120,7 +121,7 @@ pub(crate) fn parse(text: &str, elem: Elem) -> Result<u64, String> {
     if format.to_f64(bits).is_finite() {
         Ok(bits)
     } else {
-        Err(format!("{text} is too large for {elem}"))
+        Err(format!("{} is too large for {elem}", quoted(text)))
     }
 }
 
@@ -133,13 +134,13 @@ fn parse_int(text: &str, scalar: Scalar) -> Result<u64, String> {
     let number: i128 = text.parse().map_err(|_| not_a(text, Elem::Num(scalar)))?;
     let (low, high) = (-(1i128 << (scalar.bits() - 1)), 1i128 << scalar.bits());
     if number < low || number >= high {
-        return Err(format!("{text} does not fit {scalar}"));
+        return Err(format!("{} does not fit {scalar}", quoted(text)));
     }
     Ok(number as u64 & mask(scalar.bits()))
 }
 
 fn not_a(text: &str, elem: Elem) -> String {
-    format!("{text} is not a number of type {elem}")
+    format!("{} is not a number of type {elem}", quoted(text))
 }
 
 #[cfg(test)]

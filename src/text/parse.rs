@@ -12,6 +12,7 @@ use std::fmt;
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::located::quoted;
 use super::{grammar, lexer, resolve};
 use crate::ir::entities::{AnyEntity, Block, Inst, Value};
 use crate::ir::function::{Function, ThreadFunction, TileFunction};
@@ -229,7 +230,8 @@ pub fn parse_file_with(text: &str, checks: Checks) -> Result<ParsedFile, Vec<Par
     let mut names = FxHashSet::default();
     for raw in raw_functions {
         if !names.insert(raw.name.clone()) {
-            let message = format!("a function @{} stands above; rename this one", raw.name);
+            let name = quoted(&raw.name);
+            let message = format!("a function @{name} stands above; rename this one");
             errors.push(ParseError::new(Code::Twice, raw.pos, message));
         }
         if raw.broken || errors.len() >= MAX_ERRORS {

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ast::{At, RawAttr, RawBlock, RawExtent, RawFunction, RawInst, RawLiteral, RawType};
+use super::located::{listed, quoted};
 use super::number;
 use super::parse::{Checks, Code, Lines, MAX_ERRORS, MAX_VALUES, ParseError, Pos};
 use crate::ir::attrs::{Attr, AttrKind};
@@ -184,7 +185,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
     fn define_inst(&mut self, block: Block, raw: &'r RawInst<'a>) {
         let types: SmallVec<[L::Type; 2]> = raw.types.iter().map(|ty| self.ty(ty)).collect();
         let Some(op) = L::Op::from_name(raw.op.it) else {
-            let message = format!("a {} has no op `{}`", L::KEYWORD, raw.op.it);
+            let message = format!("a {} has no op `{}`", L::KEYWORD, quoted(raw.op.it));
             self.error(Code::UnknownOp, raw.op.pos, message);
             // The results stay defined, so that their uses are no mistakes of their own.
             for (i, &name) in raw.results.iter().enumerate() {
@@ -285,7 +286,8 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             let key = raw_attr.key.it;
             let Some(kind) = AttrKind::from_key(key) else {
                 let known: Vec<&str> = AttrKind::ALL.iter().map(|k| k.key()).collect();
-                let message = format!("no attribute `{key}`; known are {}", known.join(", "));
+                let known = known.join(", ");
+                let message = format!("no attribute `{}`; known are {known}", quoted(key));
                 self.error(Code::Attribute, raw_attr.key.pos, message);
                 continue;
             };
@@ -309,7 +311,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 Some(hex) => i128::from_str_radix(hex, 16),
                 None => text.parse(),
             };
-            number.map_err(|_| bad(format!("has no number in `{text}`")))
+            number.map_err(|_| bad(format!("has no number in `{}`", quoted(text))))
         };
         let literal = match (&raw.literal, kind) {
             (RawLiteral::Word(text) | RawLiteral::Number(text), AttrKind::Value) => {
@@ -391,11 +393,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             Ok(types) => {
                 let list = |types: &[L::Type]| match types {
                     [] => "no result".to_owned(),
-                    _ => types
-                        .iter()
-                        .map(ToString::to_string)
-                        .collect::<Vec<_>>()
-                        .join(", "),
+                    _ => listed(types.iter().map(ToString::to_string)),
                 };
                 let message = format!("{op} gives {}, found {}", list(&types), list(&given));
                 self.error(Code::Results, raw.op.pos, message);

@@ -400,6 +400,32 @@ fn a_string_ends_on_its_line() {
 }
 
 #[test]
+fn what_mistakes_quote_is_bounded() {
+    let (digits, letters) = ("9".repeat(100_000), "x".repeat(100_000));
+    let kernel =
+        |line: &str| format!("kernel @k() warps(1) {{\nblock0:\n    {line}\n    return\n}}\n");
+    let named = |name: &str| kernel("return").replace("@k", name);
+    let texts = [
+        kernel(&format!("v0 = const {{value = {digits}}} : i32")),
+        kernel(&format!("v0 = const {{value = 1.{digits}}} : i32")),
+        kernel(&format!("v0 = const {{value = 0x{digits}}} : i64")),
+        kernel(&format!("v0 = arange {{start = {digits}}} : i32[4]")),
+        kernel(&format!("{letters} v0")),
+        kernel(&format!("v0 = const {{{letters} = 1}} : i32")),
+        kernel(&format!("v0 = const {{value = 1}} : {letters}")),
+        kernel(&format!("v0 = const {{value = 1}} : i32[{digits}]")),
+        kernel(&format!("v{digits} = const {{value = 1}} : i32")),
+        named(&format!("@{letters}")) + &named(&format!("@{letters}")),
+    ];
+    for text in texts {
+        let errors = parse_file(&text).expect_err("there is a mistake");
+        for error in errors {
+            assert!(error.message.len() < 400, "{:.500}", error.message);
+        }
+    }
+}
+
+#[test]
 fn nesting_is_bounded() {
     let nested = |depth: usize| {
         let mut text = String::from("kernel @k(v0: i1) warps(4) {\nblock0:\n");

@@ -10,7 +10,7 @@ use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 pub(super) use crate::runtime::set_stages;
 use crate::settings::{Asserts, Options, Target};
-use crate::text::located;
+use crate::text::located::{self, listed, quoted};
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::verify::verify;
 
@@ -196,34 +196,25 @@ pub(super) fn check_usage(args: &KernelArgs) -> Result<Lang> {
 
 /// The kernel asked for, or the only one.
 fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedFunction> {
-    let names: Vec<String> = file
-        .functions
-        .iter()
-        .map(|f| f.func.name().to_owned())
-        .collect();
+    let names = listed(file.functions.iter().map(|f| f.func.name()));
+    let count = file.functions.len();
     let mut functions = file.functions.into_iter();
     let found = match name {
         Some(name) => functions.find(|f| f.func.name() == name),
-        None if names.len() <= 1 => functions.next(),
+        None if count <= 1 => functions.next(),
         None => {
-            let message = format!(
-                "{} has several kernels ({}); choose one with -n",
-                source.name,
-                names.join(", ")
-            );
+            let name = &source.name;
+            let message = format!("{name} has several kernels ({names}); choose one with -n");
             return Err(Failure::Usage(message));
         }
     };
     found.ok_or_else(|| {
         let message = match name {
             Some(name) => format!(
-                "{}: error: there is no kernel `{name}`; there is {}",
+                "{}: error: there is no kernel `{}`; there is {}",
                 source.name,
-                if names.is_empty() {
-                    "none".to_owned()
-                } else {
-                    names.join(", ")
-                }
+                quoted(name),
+                if count == 0 { "none" } else { &names }
             ),
             None => format!("{}: error: there is no kernel in it", source.name),
         };

@@ -25,6 +25,8 @@ use clap::Parser;
 
 use args::{Args, Command};
 
+use crate::text::located::escape;
+
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
@@ -91,9 +93,10 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Writes a line to standard error; if that is closed, there is nobody to tell.
+/// Writes a line to standard error, with nothing of an input or a file's name that a terminal would obey; if it is closed,
+/// there is nobody to tell.
 fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", escape(text));
 }
 
 /// Writes to a file, or to standard output.

@@ -7,6 +7,7 @@ use crate::ir::entities::AnyEntity;
 use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::ir::types::{AddressSpace, Elem, ValueType};
+use crate::text::located::quoted;
 
 /// Largest alignment of a slot in bytes; nothing in shared memory asks for more.
 const MAX_ALIGN: u32 = 1024;
@@ -16,8 +17,8 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
     check_warps(func, errors);
     if !is_ptx_identifier(&func.name) {
         let message = format!(
-            "{:?} is not an identifier of PTX or is taken there; rename the function",
-            func.name
+            "\"{}\" is not an identifier of PTX or is taken there; rename the function",
+            quoted(&func.name)
         );
         errors.report(Rule::Name, AnyEntity::Function, message);
     }
@@ -57,7 +58,8 @@ fn check_params<L: Level>(func: &Function<L>, errors: &mut Errors) {
     let mut seen = FxHashSet::default();
     for (&value, name) in entry.params.iter().zip(&func.param_names) {
         if !seen.insert(name) {
-            let message = format!("a parameter before it is named {name:?}, too; rename one");
+            let name = quoted(name);
+            let message = format!("a parameter before it is named \"{name}\", too; rename one");
             errors.report(Rule::Params, value, message);
         }
     }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::exec::{ArgValue, Argument, Contents};
 use crate::ir::types::{Elem, Scalar};
+use crate::text::located::quoted;
 use crate::text::number;
 
 /// How far an element may be from the reference.
@@ -42,7 +43,7 @@ pub(super) struct Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`: {}", self.name, self.message)
+        write!(f, "`{}`: {}", quoted(&self.name), self.message)
     }
 }
 
@@ -152,9 +153,9 @@ pub(super) fn compare_values(
         let stated: Vec<Option<u64>> = stated.collect::<Result<_, String>>()?;
         let stated = Contents::new(*scalar, stated.into_iter());
         return compare_buffer(*scalar, Bound::Exact, &stated, contents)
-            .map_err(|message| format!("`{name}`: {message}"));
+            .map_err(|message| format!("`{}`: {message}", quoted(name)));
     }
-    Err(format!("there is no buffer `{name}`"))
+    Err(format!("there is no buffer `{}`", quoted(name)))
 }
 
 fn is_within(scalar: Scalar, bound: Bound, expected: u64, found: u64) -> bool {

@@ -5,6 +5,7 @@ use super::fill::Fill;
 use crate::grid;
 use crate::ir::types::Scalar;
 use crate::text::lexer::{Kind, Token, lex};
+use crate::text::located::quoted;
 
 /// Most bytes of all buffers of a line together. Each executor has them twice or so, and the interpreter's record of
 /// who touched what is up to twelve times as large.
@@ -57,6 +58,7 @@ impl RunLine {
         for part in parts {
             let part = part.trim();
             let Some(rest) = part.strip_prefix("expect ") else {
+                let part = quoted(part);
                 return Err(format!("expected `expect ..` after `;`, found `{part}`"));
             };
             let rest = rest.trim();
@@ -116,7 +118,10 @@ impl<'a> Cursor<'_, 'a> {
         let token = self.peek();
         match token.kind {
             Kind::End => Err(format!("expected {expected} at the end of a `run` line")),
-            _ => Err(format!("expected {expected}, found `{}`", token.text)),
+            _ => Err(format!(
+                "expected {expected}, found `{}`",
+                quoted(token.text)
+            )),
         }
     }
 
@@ -180,7 +185,10 @@ impl<'a> Cursor<'_, 'a> {
         if bound.is_finite() && bound >= 0.0 {
             Ok(bound)
         } else {
-            Err(format!("{expected} is finite and not negative, not {text}"))
+            Err(format!(
+                "{expected} is finite and not negative, not {}",
+                quoted(text)
+            ))
         }
     }
 
@@ -286,7 +294,7 @@ impl<'a> Cursor<'_, 'a> {
                 let high = self.number("the upper end")?;
                 Fill::Uniform(seed, low, high)
             }
-            _ => return Err(format!("expected {expected}, found `{name}`")),
+            _ => return Err(format!("expected {expected}, found `{}`", quoted(name))),
         };
         self.expect(')')?;
         Ok(fill)

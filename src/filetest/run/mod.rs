@@ -43,6 +43,7 @@ use super::{Failure, Report, report_violations};
 use crate::ir::function::TileFunction;
 use crate::ir::types::Elem;
 use crate::settings::{Options, Target};
+use crate::text::located::{quoted, quoted_within};
 use crate::text::number;
 use crate::text::parse::{Lines, ParsedFile, Pos};
 use crate::verify::verify;
@@ -55,6 +56,9 @@ use line::{ArgSpec, Expect, RunLine};
 
 /// How often an executor whose schedule depends on a seed runs each line.
 const SEEDS: u64 = 3;
+
+/// Characters of a printed line that a message shows.
+const SHOWN: usize = 200;
 
 /// How `; run:` lines are run.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +175,7 @@ fn run_line(
     } = match (reference.run(&job), expected_error) {
         (Outcome::Done(finished), None) => finished,
         (Outcome::Done(_), Some(words)) => {
+            let words = quoted_within(words, SHOWN);
             let message = format!("{} reports nothing, not `{words}`", reference.name());
             return fail(note.pos, message);
         }
@@ -210,6 +215,7 @@ fn run_line(
         if let Expect::Printed(line) = expect
             && !printed.iter().flatten().any(|printed| printed == line)
         {
+            let line = quoted_within(line, SHOWN);
             let message = format!("{} does not print `{line}`", reference.name());
             report.fail(note.line, message);
         }
@@ -262,7 +268,10 @@ fn compare_printed(expected: Option<&[String]>, found: Option<&[String]>) -> Res
         return Ok(());
     }
     let at = differs.unwrap_or(expected.len().min(found.len()));
-    let line = |lines: &[String]| lines.get(at).map_or("nothing".into(), |l| format!("`{l}`"));
+    let line = |lines: &[String]| {
+        let line = lines.get(at).map(|line| quoted_within(line, SHOWN));
+        line.map_or("nothing".into(), |line| format!("`{line}`"))
+    };
     Err(format!(
         "{} lines printed, not {}; the first that differs is {} instead of {}",
         found.len(),
@@ -355,7 +364,8 @@ fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String
     let names = &func.param_names;
     for (name, _) in &run.args {
         if !names.contains(name) {
-            return Err(format!("@{} has no parameter `{name}`", func.name));
+            let (func, name) = (quoted(&func.name), quoted(name));
+            return Err(format!("@{func} has no parameter `{name}`"));
         }
     }
     for expect in &run.expects {
@@ -368,6 +378,7 @@ fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String
             let is_buffer =
                 |(n, spec): &(String, ArgSpec)| n == name && matches!(spec, ArgSpec::Buffer { .. });
             if !run.args.iter().any(is_buffer) {
+                let name = quoted(name);
                 return Err(format!("there is no buffer `{name}` to expect anything of"));
             }
         }
@@ -377,13 +388,15 @@ fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String
         let mut specs = run.args.iter().filter(|(n, _)| n == name);
         let spec = match (specs.next(), specs.next()) {
             (Some((_, spec)), None) => spec,
-            (None, _) => return Err(format!("parameter `{name}` gets no argument")),
-            (Some(_), Some(_)) => return Err(format!("parameter `{name}` gets two arguments")),
+            (None, _) => return Err(format!("parameter `{}` gets no argument", quoted(name))),
+            (Some(_), Some(_)) => {
+                return Err(format!("parameter `{}` gets two arguments", quoted(name)));
+            }
         };
         let elem = func.dfg.ty(param).elem;
         args.push(Argument {
             name: name.clone(),
-            it: argument(elem, spec).map_err(|e| format!("`{name}`: {e}"))?,
+            it: argument(elem, spec).map_err(|e| format!("`{}`: {e}", quoted(name)))?,
         });
     }
     Ok(args)
