@@ -490,6 +490,22 @@ fn a_few_of_many_kernels_are_named() {
 }
 
 #[test]
+fn ptx_is_told_from_kernels() {
+    let folder = Folder::new();
+    let ptx = stdout(&tilelift(&["compile", "-", "-t", "sm_80"], KERNEL));
+    let commented = format!("// a comment\n/* another\n */ // one more\n\n{ptx}");
+    let named = folder.file("k.ptx", KERNEL);
+    for command in ["compile", "run", "explain", "reduce", "test"] {
+        for text in [&ptx, &commented] {
+            let words = "<stdin>: error: this is PTX, which is written and not read; give a .tir or a .py file\n";
+            check_failure(&[command, "-"], text, 1, words);
+        }
+        let words = "k.ptx: error: this is PTX";
+        check_failure(&[command, named.to_str().expect("plain")], "", 1, words);
+    }
+}
+
+#[test]
 fn text_that_is_no_utf8_is_located() {
     let folder = Folder::new();
     let path = folder.0.path().join("k.tir");

@@ -30,6 +30,11 @@ impl Source {
     pub(super) fn read(path: &Path) -> Result<Source> {
         let (name, bytes) = Source::read_bytes(path)?;
         match String::from_utf8(bytes) {
+            Ok(text) if is_ptx(path, &text) => {
+                let message =
+                    "this is PTX, which is written and not read; give a .tir or a .py file";
+                Err(Failure::Input(format!("{name}: error: {message}")))
+            }
             Ok(text) => Ok(Source { name, text }),
             Err(error) => {
                 let offset = error.utf8_error().valid_up_to();
@@ -79,6 +84,20 @@ impl Source {
             .map(|e| self.message(e.pos, e.code.name(), &e.message));
         Failure::Input(messages.collect::<Vec<_>>().join("\n"))
     }
+}
+
+/// Whether a text is PTX: by the file's name, or because its first word is that of every PTX module.
+fn is_ptx(path: &Path, text: &str) -> bool {
+    let mut rest = text.trim_start();
+    loop {
+        let comment = match rest {
+            _ if rest.starts_with("//") => rest.split_once('\n'),
+            _ if rest.starts_with("/*") => rest.split_once("*/"),
+            _ => break,
+        };
+        rest = comment.map_or("", |(_, behind)| behind.trim_start());
+    }
+    path.extension().is_some_and(|ending| ending == "ptx") || rest.starts_with(".version")
 }
 
 /// A kernel ready to be compiled.
