@@ -234,12 +234,19 @@ impl<'a> Cursor<'_, 'a> {
     }
 
     fn spec(&mut self, bytes: &mut usize) -> Result<ArgSpec, String> {
-        let word = self.peek().text;
+        let word = self.peek();
         if self.accept_word("null") {
             return Ok(ArgSpec::Null);
         }
-        let Some(scalar) = Scalar::from_name(word) else {
-            return self.literal().map(ArgSpec::Number);
+        let Some(scalar) = Scalar::from_name(word.text) else {
+            let number = self.literal()?;
+            // A number has no length, so the word was to be a type.
+            if word.kind == Kind::Word && self.peek().kind == Kind::Punct('[') {
+                let known: Vec<&str> = Scalar::ALL.iter().map(|s| s.name()).collect();
+                let (word, known) = (quoted(word.text), known.join(", "));
+                return Err(format!("unknown type `{word}`; known are {known}"));
+            }
+            return Ok(ArgSpec::Number(number));
         };
         self.next();
         self.expect('[')?;

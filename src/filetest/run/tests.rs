@@ -119,6 +119,10 @@ fn a_kernel_is_run_and_judged() {
         ("x=f32[8] zeros y=f32[8] poison n=3 z=1", "no parameter `z`"),
         ("x=f16[8] zeros y=f32[8] poison n=3", "points to f32"),
         (
+            "x=zzz[8] zeros y=f32[8] poison n=3",
+            "unknown type `zzz`; known are i1, ",
+        ),
+        (
             "x=f32[8] zeros y=f32[8] poison n=1.5",
             "not a number of type i32",
         ),
