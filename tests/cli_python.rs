@@ -306,6 +306,51 @@ fn kernels_run_from_their_file_and_from_the_command_line() {
 }
 
 #[test]
+fn the_kernel_of_a_python_file_is_reduced() {
+    const TEXT: &str = r#"import triton
+import triton.language as tl
+
+# run: sums "*fp32, *fp32, 512" : grid(1) x=f32[512] normal(1) out=f32[512] poison
+# run: sums "*fp32, *fp32, 1024" : grid(1) x=f32[1024] normal(2) out=f32[1024] poison
+# run: other "*fp32" : grid(1) x=f32[1] zeros
+
+
+@triton.jit
+def sums(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    v = tl.load(x + at)
+    tl.store(out + at, tl.cumsum(v, axis=0))
+
+
+@triton.jit
+def other(x):
+    tl.store(x, 1)
+"#;
+    // In which order a sum is formed is left open, and no bound allows for it.
+    let args = [
+        "reduce", "-", "--lang", "py", "-n", "sums", "-t", "sm_80", "-s",
+    ];
+    let small = stdout(&tilelift(
+        &[&args[..], &["*fp32, *fp32, 1024"]].concat(),
+        TEXT,
+    ));
+    assert!(small.starts_with("; test: run sm_80\n"), "{small}");
+    assert_eq!(small.matches("; run: ").count(), 1, "{small}");
+    let run = "; run: grid(1) x=f32[1024] normal(2) out=f32[1024] poison\n";
+    assert!(small.contains(run), "{small}");
+    assert!(small.contains(" = scan v"), "{small}");
+    let again = tilelift(
+        &["reduce", "-", "--check", "differs", "-t", "sm_80"],
+        &small,
+    );
+    assert_eq!(stdout(&again), small);
+    // Of another signature there are no lines.
+    let output = tilelift(&[&args[..], &["*fp32, *fp32, 2048"]].concat(), TEXT);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("it has no run lines"), "{errors}");
+}
+
+#[test]
 fn what_is_missing_for_a_run_is_said() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = program(folder.path());

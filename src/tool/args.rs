@@ -26,7 +26,7 @@ pub(super) enum Command {
     Test(TestArgs),
     /// Show the kernel after every pass.
     Explain(ExplainArgs),
-    /// Make a failing .tir kernel smaller as long as it fails in the same way.
+    /// Make a failing kernel smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
     Cache {
@@ -249,6 +249,9 @@ pub(super) struct ReduceArgs {
 
 /// How a reduction goes.
 const REDUCE_HELP: &str = r#"Operations are left out, one after the other, loops and choices replaced by what they start with or by a branch, and
-warps halved; each attempt is verified and judged. Parameters and `; run:` lines stay. The result is a file test:
+warps halved; each attempt is verified and judged. Parameters and run lines stay. The result is a file test:
   tilelift reduce bad.tir -t sm_90 --check differs -o tests/filetests/run/small.tir
-  tilelift reduce bad.tir --check panics --message "out of bounds" > small.tir"#;
+  tilelift reduce bad.tir --check panics --message "out of bounds" > small.tir
+  tilelift reduce bad.py -n add -s "*fp32, *fp32, i32, 256" > small.tir
+
+Of a .py file it is the kernel's IR that is reduced; its `# run:` lines for the same signature and constants come along."#;

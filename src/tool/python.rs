@@ -133,6 +133,23 @@ mod with_front {
         Ok(found)
     }
 
+    /// The run lines of a file that are of this kernel, for the same signature and constants, as a .tir file has them.
+    pub(in super::super) fn python_run_notes(
+        kernel: &Kernel,
+        args: &KernelArgs,
+    ) -> Result<Vec<String>> {
+        let Source { name, text } = &kernel.source;
+        let module = Module::parse_bytes(name, text.as_bytes()).map_err(failed)?;
+        let program = kernel.func.to_string();
+        let is_same = |run: &Run| {
+            let lowered = module.lower(run.kernel.as_deref(), &run.spec);
+            lowered.is_ok_and(|lowered| lowered.func.to_string() == program)
+        };
+        let runs = runs(name, text, args, kernel.target)?;
+        let notes = runs.iter().filter(|run| is_same(run));
+        Ok(notes.map(|run| format!("; run: {}", run.words)).collect())
+    }
+
     /// Runs kernels of a .py file: gives the tables of what was run, and what failed.
     pub(in super::super) fn run_python(
         args: &RunArgs,
@@ -207,7 +224,7 @@ mod with_front {
 }
 
 #[cfg(feature = "triton")]
-pub(super) use with_front::run_python;
+pub(super) use with_front::{python_run_notes, run_python};
 
 #[cfg(not(feature = "triton"))]
 impl Kernel {
@@ -223,6 +240,12 @@ pub(super) fn run_python(
     _args: &super::args::RunArgs,
     _target: Target,
 ) -> Result<(String, Vec<crate::filetest::run::Summary>, Vec<String>)> {
+    Err(missing())
+}
+
+/// Without the feature there is no language.
+#[cfg(not(feature = "triton"))]
+pub(super) fn python_run_notes(_kernel: &Kernel, _args: &KernelArgs) -> Result<Vec<String>> {
     Err(missing())
 }
 

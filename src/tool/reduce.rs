@@ -8,6 +8,7 @@ use indicatif::ProgressBar;
 
 use super::args::{Lang, ReduceArgs, Symptom};
 use super::input::{Kernel, check_usage};
+use super::python::python_run_notes;
 use super::{Failure, Result, cubin, say, write_out};
 use crate::compile::{CompileError, compile};
 use crate::filetest::run::{Setup, run_lines, run_notes};
@@ -25,13 +26,13 @@ const ALL: [Symptom; 4] = [
 
 /// Makes the kernel smaller as long as the same is wrong with it.
 pub(super) fn reduce(args: &ReduceArgs) -> Result<ExitCode> {
-    if check_usage(&args.kernel)? == Lang::Py {
-        let message = "a .tir file is reduced; `tilelift compile --emit tile` writes one";
-        return Err(Failure::Usage(message.to_owned()));
-    }
     let kernel = Kernel::load(&args.kernel)?;
+    let runs = match check_usage(&args.kernel)? {
+        Lang::Py => python_run_notes(&kernel, &args.kernel)?,
+        Lang::Tir => run_notes(&kernel.source.text, kernel.func.name.as_str()),
+    };
     let case = Case {
-        runs: run_notes(&kernel.source.text, kernel.func.name.as_str()),
+        runs,
         kernel: &kernel,
         args,
     };
@@ -186,7 +187,7 @@ impl Case<'_> {
             message += &format!(" with a message that contains `{words}`");
         }
         if self.runs.is_empty() && looked_for.contains(&Symptom::Differs) {
-            message += "; it has no `; run:` lines, without which nothing is run";
+            message += "; it has no run lines, without which nothing is run";
         }
         message
     }
