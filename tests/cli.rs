@@ -804,6 +804,14 @@ fn a_difference_is_reduced_and_what_is_right_is_not() {
         1,
         "no run lines",
     );
+    // What a line expects of the kernel is no matter of the compiler.
+    let text = format!("{run}{KERNEL}").replace("n=256\n", "n=256 ; expect x = [1]\n");
+    let expecting = folder.file("expecting.tir", &text);
+    let expecting = expecting.to_str().expect("plain");
+    let words = "a run line fails without the compiler, and so either the kernel or the line is to be mended, not reduced: \
+                 interpreter: `x`: 256 elements, not 1";
+    check_failure(&["reduce", expecting, "-o", out], "", 1, words);
+    std::fs::remove_file(expecting).expect("it is there");
     check_failure(&["reduce", input, "--check", "wrong"], "", 2, "differs");
     assert_eq!(folder.names(), ["k.tir"]);
 }

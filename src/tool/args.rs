@@ -254,4 +254,7 @@ warps halved; each attempt is verified and judged. Parameters and run lines stay
   tilelift reduce bad.tir --check panics --message "out of bounds" > small.tir
   tilelift reduce bad.py -n add -s "*fp32, *fp32, i32, 256" > small.tir
 
-Of a .py file it is the kernel's IR that is reduced; its `# run:` lines for the same signature and constants come along."#;
+Of a .py file it is the kernel's IR that is reduced; its `# run:` lines for the same signature and constants come along.
+
+Only what the compiler does wrong is reduced. A run line that fails on the interpreter, because what it expects does not
+hold or the kernel does something undefined, is for the author of the kernel: `tilelift run` shows it."#;

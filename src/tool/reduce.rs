@@ -46,7 +46,8 @@ pub(super) fn reduce(args: &ReduceArgs) -> Result<ExitCode> {
     let found = wanted
         .iter()
         .find_map(|&symptom| Some((symptom, case.message(&kernel.func, symptom)?)));
-    let reduced = found.map(|(symptom, message)| {
+    let nothing = || case.nothing_wrong(wanted);
+    let reduced = found.ok_or_else(nothing).map(|(symptom, message)| {
         let progress = ProgressBar::new_spinner();
         progress.set_message(message);
         let small = shrink_function(
@@ -62,9 +63,7 @@ pub(super) fn reduce(args: &ReduceArgs) -> Result<ExitCode> {
         (symptom, small)
     });
     std::panic::set_hook(hook);
-    let Some((symptom, small)) = reduced else {
-        return Err(Failure::Input(case.nothing_wrong(wanted)));
-    };
+    let (symptom, small) = reduced.map_err(Failure::Input)?;
     write_out(args.out.as_deref(), &case.text(&small))?;
     let message = case.message(&small, symptom).unwrap_or_default();
     say(&format!(
@@ -134,19 +133,19 @@ impl Case<'_> {
 
     /// What an executor says that leaves other buffers than the interpreter, or ends early.
     fn difference(&self, func: &TileFunction) -> Option<String> {
-        if self.runs.is_empty() {
-            return None;
-        }
+        self.failures(func).find(|message| is_by_executor(message))
+    }
+
+    /// What is wrong with the runs of a function.
+    fn failures(&self, func: &TileFunction) -> impl Iterator<Item = String> {
         let setup = Setup {
             target: self.kernel.target,
             options: &self.kernel.options,
             steps: self.args.steps,
         };
-        let report = run_lines(&self.text(func), &setup);
-        let messages = report.failures.into_iter().map(|failure| failure.message);
-        // What the interpreter reports is wrong with the kernel and not with what was made of it.
-        let by_executor = |message: &String| message.contains(" (seed ");
-        messages.into_iter().find(by_executor)
+        let report = (!self.runs.is_empty()).then(|| run_lines(&self.text(func), &setup));
+        let failures = report.into_iter().flat_map(|report| report.failures);
+        failures.map(|failure| failure.message)
     }
 
     /// A function as a file test.
@@ -189,6 +188,25 @@ impl Case<'_> {
         if self.runs.is_empty() && looked_for.contains(&Symptom::Differs) {
             message += "; it has no run lines, without which nothing is run";
         }
+        if looked_for.contains(&Symptom::Differs) {
+            let find = || {
+                self.failures(&self.kernel.func)
+                    .find(|m| !is_by_executor(m))
+            };
+            // A panic was not among what was looked for.
+            if let Ok(Some(found)) = catch_unwind(AssertUnwindSafe(find)) {
+                message += &format!(
+                    "; but a run line fails without the compiler, and so either the kernel or the line is to be mended, \
+                     not reduced: {found}"
+                );
+            }
+        }
         message
     }
+}
+
+/// Whether a message is of what runs compiled code. What the interpreter reports is wrong with the kernel, or with what a
+/// run line expects, and not with what was made of it.
+fn is_by_executor(message: &str) -> bool {
+    message.contains(" (seed ")
 }
