@@ -4,7 +4,7 @@
 //! that have names; [`digits`] reads an axis as scans do; [`pool`] interns them; [`gf2`] is the linear algebra below and [`shape`] the blocks.
 
 pub mod digits;
-pub mod gf2;
+pub(crate) mod gf2;
 pub mod layout;
 pub mod named;
 pub mod pool;
