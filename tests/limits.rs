@@ -13,6 +13,8 @@ mod kernels;
 mod ptxas;
 
 use tilelift::compile::{CompileError, compile};
+#[cfg(all(target_os = "linux", feature = "tool"))]
+use tilelift::ir::attrs::IntPred;
 use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::dfg::{SourceLine, SourceLoc};
 use tilelift::ir::entities::Value;
@@ -169,6 +171,34 @@ fn mixed(elements: u64, warps: u32, rounds: u32) -> TileFunction {
     b.finish().expect("the kernel is built right")
 }
 
+/// A kernel of so many loops or choices one after the other, each of which carries a number on.
+#[cfg(all(target_os = "linux", feature = "tool"))]
+fn in_a_row(count: i32, loops: bool) -> TileFunction {
+    let mut b = TileBuilder::new(if loops { "loops" } else { "choices" }, 1);
+    let out = b.param("out", TileType::scalar(Elem::global(Scalar::I32)));
+    let n = b.param("n", TileType::scalar(Elem::I32));
+    let one = b.i32(1, Shape::SCALAR);
+    let mut number = n;
+    for i in 0..count {
+        let other = b.i32(i, Shape::SCALAR);
+        let next = |b: &mut TileBuilder, x: Value| {
+            let product = b.imul(x, x);
+            [b.iadd(product, other)].into_iter().collect()
+        };
+        let results = if loops {
+            b.for_loop(one, n, one, &[number], |b, _, carried| next(b, carried[0]))
+        } else {
+            let cond = b.icmp(number, other, IntPred::Slt);
+            let stays = |_: &mut TileBuilder| [number].into_iter().collect();
+            b.if_else(cond, |b| next(b, number), stays)
+        };
+        number = results[0];
+    }
+    b.store(out, number, None);
+    b.ret();
+    b.finish().expect("the kernel is built right")
+}
+
 /// What the compiler says of a kernel, on a thread with 2 MB of stack.
 fn verdict(func: TileFunction) -> Result<(), CompileError> {
     let compiling = std::thread::Builder::new()
@@ -266,6 +296,23 @@ mod resident {
             eprintln!("{}: {peak} KiB", func.name);
             assert!(peak > 256, "{peak} KiB are not plausible");
             assert!(peak < LIMIT, "{}: {peak} KiB", func.name);
+        }
+    }
+
+    /// What lives on from block to block is little, so memory must not grow as blocks times values do: that took 0.7 GB.
+    #[test]
+    fn memory_grows_with_the_number_of_loops_and_choices() {
+        for loops in [false, true] {
+            let peaks =
+                [5_000, 10_000].map(|count| peak_of_compile(&super::in_a_row(count, loops)));
+            let [Some(few), Some(many)] = peaks else {
+                eprintln!("skipped: /proc does not tell the memory of a process");
+                return;
+            };
+            eprintln!("loops {loops}: {few} and {many} KiB");
+            // Twice as much, and what the allocator rounds up.
+            assert!(many < 3 * few, "loops {loops}: {few} and {many} KiB");
+            assert!(many < 256 << 10, "loops {loops}: {many} KiB");
         }
     }
 }

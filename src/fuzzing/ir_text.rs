@@ -77,6 +77,14 @@ pub fn check(seed: u64) -> Verdict {
         .unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))
 }
 
+/// Judges any text. Kernels are compiled for the target of one generated case and run on its arguments. Does not catch panics.
+pub fn check_text(text: &str) -> Verdict {
+    thread_local! {
+        static CASE: Case = case(0);
+    }
+    CASE.with(|case| judge(text, case))
+}
+
 fn judge(text: &str, case: &Case) -> Verdict {
     // Without the checks of types, verification has more to find.
     if let Ok(file) = parse_file_with(text, Checks::None) {

@@ -38,6 +38,11 @@ pub fn check(seed: u64) -> Verdict {
     catch_unwind(judged).unwrap_or_else(|_| Verdict::Failed(format!("panic on\n{text}")))
 }
 
+/// Judges any text; its kernels are compiled for arguments that depend on nothing else. Does not catch panics.
+pub fn check_text(text: &str) -> Verdict {
+    judge(&mut Random::new(0), text)
+}
+
 fn broken(random: &mut Random, text: &str, other: &str) -> String {
     // A panic of the parser shows when the text is judged.
     let reads = |text: &str| catch_unwind(|| Module::parse("", text).is_ok()).unwrap_or(true);

@@ -609,7 +609,7 @@ impl Builder<Thread> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::types::Scalar;
+    use crate::ir::types::{Scalar, ThreadType};
 
     #[test]
     fn mistakes_are_collected_and_building_goes_on() {
@@ -630,6 +630,39 @@ mod tests {
             "{text}"
         );
         assert_eq!(errors.to_string().lines().count(), 2);
+    }
+
+    /// What is made again after it was taken back gets the same numbers and stands in the same places.
+    #[test]
+    fn what_was_added_is_taken_back() {
+        let i32s = ThreadType::scalar(Elem::I32);
+        let add_on = |b: &mut ThreadBuilder, entry: Block, body: Block, number: Value| {
+            let sum = b.iadd(number, number);
+            let (exit, params) = b.new_block(&[i32s]);
+            b.jump(exit, &[sum]);
+            b.switch_to(entry);
+            b.const_bits(7, i32s);
+            b.append_block(exit);
+            b.switch_to(exit);
+            b.iadd(params[0], number);
+            b.switch_to(body);
+        };
+        let mut b = ThreadBuilder::new("k", 1);
+        let entry = b.block();
+        let number = b.const_bits(3, i32s);
+        let (body, _) = b.new_block(&[]);
+        b.append_block(body);
+        b.switch_to(body);
+        let extent = b.func().extent();
+        let before = b.func().to_string();
+        add_on(&mut b, entry, body, number);
+        let after = b.func().to_string();
+        b.func_mut().shrink_to(&extent);
+        assert_eq!(b.func().to_string(), before);
+        assert_eq!(b.func().extent().values, extent.values);
+        add_on(&mut b, entry, body, number);
+        assert_eq!(b.func().to_string(), after);
+        assert_ne!(after, before);
     }
 
     #[test]

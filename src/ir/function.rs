@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cranelift_entity::{PrimaryMap, SecondaryMap};
+use cranelift_entity::{EntityRef, PrimaryMap, SecondaryMap};
 
 use super::dfg::Dfg;
 use super::entities::{Block, Inst, Partition, Slot, Value};
@@ -100,6 +100,16 @@ pub struct Function<L: Level> {
     pub partitions: PrimaryMap<Partition, PartitionData>,
 }
 
+/// How much a function holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    insts: u32,
+    pub(crate) values: u32,
+    blocks: u32,
+    placed: usize,
+    slots: usize,
+}
+
 /// A kernel of the tile IR.
 pub type TileFunction = Function<Tile>;
 
@@ -107,6 +117,28 @@ pub type TileFunction = Function<Tile>;
 pub type ThreadFunction = Function<Thread>;
 
 impl<L: Level> Function<L> {
+    /// How much it holds by now.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            insts: self.dfg.insts.next_key().as_u32(),
+            values: self.dfg.values.next_key().as_u32(),
+            blocks: self.dfg.blocks.next_key().as_u32(),
+            placed: self.order.blocks.len(),
+            slots: self.slots.len(),
+        }
+    }
+
+    /// Takes back what was added since it held this much: instructions at the ends of blocks, values, blocks and slots. Takes
+    /// the time of what goes.
+    pub(crate) fn shrink_to(&mut self, extent: &Extent) {
+        self.order
+            .truncate(extent.insts, extent.blocks, extent.placed);
+        truncate(&mut self.dfg.insts, extent.insts as usize);
+        truncate(&mut self.dfg.values, extent.values as usize);
+        truncate(&mut self.dfg.blocks, extent.blocks as usize);
+        truncate(&mut self.slots, extent.slots);
+    }
+
     /// An empty kernel without parameters.
     pub fn new(name: impl Into<String>, num_warps: u32) -> Function<L> {
         let mut dfg = Dfg::default();
@@ -219,4 +251,11 @@ impl<L: Level> Function<L> {
             .filter(move |_| owns)
             .map(|call| call.block)
     }
+}
+
+/// Takes the last entries of a map.
+fn truncate<K: EntityRef, V>(map: &mut PrimaryMap<K, V>, len: usize) {
+    let mut entries: Vec<V> = std::mem::take(map).into();
+    entries.truncate(len);
+    *map = entries.into();
 }

@@ -2,7 +2,7 @@
 //!
 //! At tile level `blocks` holds the entry alone; every other block is a region of an instruction.
 
-use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
+use cranelift_entity::{EntityRef, SecondaryMap, packed_option::PackedOption};
 
 use super::entities::{Block, Inst};
 
@@ -55,6 +55,25 @@ impl Order {
         self.insts[block] = insts;
     }
 
+    /// Takes out the instructions from number `insts` on, which stand at the ends of blocks, and the blocks from number `blocks`
+    /// on; `placed` is how many blocks have a place.
+    pub(super) fn truncate(&mut self, insts: u32, blocks: u32, placed: usize) {
+        let end = self.parent.keys().len() as u32;
+        for inst in (insts..end).map(Inst::from_u32) {
+            if let Some(block) = self.block_of(inst)
+                && block.as_u32() < blocks
+            {
+                let list = &mut self.insts[block];
+                while list.last().is_some_and(|last| insts <= last.as_u32()) {
+                    list.pop();
+                }
+            }
+        }
+        shorten(&mut self.parent, insts);
+        shorten(&mut self.insts, blocks);
+        self.blocks.truncate(placed);
+    }
+
     /// Takes out the instructions of a block for which `keep` is false.
     pub fn retain(&mut self, block: Block, mut keep: impl FnMut(Inst) -> bool) {
         let parent = &mut self.parent;
@@ -65,5 +84,12 @@ impl Order {
             }
             kept
         });
+    }
+}
+
+/// Forgets what a map holds for entities from this number on.
+pub(crate) fn shorten<K: EntityRef, V: Clone>(map: &mut SecondaryMap<K, V>, len: u32) {
+    if (len as usize) < map.keys().len() {
+        map.resize(len as usize);
     }
 }

@@ -8,6 +8,8 @@
 //! so as long as all slots together are small each has its own. Beyond that they are placed largest
 //! first, each at the lowest offset that no neighbour in time takes (first fit on intervals).
 
+use cranelift_entity::SecondaryMap;
+
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
@@ -113,6 +115,7 @@ fn padded(func: &ThreadFunction, slot: Slot) -> u32 {
 /// The live range of each slot that is accessed, in the order of first accesses.
 pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
     let mut ranges: Vec<LiveRange> = Vec::new();
+    let mut range_of: SecondaryMap<Slot, Option<usize>> = SecondaryMap::new();
     let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
     let mut position = 0;
     for &block in &func.order.blocks {
@@ -124,7 +127,8 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
                 ThreadOp::Ld | ThreadOp::St | ThreadOp::LdMatrix | ThreadOp::CpAsync
             );
             if let Some(&slot) = data.slot().filter(|_| is_access) {
-                match ranges.iter_mut().find(|r| r.slot == slot) {
+                let place = *range_of[slot].get_or_insert(ranges.len());
+                match ranges.get_mut(place) {
                     Some(range) => range.last = position,
                     None => ranges.push(LiveRange {
                         slot,
@@ -138,10 +142,12 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
         }
         bounds.push((block, start, position));
     }
-    let loops = loops(func, &bounds);
-    for range in &mut ranges {
-        let leaves = |b: &&(Block, u32, u32)| b.1 <= range.first && range.last < b.2;
-        if bounds.iter().find(leaves).is_none() {
+    let block_at = |position| bounds.partition_point(|b| b.2 <= position);
+    // What lives within a block needs nothing of loops.
+    let spans_blocks = |range: &LiveRange| block_at(range.first) != block_at(range.last);
+    if ranges.iter().any(spans_blocks) {
+        let loops = loops(func, &bounds);
+        for range in ranges.iter_mut().filter(|range| spans_blocks(range)) {
             widen(range, &loops);
         }
     }
@@ -150,14 +156,18 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
 
 /// Position ranges from the target of each backward jump to its source.
 fn loops(func: &ThreadFunction, bounds: &[(Block, u32, u32)]) -> Vec<(u32, u32)> {
-    let start = |block: Block| bounds.iter().find(|b| b.0 == block).map(|b| b.1);
+    let mut starts: SecondaryMap<Block, u32> = SecondaryMap::new();
+    for &(block, start, _) in bounds {
+        starts[block] = start;
+    }
     let mut loops = Vec::new();
     for &(block, from, to) in bounds {
         let Some(last) = func.order.last(block) else {
             continue;
         };
         for call in &func.dfg.insts[last].blocks {
-            if let Some(head) = start(call.block).filter(|&head| head <= from) {
+            let head = starts[call.block];
+            if head <= from {
                 loops.push((head, to));
             }
         }

@@ -39,51 +39,95 @@ pub(crate) struct Liveness {
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
     /// The units live at the start of each block, parameters left out.
-    at_start: Rows,
+    at_start: Vec<Set>,
 }
 
-/// One bit per unit, one row per block.
-#[derive(Clone, Debug, Default)]
-struct Rows {
-    words: usize,
-    bits: Vec<u64>,
+/// A set of units: words of 64 bits that are not zero, by ascending number. Few units live on from block to block, and kernels
+/// may have many of both.
+type Set = Vec<(u32, u64)>;
+
+/// Visits the units of a set in ascending order.
+fn each(set: &Set, mut visit: impl FnMut(Unit)) {
+    for &(word, bits) in set {
+        let mut rest = bits;
+        while rest != 0 {
+            visit(Unit::from_u32(word * 64 + rest.trailing_zeros()));
+            rest &= rest - 1;
+        }
+    }
 }
 
-impl Rows {
-    fn new(rows: usize, units: usize) -> Rows {
-        let words = units.div_ceil(64);
-        Rows {
-            words,
-            bits: vec![0; rows * words],
+/// Adds the units of `more` that are not in `but`; whether any was new.
+fn add(set: &mut Set, more: &Set, but: &Set) -> bool {
+    let mut changed = false;
+    let (mut at, mut skip) = (0, 0);
+    for &(word, bits) in more {
+        while but.get(skip).is_some_and(|b| b.0 < word) {
+            skip += 1;
+        }
+        let hidden = but.get(skip).filter(|b| b.0 == word).map_or(0, |b| b.1);
+        let bits = bits & !hidden;
+        while set.get(at).is_some_and(|s| s.0 < word) {
+            at += 1;
+        }
+        match set.get_mut(at).filter(|s| s.0 == word) {
+            Some(known) => {
+                changed |= known.1 | bits != known.1;
+                known.1 |= bits;
+            }
+            None if bits != 0 => {
+                set.insert(at, (word, bits));
+                changed = true;
+            }
+            None => {}
+        }
+    }
+    changed
+}
+
+/// A set while it is put together: a bit for each unit, and the words that are not zero.
+struct Gathered {
+    words: Vec<u64>,
+    used: Vec<u32>,
+}
+
+impl Gathered {
+    fn new(units: usize) -> Gathered {
+        Gathered {
+            words: vec![0; units.div_ceil(64)],
+            used: Vec::new(),
         }
     }
 
-    fn has(&self, row: usize, unit: Unit) -> bool {
-        let i = unit.as_u32() as usize;
-        self.bits[row * self.words + i / 64] >> (i % 64) & 1 != 0
+    fn has(&self, unit: Unit) -> bool {
+        let i = unit.as_u32();
+        self.words[i as usize / 64] >> (i % 64) & 1 != 0
     }
 
-    fn insert(&mut self, row: usize, unit: Unit) {
-        let i = unit.as_u32() as usize;
-        self.bits[row * self.words + i / 64] |= 1 << (i % 64);
+    fn insert(&mut self, unit: Unit) {
+        let i = unit.as_u32();
+        let word = &mut self.words[i as usize / 64];
+        if *word == 0 {
+            self.used.push(i / 64);
+        }
+        *word |= 1 << (i % 64);
     }
 
-    fn row(&self, row: usize) -> &[u64] {
-        &self.bits[row * self.words..(row + 1) * self.words]
-    }
-
-    fn row_mut(&mut self, row: usize) -> &mut [u64] {
-        &mut self.bits[row * self.words..(row + 1) * self.words]
+    /// The set; nothing is left.
+    fn take(&mut self) -> Set {
+        self.used.sort_unstable();
+        let words = &mut self.words;
+        let bits = |word: u32| (word, std::mem::take(&mut words[word as usize]));
+        self.used.drain(..).map(bits).collect()
     }
 }
 
 impl Liveness {
     /// Analyses a program.
     pub(crate) fn compute(program: &impl Program) -> Liveness {
-        let (live_in, live_out) = live_sets(program);
         let regs = program.regs();
         let mut scan = Scan {
-            live: vec![0; live_out.words],
+            live: vec![0; regs.num_units().div_ceil(64)],
             n_live: vec![0; regs.groups.len()],
             end: vec![0; regs.groups.len()],
             found: Vec::new(),
@@ -93,7 +137,7 @@ impl Liveness {
             widened: 0,
             result: Liveness {
                 keep_until: vec![0; regs.groups.len()],
-                at_start: live_in,
+                at_start: live_sets(program),
                 ..Liveness::default()
             },
         };
@@ -109,20 +153,14 @@ impl Liveness {
             .unwrap_or(0);
         scan.result.words_at = vec![0; n_insts];
         for block in (0..n_blocks).rev() {
-            slot = scan.block(program, block, live_out.row(block), slot);
+            slot = scan.block(program, block, slot);
         }
         scan.finish()
     }
 
     /// Visits the units live at the start of a block, without its parameters.
-    pub(crate) fn at_start(&self, block: usize, mut visit: impl FnMut(Unit)) {
-        for (word, &bits) in self.at_start.row(block).iter().enumerate() {
-            let mut rest = bits;
-            while rest != 0 {
-                visit(Unit::from_u32(word as u32 * 64 + rest.trailing_zeros()));
-                rest &= rest - 1;
-            }
-        }
+    pub(crate) fn at_start(&self, block: usize, visit: impl FnMut(Unit)) {
+        each(&self.at_start[block], visit);
     }
 
     /// The ranges of a group, ascending.
@@ -132,26 +170,26 @@ impl Liveness {
     }
 }
 
-/// The units live at the start and at the end of each block.
-fn live_sets(program: &impl Program) -> (Rows, Rows) {
+/// The units live at the start of each block.
+fn live_sets(program: &impl Program) -> Vec<Set> {
     let n_blocks = program.num_blocks();
-    let n_units = program.regs().num_units();
-    let mut live_in = Rows::new(n_blocks, n_units);
-    let mut killed = Rows::new(n_blocks, n_units);
-    let mut live_out = Rows::new(n_blocks, n_units);
     if n_blocks < 2 {
-        return (live_in, live_out);
+        return vec![Set::new(); n_blocks];
     }
+    let n_units = program.regs().num_units();
+    let (mut exposed, mut killed) = (Gathered::new(n_units), Gathered::new(n_units));
+    let mut live_in = Vec::with_capacity(n_blocks);
+    let mut writes = Vec::with_capacity(n_blocks);
     for block in 0..n_blocks {
-        program.params(block, |unit| killed.insert(block, unit));
-        let mut read = |killed: &Rows, unit| {
-            if !killed.has(block, unit) {
-                live_in.insert(block, unit);
+        program.params(block, |unit| killed.insert(unit));
+        let mut read = |killed: &Gathered, unit| {
+            if !killed.has(unit) {
+                exposed.insert(unit);
             }
         };
         for inst in program.insts(block) {
             program.visit(inst, |unit, touch| match touch {
-                Touch::Def => killed.insert(block, unit),
+                Touch::Def => killed.insert(unit),
                 Touch::Use | Touch::AlignedUse | Touch::LateUse | Touch::Mod => read(&killed, unit),
             });
         }
@@ -165,27 +203,24 @@ fn live_sets(program: &impl Program) -> (Rows, Rows) {
                 }
             });
         }
+        live_in.push(exposed.take());
+        writes.push(killed.take());
     }
     // From the last block to the first: few loops need more than two rounds.
     let mut changed = true;
     while changed {
         changed = false;
         for block in (0..n_blocks).rev() {
+            let mut own = std::mem::take(&mut live_in[block]);
             for edge in 0..program.num_edges(block) {
+                // What lives at its own start lives there already.
                 let target = program.target(block, edge);
-                for word in 0..live_in.words {
-                    live_out.row_mut(block)[word] |= live_in.row(target)[word];
-                }
+                changed |= target != block && add(&mut own, &live_in[target], &writes[block]);
             }
-            for word in 0..live_in.words {
-                let through = live_out.row(block)[word] & !killed.row(block)[word];
-                let old = live_in.row(block)[word];
-                live_in.row_mut(block)[word] |= through;
-                changed |= live_in.row(block)[word] != old;
-            }
+            live_in[block] = own;
         }
     }
-    (live_in, live_out)
+    live_in
 }
 
 /// State of the backward scan.
@@ -208,17 +243,15 @@ struct Scan {
 
 impl Scan {
     /// Scans a block whose end has the slot before `slot`; gives the slot of its start.
-    fn block(&mut self, program: &impl Program, block: usize, live_out: &[u64], slot: u32) -> u32 {
+    fn block(&mut self, program: &impl Program, block: usize, slot: u32) -> u32 {
         let regs = program.regs();
         let mut slot = slot - 1;
-        self.live.fill(0);
-        for (word, &bits) in live_out.iter().enumerate() {
-            let mut rest = bits;
-            while rest != 0 {
-                let unit = Unit::from_u32(word as u32 * 64 + rest.trailing_zeros());
-                rest &= rest - 1;
-                self.read(program, unit, 2 * slot + 2);
-            }
+        let at_start = std::mem::take(&mut self.result.at_start);
+        for edge in 0..program.num_edges(block) {
+            let target = program.target(block, edge);
+            each(&at_start[target], |unit| {
+                self.read(program, unit, 2 * slot + 2)
+            });
         }
         for edge in 0..program.num_edges(block) {
             program.inputs(block, edge, |_, input| {
@@ -268,12 +301,9 @@ impl Scan {
         program.params(block, |unit| self.born(program, unit, 2 * slot));
         self.note_peak();
         program.params(block, |unit| self.write(program, unit, 2 * slot));
-        for word in 0..self.live.len() {
-            while self.live[word] != 0 {
-                let unit = Unit::from_u32(word as u32 * 64 + self.live[word].trailing_zeros());
-                self.write(program, unit, 2 * slot);
-            }
-        }
+        // Nothing else is live here, so nothing is when the next block begins.
+        each(&at_start[block], |unit| self.write(program, unit, 2 * slot));
+        self.result.at_start = at_start;
         slot
     }
 

@@ -241,7 +241,7 @@ fn place_moves(program: &impl Program, allocation: &mut Allocation, choices: &mu
                 });
             });
             choices.shuffle(&mut parallel);
-            *sequence = moves::sequentialize(&mut parallel, |class| {
+            *sequence = moves::sequentialize(&parallel, |class| {
                 *spares[class.index()].get_or_insert_with(|| {
                     allocation.n_names[class.index()] += 1;
                     allocation.n_names[class.index()] - 1

@@ -8,56 +8,70 @@ use crate::isa::reg::RegClass;
 
 /// Orders `moves` (destinations differ) into a sequence with the same effect. `spare` gives a register of a class
 /// that nothing else uses.
-pub(crate) fn sequentialize(
-    moves: &mut Vec<Move>,
-    mut spare: impl FnMut(RegClass) -> u32,
-) -> Vec<Move> {
-    moves.retain(|m| m.source != Source::Register(m.to));
+pub(crate) fn sequentialize(moves: &[Move], mut spare: impl FnMut(RegClass) -> u32) -> Vec<Move> {
     let mut sequence = Vec::with_capacity(moves.len());
     // Numbers read nothing, so they go last, when their destinations have been read.
     let mut numbers: Vec<Move> = Vec::new();
-    let mut pending: Vec<Move> = Vec::new();
+    // Class, destination and source of the others.
+    let mut pending: Vec<(RegClass, u32, u32)> = Vec::new();
+    let mut readers = Readers::default();
     for &m in moves.iter() {
         match m.source {
-            Source::Register(_) => pending.push(m),
+            Source::Register(from) if from == m.to => {}
+            Source::Register(from) => {
+                pending.push((m.class, m.to, from));
+                *readers.of(m.class, from) += 1;
+            }
             Source::Number(_) => numbers.push(m),
         }
     }
-    let reads = |m: &Move, class: RegClass, name: u32| {
-        m.class == class && m.source == Source::Register(name)
+    let copy = |class, to, from| Move {
+        class,
+        to,
+        source: Source::Register(from),
     };
-    // How many pending moves read each destination.
-    while !pending.is_empty() {
+    while let Some(&(class, to, _)) = pending.first() {
         let before = pending.len();
         let mut i = 0;
-        while i < pending.len() {
-            let m = pending[i];
-            if pending.iter().any(|other| reads(other, m.class, m.to)) {
+        while let Some(&(class, to, from)) = pending.get(i) {
+            if *readers.of(class, to) > 0 {
                 i += 1;
             } else {
-                sequence.push(m);
+                sequence.push(copy(class, to, from));
+                *readers.of(class, from) -= 1;
                 pending.swap_remove(i);
             }
         }
         if pending.len() == before {
             // Only cycles are left: save one destination, and let its reader read the copy.
-            let class = pending[0].class;
-            let to = pending[0].to;
             let saved = spare(class);
-            sequence.push(Move {
-                class,
-                to: saved,
-                source: Source::Register(to),
-            });
+            sequence.push(copy(class, saved, to));
             for other in &mut pending {
-                if reads(other, class, to) {
-                    other.source = Source::Register(saved);
+                if other.0 == class && other.2 == to {
+                    other.2 = saved;
+                    *readers.of(class, saved) += 1;
                 }
             }
+            *readers.of(class, to) = 0;
         }
     }
     sequence.extend(numbers);
     sequence
+}
+
+/// How many pending moves read each register.
+#[derive(Default)]
+struct Readers([Vec<u32>; 4]);
+
+impl Readers {
+    fn of(&mut self, class: RegClass, name: u32) -> &mut u32 {
+        let counts = &mut self.0[class.index()];
+        let name = name as usize;
+        if counts.len() <= name {
+            counts.resize(name + 1, 0);
+        }
+        &mut counts[name]
+    }
 }
 
 #[cfg(test)]
@@ -65,7 +79,7 @@ mod tests {
     use super::*;
 
     fn check(moves: &[(u32, u32)]) {
-        let mut parallel: Vec<Move> = moves
+        let parallel: Vec<Move> = moves
             .iter()
             .map(|&(to, from)| Move {
                 class: RegClass::W,
@@ -78,7 +92,7 @@ mod tests {
             expected[to as usize] = from;
         }
         let mut found: Vec<u32> = (0..9).collect();
-        for m in sequentialize(&mut parallel, |_| 8) {
+        for m in sequentialize(&parallel, |_| 8) {
             if let Source::Register(from) = m.source {
                 found[m.to as usize] = found[from as usize];
             }

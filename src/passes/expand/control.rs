@@ -3,7 +3,7 @@
 //! A counted loop is tested once before it is entered and then at its end. What a loop carries becomes
 //! block parameters: data a pack, indices and pointers only their bases, as long as each iteration leaves
 //! their structure and alignment as it found them. That is assumed first and checked when the body is
-//! there; where it fails, the body is expanded again from a copy of the state with less assumed, which
+//! there; where it fails, the body is taken back and expanded again with less assumed, which
 //! ends because every attempt gives up an assumption. A loop inside another one is expanded once more for each
 //! attempt at the outer one, and starts with the assumptions that it was left with before.
 
@@ -459,18 +459,13 @@ impl Expander<'_> {
         forms: &mut [Form],
         mut expand: impl FnMut(&mut Self, &mut [Form]) -> Result<bool>,
     ) -> Result<()> {
-        let may_retry = forms.iter().any(|f| !matches!(f, Form::Pack { .. }));
-        loop {
-            let saved = may_retry.then(|| self.snapshot());
-            let done = expand(self, forms)?;
-            match saved {
-                Some(saved) if !done => {
-                    self.restore(saved);
-                    self.weakened.insert(inst, forms.to_vec());
-                }
-                _ => return Ok(()),
-            }
+        let (mark, loc) = (self.mark(), self.tile.dfg.insts[inst].loc);
+        while !expand(self, forms)? {
+            self.take_back(&mark);
+            self.b.set_loc(loc);
+            self.weakened.insert(inst, forms.to_vec());
         }
+        Ok(())
     }
 
     /// Weakens forms by further values; gives whether all held.

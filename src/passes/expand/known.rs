@@ -10,6 +10,7 @@ use crate::ir::attrs::{Attrs, SpecialReg};
 use crate::ir::entities::Value;
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
+use crate::ir::order::shorten;
 
 /// Bits that can be one, for each value of a thread function, in any element of a pack; unknown values can have any.
 #[derive(Clone, Debug, Default)]
@@ -70,6 +71,11 @@ impl PossibleBits {
     /// States the bits of a value from knowledge that its operands do not give.
     pub(super) fn set(&mut self, value: Value, mask: u64) {
         self.masks[value] = Mask(mask);
+    }
+
+    /// Forgets the values from this number on.
+    pub(super) fn forget(&mut self, values: u32) {
+        shorten(&mut self.masks, values);
     }
 
     /// Number of low bits that are zero.

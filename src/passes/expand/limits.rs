@@ -13,7 +13,7 @@ use crate::limits::{THREAD_ELEMENTS, THREAD_OPERATIONS};
 use super::Expander;
 
 /// What a thread has to do so far.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Work {
     operations: u32,
     /// The instruction of the tile level that is being expanded, and what was counted before it.

@@ -51,7 +51,7 @@ use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::{Function, ThreadFunction, TileFunction};
+use crate::ir::function::{Extent, Function, ThreadFunction, TileFunction};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
@@ -125,8 +125,14 @@ struct Expander<'a> {
     state: State,
 }
 
-/// What grows while a kernel is expanded; copied where an attempt may have to be taken back.
-#[derive(Clone)]
+/// A place to which an attempt may be taken back.
+struct Mark {
+    extent: Extent,
+    block: Block,
+    work: limits::Work,
+}
+
+/// What grows while a kernel is expanded.
 struct State {
     b: ThreadBuilder,
     values: SecondaryMap<Value, Option<Expanded>>,
@@ -196,12 +202,27 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn snapshot(&self) -> State {
-        self.state.clone()
+    fn mark(&self) -> Mark {
+        Mark {
+            extent: self.b.func().extent(),
+            block: self.b.block(),
+            work: self.work,
+        }
     }
 
-    fn restore(&mut self, state: State) {
-        self.state = state;
+    /// Takes back what was made since. What tile values became stays: those of a region are found anew before they are asked for.
+    fn take_back(&mut self, mark: &Mark) {
+        let state = &mut self.state;
+        state.b.func_mut().shrink_to(&mark.extent);
+        state.b.switch_to(mark.block);
+        state.work = mark.work;
+        state.bits.forget(mark.extent.values);
+        let is_old = |value: &mut Value| value.as_u32() < mark.extent.values;
+        state.constants.retain(|_, value| is_old(value));
+        state.thread_parts.retain(|_, value| is_old(value));
+        state.specials.retain(|_, value| is_old(value));
+        state.leaders.retain(|_, value| is_old(value));
+        state.shared_bases.retain(|_, value| is_old(value));
     }
 
     fn params(&mut self) {
