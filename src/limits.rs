@@ -9,11 +9,11 @@
 //! |---|---|---|---|---|---|
 #![cfg_attr(
     feature = "triton",
-    doc = "| source text: [`front::Module::parse`](crate::front::Module::parse), [`lower`](crate::front::Module::lower) | [`SOURCE_BYTES`], \
+    doc = "| source text: [`front::Module::parse`](super::front::Module::parse), [`lower`](super::front::Module::lower) | [`SOURCE_BYTES`], \
 [`SOURCE_BRACKETS`], [`SOURCE_INDENTATION`], [`SOURCE_OPERATORS`] | [`EVALUATION_STEPS`], [`EVALUATION_OPERATIONS`], \
 [`EVALUATION_CALLS`], [`EVALUATION_REGIONS`], [`UNROLLED_TRIPS`] | [`STRING_BYTES`], [`TUPLE_ELEMENTS`]; else what work makes | \
 2 MiB are enough; where less than 256 KiB are left it goes on on the heap | `tests/front_limits.rs`, `fuzz/source_text.rs` |
-| signatures: [`parse_signature`](crate::front::parse_signature) | [`SIGNATURE_ENTRIES`], [`SIGNATURE_NESTING`]; the text has no \
+| signatures: [`parse_signature`](super::front::parse_signature) | [`SIGNATURE_ENTRIES`], [`SIGNATURE_NESTING`]; the text has no \
 bound | one pass over the text | as the text | needs little | `fuzz/source_text.rs` |"
 )]
 //! | `.tir` text: [`text::parse`](crate::text::parse) | [`MAX_BYTES`](crate::text::parse::MAX_BYTES), [`MAX_NESTING`](crate::text::parse::MAX_NESTING), [`MAX_VALUES`](crate::text::parse::MAX_VALUES) | stops after [`MAX_ERRORS`](crate::text::parse::MAX_ERRORS) mistakes | as the text | 2 MiB are enough | `src/text/tests.rs`, `fuzz/ir_text.rs` |
@@ -25,7 +25,7 @@ bound | one pass over the text | as the text | needs little | `fuzz/source_text.
 //! | cache on disk: [`Cache`](crate::runtime::cache::Cache) | [`CACHE_ENTRY_BYTES`] for each file, [`DEFAULT_LIMIT`](crate::runtime::cache::DEFAULT_LIMIT) in all if [`Settings::limit`](crate::runtime::cache::Settings::limit) says nothing else | waiting for another process: [`Patience`](crate::runtime::Patience); no bound if none is given | as the file | needs little | `src/runtime/cache/tests.rs`, `fuzz/cache_files.rs` |
 #![cfg_attr(
     feature = "tool",
-    doc = "| command, and file tests with `; run:` lines: [`filetest`](crate::filetest) | [`FILE_BYTES`] for each file, then as its text; \
+    doc = "| command, and file tests with `; run:` lines: [`filetest`](super::filetest) | [`FILE_BYTES`] for each file, then as its text; \
 [`RUN_LINE_BYTES`] of buffers for each line | 2^28 steps of the interpreter and [`RUN_LINE_STEPS`] of the emulator, else what \
 `steps(N)` or `--steps` says | as interpreter and emulator | as those | `src/filetest/run/tests.rs`, `tests/cli.rs` |"
 )]
