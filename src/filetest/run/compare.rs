@@ -84,6 +84,8 @@ fn compare_buffer(
     };
     let mut wrong = 0;
     let mut first = None;
+    // The least bound in ulp that allows all; none for what is not near.
+    let mut near = NEAR;
     for i in expected.differing(found).flatten() {
         let (e, f) = (expected.get(i), found.get(i));
         let fits = match (e, f) {
@@ -94,17 +96,38 @@ fn compare_buffer(
         if !fits {
             wrong += 1;
             first.get_or_insert((i, e, f));
+            near = match (e, f) {
+                (Some(e), Some(f)) => near_enough(near, |n| is_within(scalar, Bound::Ulp(n), e, f)),
+                _ => &[],
+            };
         }
     }
     match first {
         None => Ok(()),
-        Some((i, e, f)) => Err(format!(
-            "{wrong} of {} elements are not {bound}; the first is [{i}], {} instead of {}",
-            expected.len(),
-            text(f),
-            text(e)
-        )),
+        Some((i, e, f)) => {
+            let hint = match near {
+                [n, ..] if scalar.is_float() && bound == Bound::Exact => {
+                    format!("; `expect NAME {}` would allow all", Bound::Ulp(*n))
+                }
+                _ => String::new(),
+            };
+            Err(format!(
+                "{wrong} of {} elements are not {bound}; the first is [{i}], {} instead of {}{hint}",
+                expected.len(),
+                text(f),
+                text(e)
+            ))
+        }
     }
+}
+
+/// Bounds in ulp that what PTX approximates may need.
+const NEAR: &[u64] = &[1, 2, 4];
+
+/// The bounds from the first on that fits.
+fn near_enough(bounds: &[u64], fits: impl Fn(u64) -> bool) -> &[u64] {
+    let first = bounds.iter().position(|&n| fits(n));
+    &bounds[first.unwrap_or(bounds.len())..]
 }
 
 /// Compares what the reference left in a buffer with numbers in text form.

@@ -355,10 +355,33 @@ fn the_emulator_runs_what_was_compiled() {
         elements,
         [f(1.0), f(2.0), f(3.0), None, None, None, None, None]
     );
-    let mut other = found.clone();
-    other[1] = Some(Contents::new(Scalar::F32, [f(1.0); 8].into_iter()));
-    let bounds = [Bound::Exact; 3];
-    assert!(compare_buffers(&args, &bounds, &other, &found).is_err());
+    let message = |numbers: [Option<u64>; 8]| {
+        let mut other = found.clone();
+        other[1] = Some(Contents::new(Scalar::F32, numbers.into_iter()));
+        let compared = compare_buffers(&args, &[Bound::Exact; 3], &other, &found);
+        compared.expect_err("they differ").to_string()
+    };
+    let far = message([f(1.0); 8]);
+    assert_eq!(
+        far,
+        "`y`: 7 of 8 elements are not equal; the first is [1], 2.0 instead of 1.0"
+    );
+    // What differs by so little may be as exact as PTX is.
+    let next = |x: f32, n: u32| Some(u64::from(x.to_bits() + n));
+    let near = message([
+        next(1.0, 1),
+        next(2.0, 2),
+        f(3.0),
+        None,
+        None,
+        None,
+        None,
+        None,
+    ]);
+    assert!(
+        near.ends_with("; `expect NAME within ulp 2` would allow all"),
+        "{near}"
+    );
 }
 
 #[test]
