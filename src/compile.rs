@@ -6,6 +6,7 @@ use crate::ir::entities::Slot;
 use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
+use crate::limits::PARAMETER_BYTES;
 use crate::log::{self, Site};
 use crate::passes::delay_copies::delay_copies;
 use crate::passes::drop_parameters::drop_parameters;
@@ -360,7 +361,7 @@ fn advice(needed: u32, limit: u32, pipelined: &[BufferData], largest: u32) -> St
 }
 
 fn check_params(func: &ThreadFunction) -> Result<(), CompileError> {
-    let (needed, limit) = (ptx::param_bytes(func), ptx::PARAM_LIMIT);
+    let (needed, limit) = (ptx::param_bytes(func), PARAMETER_BYTES);
     if needed > limit {
         Err(CompileError::Parameters { needed, limit })
     } else {

@@ -41,11 +41,17 @@
 //!
 //! The reference interpreter ([`interp`]) runs the tile IR and is its specification in executable form; it shares no code
 //! with what it judges but the number formats of [`num`].
+//!
+//! # Limits
+//!
+//! [`limits`] has a row for each entry point: how large its input may be, what bounds its time, memory and stack, which
+//! tests hold that, and what nothing bounds.
 
 pub(crate) mod grid;
 #[macro_use]
 mod coded;
 
+pub mod limits;
 pub mod num;
 pub mod settings;
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tilelift::front::diagnostic::Code;
 use tilelift::front::{Module, Specialization, parse_signature};
+use tilelift::interp::{Arg, Launch, Memory, Options, run};
 use tilelift::settings::Target;
 
 /// The kernel that `promotion.py` makes.
@@ -90,4 +91,40 @@ fn types_are_those_of_triton() {
     );
     assert!(wrong.is_empty(), "{}:\n{}", wrong.len(), wrong.join("\n"));
     assert!(same > 1500, "only {same} were compared");
+}
+
+/// Numbers next to the middle between two of 8 bits: through f32 the little that decides would be lost first.
+#[test]
+fn fp64_becomes_fp8_in_one_rounding() {
+    for (format, expected) in [
+        ("float8e5", [0x3d_u8, 0x3c, 0x3c, 0xbd]),
+        ("float8e4nv", [0x39, 0x39, 0x38, 0xb9]),
+    ] {
+        let text = format!(
+            "import triton
+import triton.language as tl
+
+@triton.jit
+def narrow(x, out):
+    i = tl.arange(0, 4)
+    tl.store(out + i, tl.load(x + i).to(tl.{format}).to(tl.uint8, bitcast=True))
+"
+        );
+        let module = Module::parse("narrow.py", &text).expect("Python");
+        let args = parse_signature("*fp64, *u8").expect("a signature");
+        let spec = Specialization::new(args, Target::SM_90);
+        let lowered = module.lower(Some("narrow"), &spec).expect("it lowers");
+        let tie = if format == "float8e5" { 1.125 } else { 1.0625 };
+        let little = 2_f64.powi(-45);
+        let numbers = [tie + little, 1.125, tie - little, -tie - little];
+        let mut memory = Memory::new();
+        let x = memory.alloc_bytes(&numbers.map(f64::to_le_bytes).concat());
+        let out = memory.alloc(4);
+        let launch = Launch {
+            grid: [1; 3],
+            args: &[Arg::Ptr(x), Arg::Ptr(out)],
+        };
+        run(&lowered.func, &launch, &mut memory, &Options::default()).expect("it runs");
+        assert_eq!(memory.read(out, 4), Ok(&expected[..]), "{format}");
+    }
 }

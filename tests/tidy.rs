@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up. A module uses only itself and those above it in this list.
 const ORDER: &[&str] = &[
-    "coded", "num", "grid", "settings", "linear", "ir", "text", "log", "analysis", "verify",
-    "layout", "passes", "isa", "regalloc", "ptx", "compile", "emit", "interp", "emu", "front",
-    "driver", "runtime", "tune", "fuzzing", "filetest", "tool", "prelude", "lib", "bin",
+    "coded", "num", "grid", "limits", "settings", "linear", "ir", "text", "log", "analysis",
+    "verify", "layout", "passes", "isa", "regalloc", "ptx", "compile", "emit", "interp", "emu",
+    "front", "driver", "runtime", "tune", "fuzzing", "filetest", "tool", "prelude", "lib", "bin",
 ];
 
 /// Uses against the order, with their reasons.

@@ -6,6 +6,7 @@ use super::error::EmuError;
 use super::mem::Memory;
 use super::module::{Entry, Module};
 use super::sched::Machine;
+use crate::limits::EMULATED_CTA_BYTES;
 
 /// A kernel argument: its bytes, little-endian.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,9 +127,6 @@ pub const WARP_STEPS: u64 = 16;
 
 /// Most threads of a CTA.
 const MAX_THREADS: u64 = 1024;
-/// Most bytes that the registers and the local memory of a CTA may take here. A kernel of Triton in SSA form has some 50,000
-/// names, which are 100 MB for 256 threads.
-const MAX_THREAD_BYTES: u64 = 128 << 20;
 /// Most shared memory of a CTA, of any target.
 const MAX_SHARED: u64 = 227 * 1024;
 
@@ -197,10 +195,10 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
     let registers = u64::from(entry.registers.data);
     let each = 8 * registers + u64::from(entry.registers.predicates) + u64::from(entry.local_bytes);
     let bytes = each.saturating_mul(threads.next_multiple_of(32));
-    if bytes > MAX_THREAD_BYTES {
+    if bytes > EMULATED_CTA_BYTES {
         return fail(format!(
             "{registers} registers and {} bytes of local memory in each of {threads} threads, which take {bytes} bytes here of \
-             at most {MAX_THREAD_BYTES}; use fewer threads or declare fewer registers",
+             at most {EMULATED_CTA_BYTES}; use fewer threads or declare fewer registers",
             entry.local_bytes
         ));
     }

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::error::ParseError;
 use super::inst::Inst;
 use super::types::Type;
+use crate::limits::EMULATED_REGISTERS;
 
 /// A parsed PTX module, ready to run.
 #[derive(Debug)]
@@ -125,9 +126,6 @@ pub(super) struct Registers {
     ranges: Vec<Range>,
 }
 
-/// Registers that an entry may declare; beyond it the text is taken to be nonsense.
-const MAX_REGISTERS: u32 = 1 << 18;
-
 impl Registers {
     /// Declares a name, or `count` numbered names, and gives the first one's index.
     pub(super) fn declare(&mut self, prefix: &str, count: Option<u32>, ty: Type) -> Option<u32> {
@@ -139,7 +137,7 @@ impl Registers {
         let first = *file;
         *file = first
             .checked_add(count.unwrap_or(1))
-            .filter(|&end| end <= MAX_REGISTERS)?;
+            .filter(|&end| end <= EMULATED_REGISTERS)?;
         self.ranges.push(Range {
             prefix: prefix.to_owned(),
             first,

@@ -10,7 +10,7 @@ use ruff_python_ast::{ElifElseClause, Expr, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
 use super::diagnostic::Code;
-use super::lower::{Local, Locals, Lower, MAX_REGIONS, Res, Stop, with_stack};
+use super::lower::{Local, Locals, Lower, Res, Stop, with_stack};
 use super::stmt::Flow;
 use super::types::{DType, Ty, show};
 use super::value::{Const, Known, Tensor, Tuple, Value};
@@ -19,6 +19,7 @@ use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities::{self, Block};
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
+use crate::limits::EVALUATION_REGIONS;
 use crate::linear::shape::Shape;
 
 /// A branch after it was walked.
@@ -192,8 +193,9 @@ impl<'m> Lower<'m> {
     }
 
     pub(crate) fn open_region(&mut self) -> Res<()> {
-        if self.regions >= MAX_REGIONS {
-            let message = format!("loops and conditions are nested more than {MAX_REGIONS} deep");
+        if self.regions >= EVALUATION_REGIONS {
+            let message =
+                format!("loops and conditions are nested more than {EVALUATION_REGIONS} deep");
             let d = self.error(Code::Budget, message);
             // What follows would be as deep, and lacks the names that are given here.
             return self.abort(d.help(

@@ -7,11 +7,12 @@ use ruff_text_size::{Ranged, TextRange};
 use super::diagnostic::Code;
 use super::expr::{blame, is_number};
 use super::library::{Args, Builtin, prelude};
-use super::lower::{Frame, Local, Locals, Lower, MAX_CALLS, Res, Stop, with_stack};
+use super::lower::{Frame, Local, Locals, Lower, Res, Stop, with_stack};
 use super::module::{Index, decoration, params};
 use super::stmt::Flow;
 use super::value::{Const, Value};
 use crate::ir::attrs::Rounding;
+use crate::limits::EVALUATION_CALLS;
 
 /// An argument of a call.
 #[derive(Clone, Debug)]
@@ -155,8 +156,8 @@ impl<'m> Lower<'m> {
         given: Given<'m>,
     ) -> Res<(Value<'m>, Locals<'m>)> {
         let decorated = decoration(f);
-        if self.frames.len() > MAX_CALLS {
-            let message = format!("calls are nested more than {MAX_CALLS} deep");
+        if self.frames.len() > EVALUATION_CALLS {
+            let message = format!("calls are nested more than {EVALUATION_CALLS} deep");
             let d = self.error(Code::Budget, message);
             return self.abort(d.help("recursion must end at compile time, by constants"));
         }

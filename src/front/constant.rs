@@ -7,10 +7,8 @@ use ruff_python_ast::{CmpOp, Operator, UnaryOp};
 
 use super::types::DType;
 use super::value::{Const, Known, Number};
+use crate::limits::STRING_BYTES;
 use crate::num::{Format, Overflow, Rounding};
-
-/// Longest string that constants make, in bytes.
-pub(crate) const MAX_STRING: usize = 1 << 16;
 
 /// A number in Python's writing.
 pub(crate) fn repr(x: f64) -> String {
@@ -83,7 +81,7 @@ pub(crate) fn symbol(op: Operator) -> &'static str {
 /// `a op b` as Python has it.
 pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String> {
     if let (Const::Str(a), Const::Str(b), Operator::Add) = (a, b, op) {
-        if a.len() + b.len() > MAX_STRING {
+        if a.len() + b.len() > STRING_BYTES {
             return Err("the string is too long".to_owned());
         }
         return Ok(Const::Str(format!("{a}{b}").into()));
@@ -92,7 +90,7 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
         (Const::Str(text), times, Operator::Mult) | (times, Const::Str(text), Operator::Mult) => {
             let times = as_int(times).ok_or("a string is repeated an integer number of times")?;
             let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
-            if text.len().saturating_mul(times) > MAX_STRING {
+            if text.len().saturating_mul(times) > STRING_BYTES {
                 return Err("the string is too long".to_owned());
             }
             return Ok(Const::Str(text.repeat(times).into()));

@@ -299,9 +299,11 @@ impl<'m> Lower<'m> {
         };
         let x = t.value;
         let b = &mut self.b;
-        // Between 16-bit floats and everything but f32 the way is through f32, as it is from the 8-bit ones.
+        // Between 16-bit floats and everything but f32 the way is through f32, as it is from the 8-bit ones. It may not be
+        // from f64 to 8 bits, where it would round twice; Triton has no such cast for NVIDIA.
         let narrow = from.is_float() && from.bits() <= 16;
-        if narrow && to != DType::Float32 || to.is_fp8() && from != DType::Float32 {
+        let is_wide = matches!(from, DType::Float32 | DType::Float64);
+        if narrow && to != DType::Float32 || to.is_fp8() && !is_wide {
             let wide = self.cast_number(t, from, DType::Float32, rounding)?;
             return self.cast_number(wide, DType::Float32, to, rounding);
         }

@@ -17,10 +17,8 @@ use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::types::{DType, Ty};
 use super::value::{Const, Known, Tensor, Value};
 use crate::ir::attrs::Rounding;
+use crate::limits::{STRING_BYTES, TUPLE_ELEMENTS};
 use crate::linear::shape::Shape;
-
-/// Most elements of a tuple, those of tuples within counted.
-const MAX_TUPLE: usize = 1 << 12;
 
 impl<'m> Lower<'m> {
     /// The value of an expression.
@@ -37,8 +35,8 @@ impl<'m> Lower<'m> {
                 self.enter(outer);
                 match result {
                     Ok(Value::Poison) => Err(Stop::Reported),
-                    Ok(Value::Tuple(tuple)) if tuple.weight > MAX_TUPLE => {
-                        let message = format!("a tuple has more than {MAX_TUPLE} elements");
+                    Ok(Value::Tuple(tuple)) if tuple.weight > TUPLE_ELEMENTS => {
+                        let message = format!("a tuple has more than {TUPLE_ELEMENTS} elements");
                         Err(self.error(Code::Budget, message).into())
                     }
                     other => other,
@@ -459,7 +457,7 @@ impl<'m> Lower<'m> {
                 InterpolatedStringElement::Literal(literal) => *text += &literal.value,
                 InterpolatedStringElement::Interpolation(hole) => self.hole(hole, text)?,
             }
-            if text.len() > constant::MAX_STRING {
+            if text.len() > STRING_BYTES {
                 return Err(self.error(Code::Budget, "the string is too long").into());
             }
         }

@@ -5,6 +5,7 @@
 
 use super::constant::{as_float, as_int, display};
 use super::value::Const;
+use crate::limits::STRING_BYTES;
 
 /// Most characters that one value is padded to, and most digits.
 const MAX_WIDTH: usize = 1 << 10;
@@ -339,7 +340,7 @@ pub(crate) fn percent(text: &str, values: &[Const]) -> Result<String, String> {
             false => ("", flags),
         };
         result += &format_value(&value, &format!("{left}{flags}{kind}"))?;
-        if result.len() > super::constant::MAX_STRING {
+        if result.len() > STRING_BYTES {
             return Err("the string is too long".to_owned());
         }
     }

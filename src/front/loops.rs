@@ -18,10 +18,8 @@ use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
+use crate::limits::UNROLLED_TRIPS;
 use crate::linear::shape::Shape;
-
-/// Most iterations that one loop is unrolled to.
-const MAX_UNROLL: i128 = 1 << 16;
 
 /// Why a name has no value that is the counter of a loop elsewhere.
 pub(crate) const LOST: &str = "it is the counter of a loop that has ended";
@@ -135,11 +133,11 @@ impl<'m> Lower<'m> {
             ..=0 => 0,
             d => (d - 1) / step.saturating_abs() + 1,
         };
-        if count > MAX_UNROLL {
+        if count > UNROLLED_TRIPS {
             let message = format!("a loop of {count} iterations cannot be unrolled");
             let d = self.error(Code::Budget, message);
             return Err(d
-                .help(format!("at most {MAX_UNROLL} are; use tl.range"))
+                .help(format!("at most {UNROLLED_TRIPS} are; use tl.range"))
                 .into());
         }
         Ok((0..count).map(|i| Value::int(start + i * step)).collect())

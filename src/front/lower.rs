@@ -21,18 +21,11 @@ use super::signature::Constant;
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
+use crate::limits::{EVALUATION_OPERATIONS, EVALUATION_STEPS};
 use crate::settings::Target;
 
-/// Most expressions and statements evaluated for one kernel.
-const MAX_STEPS: u64 = 2_000_000;
-/// Most instructions of one kernel.
-const MAX_INSTRUCTIONS: usize = 200_000;
 /// Most warnings and notes of one kernel; later ones are left out.
 const MAX_NOTES: usize = 200;
-/// Deepest nesting of calls.
-pub(crate) const MAX_CALLS: usize = 100;
-/// Deepest nesting of run-time loops and conditions, that of the IR's text form.
-pub(crate) const MAX_REGIONS: usize = 60;
 
 /// Why a statement was given up.
 #[derive(Debug)]
@@ -178,13 +171,14 @@ impl<'m> Lower<'m> {
     /// Counts several steps.
     pub(crate) fn charge(&mut self, steps: usize) -> Res<()> {
         self.steps = self.steps.saturating_add(steps as u64);
-        if self.steps > MAX_STEPS {
-            let message = format!("the kernel takes more than {MAX_STEPS} steps to evaluate");
+        if self.steps > EVALUATION_STEPS {
+            let message =
+                format!("the kernel takes more than {EVALUATION_STEPS} steps to evaluate");
             let d = self.error(Code::Budget, message);
             return self.abort(d.help("unroll less, or call less deeply"));
         }
-        if self.b.func().dfg.insts.len() > MAX_INSTRUCTIONS {
-            let message = format!("the kernel has more than {MAX_INSTRUCTIONS} operations");
+        if self.b.func().dfg.insts.len() > EVALUATION_OPERATIONS {
+            let message = format!("the kernel has more than {EVALUATION_OPERATIONS} operations");
             let d = self.error(Code::Budget, message);
             return self.abort(d.help("use `range` in place of `static_range`"));
         }

@@ -25,8 +25,8 @@
 //! that was given a number is decided at compile time, and such a variable may give a shape.
 //!
 //! # Limits
-//! Nothing that a text says makes this panic, hang or use memory without bound: see `source` for the bounds of the text,
-//! `lower` for the budgets of evaluation.
+//! Nothing that a text says makes this panic, hang or use memory without bound: `source` holds the bounds of the text,
+//! `lower` the budgets of evaluation; [`crate::limits`] has the numbers.
 
 pub mod diagnostic;
 #[doc = include_str!("guide.md")]

@@ -17,6 +17,7 @@
 
 use super::types::{DType, Ty};
 use super::value::Const;
+use crate::limits::{SIGNATURE_ENTRIES, SIGNATURE_NESTING};
 
 /// A constant that the caller gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -148,11 +149,6 @@ pub struct SignatureError {
     pub problem: &'static str,
 }
 
-/// Most entries of a signature.
-const MAX_ENTRIES: usize = 1024;
-/// Deepest nesting of tuples.
-const MAX_NESTING: usize = 16;
-
 /// Reads a signature.
 pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
     if text.trim().is_empty() {
@@ -164,10 +160,10 @@ pub fn parse_signature(text: &str) -> Result<Vec<Arg>, SignatureError> {
         entry: entry.chars().take(60).collect(),
         problem,
     };
-    if entries.len() > MAX_ENTRIES {
+    if entries.len() > SIGNATURE_ENTRIES {
         return Err(error(
-            MAX_ENTRIES,
-            entries[MAX_ENTRIES],
+            SIGNATURE_ENTRIES,
+            entries[SIGNATURE_ENTRIES],
             "there are too many entries",
         ));
     }
@@ -261,7 +257,7 @@ fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
 
 /// What stands between the brackets of a tuple.
 fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'static str> {
-    if depth >= MAX_NESTING {
+    if depth >= SIGNATURE_NESTING {
         return Err("tuples are nested too deeply");
     }
     let mut items = Vec::new();
@@ -271,7 +267,7 @@ fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'sta
         if entries.len() > 1 && entries.last().is_some_and(|e| e.trim().is_empty()) {
             entries.pop();
         }
-        if entries.len() > MAX_ENTRIES {
+        if entries.len() > SIGNATURE_ENTRIES {
             return Err("the tuple has too many elements");
         }
         for entry in entries {

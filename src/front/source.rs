@@ -10,15 +10,7 @@ use ruff_python_parser::{Mode, ParseOptions, lexer, parse_unchecked};
 use ruff_text_size::{TextRange, TextSize};
 
 use super::diagnostic::{Code, Diagnostic, MAX_MESSAGES};
-
-/// Largest text in bytes.
-pub(crate) const MAX_BYTES: usize = 4 << 20;
-/// Deepest nesting of brackets.
-pub(crate) const MAX_BRACKETS: usize = 100;
-/// Deepest indentation.
-pub(crate) const MAX_INDENTATION: usize = 64;
-/// Most operators of one statement that stand in a row or within each other.
-pub(crate) const MAX_OPERATORS: usize = 2_000;
+use crate::limits::{SOURCE_BRACKETS, SOURCE_BYTES, SOURCE_INDENTATION, SOURCE_OPERATORS};
 
 /// The tree of a text.
 pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
@@ -86,9 +78,9 @@ fn lower_first(message: &str) -> String {
 /// Looks at the tokens of a text.
 fn check_bounds(text: &str) -> Result<(), Diagnostic> {
     let start = TextRange::empty(TextSize::new(0));
-    if text.len() > MAX_BYTES {
+    if text.len() > SOURCE_BYTES {
         let bytes = text.len();
-        let message = format!("the text has {bytes} bytes; at most {MAX_BYTES} are read");
+        let message = format!("the text has {bytes} bytes; at most {SOURCE_BYTES} are read");
         return Err(Diagnostic::error(Code::Limit, start, message));
     }
     let Some(excess) = find_excess(text) else {
@@ -97,15 +89,15 @@ fn check_bounds(text: &str) -> Result<(), Diagnostic> {
     let at = TextSize::try_from(first_excess(text).saturating_sub(1)).unwrap_or_default();
     let (message, help) = match excess {
         Excess::Brackets => (
-            format!("brackets are nested more than {MAX_BRACKETS} deep"),
+            format!("brackets are nested more than {SOURCE_BRACKETS} deep"),
             "give inner expressions names, on lines of their own",
         ),
         Excess::Indentation => (
-            format!("blocks are nested more than {MAX_INDENTATION} deep"),
+            format!("blocks are nested more than {SOURCE_INDENTATION} deep"),
             "move inner blocks to functions",
         ),
         Excess::Operators => (
-            format!("an expression has more than {MAX_OPERATORS} operators"),
+            format!("an expression has more than {SOURCE_OPERATORS} operators"),
             "give parts of it names, on lines of their own",
         ),
     };
@@ -179,13 +171,13 @@ fn find_excess(text: &str) -> Option<Excess> {
             kind if deepens(kind) => operators += 1,
             _ => {}
         }
-        if brackets > MAX_BRACKETS {
+        if brackets > SOURCE_BRACKETS {
             return Some(Excess::Brackets);
         }
-        if indents > MAX_INDENTATION {
+        if indents > SOURCE_INDENTATION {
             return Some(Excess::Indentation);
         }
-        if operators > MAX_OPERATORS {
+        if operators > SOURCE_OPERATORS {
             return Some(Excess::Operators);
         }
     }

@@ -22,6 +22,7 @@
 pub mod allocation;
 pub mod batch;
 pub mod cache_files;
+mod contraction;
 pub mod generate;
 pub mod ir_text;
 mod last;

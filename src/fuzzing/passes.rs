@@ -2,11 +2,13 @@
 //!
 //! 1. After each pass the interpreter computes what it computed before the pass: bit for bit, but that NaNs equal NaNs.
 //!    A pass may change bits where the IR leaves them open: those in `CHOICES` decide for a rounding, and only they, and
-//!    only in kernels that leave something open.
+//!    only in kernels that leave something open. Contraction decides in all kernels: what it leaves is compared with each
+//!    `fma` taken apart again (`contraction`).
 //! 2. The text after each pass, of both levels, comes back the same.
 //! 3. The verifier accepts what each pass leaves; the pipeline asks it.
 
 use super::Verdict;
+use super::contraction::{COMPARED, compare_contracted};
 use super::generate::{Case, case};
 use super::tile_ir::{
     Buffers, Failure, INTERPRETER_STEPS, Judgement, fail, first_difference, guarded, interpret,
@@ -22,7 +24,7 @@ use crate::text::print::print;
 /// are formed.
 const CHOICES: &[&str] = &["defer_sums", "lower_math", "legalize", "assign_layouts"];
 /// The pass that decides for one rounding instead of two.
-const CONTRACTION: &str = "contract";
+pub(super) const CONTRACTION: &str = "contract";
 /// The pass that makes products of quotients by constants, which are exact to 2 ulp alone.
 const QUOTIENTS: &str = "simplify";
 
@@ -89,7 +91,11 @@ fn try_judge(case: &Case) -> Result<Judgement, Failure> {
         };
         let may_choose = !case.exact && CHOICES.contains(&pass.as_str())
             || pass == QUOTIENTS && has_quotients(last);
-        if !may_choose && pass != CONTRACTION {
+        if pass == CONTRACTION {
+            if compare_contracted(last, tile, case)? {
+                notes.push(COMPARED);
+            }
+        } else if !may_choose {
             compare(&before, &after).map_err(|message| {
                 let (last, tile) = (print(last), print(tile));
                 fail("pass: other result")(format!("{pass}: {message}\n{last}\nbecame\n{tile}"))

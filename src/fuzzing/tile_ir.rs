@@ -4,8 +4,8 @@
 //! 2. The interpreter runs it without a report.
 //! 3. It compiles for its target (each case has one), or needs more shared memory than there is; the text compiles to the
 //!    same bytes.
-//! 4. After the passes on tiles the interpreter computes the same (where the IR leaves nothing open and fusion is off;
-//!    NaNs equal NaNs).
+//! 4. After the passes on tiles the interpreter computes the same (where the IR leaves nothing open but what is fused; NaNs
+//!    equal NaNs): up to contraction, across it with each `fma` taken apart (`contraction`), and from there on.
 //! 5. The emulator, with every check on and under several seeds, leaves each buffer as the interpreter does after the
 //!    passes: bit for bit, but that NaNs equal NaNs, whose bits the IR leaves open.
 
@@ -13,7 +13,9 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
+use super::contraction::across_contraction;
 use super::generate::{Argument, Case, case};
+use super::passes::{CONTRACTION, compare};
 use super::shrink::shrink;
 use crate::compile::{CompileError, CompiledKernel, Snapshot, compile, compile_with};
 use crate::emu;
@@ -159,10 +161,14 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
     };
 
     let mut notes = Vec::new();
-    let mut last = None;
-    let compiled = compile_with(func, case.target, &case.options, &mut |_, snapshot| {
+    let (mut last, mut contraction) = (None, None);
+    let compiled = compile_with(func, case.target, &case.options, &mut |pass, snapshot| {
         if let Snapshot::Tile(tile) = snapshot {
-            last = Some(tile.clone());
+            let before = last.replace(tile.clone());
+            if pass == CONTRACTION {
+                let changed = before.filter(|before| print(before) != print(tile));
+                contraction = changed.map(|before| [before, tile.clone()]);
+            }
         }
     });
     let kernel = match compiled {
@@ -191,20 +197,25 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
     }
 
     // What stands for approximate functions takes more steps than they did.
-    let (after, stats) = match interpret_with(&tile, case, 20 * INTERPRETER_STEPS) {
+    let options = interp::Options {
+        step_limit: 20 * INTERPRETER_STEPS,
+        ..interp::Options::default()
+    };
+    let (after, stats) = match interpret_with(&tile, case, &options) {
         Ok(done) => done,
         Err(e) if is_step_limit(&e) => return Ok(Judgement::Skipped("interpreter's step limit")),
         Err(e) => return Err(fail("passes: undefined")(format!("{e}\n{}", print(&tile)))),
     };
-    if case.exact && !case.options.fp_fusion {
-        notes.push("compared before and after the passes");
-        for (i, ((scalar, x), (_, y))) in before.iter().zip(&after).enumerate() {
-            if let Some(at) = first_difference(*scalar, x, y) {
-                return Err(fail("passes: other result")(format!(
-                    "buffer {i} ({scalar}) element {at}\n{}",
-                    print(&tile)
-                )));
-            }
+    if case.exact {
+        let expected = match &contraction {
+            Some(contraction) => across_contraction(before, contraction, case, &mut notes)?,
+            None => Some(before),
+        };
+        if let Some(expected) = expected {
+            notes.push("compared before and after the passes");
+            compare(&expected, &after).map_err(|message| {
+                fail("passes: other result")(format!("{message}\n{}", print(&tile)))
+            })?;
         }
     }
     if stats.rounded > 0 {
@@ -297,14 +308,18 @@ pub fn interpret(
     case: &Case,
     step_limit: u64,
 ) -> Result<Buffers, interp::InterpError> {
-    interpret_with(func, case, step_limit).map(|(buffers, _)| buffers)
+    let options = interp::Options {
+        step_limit,
+        ..interp::Options::default()
+    };
+    interpret_with(func, case, &options).map(|(buffers, _)| buffers)
 }
 
-/// As [`interpret`], and what was counted.
-fn interpret_with(
+/// As [`interpret`] with options, and what was counted.
+pub(super) fn interpret_with(
     func: &TileFunction,
     case: &Case,
-    step_limit: u64,
+    options: &interp::Options,
 ) -> Result<(Buffers, interp::Stats), interp::InterpError> {
     let mut memory = interp::Memory::new();
     let args: Vec<interp::Arg> = case
@@ -319,11 +334,7 @@ fn interpret_with(
         grid: case.grid,
         args: &args,
     };
-    let options = interp::Options {
-        step_limit,
-        ..interp::Options::default()
-    };
-    let stats = interp::run(func, &launch, &mut memory, &options)?;
+    let stats = interp::run(func, &launch, &mut memory, options)?;
     let buffers = case.args.iter().zip(&args).filter_map(|(arg, place)| {
         let (Argument::Buffer(scalar, bytes), interp::Arg::Ptr(address)) = (arg, place) else {
             return None;

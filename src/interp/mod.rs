@@ -77,6 +77,9 @@ pub struct Options {
     pub report_equal_writes: bool,
     /// Report `assume_*` ops and parameter hints that do not hold.
     pub check_promises: bool,
+    /// Compute `fma` as a product and a sum, each rounded. Contraction then changes no bit, so that what it makes of a
+    /// kernel can be held against the kernel before it; see [`crate::passes::contract`].
+    pub split_fma: bool,
 }
 
 impl Default for Options {
@@ -87,6 +90,7 @@ impl Default for Options {
             check_races: true,
             report_equal_writes: false,
             check_promises: true,
+            split_fma: false,
         }
     }
 }

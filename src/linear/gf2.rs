@@ -11,7 +11,7 @@
 //! (the free variables) at zero. Layout algorithms rely on this to prefer registers over lanes.
 
 /// Image of the input `x` under the matrix with these columns.
-pub fn apply(columns: &[u32], x: u64) -> u32 {
+pub(crate) fn apply(columns: &[u32], x: u64) -> u32 {
     debug_assert!(columns.len() >= 64 || x >> columns.len() == 0);
     columns
         .iter()
@@ -22,7 +22,7 @@ pub fn apply(columns: &[u32], x: u64) -> u32 {
 
 /// A subspace that grows by insertion, with the history of each of its rows.
 #[derive(Clone, Debug, Default)]
-pub struct Span {
+pub(crate) struct Span {
     /// `rows[b]` has highest set bit `b`, or is zero when there is no such row.
     rows: [u32; 32],
     /// Which inserted vectors add up to the row.
@@ -33,12 +33,12 @@ pub struct Span {
 
 impl Span {
     /// The subspace of zero alone.
-    pub fn new() -> Span {
+    pub(crate) fn new() -> Span {
         Span::default()
     }
 
     /// The span of `columns`, inserted in order.
-    pub fn of(columns: &[u32]) -> Span {
+    pub(crate) fn of(columns: &[u32]) -> Span {
         let mut span = Span::new();
         for &column in columns {
             span.insert(column);
@@ -47,7 +47,7 @@ impl Span {
     }
 
     /// Dimension of the subspace.
-    pub fn rank(&self) -> u32 {
+    pub(crate) fn rank(&self) -> u32 {
         self.rank
     }
 
@@ -64,18 +64,18 @@ impl Span {
     }
 
     /// Canonical representative of `vector` modulo the subspace: zero exactly for its members.
-    pub fn reduce(&self, vector: u32) -> u32 {
+    pub(crate) fn reduce(&self, vector: u32) -> u32 {
         self.reduce_tracked(vector).0
     }
 
     /// Whether `vector` is a member.
-    pub fn contains(&self, vector: u32) -> bool {
+    pub(crate) fn contains(&self, vector: u32) -> bool {
         self.reduce(vector) == 0
     }
 
     /// The set of inserted vectors (bit `i` for the `i`-th) that adds up to `vector`, if it is a
     /// member. Dependent insertions are never used.
-    pub fn solve(&self, vector: u32) -> Option<u64> {
+    pub(crate) fn solve(&self, vector: u32) -> Option<u64> {
         match self.reduce_tracked(vector) {
             (0, used) => Some(used),
             _ => None,
@@ -83,13 +83,13 @@ impl Span {
     }
 
     /// Adds `vector`; true if the subspace grew.
-    pub fn insert(&mut self, vector: u32) -> bool {
+    pub(crate) fn insert(&mut self, vector: u32) -> bool {
         self.insert_or_relation(vector).is_none()
     }
 
     /// Adds `vector`. If it was a member already, the answer is the set of inserted vectors, this one
     /// included, whose sum is zero.
-    pub fn insert_or_relation(&mut self, vector: u32) -> Option<u64> {
+    pub(crate) fn insert_or_relation(&mut self, vector: u32) -> Option<u64> {
         assert!(self.inserted < 64, "a matrix has at most 64 columns");
         let (rest, used) = self.reduce_tracked(vector);
         let used = used | 1 << self.inserted;
@@ -106,17 +106,12 @@ impl Span {
 }
 
 /// Dimension of the span of `columns`.
-pub fn rank(columns: &[u32]) -> u32 {
+pub(crate) fn rank(columns: &[u32]) -> u32 {
     Span::of(columns).rank()
 }
 
-/// An input whose image is `target`, with all free variables zero.
-pub fn solve(columns: &[u32], target: u32) -> Option<u64> {
-    Span::of(columns).solve(target)
-}
-
 /// The positions of the columns that depend on earlier ones, as a mask.
-pub fn dependent(columns: &[u32]) -> u64 {
+pub(crate) fn dependent(columns: &[u32]) -> u64 {
     let mut span = Span::new();
     let mut mask = 0;
     for (bit, &column) in columns.iter().enumerate() {
@@ -128,14 +123,14 @@ pub fn dependent(columns: &[u32]) -> u64 {
 }
 
 /// The columns that do not depend on earlier ones: a basis of the span.
-pub fn basis(columns: &[u32]) -> Vec<u32> {
+pub(crate) fn basis(columns: &[u32]) -> Vec<u32> {
     let mut span = Span::new();
     let independent = columns.iter().copied();
     independent.filter(|&c| span.insert(c)).collect()
 }
 
 /// A basis of the inputs whose image is zero, one vector per dependent column.
-pub fn null_space(columns: &[u32]) -> Vec<u64> {
+pub(crate) fn null_space(columns: &[u32]) -> Vec<u64> {
     let mut span = Span::new();
     let relations = columns.iter().map(|&c| span.insert_or_relation(c));
     relations.flatten().collect()
@@ -143,13 +138,13 @@ pub fn null_space(columns: &[u32]) -> Vec<u64> {
 
 /// A right inverse: entry `i` is an input whose image is bit `i`, for each of the low `rows` bits.
 /// `None` if the columns do not reach them all.
-pub fn right_inverse(columns: &[u32], rows: u32) -> Option<Vec<u64>> {
+pub(crate) fn right_inverse(columns: &[u32], rows: u32) -> Option<Vec<u64>> {
     let span = Span::of(columns);
     (0..rows).map(|row| span.solve(1 << row)).collect()
 }
 
 /// The inverse of a square matrix; `None` if it is singular.
-pub fn inverse(columns: &[u32]) -> Option<Vec<u32>> {
+pub(crate) fn inverse(columns: &[u32]) -> Option<Vec<u32>> {
     let rows = columns.len() as u32;
     debug_assert!(rows <= 32);
     let inverse = right_inverse(columns, rows)?;
@@ -160,7 +155,7 @@ pub fn inverse(columns: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// A basis of the intersection of two spans; each vector is a sum of columns of `a`.
-pub fn intersection(a: &[u32], b: &[u32]) -> Vec<u32> {
+pub(crate) fn intersection(a: &[u32], b: &[u32]) -> Vec<u32> {
     let (a, b) = (basis(a), basis(b));
     let both: Vec<u32> = a.iter().chain(&b).copied().collect();
     let low = (1u64 << a.len()) - 1;
@@ -170,14 +165,14 @@ pub fn intersection(a: &[u32], b: &[u32]) -> Vec<u32> {
 
 /// The vectors among `candidates`, earlier ones first, that extend a basis of the span of `columns` to
 /// one of the span of both.
-pub fn complete(columns: &[u32], candidates: impl IntoIterator<Item = u32>) -> Vec<u32> {
+pub(crate) fn complete(columns: &[u32], candidates: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut span = Span::of(columns);
     let candidates = candidates.into_iter();
     candidates.filter(|&c| span.insert(c)).collect()
 }
 
 /// The unit vectors of a space of `rows` dimensions, in order.
-pub fn units(rows: u32) -> impl Iterator<Item = u32> {
+pub(crate) fn units(rows: u32) -> impl Iterator<Item = u32> {
     (0..rows).map(|row| 1 << row)
 }
 
@@ -208,7 +203,7 @@ mod tests {
                 let image = image(&m);
                 assert_eq!(1usize << rank(&m), image.len(), "{m:?}");
                 for v in 0..8 {
-                    let solution = solve(&m, v);
+                    let solution = Span::of(&m).solve(v);
                     assert_eq!(solution.is_some(), image.contains(&v), "{m:?} {v}");
                     if let Some(x) = solution {
                         assert_eq!(apply(&m, x), v, "{m:?} {v}");

@@ -408,9 +408,11 @@ impl LinearLayout {
         self.columns.iter().flatten().copied().collect()
     }
 
-    /// Flat index contributed by the value `index` of one input.
+    /// Flat index contributed by the value `index` of one input, modulo the input's size: bits that the layout does not
+    /// have contribute nothing.
     pub fn apply_dim(&self, dim: HwDim, index: u32) -> u32 {
-        gf2::apply(self.columns(dim), u64::from(index))
+        let mask = (1u64 << self.bits(dim)) - 1;
+        gf2::apply(self.columns(dim), u64::from(index) & mask)
     }
 
     /// Flat index of the element in a register of a lane of a warp of a CTA.
@@ -477,18 +479,16 @@ impl LinearLayout {
     }
 
     /// For each register of `self`, the register of `source` in the same thread that holds the same
-    /// element, if there is one that serves all threads. Both have the same shape and the same lanes,
-    /// warps and CTAs.
+    /// element, if there is one that serves all threads. There is none for layouts of different shapes,
+    /// lanes, warps or CTAs, nor for registers whose numbers take more than 16 bits.
     ///
     /// This is what an operation on blocks needs whose operand layout follows from the result's:
     /// `result.project(axis).register_map(&operand)` says which operand register each result register
     /// reads.
     pub fn register_map(&self, source: &LinearLayout) -> Option<Vec<u16>> {
-        assert_eq!(self.shape, source.shape, "layouts of different shapes");
-        assert!(
-            source.bits(HwDim::Register) <= 16,
-            "register numbers fit 16 bits"
-        );
+        if self.shape != source.shape || 16 < source.bits(HwDim::Register) {
+            return None;
+        }
         for dim in [HwDim::Lane, HwDim::Warp, HwDim::Cta] {
             if self.columns(dim) != source.columns(dim) {
                 return None;

@@ -52,7 +52,7 @@ impl BitMap {
 impl LinearLayout {
     /// The same elements under another shape with as many: `reshape` in row-major order, which leaves
     /// flat indices alone. Its own inverse with the shapes exchanged.
-    pub fn reshape(&self, shape: Shape) -> LinearLayout {
+    pub(crate) fn reshape(&self, shape: Shape) -> LinearLayout {
         assert_eq!(
             self.shape().log2_elements(),
             shape.log2_elements(),
@@ -62,13 +62,13 @@ impl LinearLayout {
     }
 
     /// The layout after a dimension of extent 1 is put before `axis`.
-    pub fn expand_dims(&self, axis: usize) -> LinearLayout {
+    pub(crate) fn expand_dims(&self, axis: usize) -> LinearLayout {
         let shape = self.shape().with_unit_dim(axis);
         self.reshape(shape.expect("the verifier bounds the rank of results"))
     }
 
     /// The operand's layout of an [`expand_dims`](Self::expand_dims) at `axis` with this result.
-    pub fn before_expand_dims(&self, axis: usize) -> LinearLayout {
+    pub(crate) fn before_expand_dims(&self, axis: usize) -> LinearLayout {
         assert_eq!(
             self.shape().extent(axis),
             1,
@@ -79,7 +79,7 @@ impl LinearLayout {
 
     /// The layout after dimensions are renamed so that dimension `i` of the result is dimension
     /// `order[i]` of the operand; `order` is a permutation.
-    pub fn permute(&self, order: &[usize]) -> LinearLayout {
+    pub(crate) fn permute(&self, order: &[usize]) -> LinearLayout {
         let old = self.shape();
         assert_eq!(order.len(), old.rank(), "one entry for each dimension");
         let extents: Vec<u8> = order.iter().map(|&dim| old.log2()[dim]).collect();
@@ -98,7 +98,7 @@ impl LinearLayout {
 
     /// The layout of an operand of a product of matrices, of the shape, that gives each thread all it needs for its elements
     /// of the result with this layout: whole rows of the left operand, whole columns of the right one. The numbers along the summed dimension are the lowest register bits.
-    pub fn before_dot(&self, shape: Shape, is_left: bool) -> LinearLayout {
+    pub(crate) fn before_dot(&self, shape: Shape, is_left: bool) -> LinearLayout {
         let old = self.shape();
         let rows = old.rank() - 2;
         let (kept, summed) = if is_left {
@@ -121,7 +121,7 @@ impl LinearLayout {
     }
 
     /// The operand's layout of a [`permute`](Self::permute) by `order` with this result.
-    pub fn before_permute(&self, order: &[usize]) -> LinearLayout {
+    pub(crate) fn before_permute(&self, order: &[usize]) -> LinearLayout {
         let mut inverse = vec![0; order.len()];
         for (to, &from) in order.iter().enumerate() {
             inverse[from] = to;
@@ -135,7 +135,7 @@ impl LinearLayout {
     /// such warp bits, and what is left to new registers above the old. So threads that held copies now
     /// hold different elements, and the slice of a blocked layout grows back into that layout. Law:
     /// `x.broadcast_to(s).before_broadcast(x.shape())` equals `x` up to the canonical registers.
-    pub fn broadcast_to(&self, shape: Shape) -> LinearLayout {
+    pub(crate) fn broadcast_to(&self, shape: Shape) -> LinearLayout {
         let old = self.shape();
         assert_eq!(old.rank(), shape.rank(), "a broadcast keeps the rank");
         let mut map = BitMap::new();
@@ -165,7 +165,7 @@ impl LinearLayout {
     /// The layout of what remains of each element's index when the dimensions that have extent 1 in
     /// `operand` are forgotten: for each location of a broadcast's result, the operand's element that it
     /// shows. Locations stay; those that differed in forgotten dimensions alone now hold copies.
-    pub fn project_broadcast(&self, operand: Shape) -> LinearLayout {
+    pub(crate) fn project_broadcast(&self, operand: Shape) -> LinearLayout {
         let shape = self.shape();
         assert_eq!(operand.rank(), shape.rank(), "a broadcast keeps the rank");
         let mut map = BitMap::new();
@@ -182,13 +182,13 @@ impl LinearLayout {
 
     /// The operand's layout, with canonical registers, of a broadcast from shape `operand` with this
     /// result.
-    pub fn before_broadcast(&self, operand: Shape) -> LinearLayout {
+    pub(crate) fn before_broadcast(&self, operand: Shape) -> LinearLayout {
         self.project_broadcast(operand).without_free_registers()
     }
 
     /// The layout of the index without dimension `axis`, all locations kept: each shows the element
     /// of the reduced block that its own element contributes to.
-    pub fn project(&self, axis: usize) -> LinearLayout {
+    pub(crate) fn project(&self, axis: usize) -> LinearLayout {
         let old = self.shape();
         assert!(axis < old.rank(), "the axis is a dimension");
         let new = old.without_dim(axis);
@@ -202,14 +202,14 @@ impl LinearLayout {
 
     /// The layout, with canonical registers, of a reduction along `axis`: every location that held part
     /// of a sum holds the sum.
-    pub fn reduce(&self, axis: usize) -> LinearLayout {
+    pub(crate) fn reduce(&self, axis: usize) -> LinearLayout {
         self.project(axis).without_free_registers()
     }
 
     /// An operand layout for a reduction of a block of shape `operand` along `axis` with this result.
     /// The axis is spread as [`broadcast_to`](Self::broadcast_to) spreads new dimensions, so
     /// `x.before_reduce(axis, s).reduce(axis)` is `x` up to canonical registers.
-    pub fn before_reduce(&self, axis: usize, operand: Shape) -> LinearLayout {
+    pub(crate) fn before_reduce(&self, axis: usize, operand: Shape) -> LinearLayout {
         assert_eq!(
             operand.without_dim(axis),
             self.shape(),
@@ -220,7 +220,7 @@ impl LinearLayout {
 
     /// The layout of two blocks of this layout joined in a new last dimension of extent 2: they become
     /// register bit 0.
-    pub fn join(&self) -> LinearLayout {
+    pub(crate) fn join(&self) -> LinearLayout {
         let mut extents = self.shape().log2().to_vec();
         extents.push(1);
         let shape = Shape::from_log2(&extents).expect("the verifier bounds the size of results");
@@ -232,7 +232,7 @@ impl LinearLayout {
 
     /// The layout of two blocks of this layout joined in a new last dimension of extent 2, told apart by bit `bit` of `dim`, which
     /// only made copies before.
-    pub fn join_copies(&self, dim: HwDim, bit: u32) -> LinearLayout {
+    pub(crate) fn join_copies(&self, dim: HwDim, bit: u32) -> LinearLayout {
         let free = self.free_mask(dim);
         assert!(free >> bit & 1 == 1, "the bit makes copies");
         let mut extents = self.shape().log2().to_vec();
@@ -247,7 +247,7 @@ impl LinearLayout {
     /// The layout of the halves of a block whose last dimension has extent 2, and the register bit that
     /// tells them apart; `None` unless both halves of each pair are in one thread, told apart by one
     /// register bit. Undoes [`join`](Self::join).
-    pub fn split(&self) -> Option<(LinearLayout, u32)> {
+    pub(crate) fn split(&self) -> Option<(LinearLayout, u32)> {
         let old = self.shape();
         let last = old.rank().checked_sub(1)?;
         assert_eq!(old.extent(last), 2, "the last dimension has extent 2");
@@ -266,14 +266,14 @@ impl LinearLayout {
 
     /// The layout of each of two blocks whose [`join`](Self::join), or another spread of it, has this layout: every
     /// location shows the element, of one of them, that it takes; with canonical registers.
-    pub fn before_join(&self) -> LinearLayout {
+    pub(crate) fn before_join(&self) -> LinearLayout {
         let last = self.shape().rank().checked_sub(1);
         self.reduce(last.expect("the result of a join has a last dimension"))
     }
 
     /// For each register of this layout of the half at `index` (0 or 1), the register in the same thread of `whole`, a
     /// layout with a last dimension of extent 2, that holds its element; `None` if some thread does not hold it.
-    pub fn half_registers(&self, index: u8, whole: &LinearLayout) -> Option<Vec<u16>> {
+    pub(crate) fn half_registers(&self, index: u8, whole: &LinearLayout) -> Option<Vec<u16>> {
         for dim in [HwDim::Lane, HwDim::Warp] {
             let lifted = self.columns(dim).iter().map(|&c| c << 1);
             if !lifted.eq(whole.columns(dim).iter().copied()) {
@@ -293,41 +293,39 @@ impl LinearLayout {
     /// The layout without the register bits that hold copies: zero columns and those that depend on
     /// lower register bits. Register `r` of the result is the register of `self` with the bits of `r`
     /// in the places of [`kept_register_bits`](Self::kept_register_bits).
-    pub fn without_free_registers(&self) -> LinearLayout {
+    pub(crate) fn without_free_registers(&self) -> LinearLayout {
         let registers = gf2::basis(self.columns(HwDim::Register));
         self.clone()
             .with_columns(HwDim::Register, Columns::from_vec(registers))
     }
 
     /// The register bits that [`without_free_registers`](Self::without_free_registers) keeps, as a mask.
-    pub fn kept_register_bits(&self) -> u32 {
+    pub(crate) fn kept_register_bits(&self) -> u32 {
         (self.size(HwDim::Register) - 1) & !self.free_mask(HwDim::Register)
     }
 
     /// The layout after this one: `outer` maps flat indices of `self` as offsets to its own elements, so
     /// the result has the inputs of `self` and the shape of `outer`. `outer` is a memory layout with as
-    /// many offsets as `self` has elements. Law: `a.compose(b)` at a location is `b` at `a` at it.
-    pub fn compose(&self, outer: &LinearLayout) -> LinearLayout {
-        assert_eq!(outer.kind(), LayoutKind::Memory, "offsets are mapped");
-        assert_eq!(
-            outer.bits(HwDim::Offset),
-            self.shape().log2_elements(),
-            "as many offsets as elements"
-        );
-        self.map_columns(outer.shape(), |c| outer.apply_offset(c))
+    /// many offsets as `self` has elements; there is nothing after it else. Law: `a.compose(b)` at a location is `b` at `a`
+    /// at it.
+    pub fn compose(&self, outer: &LinearLayout) -> Option<LinearLayout> {
+        let fits = outer.kind() == LayoutKind::Memory
+            && outer.bits(HwDim::Offset) == self.shape().log2_elements();
+        fits.then(|| self.map_columns(outer.shape(), |c| outer.apply_offset(c)))
     }
 
     /// The direct sum: `self` is a tile and `outer` says where its copies go. Both have the same rank
     /// and kind; extents multiply, input bits of `outer` stand above those of `self`, and coordinates of
     /// `outer` count tiles. Law: with `h = (inner bits, outer bits)`, coordinate `d` of the product at `h`
-    /// is `tile_d(inner) + extent_d(tile) * outer_d(outer)`.
-    pub fn product(&self, outer: &LinearLayout) -> LinearLayout {
+    /// is `tile_d(inner) + extent_d(tile) * outer_d(outer)`. There is none of different ranks or kinds, nor one larger than
+    /// layouts may be.
+    pub fn product(&self, outer: &LinearLayout) -> Option<LinearLayout> {
         let (low, high) = (self.shape(), outer.shape());
-        assert_eq!(low.rank(), high.rank(), "a product of equal ranks");
-        assert_eq!(self.kind(), outer.kind(), "a product of one kind");
+        if low.rank() != high.rank() || self.kind() != outer.kind() {
+            return None;
+        }
         let sums = low.log2().iter().zip(high.log2()).map(|(a, b)| a + b);
-        let shape = Shape::from_log2(&sums.collect::<Vec<u8>>());
-        let shape = shape.expect("the caller bounds the size of products");
+        let shape = Shape::from_log2(&sums.collect::<Vec<u8>>()).ok()?;
         let (mut tile, mut copies) = (BitMap::new(), BitMap::new());
         for dim in 0..shape.rank() {
             tile.dim(&low, dim, &shape, dim);
@@ -338,11 +336,12 @@ impl LinearLayout {
         }
         let inner = self.map_columns(shape, |c| tile.apply(c));
         let outer = outer.map_columns(shape, |c| copies.apply(c));
-        HwDim::ALL.into_iter().fold(inner.clone(), |sum, dim| {
+        let columns = HwDim::ALL.map(|dim| {
             let mut columns = Columns::from_slice(inner.columns(dim));
             columns.extend_from_slice(outer.columns(dim));
-            sum.with_columns(dim, columns)
-        })
+            columns
+        });
+        LinearLayout::checked(shape, self.kind(), columns).ok()
     }
 
     /// The layout `q` with `tile.product(&q) == self`, if there is one: whether this layout starts with
@@ -370,6 +369,6 @@ impl LinearLayout {
             let rest = Columns::from_slice(rest);
             quotient = quotient.with_columns(dim, rest);
         }
-        (tile.product(&quotient) == *self).then_some(quotient)
+        (tile.product(&quotient).as_ref() == Some(self)).then_some(quotient)
     }
 }

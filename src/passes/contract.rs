@@ -3,6 +3,11 @@
 //! This is the one place where results change because operations are fused; see the IR's semantics. The product stands in
 //! the same block as its use, so no product moves into a loop. Where both terms are such products the first is fused.
 //! bf16 is contracted only where the machine has the fused form.
+//!
+//! With each `fma` computed in two roundings ([`crate::interp::Options::split_fma`]) a kernel computes before and after the
+//! pass the same bits, zeros' signs among them: `a - p` is `a + -p` by definition, and rounding to nearest knows no sign,
+//! so that `-x * y` is `-(x * y)` also once rounded. Only signs of NaNs may differ, which the IR leaves open. That is how
+//! the fuzz targets judge this pass.
 
 use cranelift_entity::SecondaryMap;
 

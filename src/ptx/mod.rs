@@ -12,7 +12,7 @@ mod params;
 mod program;
 mod register_bound;
 
-pub(crate) use params::{PARAM_LIMIT, param_bytes};
+pub(crate) use params::param_bytes;
 
 /// What was emitted, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -6,9 +6,6 @@ use crate::settings::PtxVersion;
 /// Bytes that every version of PTX has (manual, `.param` space).
 const OLD_LIMIT: u32 = 4352;
 
-/// Bytes since [`LARGE`], on every target here.
-pub(crate) const PARAM_LIMIT: u32 = 32_764;
-
 /// The version that brought the larger limit.
 const LARGE: PtxVersion = PtxVersion { major: 8, minor: 1 };
 

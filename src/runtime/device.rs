@@ -24,6 +24,12 @@ use crate::driver::{self, DriverError};
 /// A device that kernels run on. Clones are the same device, and so are all that stand for one GPU: their memory and
 /// streams mix. Every method may be called from any thread.
 ///
+/// # The emulator
+///
+/// A launch on the emulator runs on the thread that asks for it: [`Kernel::launch`] returns when the kernel has ended, and
+/// other launches on that device wait for it. It takes as long as the kernel does, without end if the kernel has none,
+/// unless [`DeviceOptions::emulator`] bounds it.
+///
 /// # Errors that stay
 ///
 /// A kernel that goes wrong on a GPU, by an address outside of all memory for instance, leaves the device unusable for
@@ -158,7 +164,20 @@ pub struct DeviceOptions {
     pub cache: Cache,
     /// What kernels are compiled for; else what the GPU is, or sm_80 on the emulator.
     pub target: Option<Target>,
-    /// How the emulator runs kernels.
+    /// How the emulator runs kernels. Its [`step_limit`](emu::Options::step_limit) bounds the instructions of each launch;
+    /// here it is `u64::MAX` if nothing else is said, as a device is to run whole workloads, so that a launch of a kernel
+    /// that does not end never returns. A launch that reaches the bound is a [`RuntimeError::Emulator`] which names the
+    /// kernel and the line; what it wrote up to there stays, and the device can be used on. A million steps take a
+    /// tenth of a second, more or less.
+    ///
+    /// ```
+    /// use tilelift::runtime::{Device, DeviceOptions};
+    ///
+    /// let mut options = DeviceOptions::from_env();
+    /// options.emulator.step_limit = 1_000_000_000;
+    /// let device = Device::emulator_with(options);
+    /// # assert_eq!(device.name(), "emulator");
+    /// ```
     pub emulator: emu::Options,
     /// Whether each launch waits for its end.
     pub blocking: bool,
@@ -191,7 +210,7 @@ impl DeviceOptions {
     }
 }
 
-/// A device is to run whole workloads, not only tests.
+/// A device is to run whole workloads, not only tests; [`DeviceOptions::emulator`] says so.
 fn emulator_options() -> emu::Options {
     emu::Options {
         step_limit: u64::MAX,
@@ -221,7 +240,7 @@ impl Device {
         Device::emulator_with(options)
     }
 
-    /// The emulator.
+    /// The emulator, on which a launch may take any time: see [`DeviceOptions::emulator`] for a bound.
     pub fn emulator() -> Device {
         Device::emulator_with(DeviceOptions::from_env())
     }

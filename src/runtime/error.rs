@@ -1,7 +1,7 @@
 //! What can go wrong between an application and its kernels.
 
 use crate::compile::CompileError;
-use crate::emu::{EmuError, MemoryError};
+use crate::emu::{EmuError, Fault, MemoryError};
 
 use super::patience::Stopped;
 
@@ -117,7 +117,7 @@ pub enum RuntimeError {
     },
 
     /// What the emulator reports.
-    #[error("kernel `{kernel}`{}: {}{error}", .argument.as_ref().map_or(String::new(), |name| format!(", argument {name}")), .line.as_ref().map_or(String::new(), |line| format!("{line}: ")))]
+    #[error("kernel `{kernel}`{}: {}{error}{}", .argument.as_ref().map_or(String::new(), |name| format!(", argument {name}")), .line.as_ref().map_or(String::new(), |line| format!("{line}: ")), steps_advice(error))]
     Emulator {
         /// The kernel.
         kernel: String,
@@ -209,6 +209,16 @@ pub enum RuntimeError {
         /// What happened.
         message: String,
     },
+}
+
+/// What can be done about a launch that took too many steps.
+fn steps_advice(error: &EmuError) -> &'static str {
+    match error.fault() {
+        Some(Fault::StepLimit(_)) => {
+            "; if the kernel comes to an end, raise `step_limit` in `DeviceOptions::emulator`"
+        }
+        _ => "",
+    }
 }
 
 impl RuntimeError {

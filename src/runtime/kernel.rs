@@ -265,7 +265,8 @@ impl Kernel {
         self.inner.arguments().collect()
     }
 
-    /// Puts a launch into `stream` and returns at once; a variant that is not there yet is compiled first.
+    /// Puts a launch into `stream` and returns at once; a variant that is not there yet is compiled first. The emulator runs
+    /// the kernel before this returns, for as long as [`DeviceOptions::emulator`](super::DeviceOptions::emulator) allows.
     ///
     /// # Errors
     ///

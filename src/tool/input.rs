@@ -8,14 +8,12 @@ use super::{Failure, Result};
 use crate::compile::CompileError;
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
+use crate::limits::FILE_BYTES;
 pub(super) use crate::runtime::set_stages;
 use crate::settings::{Asserts, Options, Target};
 use crate::text::located::{self, listed, quoted};
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::verify::verify;
-
-/// Most bytes that are read of a file.
-const MAX_BYTES: u64 = 64 << 20;
 
 /// A text and where it comes from.
 pub(super) struct Source {
@@ -51,7 +49,7 @@ impl Source {
     /// The name and the bytes of a file, or of standard input for `-`; no more is read than any language takes.
     pub(super) fn read_bytes(path: &Path) -> Result<(String, Vec<u8>)> {
         let mut bytes = Vec::new();
-        let mut fill = |from: &mut dyn Read| from.take(MAX_BYTES + 1).read_to_end(&mut bytes);
+        let mut fill = |from: &mut dyn Read| from.take(FILE_BYTES + 1).read_to_end(&mut bytes);
         let (name, read) = if path == Path::new("-") {
             ("<stdin>".to_owned(), fill(&mut std::io::stdin()))
         } else {
@@ -59,8 +57,8 @@ impl Source {
             let read = file.and_then(|mut file| fill(&mut file));
             (path.display().to_string(), read)
         };
-        if bytes.len() as u64 > MAX_BYTES {
-            let message = format!("{name}: error: the text has more than {MAX_BYTES} bytes");
+        if bytes.len() as u64 > FILE_BYTES {
+            let message = format!("{name}: error: the text has more than {FILE_BYTES} bytes");
             return Err(Failure::Input(message));
         }
         let bytes = read.map(|_| bytes);

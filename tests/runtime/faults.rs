@@ -1,6 +1,6 @@
 //! What kernels do wrong on the emulator, and which argument is told.
 
-use tilelift::runtime::{Arg, Buffer, RuntimeError};
+use tilelift::runtime::{Arg, Buffer, Device, DeviceOptions, Program, RuntimeError};
 
 use crate::tools::{add_program, emulator};
 
@@ -72,4 +72,39 @@ fn a_part_of_a_buffer_is_all_that_a_kernel_may_touch() {
     let whole = Arg::from(&all);
     run(whole, whole, 128).expect("it runs");
     assert_eq!(out.read(&device.stream()), Ok(vec![2.0; 128]));
+}
+
+#[test]
+fn a_kernel_without_end_is_stopped_by_the_step_limit() {
+    let text = "import triton
+import triton.language as tl
+
+@triton.jit
+def spin(x):
+    n = 0
+    while tl.load(x) > 0.0:
+        n += 1
+    tl.store(x, n)
+";
+    let program = Program::python("spin.py", text).expect("it is Python");
+    let mut options = DeviceOptions::plain();
+    options.emulator.step_limit = 10_000;
+    let device = Device::emulator_with(options);
+    let kernel = device.kernel(&program, "spin").expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[1.0_f32]).expect("there is memory");
+    // The launch itself fails: it is no promise to run later.
+    let error = kernel.launch(&device.stream(), 1, (&x,));
+    let told = error.expect_err("it does not end").to_string();
+    assert!(told.starts_with("kernel `spin`: spin.py:"), "{told}");
+    assert!(
+        told.contains("the limit of 10000 steps is reached"),
+        "{told}"
+    );
+    let advice = "; if the kernel comes to an end, raise `step_limit` in `DeviceOptions::emulator`";
+    assert!(told.ends_with(advice), "{told}");
+    // The bound is one for each launch.
+    let zero = Buffer::from_slice(&device, &[0.0_f32]).expect("there is memory");
+    for _ in 0..3 {
+        kernel.run(1, (&zero,)).expect("it ends at once");
+    }
 }

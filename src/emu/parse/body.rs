@@ -3,12 +3,13 @@
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{MAX_DEPTH, Parser, Result, describe};
+use super::{Parser, Result, describe};
 use crate::emu::error::{ParseError, ParseErrorKind, Space};
 use crate::emu::inst::Special;
 use crate::emu::lex::Token;
 use crate::emu::module::{Literal, Operand, Raw, Register, Registers, Symbol};
 use crate::emu::types::Type;
+use crate::limits::EMULATED_NESTING;
 
 /// The names declared in one pair of braces.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl<'a> Parser<'a> {
             match self.peek() {
                 Token::Punct(b'{') => {
                     self.bump();
-                    if body.scopes.len() >= MAX_DEPTH {
+                    if body.scopes.len() >= EMULATED_NESTING {
                         return self.fail("blocks nest too deeply");
                     }
                     let id = body.parents.len() as u32;

@@ -13,11 +13,7 @@ use super::error::{ParseError, ParseErrorKind, Space};
 use super::lex::{Located, Number, Token, tokens};
 use super::module::{Entry, Literal, Module, Param, Registers, Symbol, Variable};
 use super::types::Type;
-
-/// Bytes that one variable may have; beyond it the text is taken to be nonsense.
-const MAX_VARIABLE_BYTES: u64 = 1 << 28;
-/// Depth to which blocks and operands may nest.
-const MAX_DEPTH: usize = 64;
+use crate::limits::EMULATED_VARIABLE_BYTES;
 
 type Result<T> = std::result::Result<T, ParseError>;
 
@@ -339,7 +335,7 @@ impl<'a> Parser<'a> {
             let bytes = match count {
                 Some(count) => unit
                     .checked_mul(count)
-                    .filter(|&all| all <= MAX_VARIABLE_BYTES),
+                    .filter(|&all| all <= EMULATED_VARIABLE_BYTES),
                 None if external => Some(0),
                 None => None,
             };
@@ -363,7 +359,7 @@ impl<'a> Parser<'a> {
                     };
                     let offset = used.next_multiple_of(align);
                     *used = offset + bytes as u32;
-                    if u64::from(*used) > MAX_VARIABLE_BYTES {
+                    if u64::from(*used) > EMULATED_VARIABLE_BYTES {
                         return self.fail("too much shared memory");
                     }
                     Symbol::Shared(offset)
@@ -374,7 +370,7 @@ impl<'a> Parser<'a> {
                     };
                     let offset = body.local.next_multiple_of(align);
                     body.local = offset + bytes as u32;
-                    if u64::from(body.local) > MAX_VARIABLE_BYTES {
+                    if u64::from(body.local) > EMULATED_VARIABLE_BYTES {
                         return self.fail("too much local memory");
                     }
                     Symbol::Local(offset)

@@ -6,6 +6,7 @@ use crate::interp;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
+use crate::limits::RUN_LINE_STEPS;
 use crate::log::{self, Log, Site};
 use crate::settings::{Options, Target};
 
@@ -201,9 +202,6 @@ pub(super) fn executors() -> Vec<Box<dyn Executor>> {
     ]
 }
 
-/// Steps that the emulator takes within seconds.
-const EMULATOR_STEPS: u64 = 1 << 24;
-
 /// What helps a kernel that only needs more time.
 const STEPS_ADVICE: &str = "; if it comes to an end, raise it with steps(..) or --steps";
 
@@ -390,7 +388,7 @@ impl Executor for Emulator {
             args: &args,
             options: emu::Options {
                 seed: job.seed,
-                step_limit: job.steps.unwrap_or(EMULATOR_STEPS),
+                step_limit: job.steps.unwrap_or(RUN_LINE_STEPS),
                 ..defaults
             },
         };

@@ -4,12 +4,9 @@ use super::compare::Bound;
 use super::fill::Fill;
 use crate::grid;
 use crate::ir::types::Scalar;
+use crate::limits::RUN_LINE_BYTES;
 use crate::text::lexer::{Kind, Token, lex};
 use crate::text::located::quoted;
-
-/// Most bytes of all buffers of a line together. Each executor has them twice or so, and the interpreter's record of
-/// who touched what is up to twelve times as large.
-pub(super) const MAX_BYTES: usize = 1 << 28;
 
 /// What a `; run:` line says.
 #[derive(Clone, Debug, PartialEq)]
@@ -254,9 +251,9 @@ impl<'a> Cursor<'_, 'a> {
         let size = count.checked_mul(scalar.bytes() as usize);
         *bytes = size
             .and_then(|size| bytes.checked_add(size))
-            .filter(|&all| all <= MAX_BYTES)
+            .filter(|&all| all <= RUN_LINE_BYTES)
             .ok_or_else(|| {
-                let limit = MAX_BYTES >> 20;
+                let limit = RUN_LINE_BYTES >> 20;
                 format!("the buffers of a line have at most {limit} MiB together")
             })?;
         self.expect(']')?;

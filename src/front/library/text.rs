@@ -1,11 +1,11 @@
 //! Methods of strings, at compile time.
 
 use super::{Args, Builtin, rows};
-use crate::front::constant::MAX_STRING;
 use crate::front::diagnostic::Code;
 use crate::front::format::{format_value, repr};
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::value::{Const, Value};
+use crate::limits::STRING_BYTES;
 
 pub(super) const ROWS: &[Builtin] = rows! { Text;
     "upper"("self") |cx, args| map(cx, args, |s| s.to_uppercase());
@@ -60,7 +60,7 @@ fn string<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<std::rc::Rc<st
 
 /// A string of bounded length.
 fn made<'m>(cx: &Lower<'m>, text: String) -> Res<Value<'m>> {
-    if text.len() > MAX_STRING {
+    if text.len() > STRING_BYTES {
         return Err(cx.error(Code::Budget, "the string is too long").into());
     }
     Ok(Value::Const(Const::Str(text.into())))
@@ -146,7 +146,7 @@ fn replace<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     );
     // Before it is made: each place could grow by all of the new text.
     let places = text.matches(&*old).count();
-    if places.saturating_mul(new.len()) > MAX_STRING {
+    if places.saturating_mul(new.len()) > STRING_BYTES {
         return Err(cx.error(Code::Budget, "the string is too long").into());
     }
     made(cx, text.replace(&*old, &new))
@@ -184,7 +184,7 @@ fn join<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             text += &separator;
         }
         text += part;
-        if text.len() > MAX_STRING {
+        if text.len() > STRING_BYTES {
             break;
         }
     }
@@ -243,7 +243,7 @@ fn fill(text: &str, values: &[Const]) -> Result<String, String> {
         };
         result += &shown;
         rest = &rest[end + 1..];
-        if result.len() > MAX_STRING {
+        if result.len() > STRING_BYTES {
             return Err("the string is too long".to_owned());
         }
     }

@@ -95,6 +95,8 @@ pub(super) struct Generator {
     elem_weights: [usize; ELEMS.len()],
     /// Whether inexact ops may be used.
     inexact: bool,
+    /// Whether products are fused into sums, so that there should be some.
+    fusion: bool,
     /// Whether one was.
     exact: bool,
 }
@@ -139,6 +141,7 @@ pub fn case(seed: u64) -> Case {
         statement_weights,
         elem_weights,
         inexact,
+        fusion: options.fp_fusion,
         exact: true,
     };
     generator.body();

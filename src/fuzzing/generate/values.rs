@@ -95,6 +95,8 @@ fn way(rule: TypeRule) -> Way {
     }
 }
 
+/// How many elementwise statements of a kernel with fusion are sums of products, in percent.
+const SUMS_OF_PRODUCTS: usize = 40;
 /// How deep values are made from made values.
 const MAX_MAKING: usize = 4;
 
@@ -355,6 +357,9 @@ impl Generator {
     /// An op of the table on blocks of one shape.
     pub(super) fn elementwise(&mut self) {
         let shape = self.shape();
+        if self.fusion && self.random.chance(SUMS_OF_PRODUCTS) {
+            return self.sum_of_product(shape);
+        }
         for _ in 0..60 {
             let op = self.random.pick(TileOp::ALL);
             match way(op.info().rule) {
@@ -378,6 +383,25 @@ impl Generator {
                 return self.values.push(value);
             }
         }
+    }
+
+    /// A sum or difference with a product that nothing else uses.
+    fn sum_of_product(&mut self, shape: Shape) {
+        let elem = self
+            .random
+            .pick(&[Scalar::F16, Scalar::Bf16, Scalar::F32, Scalar::F64]);
+        let ty = TileType::block(Elem::Num(elem), shape);
+        let [x, y, term] = [(); 3].map(|()| self.value(ty));
+        let product = self.b.fmul(x, y);
+        let (a, b) = match self.random.chance(50) {
+            true => (product, term),
+            false => (term, product),
+        };
+        let sum = match self.random.chance(50) {
+            true => self.b.fadd(a, b),
+            false => self.b.fsub(a, b),
+        };
+        self.values.push(sum);
     }
 
     /// Appends an op, its operands changed so that its result is specified.

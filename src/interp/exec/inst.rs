@@ -58,7 +58,11 @@ impl<'a> Machine<'a> {
             TileOp::Fmul => self.floats(data, float::mul)?,
             TileOp::Fma => {
                 let scalar = self.scalar(data, 0)?;
-                self.zip3(data, |a, b, c| float::fma(scalar, a, b, c))?
+                let fma = match self.options.split_fma {
+                    true => |s, a, b, c| float::add(s, float::mul(s, a, b), c),
+                    false => float::fma,
+                };
+                self.zip3(data, |a, b, c| fma(scalar, a, b, c))?
             }
             TileOp::Fdiv | TileOp::FdivRn => self.floats(data, float::div)?,
             TileOp::Fneg => self.float1(data, float::neg)?,

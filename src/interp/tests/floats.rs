@@ -1,11 +1,13 @@
 //! Floating-point ops.
 
-use super::{eval, f32s};
+use super::{eval, f32s, finish, patterns, pointer};
+use crate::interp::{Arg, Launch, Memory, Options, run};
 use crate::ir::attrs::{FloatPred, NanRule};
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{self, Bf16, F8E4M3, F8E5M2, F16, F32, F64, I1, I32};
+use crate::ir::types::{Elem, TileType};
 
 pub(super) const OPS: &[TileOp] = &[
     TileOp::Fadd,
@@ -153,6 +155,34 @@ fn fma_rounds_once() {
         |b, xs| b.fma(xs[0], xs[1], xs[2]),
     );
     assert_eq!(found, [0x4040]);
+}
+
+#[test]
+fn a_split_fma_rounds_twice() {
+    let mut b = TileBuilder::new("split", 1);
+    let [x, y] = ["x", "y"].map(|name| b.param(name, TileType::scalar(Elem::F32)));
+    let out = b.param("out", pointer(F32));
+    let result = b.fma(x, x, y);
+    b.store(out, result, None);
+    let func = finish(b);
+    let computed = |split_fma| {
+        let mut memory = Memory::new();
+        let place = memory.alloc(4);
+        // As above: the square is 1 + 2^-11 + 2^-24, whose last bit f32 does not have.
+        let (a, c) = (1.0 + 2f32.powi(-12), -(1.0 + 2f32.powi(-11)));
+        let launch = Launch {
+            grid: [1, 1, 1],
+            args: &[Arg::F32(a), Arg::F32(c), Arg::Ptr(place)],
+        };
+        let options = Options {
+            split_fma,
+            ..Options::default()
+        };
+        run(&func, &launch, &mut memory, &options).expect("it computes a number");
+        patterns(F32, memory.read(place, 4).expect("it was stored"))
+    };
+    assert_eq!(computed(false), f32s(&[2f32.powi(-24)]));
+    assert_eq!(computed(true), [0]);
 }
 
 #[test]

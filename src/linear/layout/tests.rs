@@ -268,7 +268,7 @@ fn what_is_joined_and_split_stays_in_its_thread() {
 fn products_and_quotients() {
     let tile = parse("{reg=[1], lane=[2,4], warp=[]}", &[2, 4]);
     let outer = parse("{reg=[2], lane=[1], warp=[4]}", &[2, 4]);
-    let product = tile.product(&outer);
+    let product = tile.product(&outer).expect("a small layout");
     assert_eq!(product.shape(), shape(&[4, 16]));
     // Coordinates of the law: tile + extent * outer.
     for (r, l, w) in locations(&product) {
@@ -287,7 +287,7 @@ fn products_and_quotients() {
     let operand = named::mma_operand_a(shape(&[64, 32]), 16, &[2, 1]).expect("a layout");
     let rest = operand.divide_left(&matrix).expect("whole matrices");
     assert_eq!(rest.to_string(), "{reg=[4,1,2,8], lane=[], warp=[16]}");
-    assert_eq!(matrix.product(&rest), operand);
+    assert_eq!(matrix.product(&rest).as_ref(), Some(&operand));
     let transposed = operand.permute(&[1, 0]);
     assert_eq!(transposed.divide_left(&matrix), None);
 }
@@ -296,7 +296,7 @@ fn products_and_quotients() {
 fn composition_is_application_twice() {
     let layout = named::coalesced(shape(&[8, 8]), &[0, 1], 2, 2).expect("a layout");
     let outer = named::shared_swizzled(shape(&[8, 8]), &[1, 0], 2, 1, 4).expect("a layout");
-    let both = layout.compose(&outer);
+    let both = layout.compose(&outer).expect("as many offsets as elements");
     for (r, l, w) in locations(&layout) {
         let inner = layout.apply(r, l, w, 0);
         assert_eq!(both.apply(r, l, w, 0), outer.apply_offset(inner));
@@ -321,6 +321,34 @@ fn runs_and_vectors() {
     let layout = parse("{reg=[1,2,16], lane=[5,8]}", &[2, 16]);
     assert_eq!(layout.vector_width(1, 8), 1);
     assert_eq!(parse("{reg=[]}", &[]).vector_width(0, 8), 1);
+}
+
+#[test]
+fn layouts_that_do_not_fit_have_no_register_map_product_or_composition() {
+    let square = parse("{reg=[1,2], lane=[4], warp=[8]}", &[4, 4]);
+    let row = parse("{reg=[1,2], lane=[4], warp=[8]}", &[16]);
+    assert_eq!(square.register_map(&row), None);
+    // Nor a product, nor one put after the other.
+    assert_eq!((square.product(&row), square.compose(&row)), (None, None));
+    let large = named::replicated(shape(&[1 << 20]), 1).expect("a layout");
+    assert_eq!(large.product(&large), None);
+    assert!(!square.same_up_to_registers(&row));
+    assert_eq!(
+        square.reshape(row.shape()).register_map(&row),
+        Some(vec![0, 1, 2, 3])
+    );
+}
+
+#[test]
+fn bits_that_a_layout_does_not_have_contribute_nothing() {
+    let layout = parse("{reg=[1,2], lane=[4], warp=[8]}", &[16]);
+    assert_eq!(
+        layout.apply(4 + 3, 2, 3, u32::MAX),
+        layout.apply(3, 0, 1, 0)
+    );
+    assert_eq!(layout.apply_offset(5), 0);
+    let memory = LinearLayout::memory(layout.shape(), &[1, 2, 4, 8]).expect("columns of the shape");
+    assert_eq!(memory.apply_offset(16 + 5), 5);
 }
 
 #[test]

@@ -10,14 +10,9 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::TileType;
+use crate::limits::{THREAD_ELEMENTS, THREAD_OPERATIONS};
 
 use super::Expander;
-
-/// Most elements of one block that a thread holds.
-const MAX_ELEMENTS: u32 = 1 << 13;
-
-/// Most operations of a thread; one of the thread IR counts once for each element of its result.
-const MAX_OPERATIONS: u32 = 1 << 18;
 
 /// What a thread has to do so far.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +97,7 @@ impl Expander<'_> {
     pub(super) fn charge(&mut self, operations: u32) -> Result<(), CompileError> {
         let work = &mut self.state.work;
         work.operations = work.operations.saturating_add(operations);
-        if work.operations <= MAX_OPERATIONS {
+        if work.operations <= THREAD_OPERATIONS {
             return Ok(());
         }
         work.note();
@@ -113,7 +108,7 @@ impl Expander<'_> {
         Err(CompileError::Operations {
             what,
             elements,
-            limit: MAX_OPERATIONS,
+            limit: THREAD_OPERATIONS,
             line,
         })
     }
@@ -124,11 +119,11 @@ pub(super) fn check_elements(tile: &TileFunction) -> Result<(), CompileError> {
     for block in tile.all_blocks() {
         for &inst in tile.order.insts(block) {
             let (what, elements, line) = describe(tile, inst);
-            if elements > MAX_ELEMENTS && tile.dfg.insts[inst].op != TileOp::Splat {
+            if elements > THREAD_ELEMENTS && tile.dfg.insts[inst].op != TileOp::Splat {
                 return Err(CompileError::Elements {
                     what,
                     elements,
-                    limit: MAX_ELEMENTS,
+                    limit: THREAD_ELEMENTS,
                     line,
                 });
             }

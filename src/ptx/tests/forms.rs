@@ -135,22 +135,30 @@ fn fused(batch: &mut Batch, random: &mut Random) {
     }
     .check(batch);
     let negated = |x: u64| (x as u32 as i32).wrapping_neg();
-    Form {
-        name: "max_negated".into(),
-        inputs: [&a, &b].map(|x| (Scalar::I32, x.clone())).to_vec(),
-        out: Scalar::I32,
-        expected: (0..THREADS)
-            .map(|i| u64::from((a[i] as u32 as i32).max(negated(b[i])) as u32))
-            .collect(),
-        build: &|k, parts| {
-            let [x, y] = [0, 1].map(|p| load_pack(k, parts.pointers[p], parts.tid, Scalar::I32, 1));
-            let zero = k.const_bits(0, one(Scalar::I32));
-            let y = k.isub(zero, y);
-            let greater = k.smax(x, y);
-            store_pack(k, parts.pointers[2], parts.tid, Scalar::I32, 1, greater);
-        },
+    for (name, product) in [("max_negated", false), ("max_times_minus_one", true)] {
+        Form {
+            name: name.into(),
+            inputs: [&a, &b].map(|x| (Scalar::I32, x.clone())).to_vec(),
+            out: Scalar::I32,
+            expected: (0..THREADS)
+                .map(|i| u64::from((a[i] as u32 as i32).max(negated(b[i])) as u32))
+                .collect(),
+            build: &|k, parts| {
+                let [x, y] =
+                    [0, 1].map(|p| load_pack(k, parts.pointers[p], parts.tid, Scalar::I32, 1));
+                let y = if product {
+                    let minus_one = k.const_bits(0xffff_ffff, one(Scalar::I32));
+                    k.imul(y, minus_one)
+                } else {
+                    let zero = k.const_bits(0, one(Scalar::I32));
+                    k.isub(zero, y)
+                };
+                let greater = k.smax(x, y);
+                store_pack(k, parts.pointers[2], parts.tid, Scalar::I32, 1, greater);
+            },
+        }
+        .check(batch);
     }
-    .check(batch);
 }
 
 /// Pointers moved by indices of every kind; element `i` of the output is element `i + 3` of the input.

@@ -13,6 +13,7 @@
 //! Numbers are little-endian. The sum covers the header, so that an entry under another key, of another kind or
 //! length is as damaged as one with a flipped bit; the key in it catches a file that was renamed.
 
+use crate::limits::CACHE_ENTRY_BYTES;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -98,8 +99,6 @@ const MAGIC: &[u8; 8] = b"TILELIFT";
 pub(super) const VERSION: u32 = 1;
 const SUM: usize = 56;
 const HEADER: usize = 88;
-/// Longest contents; a kernel's are below a mebibyte.
-const MAX_BYTES: u64 = 256 << 20;
 
 /// What is wrong with a file in the place of an entry.
 #[derive(Debug, thiserror::Error)]
@@ -208,7 +207,7 @@ pub(super) fn read_file(path: &Path) -> Result<Option<(File, Vec<u8>)>, Damage> 
     if !metadata.is_file() {
         return Err(Damage::NotAFile);
     }
-    if metadata.len() > MAX_BYTES {
+    if metadata.len() > CACHE_ENTRY_BYTES {
         return Err(Damage::TooLarge(metadata.len()));
     }
     let Some(mut file) = if_there(File::open(path))? else {
@@ -216,7 +215,7 @@ pub(super) fn read_file(path: &Path) -> Result<Option<(File, Vec<u8>)>, Damage> 
         return Ok(None);
     };
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
-    let limited = Read::take(&mut file, MAX_BYTES);
+    let limited = Read::take(&mut file, CACHE_ENTRY_BYTES);
     { limited }.read_to_end(&mut bytes).map_err(Damage::Io)?;
     Ok(Some((file, bytes)))
 }
