@@ -3,8 +3,8 @@
 use super::Failure;
 use crate::emit::Stage;
 use crate::settings::{Asserts, Options, Target};
-use crate::text::located::quoted;
 use crate::text::parse::{Comment, Pos, comments};
+use crate::text::quote::quoted;
 
 /// What a `; test:` line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

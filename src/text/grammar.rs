@@ -6,8 +6,8 @@ use super::ast::{
     RawPartition, RawSlot, RawTarget, RawType,
 };
 use super::lexer::{Kind, Token, unquote};
-use super::located::quoted;
 use super::parse::{Code, MAX_ERRORS, MAX_NESTING, ParseError, Pos};
+use super::quote::quoted;
 use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::linear::shape::Shape;

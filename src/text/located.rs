@@ -1,69 +1,10 @@
 //! Messages that point into a text: every command prints mistakes of its input in this form.
-//!
-//! What is quoted of an input is bounded, and characters that a terminal would obey are shown as escapes.
-
-use std::fmt::Write as _;
 
 use super::parse::Pos;
+use super::quote::{DOTS, escape};
 
 /// Characters of a line that are shown; of a longer one, those around the place.
 const SHOWN: usize = 160;
-/// What stands for the characters that are not shown.
-const DOTS: &str = "...";
-/// Characters that a message quotes of a name or a number.
-const QUOTED: usize = 40;
-/// Names that a message lists.
-const LISTED: usize = 8;
-
-/// Whether a terminal may do something else than show a character: controls, and marks that change the direction of writing.
-fn is_obeyed(c: char) -> bool {
-    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    c.is_control() || turns
-}
-
-/// A text whose characters are all shown and not obeyed, but for tabs and ends of lines.
-pub(crate) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\t' | '\n' => out.push(c),
-            '\0' => out.push_str("\\0"),
-            _ if is_obeyed(c) => out.extend(c.escape_default()),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-/// A name, a number or a token as messages quote it.
-pub(crate) fn quoted(text: &str) -> String {
-    quoted_within(text, QUOTED)
-}
-
-/// A text of at most this many characters, or the first of them, as messages quote it.
-pub(crate) fn quoted_within(text: &str, most: usize) -> String {
-    let (shown, dots) = match text.char_indices().nth(most) {
-        Some((end, _)) => (&text[..end], DOTS),
-        None => (text, ""),
-    };
-    let shown = shown.replace('\n', "\\n").replace('\t', "\\t");
-    escape(&shown) + dots
-}
-
-/// The first few of several names, and how many more there are.
-pub(crate) fn listed(names: impl ExactSizeIterator<Item = impl AsRef<str>>) -> String {
-    let more = names.len().saturating_sub(LISTED);
-    let shown: Vec<String> = names
-        .take(LISTED)
-        .map(|name| quoted(name.as_ref()))
-        .collect();
-    let mut out = shown.join(", ");
-    if more > 0 {
-        let _ = write!(out, " and {more} more");
-    }
-    out
-}
-
 /// A message about a place of the text of `file`, with the line and a caret under the place:
 ///
 /// ```text
@@ -152,18 +93,6 @@ mod tests {
         assert_eq!(shown[2], "1 | a\t\\u{1b}[31mred\\0\\u{202e}x");
         assert_eq!(shown[3].find('^'), shown[2].find('x'));
         assert!(shown[3].starts_with("  |  \t "), "{text}");
-        assert_eq!(quoted("a\tb\n\u{1b}"), "a\\tb\\n\\u{1b}");
-    }
-
-    #[test]
-    fn what_is_quoted_is_bounded() {
-        assert_eq!(quoted(&"ä".repeat(QUOTED)), "ä".repeat(QUOTED));
-        let long = quoted(&"ä".repeat(100_000));
-        assert_eq!(long, "ä".repeat(QUOTED) + DOTS);
-        assert_eq!(listed(["a", "b"].iter()), "a, b");
-        let names = ["x"; 100];
-        assert_eq!(listed(names[..8].iter()), "x, x, x, x, x, x, x, x");
-        assert_eq!(listed(names.iter()), "x, x, x, x, x, x, x, x and 92 more");
     }
 
     #[test]

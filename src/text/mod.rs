@@ -57,6 +57,7 @@ pub(crate) mod located;
 pub(crate) mod number;
 pub mod parse;
 pub mod print;
+pub(crate) mod quote;
 mod resolve;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Constants in the text form: bits to decimal and back, for every element type.
 
-use super::located::quoted;
+use super::quote::quoted;
 use crate::ir::types::{Elem, Scalar};
 use crate::num::{Format, Overflow, Rounding};
 

@@ -12,7 +12,7 @@ use std::fmt;
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::located::quoted;
+use super::quote::quoted;
 use super::{grammar, lexer, resolve};
 use crate::ir::entities::{AnyEntity, Block, Inst, Value};
 use crate::ir::function::{Function, ThreadFunction, TileFunction};

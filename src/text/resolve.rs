@@ -8,9 +8,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::ast::{At, RawAttr, RawBlock, RawExtent, RawFunction, RawInst, RawLiteral, RawType};
-use super::located::{listed, quoted};
 use super::number;
 use super::parse::{Checks, Code, Lines, MAX_ERRORS, MAX_VALUES, ParseError, Pos};
+use super::quote::{listed, quoted};
 use crate::ir::attrs::{Attr, AttrKind};
 use crate::ir::dfg::{BlockCall, InstData, SourceLine, SourceLoc, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};

@@ -11,8 +11,9 @@ use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
 pub(super) use crate::runtime::set_stages;
 use crate::settings::{Asserts, Options, Target};
-use crate::text::located::{self, listed, quoted};
+use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
+use crate::text::quote::{listed, quoted};
 use crate::verify::verify;
 
 /// A text and where it comes from.

@@ -25,7 +25,7 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-use crate::text::located::escape;
+use crate::text::quote::escape;
 
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]

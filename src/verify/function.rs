@@ -7,7 +7,7 @@ use crate::ir::entities::AnyEntity;
 use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::ir::types::{AddressSpace, Elem, ValueType};
-use crate::text::located::quoted;
+use crate::text::quote::quoted;
 
 /// Largest alignment of a slot in bytes; nothing in shared memory asks for more.
 const MAX_ALIGN: u32 = 1024;

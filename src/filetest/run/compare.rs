@@ -4,8 +4,8 @@ use std::fmt;
 
 use super::exec::{ArgValue, Argument, Contents};
 use crate::ir::types::{Elem, Scalar};
-use crate::text::located::quoted;
 use crate::text::number;
+use crate::text::quote::quoted;
 
 /// How far an element may be from the reference.
 #[derive(Clone, Copy, Debug, PartialEq)]

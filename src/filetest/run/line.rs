@@ -6,7 +6,7 @@ use crate::grid;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_BYTES;
 use crate::text::lexer::{Kind, Token, lex};
-use crate::text::located::quoted;
+use crate::text::quote::quoted;
 
 /// What a `; run:` line says.
 #[derive(Clone, Debug, PartialEq)]

@@ -43,9 +43,9 @@ use super::{Failure, Report, report_violations};
 use crate::ir::function::TileFunction;
 use crate::ir::types::Elem;
 use crate::settings::{Options, Target};
-use crate::text::located::{quoted, quoted_within};
 use crate::text::number;
 use crate::text::parse::{Lines, ParsedFile, Pos};
+use crate::text::quote::{quoted, quoted_within};
 use crate::verify::verify;
 
 pub use summary::Summary;
