@@ -58,8 +58,11 @@ fn files(folder: &str, ending: &str) -> Vec<PathBuf> {
         };
         for entry in entries {
             let path = entry.expect("the folder can be read").path();
+            // What is built beside the sources is not ours.
             if path.is_dir() {
-                folders.push(path);
+                if !path.ends_with("target") {
+                    folders.push(path);
+                }
             } else if path.extension().is_some_and(|e| e == ending) {
                 files.push(path);
             }
