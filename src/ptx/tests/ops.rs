@@ -388,6 +388,8 @@ impl Batch {
             text.push_str(line);
             text.push('\n');
         }
+        // `isa/cmp.isle` says what ptxas makes of it.
+        assert!(!ptx.contains("selp.b16"), "{ptx}");
         let start = ptx.find(".visible").expect("every kernel has an entry");
         text.push_str(&ptx[start..]);
     }
