@@ -9,6 +9,10 @@ use crate::ir::level::Level;
 use crate::ir::types::{AddressSpace, Elem, ValueType};
 use crate::text::quote::quoted;
 
+/// Most bytes of a slot: two of the largest blocks. No GPU has a fiftieth of that.
+const MAX_BYTES: u32 = 1 << 24;
+/// Most bytes of all slots that hold blocks, so that no place in shared memory is beyond 4 GiB.
+const MAX_BYTES_OF_BLOCKS: u64 = 1 << 30;
 /// Largest alignment of a slot in bytes; nothing in shared memory asks for more.
 const MAX_ALIGN: u32 = 1024;
 
@@ -26,6 +30,10 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         if data.bytes == 0 {
             errors.report(Rule::Slot, slot, "a slot has a size");
         }
+        if data.bytes > MAX_BYTES {
+            let message = format!("a slot takes {MAX_BYTES} bytes at most");
+            errors.report(Rule::Slot, slot, message);
+        }
         if !data.align.is_power_of_two() || data.align > MAX_ALIGN {
             let message = format!("the alignment must be a power of two up to {MAX_ALIGN}");
             errors.report(Rule::Slot, slot, message);
@@ -39,6 +47,15 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         if data.offset.unwrap_or(0).checked_add(data.bytes).is_none() {
             errors.report(Rule::Slot, slot, "the slot ends beyond 4 GiB");
         }
+    }
+    let held = func
+        .slots
+        .iter()
+        .filter(|(slot, _)| func.buffers[*slot].is_some());
+    let together: u64 = held.map(|(_, data)| u64::from(data.bytes)).sum();
+    if together > MAX_BYTES_OF_BLOCKS {
+        let message = format!("blocks in shared memory take {MAX_BYTES_OF_BLOCKS} bytes at most");
+        errors.report(Rule::Slot, AnyEntity::Function, message);
     }
 }
 

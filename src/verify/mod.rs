@@ -33,7 +33,8 @@
 //!   set of hints each; no two have one name. `divisible` stands on integers and pointers and is a power of two.
 //! - **V14** The number of warps is a power of two, 1 to 32; the first partition starts at warp 0 and covers the others.
 //! - **V15** The name is an identifier of PTX that is not taken there.
-//! - **V16** A slot has a size, its alignment is a power of two up to 1024, and its offset a multiple of it.
+//! - **V16** A slot has a size of at most 16 MiB, those that hold blocks of at most 1 GiB together, its alignment is a power of two up
+//!   to 1024, and its offset a multiple of it.
 //!
 //! # Layouts
 //! - **V17** Either every block value has a layout or none has; a scalar has none.
@@ -64,6 +65,8 @@ use crate::text::print::{Notes, Numbering, print_with};
 
 #[cfg(feature = "triton")]
 pub(crate) use function::is_ptx_identifier;
+#[cfg(feature = "triton")]
+pub(crate) use regions::combines;
 
 coded_enum! {
     /// A rule of the [module](self)'s list.

@@ -120,6 +120,17 @@ fn is_elementwise(name: &str) -> bool {
     ThreadOp::from_name(name).is_some() || TileOp::from_name(name).is_some_and(function)
 }
 
+/// Whether an instruction computes single elements from single elements and does nothing else, so that the region of a reduction or
+/// scan may hold it.
+pub(crate) fn combines<L: Level>(func: &Function<L>, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    let info = data.op.info();
+    let mut values = data.args.iter().chain(&data.results);
+    info.effect == Effect::Pure
+        && is_elementwise(info.name)
+        && values.all(|&v| func.dfg.ty(v).is_single())
+}
+
 /// V20.
 fn check_reduce<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors) {
     let Some((_, insts)) = func.order.insts(block).split_last() else {

@@ -8,9 +8,10 @@ use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{Flag, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
-use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::linear::shape::Shape;
+use crate::verify::combines;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "reduce"("input axis combine_fn; keep_dims") reduce;
@@ -103,13 +104,15 @@ pub(super) fn along<'m>(
         }
     };
     let func = cx.b.func();
-    let effects = func.order.insts(block).iter();
-    let mut effects = effects.map(|&inst| func.dfg.insts[inst].op.info().effect);
-    if effects.any(|effect| effect != Effect::Pure) {
+    let mut insts = func.order.insts(block).iter();
+    if !insts.all(|&inst| combines(func, inst)) {
         cx.b.switch_to(at);
-        let message = "a function that combines elements computes and does nothing else";
+        let message =
+            "a function that combines elements computes with single elements and does nothing else";
         let d = cx.error(Code::Unsupported, message);
-        return Err(d.help("load, store and loop outside of it").into());
+        return Err(d
+            .help("load, store, loop and change shapes outside of it")
+            .into());
     }
     let yields: Vec<entities::Value> = result.iter().map(|t| t.value).collect();
     cx.b.yield_values(&yields);

@@ -111,7 +111,9 @@ pub(super) fn ring_layouts(
         let writes = accesses(slot).filter(|data| is_write(data.op));
         let writer = writes.filter_map(|data| layout_of(data.args[0])).next();
         let reads = accesses(slot).filter(|data| data.op == TileOp::SharedLoad);
-        if let Some(writer) = writer {
+        // What nobody writes holds anything, in the order in which it is read.
+        let mut read = reads.clone().filter_map(|data| layout_of(data.results[0]));
+        if let Some(writer) = writer.or_else(|| read.next()) {
             let readers: Vec<Cow<'_, LinearLayout>> = reads
                 .filter_map(|data| {
                     let reader = layout_of(data.results[0])?;

@@ -54,6 +54,11 @@ def stores(a, b):
 
 
 @triton.jit
+def flattens(a, b):
+    return a + b + tl.sum(tl.ravel(1))
+
+
+@triton.jit
 def wrong(x):
     v = tl.load(x + tl.arange(0, 4))
     tl.reduce(x + tl.arange(0, 4), 0, stores)
@@ -61,6 +66,7 @@ def wrong(x):
     tl.associative_scan((), 0, larger)
     core._reduce_with_indices(v, 1, larger)
     core._reduce_with_indices(tl.reshape(v, (2, 2)), None, larger)
+    tl.reduce(v, 0, flattens)
 
 
 NO_TYPE = {(tl.int32,): "__nv_abs"}
@@ -78,74 +84,82 @@ def wrong_symbols(x):
     core.extern_elementwise("", "", [n], TO_POINTER)
     core.dispatch(larger, "", "", [n], NO_TYPE, tl.int32, True)
 # == error wrong "*i32"
-# error[F07]: a function that combines elements computes and does nothing else
-#   --> combining.py:59:5
+# error[F07]: a function that combines elements computes with single elements and does nothing else
+#   --> combining.py:64:5
 #    |
-# 59 |     tl.reduce(x + tl.arange(0, 4), 0, stores)
+# 64 |     tl.reduce(x + tl.arange(0, 4), 0, stores)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
-# help: load, store and loop outside of it
+# help: load, store, loop and change shapes outside of it
 #
 # error[F09]: there is nothing to combine
-#   --> combining.py:60:5
+#   --> combining.py:65:5
 #    |
-# 60 |     tl.reduce((), 0, larger)
+# 65 |     tl.reduce((), 0, larger)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F09]: there is nothing to combine
-#   --> combining.py:61:5
+#   --> combining.py:66:5
 #    |
-# 61 |     tl.associative_scan((), 0, larger)
+# 66 |     tl.associative_scan((), 0, larger)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F11]: a block of 1 dimensions has no dimension 1
-#   --> combining.py:62:5
+#   --> combining.py:67:5
 #    |
-# 62 |     core._reduce_with_indices(v, 1, larger)
+# 67 |     core._reduce_with_indices(v, 1, larger)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
 # error[F09]: indices need an axis
-#   --> combining.py:63:5
+#   --> combining.py:68:5
 #    |
-# 63 |     core._reduce_with_indices(tl.reshape(v, (2, 2)), None, larger)
+# 68 |     core._reduce_with_indices(tl.reshape(v, (2, 2)), None, larger)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: give `axis`
+#
+# error[F07]: a function that combines elements computes with single elements and does nothing else
+#   --> combining.py:69:5
+#    |
+# 69 |     tl.reduce(v, 0, flattens)
+#    |     ^^^^^^^^^^^^^^^^^^^^^^^^^
+#    |
+# help: load, store, loop and change shapes outside of it
 # == error wrong_symbols "*i32"
 # error[F10]: `args` is a list of numbers and blocks
-#   --> combining.py:74:37
+#   --> combining.py:80:37
 #    |
-# 74 |     core.extern_elementwise("", "", n, NO_TYPE)
+# 80 |     core.extern_elementwise("", "", n, NO_TYPE)
 #    |                                     ^
 #
 # error[F10]: `arg_type_symbol_dict` is a dictionary from types to symbols
-#   --> combining.py:75:42
+#   --> combining.py:81:42
 #    |
-# 75 |     core.extern_elementwise("", "", [n], 3)
+# 81 |     core.extern_elementwise("", "", [n], 3)
 #    |                                          ^
 #
 # error[F10]: an entry is a symbol and the type of its result
-#   --> combining.py:76:42
+#   --> combining.py:82:42
 #    |
-# 76 |     core.extern_elementwise("", "", [n], NO_TYPE)
+# 82 |     core.extern_elementwise("", "", [n], NO_TYPE)
 #    |                                          ^^^^^^^
 #
 # error[F10]: an entry is a symbol and the type of its result
-#   --> combining.py:77:42
+#   --> combining.py:83:42
 #    |
-# 77 |     core.extern_elementwise("", "", [n], NO_RESULT)
+# 83 |     core.extern_elementwise("", "", [n], NO_RESULT)
 #    |                                          ^^^^^^^^^
 #
 # error[F10]: an entry is a symbol and the type of its result
-#   --> combining.py:78:42
+#   --> combining.py:84:42
 #    |
-# 78 |     core.extern_elementwise("", "", [n], TO_POINTER)
+# 84 |     core.extern_elementwise("", "", [n], TO_POINTER)
 #    |                                          ^^^^^^^^^^
 #
 # error[F08]: `dispatch` is not supported
-#   --> combining.py:79:5
+#   --> combining.py:85:5
 #    |
-# 79 |     core.dispatch(larger, "", "", [n], NO_TYPE, tl.int32, True)
+# 85 |     core.dispatch(larger, "", "", [n], NO_TYPE, tl.int32, True)
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #    |
 # help: call `extern_elementwise`
