@@ -87,6 +87,8 @@ fn judge(text: &str, case: &Case, seed: u64) -> Verdict {
             options: Options {
                 seed,
                 step_limit: STEPS,
+                // Of four the registers alone may take 512 MB, the limit of `fuzz/limited.sh`.
+                resident_ctas: 2,
                 ..Options::default()
             },
         };
