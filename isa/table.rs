@@ -319,7 +319,7 @@ macro_rules! for_each_kind {
 macro_rules! for_each_cmp {
     ($mac:ident) => {
         $mac! {
-            Eq "eq"; Ne "ne"; Lt "lt"; Le "le"; Gt "gt"; Ge "ge";
+            Eq "eq"; Ne "ne"; Lt "lt"; Le "le"; Gt "gt"; Ge "ge"; Lo "lo"; Ls "ls"; Hi "hi"; Hs "hs";
             Equ "equ"; Neu "neu"; Ltu "ltu"; Leu "leu"; Gtu "gtu"; Geu "geu"; Num "num"; Nan "nan";
         }
     };

@@ -98,6 +98,9 @@ impl Lower<'_> {
     }
 }
 
+/// The sign of a word.
+const SIGN: u64 = 1 << 31;
+
 /// Whether ptxas takes a number where an instruction has an operand of the type.
 fn takes_numbers(ty: PtxType) -> bool {
     !matches!(
@@ -238,6 +241,16 @@ impl rules::Context for Lower<'_> {
         let a = self.in_register(a, RegClass::W);
         let b = self.in_register(b, RegClass::W);
         Arg::Regs(self.alternating(a, b))
+    }
+
+    fn joined(&mut self, low: Arg, high: Arg) -> Arg {
+        if let (Arg::Imm(low), Arg::Imm(high)) = (low, high) {
+            return Arg::Imm(low & 0xffff | high << 16 & 0xffff_0000);
+        }
+        let low = self.in_register(low, RegClass::H);
+        let high = self.in_register(high, RegClass::H);
+        let both = Arg::Regs(self.alternating(low, high));
+        self.plain(Ptx::Join32, PtxType::B32, &[both])
     }
 
     fn packs_two(&mut self) -> bool {
@@ -390,21 +403,24 @@ impl rules::Context for Lower<'_> {
         }
     }
 
-    fn half_from_eight(&mut self, from: &Kind, a: Arg) -> Arg {
+    fn half_from_eight(&mut self, to: &Kind, from: &Kind, a: Arg) -> Arg {
         let ty = pair_of_eight(*from);
+        let both = |this: &mut Self, low: Arg, high: Arg| {
+            let low = this.plain(Ptx::And, PtxType::B16, &[low, Arg::Imm(0xff)]);
+            let high = this.plain(Ptx::Shl, PtxType::B16, &[high, Arg::Imm(8)]);
+            this.plain(Ptx::Or, PtxType::B16, &[low, high])
+        };
         let pairs = match a {
-            Arg::Regs(view) if view.count > 1 => {
-                let low = every_second(a, 0);
-                let low = self.plain(Ptx::And, PtxType::B16, &[low, Arg::Imm(0xff)]);
-                let high = every_second(a, 1);
-                let high = self.plain(Ptx::Shl, PtxType::B16, &[high, Arg::Imm(8)]);
-                self.plain(Ptx::Or, PtxType::B16, &[low, high])
-            }
+            Arg::Regs(view) if view.count > 1 => both(self, every_second(a, 0), every_second(a, 1)),
+            Arg::Imm(bits) => Arg::Imm(bits & 0xff | bits << 8 & 0xff00),
+            // One register that stands for all.
+            one if *to == Kind::F16x2 => both(self, one, one),
             one => one,
         };
         let result = self.result_of(Ptx::CvtF8, PtxType::F16x2, ty, Modifier::None, &[pairs]);
-        match a {
-            Arg::Regs(view) if view.count > 1 => result,
+        match (a, to) {
+            (Arg::Regs(view), _) if view.count > 1 => result,
+            (_, Kind::F16x2) => result,
             // The lower of the two.
             _ => every_second(self.plain(Ptx::Split32, PtxType::B32, &[result]), 0),
         }
@@ -528,10 +544,14 @@ impl rules::Context for Lower<'_> {
             return match pred {
                 IntPred::Eq => Cmp::Eq,
                 IntPred::Ne => Cmp::Ne,
-                IntPred::Slt | IntPred::Ult => Cmp::Lt,
-                IntPred::Sle | IntPred::Ule => Cmp::Le,
-                IntPred::Sgt | IntPred::Ugt => Cmp::Gt,
-                IntPred::Sge | IntPred::Uge => Cmp::Ge,
+                IntPred::Slt => Cmp::Lt,
+                IntPred::Sle => Cmp::Le,
+                IntPred::Sgt => Cmp::Gt,
+                IntPred::Sge => Cmp::Ge,
+                IntPred::Ult => Cmp::Lo,
+                IntPred::Ule => Cmp::Ls,
+                IntPred::Ugt => Cmp::Hi,
+                IntPred::Uge => Cmp::Hs,
             };
         }
         match attrs.fpred().unwrap_or(&FloatPred::Uno) {
@@ -550,6 +570,35 @@ impl rules::Context for Lower<'_> {
             FloatPred::Ord => Cmp::Num,
             FloatPred::Uno => Cmp::Nan,
         }
+    }
+
+    fn flipped_cmp(&mut self) -> Cmp {
+        match self.root_cmp() {
+            Cmp::Lt => Cmp::Lo,
+            Cmp::Le => Cmp::Ls,
+            Cmp::Gt => Cmp::Hi,
+            Cmp::Ge => Cmp::Hs,
+            other => other,
+        }
+    }
+
+    fn flip_sign(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm((bits ^ SIGN) & 0xffff_ffff),
+            _ => self.plain(Ptx::Xor, PtxType::B32, &[arg, Arg::Imm(SIGN)]),
+        }
+    }
+
+    fn taken_for_float(&mut self, a: Value, b: Value) -> bool {
+        let ordered_unsigned = matches!(self.root_cmp(), Cmp::Lo | Cmp::Ls | Cmp::Hi | Cmp::Hs);
+        let is_recast = |value: Value| match self.values[value] {
+            Some(Arg::Regs(view)) => {
+                let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
+                units.into_iter().any(|unit| self.recast.contains(unit))
+            }
+            _ => false,
+        };
+        !ordered_unsigned && [a, b].into_iter().any(is_recast)
     }
 
     fn cmp_is_signed(&mut self) -> bool {

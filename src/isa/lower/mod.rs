@@ -62,6 +62,8 @@ struct Lower<'a> {
     needed: EntitySet<Value>,
     /// Values whose registers are those of other values, or which are numbers.
     renames: EntitySet<Value>,
+    /// Words that are both floats and whole numbers.
+    recast: EntitySet<Unit>,
     /// Registers of policies for the L2 cache, by [`crate::ir::attrs::Evict`].
     policies: [Option<View>; 2],
     /// The instruction being selected, and what was emitted for it so far.
@@ -99,6 +101,7 @@ impl<'a> Lower<'a> {
             n_uses: SecondaryMap::new(),
             needed: EntitySet::new(),
             renames: EntitySet::new(),
+            recast: EntitySet::new(),
             policies: [None; 2],
             root: Inst::from_u32(0),
             loc: SourceLoc::default(),

@@ -66,7 +66,14 @@ impl Lower<'_> {
                     _ => None,
                 }
             }
-            ThreadOp::Bitcast | ThreadOp::PtrCast => self.values[data.args[0]],
+            ThreadOp::Bitcast | ThreadOp::PtrCast => {
+                let arg = self.values[data.args[0]];
+                if let (Some(Arg::Regs(view)), RegClass::W) = (arg, class(ty)) {
+                    let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
+                    self.recast.extend(units);
+                }
+                arg
+            }
             // Pairs lie in words already, and so do words.
             ThreadOp::Words if func.dfg.ty(data.args[0]).elem.bits() != 8 => {
                 self.values[data.args[0]]

@@ -84,6 +84,7 @@ pub(super) fn check_all(batch: &mut Batch, random: &mut Random) {
     exchange(batch, random);
     rearranged(batch, random);
     uniform(batch, random);
+    recast(batch, random);
     shared_memory(batch, random);
 }
 
@@ -477,6 +478,53 @@ fn uniform(batch: &mut Batch, random: &mut Random) {
                 let changed = k.xor(x, first);
                 let y = k.select(odd, changed, first);
                 store_pack(k, parts.pointers[1], i, s, 4, y);
+            },
+        }
+        .check(batch);
+    }
+}
+
+/// Floats whose bits are compared as whole numbers.
+fn recast(batch: &mut Batch, random: &mut Random) {
+    let mut data = numbers(Scalar::F32, 2 * THREADS, random);
+    for t in (0..THREADS).step_by(3) {
+        data[2 * t] = data[2 * t + 1];
+    }
+    let signed = |bits: u64| bits as u32 as i32;
+    let preds: [(IntPred, fn(u64, u64) -> bool); 6] = [
+        (IntPred::Eq, |x, y| x == y),
+        (IntPred::Ne, |x, y| x != y),
+        (IntPred::Ule, |x, y| x <= y),
+        (IntPred::Ugt, |x, y| x > y),
+        (IntPred::Slt, |x, y| (x as i32) < y as i32),
+        (IntPred::Sge, |x, y| x as i32 >= y as i32),
+    ];
+    for (pred, holds) in preds {
+        let expected = (0..THREADS)
+            .map(|t| {
+                let (x, y) = (data[2 * t], data[2 * t + 1]);
+                u64::from(holds(x, y)) + 2 * u64::from(signed(x) < 3)
+            })
+            .collect();
+        Form {
+            name: format!("recast_{pred:?}"),
+            inputs: vec![(Scalar::F32, data.clone())],
+            out: Scalar::I32,
+            expected,
+            build: &|k, parts| {
+                let i32s = one(Scalar::I32);
+                let two = k.const_bits(2, i32s);
+                let i = k.imul(parts.tid, two);
+                let x = load_pack(k, parts.pointers[0], i, Scalar::F32, 2);
+                let bits = k.bitcast(x, pack(Scalar::I32, 2));
+                let [x, y] =
+                    [0, 1].map(|at| k.rearrange(&[bits], [at].into_iter().collect(), i32s));
+                let three = k.const_bits(3, i32s);
+                let (first, second) = (k.icmp(x, y, pred), k.icmp(x, three, IntPred::Slt));
+                let (first, second) = (k.zext(first, i32s), k.zext(second, i32s));
+                let second = k.imul(second, two);
+                let both = k.iadd(first, second);
+                store_pack(k, parts.pointers[1], parts.tid, Scalar::I32, 1, both);
             },
         }
         .check(batch);
