@@ -491,7 +491,8 @@ fn recast(batch: &mut Batch, random: &mut Random) {
         data[2 * t] = data[2 * t + 1];
     }
     let signed = |bits: u64| bits as u32 as i32;
-    let preds: [(IntPred, fn(u64, u64) -> bool); 6] = [
+    type Holds = fn(u64, u64) -> bool;
+    let preds: [(IntPred, Holds); 6] = [
         (IntPred::Eq, |x, y| x == y),
         (IntPred::Ne, |x, y| x != y),
         (IntPred::Ule, |x, y| x <= y),
