@@ -5,7 +5,7 @@
 //! definitions to uses, so that what nobody reads is never selected.
 //!
 //! What ptxas would find out must be found here where it decides masks: of `setp.ge.s32 p, 0, 0; and.pred p, p, q; setp q, ..; @p st`
-//! ptxas 12.8 to 13.5 drops the store, as it takes the later `q` for the one in the mask.
+//! ptxas 12.9 to 13.5 drops the store, as it takes the later `q` for the one in the mask.
 //!
 //! No unsigned minimum, maximum or comparison with 0 may be left, for `ptxas` 12.8 to 13.0 takes some for signed:
 //!
