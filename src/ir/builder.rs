@@ -156,15 +156,19 @@ impl<L: Level> Builder<L> {
             attrs: &data.attrs,
             given,
         };
-        let types = L::result_types(data.op, &operands).unwrap_or_else(|problem| {
-            self.mistake(op, problem);
-            // Something of roughly the right type, so that one mistake does not cause a hundred messages.
-            match stand_ins {
-                Some(types) => types.into(),
-                None if given.is_empty() => args.first().copied().into_iter().collect(),
-                None => given.into(),
+        let types = match L::result_types(data.op, &operands) {
+            Ok(types) => types,
+            Err(problem) => {
+                // Not in a closure: it would be the caller.
+                self.mistake(op, problem);
+                // Something of roughly the right type, so that one mistake does not cause a hundred messages.
+                match stand_ins {
+                    Some(types) => types.into(),
+                    None if given.is_empty() => args.first().copied().into_iter().collect(),
+                    None => given.into(),
+                }
             }
-        });
+        };
         let inst = self.func.dfg.make_inst(data, &types);
         self.func.order.append(self.block, inst);
         inst
@@ -308,6 +312,7 @@ impl<L: Level> Builder<L> {
 impl<L: Level> Builder<L> {
     /// Runs lines of PTX for each `pack` elements of `xs`; the results have the given types. The lines may do more than
     /// compute them; [`Builder::with`] adds [`make::pure`] if they do not.
+    #[track_caller]
     pub fn inline_ptx(
         &mut self,
         xs: &[Value],
@@ -329,6 +334,7 @@ impl<L: Level> Builder<L> {
 
 impl Builder<Tile> {
     /// An f32 constant of the given shape (a scalar for the empty shape).
+    #[track_caller]
     pub fn f32(&mut self, number: f32, shape: Shape) -> Value {
         self.const_bits(
             u64::from(number.to_bits()),
@@ -337,16 +343,19 @@ impl Builder<Tile> {
     }
 
     /// An i32 constant of the given shape.
+    #[track_caller]
     pub fn i32(&mut self, number: i32, shape: Shape) -> Value {
         self.const_bits(u64::from(number as u32), TileType::block(Elem::I32, shape))
     }
 
     /// An i64 constant of the given shape.
+    #[track_caller]
     pub fn i64(&mut self, number: i64, shape: Shape) -> Value {
         self.const_bits(number as u64, TileType::block(Elem::I64, shape))
     }
 
     /// A truth value of the given shape.
+    #[track_caller]
     pub fn bool(&mut self, truth: bool, shape: Shape) -> Value {
         self.const_bits(u64::from(truth), TileType::block(Elem::I1, shape))
     }
@@ -376,18 +385,11 @@ impl Builder<Tile> {
         }
     }
 
-    /// Runs `body` in a new region with parameters of the given types and comes back.
-    fn region<R>(
-        &mut self,
-        params: &[TileType],
-        body: impl FnOnce(&mut Builder<Tile>, &[Value]) -> R,
-    ) -> (Block, R) {
-        let outer = self.block;
+    /// Goes on in a new region with parameters of the given types; gives the block to come back to, the region's and the
+    /// parameters. No function takes what happens in between: in a closure of this file an op's caller would be this file.
+    fn enter(&mut self, params: &[TileType]) -> (Block, Block, ValueList) {
         let (block, values) = self.new_block(params);
-        self.block = block;
-        let result = body(self, &values);
-        self.block = outer;
-        (block, result)
+        (std::mem::replace(&mut self.block, block), block, values)
     }
 
     #[track_caller]
@@ -469,6 +471,7 @@ impl Builder<Tile> {
     }
 
     /// The region of a reduction or scan of `xs`.
+    #[track_caller]
     fn combining_region(
         &mut self,
         xs: &[Value],
@@ -479,11 +482,11 @@ impl Builder<Tile> {
             .map(|&x| TileType::scalar(self.ty(x).elem()))
             .collect();
         let params = [&elems[..], &elems[..]].concat();
-        let (block, ()) = self.region(&params, |b, values| {
-            let (left, right) = values.split_at(elems.len());
-            let combined = combine(b, left, right);
-            b.yield_values(&combined);
-        });
+        let (outer, block, values) = self.enter(&params);
+        let (left, right) = values.split_at(elems.len());
+        let combined = combine(self, left, right);
+        self.yield_values(&combined);
+        self.block = outer;
         block
     }
 
@@ -517,10 +520,10 @@ impl Builder<Tile> {
         body: impl FnOnce(&mut Builder<Tile>, Value, &[Value]) -> ValueList,
     ) -> ValueList {
         let params: Vec<TileType> = [lo].iter().chain(inits).map(|&v| self.ty(v)).collect();
-        let (block, ()) = self.region(&params, |b, values| {
-            let next = body(b, values[0], &values[1..]);
-            b.yield_values(&next);
-        });
+        let (outer, block, values) = self.enter(&params);
+        let next = body(self, values[0], &values[1..]);
+        self.yield_values(&next);
+        self.block = outer;
         let args = [&[lo, hi, step], inits].concat();
         self.region_inst(TileOp::For, &args, &[], &[block], &[], &params[1..])
     }
@@ -535,15 +538,14 @@ impl Builder<Tile> {
         after: impl FnOnce(&mut Builder<Tile>, &[Value]) -> ValueList,
     ) -> ValueList {
         let params: Vec<TileType> = inits.iter().map(|&v| self.ty(v)).collect();
-        let (first, passed) = self.region(&params, |b, values| {
-            let (cond, passed) = before(b, values);
-            b.condition(cond, &passed);
-            passed.iter().map(|&v| b.ty(v)).collect::<Vec<TileType>>()
-        });
-        let (second, ()) = self.region(&passed, |b, values| {
-            let next = after(b, values);
-            b.yield_values(&next);
-        });
+        let (outer, first, values) = self.enter(&params);
+        let (cond, passed) = before(self, &values);
+        self.condition(cond, &passed);
+        let passed: Vec<TileType> = passed.iter().map(|&v| self.ty(v)).collect();
+        let (_, second, values) = self.enter(&passed);
+        let next = after(self, &values);
+        self.yield_values(&next);
+        self.block = outer;
         self.region_inst(
             TileOp::While,
             inits,
@@ -562,15 +564,14 @@ impl Builder<Tile> {
         then: impl FnOnce(&mut Builder<Tile>) -> ValueList,
         otherwise: impl FnOnce(&mut Builder<Tile>) -> ValueList,
     ) -> ValueList {
-        let (first, types) = self.region(&[], |b, _| {
-            let values = then(b);
-            b.yield_values(&values);
-            values.iter().map(|&v| b.ty(v)).collect::<Vec<TileType>>()
-        });
-        let (second, ()) = self.region(&[], |b, _| {
-            let values = otherwise(b);
-            b.yield_values(&values);
-        });
+        let (outer, first, _) = self.enter(&[]);
+        let values = then(self);
+        self.yield_values(&values);
+        let types: Vec<TileType> = values.iter().map(|&v| self.ty(v)).collect();
+        let (_, second, _) = self.enter(&[]);
+        let values = otherwise(self);
+        self.yield_values(&values);
+        self.block = outer;
         self.region_inst(TileOp::If, &[cond], &[], &[first, second], &types, &types)
     }
 }
@@ -617,6 +618,7 @@ mod tests {
         let shape = Shape::new(&[16]).expect("a power of two");
         let x = b.param("x", TileType::scalar(Elem::global(Scalar::F32)));
         let number = b.f32(1.0, shape);
+        let at = line!();
         let bad = b.iadd(number, x);
         b.fadd(bad, number);
         b.program_id(7);
@@ -624,7 +626,9 @@ mod tests {
         let ops: Vec<&str> = errors.0.iter().map(|e| e.op).collect();
         assert_eq!(ops, ["iadd", "program_id"]);
         let text = errors.0[0].to_string();
-        assert!(text.starts_with(file!()), "{text}");
+        // The caller's line, and not one of the builder's.
+        let line = |i: usize| (errors.0[i].at.file(), errors.0[i].at.line());
+        assert_eq!((line(0), line(1)), ((file!(), at + 1), (file!(), at + 3)));
         assert!(
             text.ends_with(": iadd: operand 1 must be an integer of 8 bits or more, found f32[16]"),
             "{text}"
@@ -678,6 +682,27 @@ mod tests {
         let problem = "operand 2 is v8, which this function does not have";
         assert_eq!(errors.0[0].problem.to_string(), problem);
         assert_eq!(errors.0.len(), 2);
+    }
+
+    #[test]
+    fn what_the_builder_adds_itself_is_the_callers_mistake_too() {
+        let mut b = TileBuilder::new("k", 1);
+        let number = b.i32(1, Shape::SCALAR);
+        let at = line!();
+        b.while_loop(&[number], |_, v| (v[0], v.into()), |_, v| v.into());
+        b.for_loop(number, number, number, &[], |_, _, _| {
+            [Value::from_u32(99)].as_slice().into()
+        });
+        b.reduce_one(number, 3, |_, left, _| left);
+        b.to_shape(Value::from_u32(98), Shape::SCALAR);
+        b.iadd(number, Value::from_u32(97));
+        let errors = b.finish().expect_err("each line has a mistake");
+        let lines: std::collections::BTreeSet<u32> = errors.0.iter().map(|e| e.at.line()).collect();
+        assert_eq!(
+            lines.into_iter().collect::<Vec<_>>(),
+            [at + 1, at + 2, at + 3, at + 5],
+            "{errors}"
+        );
     }
 
     #[test]
