@@ -1,4 +1,5 @@
-//! Enums whose variants have a fixed code, as messages print it and documentation lists it.
+//! What messages of all stages share: enums whose variants have a fixed code, as messages print it and documentation lists
+//! it, and how bad a message is.
 
 /// Defines a public enum of codes: `Name, method: variants`, where the method gives the code.
 macro_rules! coded_enum {
@@ -18,4 +19,15 @@ macro_rules! coded_enum {
             }
         }
     };
+}
+
+/// How bad what a message tells is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Severity {
+    /// The kernel does not compile.
+    Error,
+    /// It compiles, perhaps not to what was meant.
+    Warning,
+    /// The kernel asked for it to be said.
+    Note,
 }

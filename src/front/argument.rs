@@ -10,7 +10,7 @@ use super::kernel::{Specialization, count};
 use super::loops::assigned_names;
 use super::lower::{Local, Lower, Res, with_stack};
 use super::module::{Definition, Index, Param, params};
-use super::names::closest;
+use super::names::{closest, did_you_mean};
 use super::signature::{Arg, Constant, TupleArg};
 use super::types::{DType, Ty};
 use super::value::{Tensor, Value};
@@ -99,7 +99,7 @@ pub(crate) fn unknown_constant(
         .chain(of_module)
         .collect();
     Some(match closest(name, given.iter().copied()) {
-        Some(other) => d.help(format!("there is `{other}`")),
+        Some(other) => d.help(did_you_mean(other)),
         None if given.is_empty() => d.help(format!("`{}` has no constants left to give", f.name)),
         None => {
             let shown: Vec<&str> = given.iter().take(20).copied().collect();
@@ -207,7 +207,7 @@ pub(crate) fn constant_value<'m>(lower: &Lower<'m>, constant: &Constant) -> Res<
                 let d = lower.error(Code::Argument, message);
                 let names = lower.index.jit_functions().map(|f| f.name.as_str());
                 Err(match closest(name, names) {
-                    Some(other) => d.help(format!("there is `{other}`")).into(),
+                    Some(other) => d.help(did_you_mean(other)).into(),
                     None => d.into(),
                 })
             }

@@ -113,7 +113,7 @@ impl<'m> Lower<'m> {
                 } else if name.contains("triton") {
                     let message = format!("the library has no `{name}`");
                     let help = match super::names::closest_of_library(name) {
-                        Some(other) => format!("there is `{other}`"),
+                        Some(other) => super::names::did_you_mean(other),
                         None => "names of the library are those of Triton 3.6".to_owned(),
                     };
                     let d = self.error(Code::Attribute, message).help(help);
@@ -244,7 +244,8 @@ impl<'m> Lower<'m> {
                         dict.insert(name.to_owned(), value);
                     }
                     None => {
-                        let message = format!("`{}` has no parameter `{name}`", f.name);
+                        let names = all.iter().map(|p| p.name);
+                        let message = super::names::no_parameter(f.name.as_str(), name, names);
                         return Err(wrong(self, message));
                     }
                 },

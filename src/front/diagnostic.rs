@@ -11,6 +11,8 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use ruff_text_size::TextRange;
 
+pub use crate::coded::Severity;
+
 /// Most messages of one run; what is wrong beyond them shows when they are gone.
 pub const MAX_MESSAGES: usize = 20;
 
@@ -72,17 +74,6 @@ coded_enum! {
     Suspicious = "F22",
     /// What `static_print` prints.
     Print = "F23",
-}
-
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Severity {
-    /// The kernel does not compile.
-    Error,
-    /// It compiles, perhaps not to what was meant.
-    Warning,
-    /// The kernel asked for it to be said.
-    Note,
 }
 
 /// A call on the way to the place of a message.
@@ -175,6 +166,33 @@ impl Diagnostics {
 
     /// The message as it is shown on a terminal without colours.
     pub fn render(&self, diagnostic: &Diagnostic) -> String {
+        self.render_by(diagnostic, &Renderer::plain())
+    }
+
+    /// All messages with the colours of a terminal. What of text and names a terminal would obey is replaced.
+    pub fn styled(&self) -> String {
+        let renderer = Renderer::styled();
+        let plain = |text: &str| {
+            text.replace(
+                |c: char| c.is_control() && c != '\n' && c != '\t',
+                "\u{fffd}",
+            )
+        };
+        let shown = Diagnostics {
+            name: plain(&self.name),
+            ..self.clone()
+        };
+        let all = self.list.iter().map(|diagnostic| {
+            let mut diagnostic = diagnostic.clone();
+            diagnostic.message = plain(&diagnostic.message);
+            diagnostic.label = plain(&diagnostic.label);
+            diagnostic.help = diagnostic.help.as_deref().map(plain);
+            shown.render_by(&diagnostic, &renderer)
+        });
+        all.collect::<Vec<_>>().join("\n\n")
+    }
+
+    fn render_by(&self, diagnostic: &Diagnostic, renderer: &Renderer) -> String {
         let level = match diagnostic.severity {
             Severity::Error => Level::ERROR,
             Severity::Warning => Level::WARNING,
@@ -222,7 +240,7 @@ impl Diagnostics {
                 Level::HELP.secondary_title(help.as_str()),
             ));
         }
-        Renderer::plain().render(&groups)
+        renderer.render(&groups)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::constant;
 use super::diagnostic::Code;
 use super::lower::{Lower, Res, Stop};
+use super::names::{did_you_mean, meant_of};
 use super::types::{DType, Ty, float_dtype, int_dtype, show};
 use super::value::{Const, Known, Number, Tensor, Value};
 use crate::ir::attrs::{FloatPred, IntPred, Rounding};
@@ -112,6 +113,17 @@ impl<'m> Lower<'m> {
         Ok(Tensor { value, ty, shape })
     }
 
+    /// The error of a value that is neither.
+    fn no_number(&self, value: &Value<'m>) -> Stop {
+        let message = format!("{NO_NUMBER} {}", value.describe());
+        let d = self.error(Code::Type, message);
+        match (value, meant_of(value)) {
+            (_, Some(meant)) => d.help(did_you_mean(meant)).into(),
+            (Value::Type(_), None) => d.help(super::library::IS_TYPE).into(),
+            _ => d.into(),
+        }
+    }
+
     /// A number or tensor as a tensor.
     pub(crate) fn tensor(&mut self, value: &Value<'m>) -> Res<Tensor> {
         match value {
@@ -122,14 +134,7 @@ impl<'m> Lower<'m> {
                 self.constant(known, Shape::SCALAR)
             }
             Value::Poison => Err(Stop::Reported),
-            other => {
-                let message = format!("{NO_NUMBER} {}", other.describe());
-                let d = self.error(Code::Type, message);
-                Err(match other {
-                    Value::Type(_) => d.help(super::library::IS_TYPE).into(),
-                    _ => d.into(),
-                })
-            }
+            other => Err(self.no_number(other)),
         }
     }
 
@@ -142,14 +147,7 @@ impl<'m> Lower<'m> {
                 Ok((Ty::Num(self.typed(c)?.dtype), Shape::SCALAR))
             }
             Value::Poison => Err(Stop::Reported),
-            other => {
-                let message = format!("{NO_NUMBER} {}", other.describe());
-                let d = self.error(Code::Type, message);
-                Err(match other {
-                    Value::Type(_) => d.help(super::library::IS_TYPE).into(),
-                    _ => d.into(),
-                })
-            }
+            other => Err(self.no_number(other)),
         }
     }
 

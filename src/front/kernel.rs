@@ -11,7 +11,7 @@ use super::argument::{bind_parameters, unknown_constant};
 use super::diagnostic::{Code, Diagnostic, Diagnostics};
 use super::lower::{Frame, Locals, Lower, Res, Stop};
 use super::module::{Index, decoration, params};
-use super::names::closest;
+use super::names::{closest, did_you_mean};
 use super::signature::{Arg, Constant};
 use super::source;
 use super::stmt::Flow;
@@ -273,6 +273,11 @@ impl Module {
             // What went wrong last is not reported yet.
             Err(stop) => drop(lower.report(stop)),
         }
+        if let Some(d) = super::roles::misplaced(f, spec, &lower.messages) {
+            // Other types that do not fit follow from it.
+            lower.messages.retain(|d| d.code != Code::Type);
+            lower.messages.insert(0, d);
+        }
         Err(self.diagnostics(lower.messages))
     }
 
@@ -299,7 +304,7 @@ impl Module {
                 Some(name) => {
                     let message = format!("there is no kernel `{name}`");
                     let help = match closest(name, names().into_iter()) {
-                        Some(other) => format!("there is `{other}`"),
+                        Some(other) => did_you_mean(other),
                         None if all.is_empty() => {
                             "a kernel is a function with @triton.jit".to_owned()
                         }

@@ -52,6 +52,7 @@ mod module;
 mod names;
 mod narrow;
 mod object;
+mod roles;
 mod source;
 mod stmt;
 mod tuning;

@@ -87,7 +87,7 @@ impl<'m> Lower<'m> {
         let names = locals.into_iter().chain(self.index.names.keys().copied());
         let d = self.error(Code::Name, format!("`{name}` is not defined"));
         match closest(name, names) {
-            Some(other) => d.help(format!("there is `{other}`")),
+            Some(other) => d.help(did_you_mean(other)),
             None => d.help(format!(
                 "define it, or give a constant with -c {name}=VALUE"
             )),
@@ -290,7 +290,7 @@ impl<'m> Lower<'m> {
                 _ => None,
             };
             match meant {
-                Some(other) => d.help(format!("there is `{other}`")).into(),
+                Some(other) => d.help(did_you_mean(other)).into(),
                 None => d.into(),
             }
         })
@@ -415,11 +415,13 @@ pub(crate) fn type_predicate(t: TypeValue, name: &str) -> Option<bool> {
     }
 }
 
-/// The function of the library that a path may have meant, as kernels write it.
+/// The name of the library that a path may have meant, as kernels write it.
 pub(crate) fn closest_of_library(path: &str) -> Option<String> {
     let (module, name) = path.rsplit_once('.')?;
     let scope = scope(module)?;
-    let found = closest(name, library::names(scope))?;
+    let types = DType::ALL.iter().map(|dtype| dtype.name());
+    let types = types.filter(|_| scope == Scope::Language);
+    let found = closest(name, library::names(scope).chain(types))?;
     Some(match scope {
         Scope::Libdevice => format!("libdevice.{found}"),
         Scope::Triton => format!("triton.{found}"),
@@ -427,7 +429,33 @@ pub(crate) fn closest_of_library(path: &str) -> Option<String> {
     })
 }
 
-/// The name that differs least, if it is close.
+/// What a value may have been meant to be that is a path of the library where nothing is.
+pub(crate) fn meant_of(value: &Value<'_>) -> Option<String> {
+    match value {
+        Value::Path(path) => closest_of_library(&path.0),
+        _ => None,
+    }
+}
+
+/// That a function has no such parameter, and which it has that resembles it.
+pub(crate) fn no_parameter<'a>(
+    function: &str,
+    name: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> String {
+    let meant = closest(name, names).map(|other| format!("; {}", did_you_mean(other)));
+    format!(
+        "`{function}` has no parameter `{name}`{}",
+        meant.unwrap_or_default()
+    )
+}
+
+/// What to do where a name is not known and another resembles it.
+pub(crate) fn did_you_mean(name: impl std::fmt::Display) -> String {
+    format!("did you mean `{name}`?")
+}
+
+/// The name that differs least, if it is close: letters left out, added, replaced, or two beside each other exchanged.
 pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     // Long names are not worth a quadratic comparison.
     if name.len() > 64 {
@@ -435,26 +463,10 @@ pub(crate) fn closest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> O
     }
     names
         .filter(|other| other.len() <= 64)
-        .map(|other| (distance(name, other), other))
+        .map(|other| (strsim::osa_distance(name, other), other))
         // A name of one letter resembles every other.
         .filter(|&(d, other)| d < name.len() && d <= 1 + other.len().min(name.len()) / 5)
-        .min_by_key(|&(d, _)| d)
+        // Among equals one of the same letters, as `to` for `ot`, which is as near to `dot`.
+        .min_by_key(|&(d, other)| (d, other.len().abs_diff(name.len())))
         .map(|(_, other)| other)
-}
-
-/// Edit distance.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (diagonal + usize::from(x != *y))
-                .min(row[j] + 1)
-                .min(row[j + 1] + 1);
-            diagonal = std::mem::replace(&mut row[j + 1], next);
-        }
-    }
-    row[b.len()]
 }

@@ -5,11 +5,13 @@
 //! operators becomes. What passes is parsed and walked on any stack.
 
 use ruff_python_ast::ModModule;
-use ruff_python_ast::token::TokenKind;
-use ruff_python_parser::{Mode, ParseOptions, lexer, parse_unchecked};
-use ruff_text_size::{TextRange, TextSize};
+use ruff_python_ast::token::{TokenKind, Tokens};
+use ruff_python_parser::{
+    LexicalErrorType, Mode, ParseErrorType, ParseOptions, lexer, parse_unchecked,
+};
+use ruff_text_size::{Ranged, TextRange, TextSize};
 
-use super::diagnostic::{Code, Diagnostic, MAX_MESSAGES};
+use super::diagnostic::{Code, Diagnostic, MAX_MESSAGES, position};
 use crate::limits::{SOURCE_BRACKETS, SOURCE_BYTES, SOURCE_INDENTATION, SOURCE_OPERATORS};
 
 /// The tree of a text.
@@ -21,7 +23,24 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
     }
     let mut messages: Vec<Diagnostic> = Vec::new();
     let mut last_line = None;
+    let first = parsed.errors().first().map(|e| e.location.start());
+    // A text without its closing quote has swallowed brackets.
+    let is_whole = parsed.errors().iter().all(|e| match &e.error {
+        ParseErrorType::Lexical(what) => *what == LexicalErrorType::Eof,
+        _ => true,
+    });
+    let bracket = match first {
+        Some(first) if is_whole => wrong_bracket(text, parsed.tokens(), first),
+        _ => None,
+    };
     for e in parsed.errors() {
+        // What follows a bracket that is never closed is wrong since then.
+        if bracket
+            .as_ref()
+            .is_some_and(|d| d.span.start < usize::from(e.location.end()))
+        {
+            break;
+        }
         // What follows on the same line, or from the end of the text after another mistake, says nothing new.
         let at = usize::from(e.location.start());
         let line = text[..at.min(text.len())].matches('\n').count();
@@ -31,7 +50,53 @@ pub(crate) fn parse(text: &str) -> Result<ModModule, Vec<Diagnostic>> {
             messages.push(syntax_error(text, e.location, &e.error.to_string()));
         }
     }
+    messages.extend(bracket);
     Err(messages)
+}
+
+/// The first bracket that closes what is not open, or one that is never closed: of several the last before the parser's
+/// first error, which it leads to.
+fn wrong_bracket(text: &str, tokens: &Tokens, first: TextSize) -> Option<Diagnostic> {
+    let mut open: Vec<(TokenKind, TextRange)> = Vec::new();
+    let shown = |at: TextRange| &text[usize::from(at.start())..usize::from(at.end())];
+    let unclosed = |open: &[(TokenKind, TextRange)]| {
+        let before = open.iter().rev().find(|(_, at)| at.start() < first);
+        let &(_, at) = before.or(open.last())?;
+        let message = format!("`{}` is never closed", shown(at));
+        let d = Diagnostic::error(Code::Syntax, at, message).label("opened here");
+        Some(d.help("close it, or see whether a bracket before it is one too many"))
+    };
+    for token in tokens {
+        let (kind, at) = (token.kind(), token.range());
+        let opening = match kind {
+            TokenKind::Lpar | TokenKind::Lsqb | TokenKind::Lbrace => {
+                open.push((kind, at));
+                continue;
+            }
+            TokenKind::Rpar => TokenKind::Lpar,
+            TokenKind::Rsqb => TokenKind::Lsqb,
+            TokenKind::Rbrace => TokenKind::Lbrace,
+            _ => continue,
+        };
+        match open.last() {
+            Some(&(last, _)) if last == opening => _ = open.pop(),
+            // It closes one further out: what was opened since is not closed.
+            Some(_) if open.iter().any(|&(kind, _)| kind == opening) => return unclosed(&open),
+            last => {
+                let message = format!("`{}` closes nothing", shown(at));
+                let d = Diagnostic::error(Code::Syntax, at, message);
+                return Some(match last {
+                    None => d.help("no bracket is open here"),
+                    Some(&(_, inner)) => {
+                        let (line, column) = position(text, inner.start().into());
+                        let inner = shown(inner);
+                        d.help(format!("`{inner}` of line {line}, column {column} is open"))
+                    }
+                });
+            }
+        }
+    }
+    unclosed(&open)
 }
 
 /// A mistake that the parser found.

@@ -7,6 +7,7 @@ use crate::front::call::{Argument, Given};
 use crate::front::constant;
 use crate::front::diagnostic::{Code, Diagnostic};
 use crate::front::lower::{Lower, Res, Stop};
+use crate::front::names::{did_you_mean, meant_of, no_parameter};
 use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Tensor, Value};
 
@@ -76,10 +77,8 @@ impl<'m> Args<'m> {
                 // Options of other back ends and older versions that change nothing here.
                 None if matches!(name, "_semantic" | "_builder" | "_generator") => {}
                 None => {
-                    return Err(wrong(format!(
-                        "`{}` has no parameter `{name}`",
-                        builtin.name
-                    )));
+                    let names = values.iter().map(|(param, _)| *param);
+                    return Err(wrong(no_parameter(builtin.name, name, names)));
                 }
             }
         }
@@ -262,6 +261,7 @@ impl<'m> Lower<'m> {
         }
         let is_data = matches!(found, Value::Tensor(_));
         let is_type = matches!(found, Value::Type(_));
+        let meant = meant_of(found);
         let (function, found) = (args.builtin.name, found.describe());
         let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
         let d = self.arg_error(args, name, Code::Constant, message);
@@ -269,6 +269,9 @@ impl<'m> Lower<'m> {
             return d
                 .help("make the parameter it comes from a `tl.constexpr`")
                 .into();
+        }
+        if let Some(meant) = meant {
+            return d.help(did_you_mean(meant)).into();
         }
         if is_type && expected != A_TEXT {
             return d.help(IS_TYPE).into();

@@ -170,7 +170,7 @@ def undecided(x, n):
 # 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |                     ^^^^^^^^^^^^^^^
 #    |
-# help: there is `square`
+# help: did you mean `square`?
 # == error applied "*fp32, *fp32, @square, fp32" BLOKC=3
 # error[F04]: nothing in the file is called `BLOKC`
 #   --> arguments.py:65:5
@@ -186,7 +186,7 @@ def undecided(x, n):
 # 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |     ^^^^^^^
 #    |
-# help: there is `DTYPE`
+# help: did you mean `DTYPE`?
 # == error needs_number "*fp32, i32"
 # error[F12]: `end` of `arange` must be a constant integer, found the type i32
 #   --> arguments.py:85:31
@@ -218,7 +218,7 @@ def undecided(x, n):
 # 91 | def of_a_file(x):
 #    |     ^^^^^^^^^
 #    |
-# help: there is `SIZE`
+# help: did you mean `SIZE`?
 # == error undecided "*i32, i32"
 # error[F12]: `in` is decided at compile time, and this depends on data
 #    --> arguments.py:107:17

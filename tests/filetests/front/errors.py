@@ -353,7 +353,7 @@ def warned(x, N: tl.constexpr):
 # 1 | # Mistakes, one function for each.
 #   | ^
 #   |
-# help: there is `add`
+# help: did you mean `add`?
 # == error too_few "*fp32"
 # error[F04]: `n` has no argument
 #   --> errors.py:56:16
@@ -391,7 +391,7 @@ def warned(x, N: tl.constexpr):
 # 63 |     tl.store(x, valeu)
 #    |                 ^^^^^
 #    |
-# help: there is `value`
+# help: did you mean `value`?
 # == error branch_local "*fp32, i32"
 # error[F05]: `y` has no value here
 #   --> errors.py:70:17
@@ -531,7 +531,7 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: it is `load(pointer, mask=..., other=..., boundary_check=..., padding_option=..., cache_modifier=..., eviction_policy=..., volatile=...)`
 #
-# error[F09]: `load` has no parameter `maks`
+# error[F09]: `load` has no parameter `maks`; did you mean `mask`?
 #    --> errors.py:125:5
 #     |
 # 125 |     tl.load(x, maks=True)
@@ -1018,7 +1018,7 @@ def warned(x, N: tl.constexpr):
 # 325 |     a = unknown_one + 1
 #     |         ^^^^^^^^^^^
 #     |
-# help: there is `unknown_name`
+# help: did you mean `unknown_name`?
 #
 # error[F10]: `exp` is for float32 and float64, found i32
 #    --> errors.py:327:9

@@ -436,7 +436,7 @@ def raising_at_run_time(out, n):
 #     |
 # help: it is `__init__(self, start, step)`
 #
-# error[F09]: `__init__` has no parameter `strep`
+# error[F09]: `__init__` has no parameter `strep`; did you mean `step`?
 #    --> objects.py:322:5
 #     |
 # 322 |     Counter(n, strep=1)
@@ -484,7 +484,7 @@ def raising_at_run_time(out, n):
 # 329 |     tl.store(out, c.stop)
 #     |                     ^^^^
 #     |
-# help: there is `step`
+# help: did you mean `step`?
 #
 # error[F09]: `__init__` of `Incomplete` gives no value to `missing`
 #    --> objects.py:330:5

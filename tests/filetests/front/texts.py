@@ -177,7 +177,7 @@ def wrong_texts(x):
 # 56 |     tl.static_print("a".uper())
 #    |                         ^^^^
 #    |
-# help: there is `upper`
+# help: did you mean `upper`?
 #
 # error[F13]: the string is too long
 #   --> texts.py:57:21

@@ -16,6 +16,17 @@
 # error: of_a_constant "*fp32"
 # error: before_its_value "*fp32"
 # error: not_yet "*fp32"
+# error: letters_exchanged "*fp32"
+# error: misspelt_math "*fp32"
+# error: misspelt_type "*fp32"
+# error: misspelt_type_as_value "*fp32"
+# error: misspelt_parameter "*fp32, fp32"
+# error: misspelt_local "*fp32"
+# error: misspelt_keyword "*fp32"
+# error: misspelt_own_keyword "*fp32"
+# error: misspelt_attribute "*fp32"
+# error: misspelt_short_method "*fp32"
+# error: like_nothing "*fp32"
 import os
 
 import torch
@@ -119,131 +130,280 @@ def before_its_value(x):
 @triton.jit
 def not_yet(x):
     tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
+
+
+@triton.jit
+def letters_exchanged(x):
+    tl.store(x, tl.laod(x))
+
+
+@triton.jit
+def misspelt_math(x):
+    tl.store(x, tl.math.epx(tl.load(x)))
+
+
+@triton.jit
+def misspelt_type(x):
+    tl.store(x, tl.load(x).to(tl.flaot32))
+
+
+@triton.jit
+def misspelt_type_as_value(x):
+    tl.store(x, tl.load(x) + tl.flaot32)
+
+
+@triton.jit
+def misspelt_parameter(x, scale):
+    tl.store(x, 1.0 * sclae)
+
+
+@triton.jit
+def misspelt_local(x):
+    offsets = tl.arange(0, 4)
+    tl.store(x + ofsets, 1.0)
+
+
+@triton.jit
+def misspelt_keyword(x):
+    tl.store(x, tl.load(x, maks=True))
+
+
+@triton.jit
+def scaled(v, factor=2.0):
+    return v * factor
+
+
+@triton.jit
+def misspelt_own_keyword(x):
+    tl.store(x, scaled(1.0, facotr=3.0))
+
+
+@triton.jit
+def misspelt_attribute(x):
+    tl.store(x, tl.load(x).dtpye)
+
+
+@triton.jit
+def misspelt_short_method(x):
+    tl.store(x, tl.load(x).ot(tl.float16))
+
+
+@triton.jit
+def like_nothing(x):
+    tl.store(x, tl.load(x, frobnicate=True))
 # == error misspelt_module "*fp32"
 # error[F05]: `t1` is not defined
-#   --> names.py:31:5
+#   --> names.py:42:5
 #    |
-# 31 |     t1.store(x, 1.0)
+# 42 |     t1.store(x, 1.0)
 #    |     ^^
 #    |
-# help: there is `tl`
+# help: did you mean `tl`?
 # == error misspelt_function "*fp32"
 # error[F06]: the library has no `triton.language.sigmiod`
-#   --> names.py:36:17
+#   --> names.py:47:17
 #    |
-# 36 |     tl.store(x, tl.sigmiod(1.0))
+# 47 |     tl.store(x, tl.sigmiod(1.0))
 #    |                 ^^^^^^^^^^
 #    |
-# help: there is `tl.sigmoid`
+# help: did you mean `tl.sigmoid`?
 # == error misspelt_method "*fp32"
 # error[F06]: a block fp32[4] has no attribute `summ`
-#   --> names.py:41:46
+#   --> names.py:52:46
 #    |
-# 41 |     tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
+# 52 |     tl.store(x, tl.load(x + tl.arange(0, 4)).summ())
 #    |                                              ^^^^
 #    |
-# help: there is `sum`
+# help: did you mean `sum`?
 # == error after_the_loop "*fp32, i32"
 # error[F05]: `last` has no value here
-#   --> names.py:48:17
+#   --> names.py:59:17
 #    |
-# 48 |     tl.store(x, last)
+# 59 |     tl.store(x, last)
 #    |                 ^^^^ it is defined inside of a loop only
 #    |
 # help: define it before the loop or condition
 # == error counter_after_the_loop "*fp32, i32"
 # error[F05]: `i` has no value here
-#   --> names.py:55:17
+#   --> names.py:66:17
 #    |
-# 55 |     tl.store(x, i)
+# 66 |     tl.store(x, i)
 #    |                 ^ it is the counter of a loop that has ended
 #    |
 # help: define it before the loop or condition
 # == error other_branch "*fp32, i32"
 # error[F05]: `a` has no value here
-#   --> names.py:64:17
+#   --> names.py:75:17
 #    |
-# 64 |     tl.store(x, a)
+# 75 |     tl.store(x, a)
 #    |                 ^ it is defined in one branch of an `if` only
 #    |
 # help: define it before the loop or condition
 # == error of_the_host "*fp32"
 # error[F12]: `LIMIT` of the module cannot be evaluated: `os.environ.get` is not in this file
-#   --> names.py:69:17
+#   --> names.py:80:17
 #    |
-# 69 |     tl.store(x, LIMIT)
+# 80 |     tl.store(x, LIMIT)
 #    |                 ^^^^^
 #    |
 # help: give its value with -c LIMIT=VALUE
 # == error elsewhere "*fp32"
 # error[F05]: `helpers.blend` is not in this file
-#   --> names.py:74:17
+#   --> names.py:85:17
 #    |
-# 74 |     tl.store(x, blend(tl.load(x), 0.5))
+# 85 |     tl.store(x, blend(tl.load(x), 0.5))
 #    |                 ^^^^^
 #    |
 # help: functions that kernels call must stand in the same file
 # == error own_name "*fp32"
 # error[F05]: `y` is not defined
-#   --> names.py:79:9
+#   --> names.py:90:9
 #    |
-# 79 |     y = y + 1
+# 90 |     y = y + 1
 #    |         ^
 #    |
 # help: define it, or give a constant with -c y=VALUE
 # == error of_torch "*fp32"
 # error[F05]: `torch.relu` is not in this file
-#   --> names.py:84:17
+#   --> names.py:95:17
 #    |
-# 84 |     tl.store(x, torch.relu(tl.load(x)))
+# 95 |     tl.store(x, torch.relu(tl.load(x)))
 #    |                 ^^^^^^^^^^
 #    |
 # help: functions that kernels call must stand in the same file
 # == error meta "*fp32"
 # error[F05]: there is no constant `BLOCK`
-#   --> names.py:89:17
-#    |
-# 89 |     tl.store(x, META["BLOCK"])
-#    |                 ^^^^^^^^^^^^^
-#    |
+#    --> names.py:100:17
+#     |
+# 100 |     tl.store(x, META["BLOCK"])
+#     |                 ^^^^^^^^^^^^^
+#     |
 # help: give it with -c BLOCK=VALUE
 # == error module_as_value "*fp32"
 # error[F10]: expected a number or a block, found `triton.language`
-#   --> names.py:94:17
-#    |
-# 94 |     tl.store(x, tl)
-#    |                 ^^
+#    --> names.py:105:17
+#     |
+# 105 |     tl.store(x, tl)
+#     |                 ^^
 # == error field "*fp32"
 # error[F06]: a tuple of 2 has no attribute `first`
-#    --> names.py:100:19
+#    --> names.py:111:19
 #     |
-# 100 |     tl.store(x, t.first)
+# 111 |     tl.store(x, t.first)
 #     |                   ^^^^^
 # == error type_property "*fp32"
 # error[F06]: the type *fp32 has no attribute `is_integral`
-#    --> names.py:105:30
+#    --> names.py:116:30
 #     |
-# 105 |     tl.static_assert(x.dtype.is_integral())
+# 116 |     tl.static_assert(x.dtype.is_integral())
 #     |                              ^^^^^^^^^^^
 # == error of_a_constant "*fp32"
 # error[F10]: expected a number or a block, found the function `upper`
-#    --> names.py:110:17
+#    --> names.py:121:17
 #     |
-# 110 |     tl.store(x, "text".upper)
+# 121 |     tl.store(x, "text".upper)
 #     |                 ^^^^^^^^^^^^
 # == error before_its_value "*fp32"
 # error[F05]: `later` is not defined
-#    --> names.py:115:17
+#    --> names.py:126:17
 #     |
-# 115 |     tl.store(x, later)
+# 126 |     tl.store(x, later)
 #     |                 ^^^^^
 #     |
 # help: define it, or give a constant with -c later=VALUE
 # == error not_yet "*fp32"
 # error[F08]: `triton.language.extra.libdevice.j0` is not supported yet
-#    --> names.py:121:17
+#    --> names.py:132:17
 #     |
-# 121 |     tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
+# 132 |     tl.store(x, tl.extra.libdevice.j0(tl.load(x)))
 #     |                 ^^^^^^^^^^^^^^^^^^^^^
 #     |
 # help: it is part of the language but not of this version
+# == error letters_exchanged "*fp32"
+# error[F06]: the library has no `triton.language.laod`
+#    --> names.py:137:17
+#     |
+# 137 |     tl.store(x, tl.laod(x))
+#     |                 ^^^^^^^
+#     |
+# help: did you mean `tl.load`?
+# == error misspelt_math "*fp32"
+# error[F06]: the library has no `triton.language.math.epx`
+#    --> names.py:142:17
+#     |
+# 142 |     tl.store(x, tl.math.epx(tl.load(x)))
+#     |                 ^^^^^^^^^^^
+#     |
+# help: did you mean `tl.exp`?
+# == error misspelt_type "*fp32"
+# error[F12]: `dtype` of `to` must be a type like tl.float32, found `triton.language.flaot32`
+#    --> names.py:147:31
+#     |
+# 147 |     tl.store(x, tl.load(x).to(tl.flaot32))
+#     |                               ^^^^^^^^^^
+#     |
+# help: did you mean `tl.float32`?
+# == error misspelt_type_as_value "*fp32"
+# error[F10]: expected a number or a block, found `triton.language.flaot32`
+#    --> names.py:152:30
+#     |
+# 152 |     tl.store(x, tl.load(x) + tl.flaot32)
+#     |                              ^^^^^^^^^^
+#     |
+# help: did you mean `tl.float32`?
+# == error misspelt_parameter "*fp32, fp32"
+# error[F05]: `sclae` is not defined
+#    --> names.py:157:23
+#     |
+# 157 |     tl.store(x, 1.0 * sclae)
+#     |                       ^^^^^
+#     |
+# help: did you mean `scale`?
+# == error misspelt_local "*fp32"
+# error[F05]: `ofsets` is not defined
+#    --> names.py:163:18
+#     |
+# 163 |     tl.store(x + ofsets, 1.0)
+#     |                  ^^^^^^
+#     |
+# help: did you mean `offsets`?
+# == error misspelt_keyword "*fp32"
+# error[F09]: `load` has no parameter `maks`; did you mean `mask`?
+#    --> names.py:168:17
+#     |
+# 168 |     tl.store(x, tl.load(x, maks=True))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: it is `load(pointer, mask=..., other=..., boundary_check=..., padding_option=..., cache_modifier=..., eviction_policy=..., volatile=...)`
+# == error misspelt_own_keyword "*fp32"
+# error[F09]: `scaled` has no parameter `facotr`; did you mean `factor`?
+#    --> names.py:178:17
+#     |
+# 178 |     tl.store(x, scaled(1.0, facotr=3.0))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: it is `scaled(v, factor)`
+# == error misspelt_attribute "*fp32"
+# error[F06]: a scalar fp32 has no attribute `dtpye`
+#    --> names.py:183:28
+#     |
+# 183 |     tl.store(x, tl.load(x).dtpye)
+#     |                            ^^^^^
+#     |
+# help: did you mean `dtype`?
+# == error misspelt_short_method "*fp32"
+# error[F06]: a scalar fp32 has no attribute `ot`
+#    --> names.py:188:28
+#     |
+# 188 |     tl.store(x, tl.load(x).ot(tl.float16))
+#     |                            ^^
+#     |
+# help: did you mean `to`?
+# == error like_nothing "*fp32"
+# error[F09]: `load` has no parameter `frobnicate`
+#    --> names.py:193:17
+#     |
+# 193 |     tl.store(x, tl.load(x, frobnicate=True))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: it is `load(pointer, mask=..., other=..., boundary_check=..., padding_option=..., cache_modifier=..., eviction_policy=..., volatile=...)`

@@ -6,10 +6,10 @@ import triton.language as tl
 def f(x):
     tl.store(x, (1.0 + 2.0
 # == error f "*fp32"
-# error[F02]: unexpected EOF while parsing
-#  --> unclosed.py:8:1
+# error[F02]: `(` is never closed
+#  --> unclosed.py:7:17
 #   |
-# 8 |
-#   | ^
+# 7 |     tl.store(x, (1.0 + 2.0
+#   |                 ^ opened here
 #   |
-# help: the text must be what Python 3 accepts
+# help: close it, or see whether a bracket before it is one too many
