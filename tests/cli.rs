@@ -351,6 +351,49 @@ fn help_and_version_are_no_failures() {
 }
 
 #[test]
+fn help_says_what_each_command_takes() {
+    const FILE: [&str; 2] = [".py", ".tir"];
+    const SIGNATURE: [&str; 4] = ["*fp32:16", "i32:1", "tensordesc<", "@relu"];
+    let input = [&FILE[..], &["standard input", "--lang"]].concat();
+    let kernel = [
+        &input[..],
+        &SIGNATURE,
+        &["-c NAME=VALUE", "sm_90a", "constexpr"],
+    ]
+    .concat();
+    for (command, wanted) in [
+        (
+            &[][..],
+            [&input[..], &["PTX", "-s \"*fp32", "run --help", "NO_COLOR"]].concat(),
+        ),
+        (&["compile"], kernel.clone()),
+        (&["explain"], kernel),
+        (
+            &["run"],
+            [
+                &input[..],
+                &["grid(4)", "poison", "expect out within", "# run:"],
+            ]
+            .concat(),
+        ),
+        (
+            &["test"],
+            [&["standard input", "folders"][..], &FILE[1..]].concat(),
+        ),
+        (&["reduce"], [&input[..], &["--check", "differs"]].concat()),
+        (&["cache"], vec!["TILELIFT_CACHE_DIR", "export", "verify"]),
+        (&["cache", "export"], vec!["<DIR>", "The folder"]),
+        (&["info"], vec!["takes nothing"]),
+    ] {
+        let args = [command, &["--help"]].concat();
+        let text = stdout(&tilelift(&args, ""));
+        for words in wanted {
+            assert!(text.contains(words), "{command:?}: {words}: {text}");
+        }
+    }
+}
+
+#[test]
 fn a_reader_that_goes_away_is_no_panic() {
     // More text than a pipe holds, and a reader that takes one byte of it.
     let many: String = (0..2000)

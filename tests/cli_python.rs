@@ -44,6 +44,41 @@ fn program(folder: &Path) -> PathBuf {
     path
 }
 
+#[test]
+fn messages_have_colours_where_they_are_wanted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("k.py");
+    let text = "import triton\nimport triton.language as tl\n@triton.jit\ndef k(x):\n    tl.stroe(x, '\u{1b}[5m')\n";
+    std::fs::write(&file, text).expect("writable");
+    let told = |environment: &[(&str, &str)]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+            .args(["compile", "-s", "*fp32"])
+            .arg(&file)
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .envs(environment.iter().copied())
+            .output()
+            .expect("the command was built");
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    // A pipe is no terminal.
+    let plain = told(&[]);
+    assert!(
+        plain.contains("error[F06]: the library has no `triton.language.stroe`"),
+        "{plain}"
+    );
+    assert!(plain.contains("did you mean `tl.store`?"), "{plain}");
+    assert!(!plain.contains('\u{1b}'), "{plain:?}");
+    let coloured = told(&[("CLICOLOR_FORCE", "1")]);
+    assert!(coloured.contains("\u{1b}[1m"), "{coloured:?}");
+    // Of the text nothing reaches the terminal that it would obey.
+    assert!(!coloured.contains("\u{1b}[5m"), "{coloured:?}");
+    let told = told(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]);
+    assert_eq!(told, plain);
+}
+
 fn stdout(output: &Output) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{errors}");

@@ -4,12 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use super::help;
 use crate::emit::Stage;
 use crate::settings::Options;
 
 /// A GPU compiler for block programs: .tir in, PTX out.
 #[derive(Debug, Parser)]
-#[command(name = "tilelift", version, arg_required_else_help = true)]
+#[command(name = "tilelift", version, arg_required_else_help = true, after_help = help::TOOL)]
 pub(super) struct Args {
     #[command(subcommand)]
     pub(super) command: Command,
@@ -18,22 +19,23 @@ pub(super) struct Args {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Compile a kernel.
+    /// Compile a kernel of a .py or .tir file to PTX, or to what --emit names.
     Compile(CompileArgs),
     /// Run a kernel on interpreter, emulator and GPU: the `; run:` lines of a .tir file, the `# run:` lines of a .py file.
     Run(RunArgs),
     /// Run file tests; BLESS=1 rewrites their expectations.
     Test(TestArgs),
-    /// Show the kernel after every pass.
+    /// Show a kernel of a .py or .tir file after every pass.
     Explain(ExplainArgs),
-    /// Make a failing kernel smaller as long as it fails in the same way; the result is a .tir file.
+    /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
+    #[command(after_help = help::CACHE)]
     Cache {
         #[command(subcommand)]
         action: CacheAction,
     },
-    /// Show devices, driver, targets and the cache.
+    /// Show devices, driver, targets and the cache; takes nothing.
     Info,
 }
 
@@ -107,7 +109,7 @@ pub(super) struct KernelArgs {
     /// The kernel, if the file has several.
     #[arg(short = 'n', long = "name", value_name = "KERNEL")]
     pub(super) name: Option<String>,
-    /// Types and constants of the parameters, as in "*fp32:16, i32, 1024" (.py only).
+    /// Types and constants of the parameters, as in "*fp32:16, i32, 1024" (.py only); `compile --help` has all spellings.
     #[arg(
         short = 's',
         long,
@@ -152,6 +154,7 @@ pub(super) struct KernelArgs {
 
 /// Arguments of `compile`.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = help::KERNEL)]
 pub(super) struct CompileArgs {
     #[command(flatten)]
     pub(super) kernel: KernelArgs,
@@ -171,6 +174,7 @@ pub(super) struct CompileArgs {
 
 /// Arguments of `explain`.
 #[derive(Debug, ClapArgs)]
+#[command(after_help = help::KERNEL)]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) kernel: KernelArgs,

@@ -9,6 +9,7 @@ mod cache;
 mod compile;
 mod cubin;
 mod explain;
+mod help;
 mod info;
 mod input;
 mod metadata;
@@ -36,6 +37,10 @@ enum Failure {
     /// The input is wrong; the messages are located.
     #[error("{0}")]
     Input(String),
+    /// A Python text is wrong.
+    #[cfg(feature = "triton")]
+    #[error("{0}")]
+    Source(Box<crate::front::Diagnostics>),
     /// A file cannot be read or written.
     #[error("error: {}: {error}", .path.display())]
     Io {
@@ -54,6 +59,16 @@ impl Failure {
         match self {
             Failure::Usage(_) => 2,
             Failure::Input(_) | Failure::Io { .. } | Failure::Stdout(_) => 1,
+            #[cfg(feature = "triton")]
+            Failure::Source(_) => 1,
+        }
+    }
+
+    fn say(&self) {
+        match self {
+            #[cfg(feature = "triton")]
+            Failure::Source(diagnostics) => say_diagnostics(diagnostics),
+            other => say(&other.to_string()),
         }
     }
 }
@@ -86,7 +101,7 @@ pub fn main() -> ExitCode {
             let is_quiet =
                 matches!(&failure, Failure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe);
             if !is_quiet {
-                say(&failure.to_string());
+                failure.say();
             }
             ExitCode::from(failure.code())
         }
@@ -97,6 +112,17 @@ pub fn main() -> ExitCode {
 /// there is nobody to tell.
 fn say(text: &str) {
     let _ = writeln!(io::stderr(), "{}", escape(text));
+}
+
+/// Writes messages about a Python text to standard error: in colours where that is a terminal, or where the environment asks
+/// for them (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`).
+#[cfg(feature = "triton")]
+fn say_diagnostics(diagnostics: &crate::front::Diagnostics) {
+    use anstream::{AutoStream, ColorChoice};
+    match AutoStream::choice(&io::stderr()) {
+        ColorChoice::Never => say(&diagnostics.to_string()),
+        _ => _ = writeln!(anstream::stderr(), "{}", diagnostics.styled()),
+    }
 }
 
 /// Writes to a file, or to standard output.

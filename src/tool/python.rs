@@ -9,7 +9,7 @@ use crate::settings::Target;
 mod with_front {
     use super::super::args::{KernelArgs, RunArgs};
     use super::super::input::{Kernel, Source, options};
-    use super::super::{Failure, Result, say};
+    use super::super::{Failure, Result, say_diagnostics};
     use crate::filetest::Failure as RunFailure;
     use crate::filetest::run::{Setup, Summary, run_lines};
     use crate::front::{Constant, Diagnostics, Lowered, Module, Specialization, parse_signature};
@@ -46,13 +46,13 @@ mod with_front {
     }
 
     fn failed(diagnostics: Diagnostics) -> Failure {
-        Failure::Input(diagnostics.to_string())
+        Failure::Source(Box::new(diagnostics))
     }
 
     fn lower(module: &Module, kernel: Option<&str>, spec: &Specialization) -> Result<Lowered> {
         let lowered = module.lower(kernel, spec).map_err(failed)?;
         if !lowered.notes.list.is_empty() {
-            say(&lowered.notes.to_string());
+            say_diagnostics(&lowered.notes);
         }
         Ok(lowered)
     }

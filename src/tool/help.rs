@@ -1,0 +1,26 @@
+//! Help that commands share: what they take, and how it is spelled.
+
+/// What stands under the help of the whole command.
+pub(super) const TOOL: &str = r#"FILE is a .py file with kernels in the Triton language or a .tir file in the text form of the IR; - is standard input,
+.tir unless --lang py. `run` and `test` take several, `run` takes PTX too, `test` folders.
+  tilelift compile add.py -n add -s "*fp32, *fp32, *fp32, i32, 1024" -t sm_90 -o add.ptx
+  tilelift run add.py
+`tilelift compile --help` says how signatures, constants and targets are spelled, `tilelift run --help` how run lines are.
+Messages go to standard error, in colours on a terminal (NO_COLOR, CLICOLOR and CLICOLOR_FORCE as everywhere). The exit code is
+1 if the input is wrong or a test fails, 2 if the command line is."#;
+
+/// How kernels are chosen and specialised.
+pub(super) const KERNEL: &str = r#"Of a .py file -n names a function with @triton.jit, and -s has an entry for each of its parameters, in order:
+  *fp32, *ki8            a pointer, one to data that is only read
+  i32, u8, fp16, bf16    a number known at launch: i1 i8 i16 i32 i64, u8 .. u64, fp16 bf16 fp32 fp64, fp8e4nv fp8e5
+  *fp32:16, i32:16, i32:1    the same with a promise: a multiple of 16 (bytes of a pointer), the number one
+  1024, 0.5, True, None, 'text', fp16, @relu    a constant, for a `tl.constexpr`: @relu is a function of the file
+  (*fp32, i32, 4), Stats(*fp32, i32)    a tuple, an object of a class of the file
+  tensordesc<fp16[64, 32]>    a tensor descriptor with the extents of its block
+-c NAME=VALUE gives a constant by name: to a parameter behind those of the signature, to **META, or to the module.
+A .tir file states types and constants itself; -n names one of its kernels.
+TARGET is sm_70, sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120, with or without sm_."#;
+
+/// What the cache is.
+pub(super) const CACHE: &str = "The cache is the folder that TILELIFT_CACHE_DIR names, or one where the system keeps caches; \
+`tilelift info` shows it. The actions take no file, and `export` a folder, which is made if it is not there.";
