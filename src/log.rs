@@ -11,6 +11,8 @@
 //!
 //! ```text
 //! bytes 0..4    number of records that were to be written, those lost included
+//! 4..8          site of an assertion that failed, plus 1: zeroed by who reads it and not by launches, so that no later
+//!               launch hides that one failed
 //! 16 + 32 i     site, then x, y and z of the program: 4 bytes each
 //!      + 16     number of the element in row-major order, 0, then the bits of the value (8 bytes)
 //! ```
@@ -28,6 +30,8 @@ use crate::text::number;
 pub const SYMBOL: &str = "tilelift_log";
 /// Records that fit.
 pub const CAPACITY: u32 = 2048;
+/// Bytes of the counter, which are zeroed before a launch.
+pub const COUNTER_BYTES: u32 = 4;
 /// Bytes before the first record.
 pub const HEADER_BYTES: u32 = 16;
 /// Bytes of a record.
@@ -84,10 +88,7 @@ pub struct Log {
 impl Log {
     /// Reads the module's variable.
     pub fn decode(bytes: &[u8]) -> Log {
-        let word = |at: usize| {
-            let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
-            chunk.map_or(0, |&chunk| u32::from_le_bytes(chunk))
-        };
+        let word = |at| word(bytes, at);
         let wanted = word(0);
         let room = (bytes.len() as u32).saturating_sub(HEADER_BYTES) / RECORD_BYTES;
         let record = |i: u32| {
@@ -105,6 +106,23 @@ impl Log {
             records,
             lost: wanted.saturating_sub(room),
         }
+    }
+
+    /// What failed, a line each, by the bytes of the module's variable; none if no assertion did. Where the records are
+    /// those of a later launch, or there was no room for them, the line is that of a site without program and element.
+    pub fn failed(bytes: &[u8], sites: &[Site], file: Option<&str>) -> Option<Vec<String>> {
+        let site = failed_site(bytes)?;
+        let log = Log::decode(bytes);
+        let lines = log.failures(sites);
+        let mut lines: Vec<String> = lines.map(|line| Located(line, file).to_string()).collect();
+        if lines.is_empty() {
+            let known = sites.get(site as usize);
+            lines.push(known.map_or_else(
+                || "an assertion failed".to_owned(),
+                |site| Failed(site, file).to_string(),
+            ));
+        }
+        Some(lines)
     }
 
     /// One line of text for each record, and one for all that were lost.
@@ -130,6 +148,17 @@ impl Log {
             lines.filter_map(|record| Some(Line(sites.get(record.site as usize)?, *record)));
         lines.filter(|line| line.0.what == What::Assert)
     }
+}
+
+/// A word of the module's variable.
+fn word(bytes: &[u8], at: usize) -> u32 {
+    let chunk = bytes.get(at..).and_then(|rest| rest.first_chunk());
+    chunk.map_or(0, |&chunk| u32::from_le_bytes(chunk))
+}
+
+/// The site of an assertion that failed since that was last asked, by the header of the module's variable.
+pub(crate) fn failed_site(header: &[u8]) -> Option<u32> {
+    word(header, COUNTER_BYTES as usize).checked_sub(1)
 }
 
 /// A record with its site, as text: `pid (0, 1, 0) idx (2, 3) x: 1.5`.
@@ -165,9 +194,20 @@ impl fmt::Display for Located<'_> {
             What::Print(elem, show) => {
                 write!(f, " {}: {}", site.text, value(elem, show, record.bits))?;
             }
-            What::Assert => write!(f, " assertion failed: {}", site.text)?,
+            What::Assert => write!(f, " {}", Failed(site, *file))?,
         }
-        match (site.line.filter(|_| site.what == What::Assert), file) {
+        Ok(())
+    }
+}
+
+/// An assertion that failed, with the name of the source file, if that is known.
+struct Failed<'a>(&'a Site, Option<&'a str>);
+
+impl fmt::Display for Failed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Failed(site, file) = self;
+        write!(f, "assertion failed: {}", site.text)?;
+        match (site.line, file) {
             (Some(line), Some(file)) => write!(f, " ({file}:{line})"),
             (Some(line), None) => write!(f, " (line {line})"),
             (None, _) => Ok(()),
@@ -252,6 +292,22 @@ mod tests {
         };
         assert_eq!(log.records, [expected(0), expected(1)]);
         assert_eq!(Log::decode(&[]), Log::default());
+    }
+
+    #[test]
+    fn what_failed_is_known_without_its_record() {
+        let sites = [site(What::Text, &[]), site(What::Assert, &[8])];
+        let mut bytes = vec![0; (HEADER_BYTES + RECORD_BYTES) as usize];
+        assert_eq!(Log::failed(&bytes, &sites, None), None);
+        bytes[4] = 2;
+        let failed = |bytes: &[u8]| Log::failed(bytes, &sites, Some("k.py"));
+        assert_eq!(
+            failed(&bytes),
+            Some(vec!["assertion failed: x (k.py:7)".to_owned()])
+        );
+        (bytes[0], bytes[16], bytes[32]) = (1, 1, 3);
+        let line = "pid (0, 0, 0) idx (3) assertion failed: x (k.py:7)";
+        assert_eq!(failed(&bytes), Some(vec![line.to_owned()]));
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl<T: Element> Buffer<T> {
     ///
     /// # Errors
     ///
-    /// Errors of kernels that ran before.
+    /// Errors of kernels that ran before, as those of [`Stream::synchronize`].
     pub fn read(&self, stream: &Stream) -> Result<Vec<T>, RuntimeError> {
         stream.expect_device(&self.device)?;
         let size = T::DTYPE.bytes();
@@ -211,7 +211,8 @@ impl<T: Element> Buffer<T> {
             #[cfg(feature = "cuda")]
             (Storage::Gpu(buffer), _) => {
                 let values = buffer.to_vec(stream.driver()?);
-                values.map_err(|error| self.device.failed(None, error))
+                let values = values.map_err(|error| self.device.failed(None, error))?;
+                self.device.check_asserts().map(|()| values)
             }
             #[cfg(feature = "cuda")]
             (Storage::Emulated(_), Backend::Gpu(_)) => Ok(Vec::new()),

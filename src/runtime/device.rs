@@ -19,6 +19,8 @@ use super::recording::Recording;
 use super::stream::Stream;
 
 #[cfg(feature = "cuda")]
+use super::asserting::Asserting;
+#[cfg(feature = "cuda")]
 use crate::driver::{self, DriverError};
 
 /// A device that kernels run on. Clones are the same device, and so are all that stand for one GPU: their memory and
@@ -39,7 +41,7 @@ use crate::driver::{self, DriverError};
 /// # Several devices and contexts
 ///
 /// Memory, streams and kernels belong to a context: the primary one of a GPU, which the CUDA runtime and most libraries
-/// use, unless [`Device::from_context`] was given another. What belongs to different ones does not mix, and the error of a
+/// use, unless `Device::from_context` was given another. What belongs to different ones does not mix, and the error of a
 /// launch names the argument. Whichever context is current in a thread, it is so again after every call.
 ///
 /// # Unloading
@@ -50,7 +52,7 @@ use crate::driver::{self, DriverError};
 ///
 /// # Fork
 ///
-/// A child made by `fork` after a GPU was used gets [`driver::DriverError::Forked`](crate::driver::DriverError) from every
+/// A child made by `fork` after a GPU was used gets `driver::DriverError::Forked` from every
 /// call. The emulator works in children.
 #[derive(Clone)]
 pub struct Device {
@@ -143,6 +145,8 @@ pub(crate) struct Gpu {
     pub(crate) stream: Arc<driver::Stream>,
     /// For copies to memory that nothing else knows yet, made when there is one: no graph records it.
     copies: OnceLock<driver::Stream>,
+    /// Kernels whose assertions may have failed.
+    pub(super) asserting: Asserting,
 }
 
 #[cfg(feature = "cuda")]
@@ -312,6 +316,7 @@ impl Device {
             context,
             stream: Arc::new(stream),
             copies: OnceLock::new(),
+            asserting: Asserting::default(),
         });
         Ok(Device::with(name, target, options, backend))
     }
@@ -429,9 +434,15 @@ impl Device {
     /// The driver's context; none of the emulator.
     #[cfg(feature = "cuda")]
     pub fn as_driver(&self) -> Option<&driver::Context> {
+        self.as_gpu().map(|gpu| &gpu.context)
+    }
+
+    /// The GPU; none of the emulator.
+    #[cfg(feature = "cuda")]
+    pub(super) fn as_gpu(&self) -> Option<&Gpu> {
         match &self.inner.backend {
             Backend::Emulated(_) => None,
-            Backend::Gpu(gpu) => Some(&gpu.context),
+            Backend::Gpu(gpu) => Some(gpu),
         }
     }
 

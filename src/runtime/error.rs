@@ -3,6 +3,7 @@
 use crate::compile::CompileError;
 use crate::emu::{EmuError, Fault, MemoryError};
 
+use super::diagnostic::SourceError;
 use super::patience::Stopped;
 
 #[cfg(feature = "cuda")]
@@ -12,9 +13,9 @@ use crate::driver::DriverError;
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// A program's text is not accepted, for the arguments given. The text shows the places.
-    #[error("{0}")]
-    Source(String),
+    /// A program's text is not accepted, for the arguments given: the messages with their places.
+    #[error(transparent)]
+    Source(#[from] SourceError),
 
     /// There is no kernel of this name.
     #[error("{}", no_kernel(.name.as_deref(), .known))]
@@ -102,6 +103,16 @@ pub enum RuntimeError {
         kernel: String,
         /// Why.
         stopped: Stopped,
+    },
+
+    /// Assertions of a kernel failed (`device_assert`, with [`Kernel::debug`](super::Kernel::debug)). What the launch
+    /// wrote is there, and the device goes on.
+    #[error("kernel `{kernel}`: {}", first_of(.failures))]
+    Assertion {
+        /// The kernel.
+        kernel: String,
+        /// What failed, a line each: program, element, the assertion's text and its place.
+        failures: Vec<String>,
     },
 
     /// What the driver reports.
@@ -209,6 +220,15 @@ pub enum RuntimeError {
         /// What happened.
         message: String,
     },
+}
+
+/// The first of what failed, and how much more there is.
+fn first_of(lines: &[String]) -> String {
+    match lines {
+        [] => "an assertion failed".to_owned(),
+        [only] => only.clone(),
+        [first, rest @ ..] => format!("{first}; and {} more", rest.len()),
+    }
 }
 
 /// What can be done about a launch that took too many steps.

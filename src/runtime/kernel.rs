@@ -361,8 +361,8 @@ impl Kernel {
         })
     }
 
-    /// What the last launch with arguments of these classes printed, and which of its assertions failed, a line each. A
-    /// launch whose assertions fail is [`Ok`]: this is where it shows.
+    /// What the last launch with arguments of these classes printed, and which of its assertions failed, a line each. That
+    /// one failed is an error of the launch on the emulator and of what waits on a GPU, [`RuntimeError::Assertion`].
     /// Waits for what `stream` holds. Nothing if there was no such launch.
     ///
     /// # Errors

@@ -34,7 +34,7 @@ use super::stored::Stored;
 use super::table::Classes;
 
 #[cfg(feature = "cuda")]
-use crate::log;
+use super::asserting::DeviceLog;
 
 /// The build of the compiler, which decides what it makes of a program.
 pub(crate) const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("TILELIFT_BUILD"));
@@ -118,9 +118,10 @@ pub(super) fn build(
     #[cfg(feature = "cuda")]
     let log = match &code {
         Code::Gpu(prepared) if !stored.meta.sites.is_empty() => {
-            let global = prepared.function().module().global(log::SYMBOL);
-            let global = global.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
-            global.map(|place| (place.address(), place.bytes()))
+            let module = prepared.function().module();
+            let (name, file, sites) = (&kernel.name, kernel.source.file(), &stored.meta.sites);
+            DeviceLog::new(module, name, file, sites)
+                .map_err(|error| kernel.device.failed(Some(name), error))?
         }
         _ => None,
     };

@@ -45,7 +45,7 @@
 //!
 //! # Memory and streams of others
 //!
-//! With the feature `cuda`, [`Device::from_context`], [`Stream::from_driver`] and [`Pointer::from_driver`] take what
+//! With the feature `cuda`, `Device::from_context`, `Stream::from_driver` and `Pointer::from_driver` take what
 //! another library owns, by way of `tilelift::driver`, where the `unsafe` promise is made that a handle is valid:
 //!
 //! ```no_run
@@ -80,6 +80,8 @@
 
 mod ahead;
 mod argument;
+#[cfg(feature = "cuda")]
+mod asserting;
 mod buffer;
 pub mod cache;
 mod call;
@@ -87,6 +89,7 @@ mod check;
 mod constant;
 mod descriptor;
 mod device;
+mod diagnostic;
 mod dump;
 mod environment;
 mod error;
@@ -122,6 +125,7 @@ pub use buffer::{Buffer, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
 pub use descriptor::Descriptor;
 pub use device::{Device, DeviceOptions};
+pub use diagnostic::{Diagnostic, Severity, SourceError};
 pub use dump::Dump;
 pub use error::RuntimeError;
 pub use graph::Graph;

@@ -16,6 +16,7 @@ use crate::front;
 use super::ahead::{self, Compiled};
 use super::argument::{Arg, Class, DIVISIBLE, DType, Specialize};
 use super::constant::Constant;
+use super::diagnostic::SourceError;
 use super::error::RuntimeError;
 use super::family::Family;
 use super::given::Given;
@@ -105,17 +106,12 @@ impl Program {
     ///
     /// The text cannot be read, or its kernels break rules of the IR.
     pub fn tir(name: &str, text: &str) -> Result<Program, RuntimeError> {
-        let file = parse_file(text).map_err(|errors| {
-            let lines = errors
-                .iter()
-                .map(|e| format!("{name}:{}:{}: {}", e.pos.line, e.pos.column, e.message));
-            RuntimeError::Source(lines.collect::<Vec<_>>().join("\n"))
-        })?;
+        let file = parse_file(text).map_err(|errors| SourceError::of_text(name, &errors))?;
         let functions = file.functions.iter();
         let tile = functions.filter_map(|parsed| parsed.func.as_tile().cloned());
         let tile: Vec<TileFunction> = tile.collect();
         for func in &tile {
-            verify(func).map_err(|errors| RuntimeError::Source(format!("{name}: {errors}")))?;
+            verify(func).map_err(|errors| SourceError::of_function(name, &errors))?;
         }
         Ok(Program::with(name, text.to_owned(), Form::Tile(tile)))
     }
@@ -126,7 +122,7 @@ impl Program {
     ///
     /// It breaks rules of the IR.
     pub fn function(func: TileFunction) -> Result<Program, RuntimeError> {
-        verify(&func).map_err(|errors| RuntimeError::Source(errors.to_string()))?;
+        verify(&func).map_err(|errors| SourceError::of_function(&func.name, &errors))?;
         let (name, text) = (func.name.clone(), func.to_string());
         Ok(Program::with(&name, text, Form::Tile(vec![func])))
     }

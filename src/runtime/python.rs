@@ -5,6 +5,7 @@ use crate::settings::Target;
 
 use super::argument::{Arg, Class, DIVISIBLE, DType, ONE};
 use super::constant::Constant;
+use super::diagnostic::SourceError;
 use super::error::RuntimeError;
 use super::given::Given;
 use super::program::{Made, Param};
@@ -80,7 +81,7 @@ pub(super) fn told(mut errors: front::Diagnostics) -> RuntimeError {
             None => {}
         }
     }
-    RuntimeError::Source(errors.to_string())
+    SourceError::of_front(&errors).into()
 }
 
 /// Advice in the words of this interface: `-c NAME=VALUE` is [`Kernel::constant`](super::Kernel::constant), and a

@@ -20,7 +20,7 @@ use super::stream::Stream;
 use super::table::Classes;
 
 #[cfg(feature = "cuda")]
-use crate::driver::RawPtr;
+use super::asserting::DeviceLog;
 
 /// A variant that can be launched.
 #[derive(Debug)]
@@ -40,9 +40,9 @@ pub(crate) struct Ready {
     pub(super) replaced: Option<String>,
     /// What the last launch printed, on the emulator.
     pub(super) printed: Mutex<Vec<u8>>,
-    /// Where a GPU writes what is printed: address and bytes.
+    /// Where a GPU writes what is printed.
     #[cfg(feature = "cuda")]
-    pub(super) log: Option<(u64, usize)>,
+    pub(super) log: Option<Arc<DeviceLog>>,
 }
 
 #[derive(Debug)]
@@ -68,8 +68,8 @@ impl Ready {
             #[cfg(feature = "cuda")]
             Code::Gpu(prepared) => {
                 let raw = stream.driver()?;
-                if let Some((address, _)) = self.log {
-                    self.clear_log(kernel, address, raw)?;
+                if let Some(log) = &self.log {
+                    log.begin(&kernel.device, raw)?;
                 }
                 let launched = if self.is_direct {
                     prepared.launch(grid, raw, args, |arg| &arg.bits)
@@ -84,20 +84,6 @@ impl Ready {
         }
     }
 
-    /// Makes room for what a launch prints.
-    #[cfg(feature = "cuda")]
-    #[cold]
-    fn clear_log(
-        &self,
-        kernel: &KernelInner,
-        address: u64,
-        stream: &crate::driver::Stream,
-    ) -> Result<(), RuntimeError> {
-        let header = RawPtr::from_parts(address, log::HEADER_BYTES as usize);
-        let cleared = header.fill(stream, 0);
-        cleared.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
-    }
-
     /// What the last launch printed and asserted, a line each, after everything in the stream.
     pub(crate) fn printed(
         &self,
@@ -106,10 +92,9 @@ impl Ready {
     ) -> Result<Vec<String>, RuntimeError> {
         stream.expect_device(&kernel.device)?;
         #[cfg(feature = "cuda")]
-        if let Some((address, bytes)) = self.log {
-            let mut log = vec![0_u8; bytes];
-            let read = RawPtr::from_parts(address, bytes).read(stream.driver()?, &mut log);
-            read.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+        if let Some(log) = &self.log {
+            let log = log.read(stream.driver()?);
+            let log = log.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
             return Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()));
         }
         stream.expect_no_recording("reading what a kernel printed")?;
@@ -182,14 +167,23 @@ impl Ready {
                 // Of a buffer that was borrowed in part the kernel may touch that part.
                 memory.limit(args.iter().filter(|arg| arg.is_pointer()).map(Arg::range));
                 let run = emu::run(module, &self.meta.name, &launch, &mut memory);
+                let mut failed = None;
                 if !self.meta.sites.is_empty() {
                     let log = memory.variable(log::SYMBOL).unwrap_or_default().to_vec();
+                    failed = Log::failed(&log, &self.meta.sites, kernel.source.file());
                     *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
                 }
                 memory.limit(std::iter::empty());
                 drop(memory);
                 run.map(Device::note_counts)
-                    .map_err(|error| self.emulator_error(kernel, classes, args, error))
+                    .map_err(|error| self.emulator_error(kernel, classes, args, error))?;
+                match failed {
+                    None => Ok(()),
+                    Some(failures) => Err(RuntimeError::Assertion {
+                        kernel: kernel.name.clone(),
+                        failures,
+                    }),
+                }
             }
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => Ok(()),

@@ -100,14 +100,15 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Errors of kernels that ran.
+    /// Errors of kernels that ran, and assertions that failed in any stream of a GPU by now ([`RuntimeError::Assertion`],
+    /// each told once).
     pub fn synchronize(&self) -> Result<(), RuntimeError> {
         self.device.usable()?;
         #[cfg(feature = "cuda")]
         if let Some(raw) = &self.raw {
-            return raw
-                .synchronize()
-                .map_err(|error| self.device.failed(None, error));
+            let waited = raw.synchronize();
+            waited.map_err(|error| self.device.failed(None, error))?;
+            return self.device.check_asserts();
         }
         self.expect_no_recording("waiting for the stream")
     }

@@ -451,3 +451,38 @@ fn a_warm_start_is_quick() {
         assert_eq!(report.cubin_origin.is_some_and(from_disk), is_warm);
     }
 }
+
+#[test]
+fn assertions_that_fail_are_errors_of_who_waits_and_the_device_goes_on() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    let kernel = crate::asserts::keep(&device).debug(true).expect("a set-up");
+    let values: Vec<i32> = (0..8).collect();
+    let x = Buffer::from_slice(&device, &values).expect("there is memory");
+    let out = Buffer::<i32>::new(&device, 8).expect("there is memory");
+    let stream = Stream::new(&device).expect("a stream");
+    let launch = |limit: i32| kernel.launch(&stream, 2, (&x, &out, limit));
+    let place = "assertion failed: too large (small.py:9)";
+    let failed = |elements: &[&str]| RuntimeError::Assertion {
+        kernel: "keep".to_owned(),
+        failures: elements.iter().map(|e| format!("{e}{place}")).collect(),
+    };
+    let both = failed(&["pid (1, 0, 0) idx (2) ", "pid (1, 0, 0) idx (3) "]);
+    assert_eq!((launch(8), launch(6)), (Ok(()), Ok(())));
+    assert_eq!(stream.synchronize(), Err(both.clone()));
+    assert_eq!(stream.synchronize(), Ok(()));
+    assert_eq!(out.read(&stream), Ok(values.clone()));
+    // A later launch takes the records, and not that one failed.
+    assert_eq!((launch(6), launch(8)), (Ok(()), Ok(())));
+    assert_eq!(out.read(&stream), Err(failed(&[""])));
+    assert_eq!(out.read(&stream), Ok(values));
+
+    let graph = Graph::capture(&stream, |stream| kernel.launch(stream, 2, (&x, &out, 6)));
+    let graph = graph.expect("nothing waits");
+    assert_eq!(stream.synchronize(), Ok(()));
+    assert_eq!(graph.launch(&stream), Ok(()));
+    assert_eq!(stream.synchronize(), Err(both.clone()));
+    device.set_blocking(true);
+    assert_eq!((launch(8), launch(6)), (Ok(()), Err(both)));
+}

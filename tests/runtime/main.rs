@@ -2,6 +2,7 @@
 
 mod ahead;
 mod api;
+mod asserts;
 mod callers;
 mod disk;
 mod dumps;

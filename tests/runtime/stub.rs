@@ -546,3 +546,57 @@ fn without_a_driver_there_is_the_emulator() {
         );
     }
 }
+
+#[test]
+fn an_assertion_that_fails_is_an_error_of_who_waits() {
+    if let Some(role) = role() {
+        let device = gpu(None);
+        let kernel = crate::asserts::keep(&device).debug(true).expect("a set-up");
+        let x = Buffer::from_slice(&device, &[1_i32; 8]).expect("there is memory");
+        let stream = device.stream();
+        let launch = || kernel.launch(&stream, 2, (&x, &x, 6));
+        // The first that there is with `debug`.
+        let place = "assertion failed: int32 overflow in multiplication (small.py:6)";
+        let failed = |element: &str| RuntimeError::Assertion {
+            kernel: "keep".to_owned(),
+            failures: vec![format!("{element}{place}")],
+        };
+        let recorded = failed("pid (2, 0, 0) ");
+        match role.as_str() {
+            "last" => {
+                assert_eq!((launch(), launch()), (Ok(()), Ok(())));
+                assert_eq!(stream.synchronize(), Err(recorded));
+                // It is told once, and the device goes on.
+                assert_eq!(stream.synchronize(), Ok(()));
+                assert_eq!(kernel.run(2, (&x, &x, 6)), Ok(()));
+            }
+            // The launch after it has taken its record.
+            "first" => {
+                assert_eq!((launch(), launch()), (Ok(()), Ok(())));
+                assert_eq!(x.read(&stream), Err(failed("")));
+                assert_eq!(x.read(&stream), Ok(vec![1; 8]));
+            }
+            // Nobody keeps the kernel until somebody waits.
+            "dropped" => {
+                assert_eq!(launch(), Ok(()));
+                drop(kernel);
+                assert_eq!(stream.synchronize(), Err(recorded));
+            }
+            _ => {
+                device.set_blocking(true);
+                assert_eq!(launch(), Err(recorded));
+                assert_eq!(launch(), Ok(()));
+            }
+        }
+        return;
+    }
+    let test = "stub::an_assertion_that_fails_is_an_error_of_who_waits";
+    for (role, launch) in [
+        ("last", "2"),
+        ("first", "1"),
+        ("dropped", "1"),
+        ("blocking", "1"),
+    ] {
+        run(test, role, &[("STUB_ASSERT", launch)]);
+    }
+}

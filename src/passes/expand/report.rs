@@ -8,7 +8,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType, TileType, ValueType};
-use crate::log::{CAPACITY, HEADER_BYTES, RECORD_BYTES};
+use crate::log::{CAPACITY, COUNTER_BYTES, HEADER_BYTES, RECORD_BYTES};
 
 use super::{Expander, Result, bug};
 
@@ -31,6 +31,7 @@ impl Expander<'_> {
         let pack = self.pack_of(&arg, count)?;
         let (register_copies, thread_copies) = self.copies(ty)?;
         let leader = self.leader(thread_copies)?;
+        let mut failed = None;
         for reg in (0..count).filter(|reg| reg & register_copies == 0) {
             let single = self.rearrange(&[pack], &[reg as u32])?;
             let mut pred = leader;
@@ -45,8 +46,16 @@ impl Expander<'_> {
                     let element = self.element(ty, reg as u32)?;
                     let bits = self.bits_of(single)?;
                     self.record(site, element, bits, pred)?;
+                    failed = match (failed, pred) {
+                        (Some(a), Some(b)) => Some(self.binary(ThreadOp::Or, a, b)?),
+                        (None, pred) => pred,
+                        (failed, None) => failed,
+                    };
                 }
             }
+        }
+        if is_assert && failed.is_some() {
+            self.note_failure(site, failed)?;
         }
         Ok(())
     }
@@ -94,6 +103,24 @@ impl Expander<'_> {
         let low = self.op(InstData::new(ThreadOp::Itrunc, &[value]), &[word])?;
         let high = self.op(InstData::new(ThreadOp::Itrunc, &[upper]), &[word])?;
         Ok([low, high])
+    }
+
+    /// Notes where `failed` is true that an assertion failed, which later launches do not take back.
+    fn note_failure(&mut self, site: u32, failed: Option<Value>) -> Result<()> {
+        let ty = ThreadType::scalar(Elem::global(Scalar::I32));
+        let log = self.op(InstData::new(ThreadOp::LogAddr, &[]), &[ty])?;
+        let distance = self.int(Elem::I32, i64::from(COUNTER_BYTES / 4));
+        let place = self.binary(ThreadOp::Addptr, log, distance)?;
+        let number = self.int(Elem::I32, i64::from(site) + 1);
+        self.b.atom(
+            place,
+            number,
+            failed,
+            RmwOp::Umax,
+            MemOrder::Relaxed,
+            Scope::Gpu,
+        );
+        Ok(())
     }
 
     /// Writes a record where `pred` is true.
