@@ -446,6 +446,8 @@ pub trait Argument<'a>: Copy {
     fn push(self, list: &mut ArgList<'a>);
 }
 
+// Else the compiler's message is about `Into<Arg>` and shows nothing of the advice above.
+#[diagnostic::do_not_recommend]
 impl<'a, T: Copy + Into<Arg<'a>>> Argument<'a> for T {
     const STRUCTURED: bool = false;
 
@@ -500,6 +502,19 @@ impl Args for ArgList<'_> {
 }
 
 /// The arguments of a launch: a tuple of [`Argument`]s, or an array, a slice or a list of [`Arg`]s.
+///
+/// What is none of them does not compile, and the message says what to give:
+///
+/// ```compile_fail,E0277
+/// # fn launch(kernel: &tilelift::runtime::Kernel, n: usize) -> Result<(), tilelift::runtime::RuntimeError> {
+/// kernel.run(1, (n,))                                           // `usize` is no argument of a launch
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the arguments of a launch",
+    label = "a launch takes its arguments as a tuple, as in `(&x, 3)`, and one as `(&x,)`",
+    note = "more than 16, and lists made at run time, are given as an `ArgList` or a slice of `Arg`"
+)]
 pub trait Args {
     /// Hands them over as a slice.
     fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R;
@@ -523,6 +538,7 @@ impl Args for Vec<Arg<'_>> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<A: Args + ?Sized> Args for &A {
     fn with<R>(&self, take: impl FnOnce(&[Arg<'_>]) -> R) -> R {
         (**self).with(take)

@@ -4,9 +4,9 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, PoisonError, RwLock};
 use std::thread::ThreadId;
 
-use crate::runtime::{Arg, ArgList, Args, Call, Grid, Kernel, RuntimeError, Stream};
+use crate::runtime::{Arg, ArgList, Args, Call, Constant, Grid, Kernel, RuntimeError, Stream};
 
-use super::Tuner;
+use super::{Config, Tuner};
 
 /// A kernel that tunes itself: the first launch with new classes or key values tries all configurations, later ones use
 /// the best.
@@ -83,6 +83,31 @@ impl Autotuned {
             recent: RwLock::default(),
             turn: Turn::default(),
         }
+    }
+
+    /// The same with a constant that the configurations do not choose. What was found for other constants is not asked.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Kernel::constant`]; a constant that a configuration gives.
+    pub fn constant(
+        self,
+        name: &str,
+        value: impl Into<Constant>,
+    ) -> Result<Autotuned, RuntimeError> {
+        let chooses = |config: &Config| config.constants.iter().any(|(own, _)| own == name);
+        if self.tuner.configs.iter().any(chooses) {
+            return Err(RuntimeError::Setup {
+                kernel: self.kernel.name().to_owned(),
+                problem: format!(
+                    "the tuner's configurations give `{name}`, which is theirs to choose"
+                ),
+            });
+        }
+        Ok(Autotuned::new(
+            self.kernel.constant(name, value)?,
+            self.tuner,
+        ))
     }
 
     /// The best set-up for such a launch.

@@ -14,8 +14,8 @@
 //!   caller says.
 //! - **Kept**: each result is written to the kernel cache's folder when it is known. A process that is stopped and started
 //!   again goes on where it was, and a second one with the same kernel, device, classes and key measures nothing.
-//! - **From the file**: [`Program::tuner`](crate::runtime::Program::tuner) makes a tuner of a kernel's `@triton.autotune`
-//!   and `@triton.heuristics`, and [`Device::autotuned`](crate::runtime::Device::autotuned) a kernel that tunes itself.
+//! - **From the file**: `Program::tuner` makes a tuner of a kernel's `@triton.autotune`
+//!   and `@triton.heuristics`, and `Device::autotuned` a kernel that tunes itself.
 //! - **Chosen**: the lowest cost; all within [`Measure::tie`] of it count as equal, and of these the first in the list is
 //!   taken, so that noise does not decide between equals.
 //!
@@ -350,10 +350,10 @@ impl<'a> Tuner<'a> {
             kernel.release();
         }
         let (Some(chosen), Some(best)) = (chosen, best) else {
-            let reasons: Vec<String> = rows.iter().map(Row::to_string).collect();
+            let reasons = report::lines(&rows).map(|(_, line)| line);
             return Err(RuntimeError::Untunable {
                 kernel: kernel.name().to_owned(),
-                reasons: reasons.join("\n"),
+                reasons: reasons.collect::<Vec<_>>().join("\n"),
             });
         };
         let config = rows[chosen].config.clone();

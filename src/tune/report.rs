@@ -38,6 +38,56 @@ impl fmt::Display for Row {
     }
 }
 
+/// Whether the reasons differ in numbers alone, which are those of the configurations.
+fn is_alike(a: &Outcome, b: &Outcome) -> bool {
+    let words = |text: &str| -> Vec<String> {
+        let words = text.split(|c: char| c.is_ascii_digit());
+        words
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
+    };
+    match (a, b) {
+        (Outcome::Skipped(a), Outcome::Skipped(b)) | (Outcome::Failed(a), Outcome::Failed(b)) => {
+            a == b || words(a) == words(b)
+        }
+        _ => false,
+    }
+}
+
+/// The rows as lines, each with the number of its row. Rows that were skipped or failed alike are one line, at the first of
+/// them and with its reason.
+pub(super) fn lines(rows: &[Row]) -> impl Iterator<Item = (usize, String)> {
+    /// Configurations that a line names.
+    const NAMED: usize = 8;
+    let is_cost = |row: &Row| matches!(row.outcome, Outcome::Measured(_) | Outcome::Hopeless(_));
+    rows.iter().enumerate().filter_map(move |(i, row)| {
+        if is_cost(row) {
+            return Some((i, row.to_string()));
+        }
+        let alike = |other: &&Row| is_alike(&other.outcome, &row.outcome);
+        if rows[..i].iter().any(|other| alike(&other)) {
+            return None;
+        }
+        let configs: Vec<String> = rows[i..]
+            .iter()
+            .filter(alike)
+            .map(|row| row.config.to_string())
+            .collect();
+        let (what, reason) = match &row.outcome {
+            Outcome::Skipped(reason) => ("     skipped", reason),
+            Outcome::Failed(reason) => ("      failed", reason),
+            Outcome::Measured(_) | Outcome::Hopeless(_) => return None,
+        };
+        let named = configs[..configs.len().min(NAMED)].join(" | ");
+        let more = match configs.len() - configs.len().min(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some((i, format!("{what}  {named}{more}: {reason}")))
+    })
+}
+
 /// All that was tried, in the order of the list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TuneReport {
@@ -53,9 +103,9 @@ pub struct TuneReport {
 
 impl fmt::Display for TuneReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, row) in self.rows.iter().enumerate() {
+        for (i, line) in lines(&self.rows) {
             let mark = if i == self.chosen { '*' } else { ' ' };
-            writeln!(f, "{mark} {row}")?;
+            writeln!(f, "{mark} {line}")?;
         }
         let (total, reused, wall) = (self.rows.len(), self.reused, self.wall.as_secs_f64());
         write!(

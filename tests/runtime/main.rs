@@ -8,6 +8,7 @@ mod disk;
 mod dumps;
 mod faults;
 mod graphs;
+mod messages;
 mod setups;
 mod tools;
 mod torture;
