@@ -122,6 +122,7 @@ fn is_elementwise(name: &str) -> bool {
 
 /// Whether an instruction computes single elements from single elements and does nothing else, so that the region of a reduction or
 /// scan may hold it.
+#[cfg(feature = "triton")]
 pub(crate) fn combines<L: Level>(func: &Function<L>, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let info = data.op.info();
