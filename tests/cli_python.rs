@@ -177,7 +177,7 @@ fn mistakes_are_shown_with_their_place() {
         1,
         &["error[F03]", "choose one with -n"],
     );
-    check(&with(&["-n", "fil"]), PROGRAM, 1, &["there is `fill`"]);
+    check(&with(&["-n", "fil"]), PROGRAM, 1, &["did you mean `fill`?"]);
     check(
         &with(&["-n", "fill", "-s", "*i32"]),
         PROGRAM,
@@ -439,7 +439,7 @@ fn constants_that_nothing_asks_for_are_refused() {
     assert!(
         code == 1
             && errors.contains("nothing in the file is called `BLOK`")
-            && errors.contains("there is `BLOCK`"),
+            && errors.contains("did you mean `BLOCK`?"),
         "{errors}"
     );
     let (code, errors) = refused(

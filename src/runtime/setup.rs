@@ -161,9 +161,10 @@ impl Kernel {
         self.changed(|options| options.line_info = lines)
     }
 
-    /// Whether device assertions are kept. One that fails is no error of the launch, nor of waiting for it: the kernel goes
-    /// on, and [`Kernel::printed`], which waits, tells it among the lines. An application that wants to stop looks there
-    /// after it has synchronised.
+    /// Whether device assertions are kept. The kernel goes on after one that fails; it is an error of the launch on the
+    /// emulator, and on a GPU of what waits next ([`Stream::synchronize`](super::Stream::synchronize),
+    /// [`Buffer::read`](super::Buffer::read), a blocking launch): [`RuntimeError::Assertion`]. The device stays usable, and
+    /// [`Kernel::printed`] has the failures among the lines.
     ///
     /// # Errors
     ///
