@@ -200,7 +200,7 @@ fn mistakes_are_shown_with_their_place() {
         &with(&[]),
         "def f(:\n",
         1,
-        &["error[F02]", "--> <stdin>:1:7"],
+        &["error[F02]", "--> <stdin>:1:6", "`(` is never closed"],
     );
     check(
         &["compile", "/no/such/file.py"],
