@@ -136,7 +136,9 @@ pub enum InterpErrorKind {
         index: u64,
     },
     /// What happens next depends on a value that is known within bounds only.
-    #[error("what is executed or accessed here depends on a value that the bounds of the ops leave open")]
+    #[error(
+        "what is executed or accessed here depends on a value that the bounds of the ops leave open"
+    )]
     Undecided,
     /// An op that only a machine can execute.
     #[error("`{0}` cannot be interpreted")]

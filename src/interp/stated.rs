@@ -61,7 +61,11 @@ pub(super) fn contracted() -> Stated {
 /// What the op table states about a function; none for ops that are exact or rounded correctly.
 pub(super) fn stated(op: TileOp, scalar: Scalar) -> Option<Stated> {
     let ulps = |single: f64, double: f64| {
-        let ulp = if scalar == Scalar::F64 { double } else { single };
+        let ulp = if scalar == Scalar::F64 {
+            double
+        } else {
+            single
+        };
         (ulp > 0.0).then(|| Stated::ulps(ulp))
     };
     let relative = |relative: f64| Stated {
@@ -96,12 +100,9 @@ pub(super) fn stated(op: TileOp, scalar: Scalar) -> Option<Stated> {
         TileOp::Log10 => ulps(2.0, 1.3),
         TileOp::Tan => ulps(4.0, 2.0),
         TileOp::Asin => ulps(2.1, 2.1),
-        TileOp::Pow
-        | TileOp::Sin
-        | TileOp::Cos
-        | TileOp::Acos
-        | TileOp::Atan
-        | TileOp::Erf => ulps(2.0, 2.0),
+        TileOp::Pow | TileOp::Sin | TileOp::Cos | TileOp::Acos | TileOp::Atan | TileOp::Erf => {
+            ulps(2.0, 2.0)
+        }
         TileOp::Cosh | TileOp::Tanh => ulps(2.0, 1.0),
         TileOp::Atan2 | TileOp::Sinh | TileOp::Atanh | TileOp::Hypot => ulps(3.0, 2.0),
         TileOp::Asinh => ulps(3.0, 3.0),
@@ -148,7 +149,9 @@ mod tests {
     fn numbers_are_those_of_the_op_table() {
         let table = include_str!("../ir/ops/table.rs");
         let (_, functions) = table.split_once("functions {").expect("the functions");
-        let (functions, _) = functions.split_once("\n            tile {").expect("their end");
+        let (functions, _) = functions
+            .split_once("\n            tile {")
+            .expect("their end");
         let mut prose = String::new();
         let mut seen = 0;
         for line in functions.lines().map(str::trim) {
@@ -166,7 +169,9 @@ mod tests {
                 assert_eq!(stated(op, Scalar::F32), None, "{name}");
                 continue;
             };
-            let mut numbers = bounds.split([' ', ',']).filter_map(|w| w.trim_end_matches('.').parse::<f64>().ok());
+            let mut numbers = bounds
+                .split([' ', ','])
+                .filter_map(|w| w.trim_end_matches('.').parse::<f64>().ok());
             let (single, double) = (numbers.next().expect("a bound"), numbers.next());
             if op == TileOp::Exp {
                 // Its bound in f32 is that of `exp2`.

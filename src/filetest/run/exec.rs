@@ -1,5 +1,6 @@
 //! What runs a kernel: the interpreter, which is the reference, and whatever runs compiled code.
 
+use super::compare::Distances;
 use crate::compile::compile;
 use crate::emu;
 use crate::interp;
@@ -8,12 +9,15 @@ use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_STEPS;
 use crate::log::{self, Log, Site};
+use crate::runtime::source_place;
 use crate::settings::{Options, Target};
 
 /// An argument of a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Argument {
     pub(super) name: String,
+    /// What a file says about the extents of a buffer.
+    pub(super) shape: Option<Vec<usize>>,
     pub(super) it: ArgValue,
 }
 
@@ -88,6 +92,11 @@ impl Contents {
         })
     }
 
+    /// The elements as they lie in memory, zeros where nobody wrote, and whether all were written.
+    pub(super) fn bytes(&self) -> (&[u8], bool) {
+        (&self.bytes, self.written.iter().all(|&w| w))
+    }
+
     /// An element; none if nobody wrote it.
     pub(super) fn get(&self, i: usize) -> Option<u64> {
         let size = self.scalar.bytes() as usize;
@@ -121,6 +130,8 @@ pub(super) struct Job<'a> {
     pub(super) options: &'a Options,
     /// Chooses a schedule where there is a choice.
     pub(super) seed: u64,
+    /// Whether places are those of a source text that the kernel was made from.
+    pub(super) in_source: bool,
     /// Steps to give up after, if not those that are usual for the executor.
     pub(super) steps: Option<u64>,
 }
@@ -171,9 +182,18 @@ pub(super) enum Outcome {
     Failed {
         /// What happened.
         message: String,
-        /// Which instruction of the kernel did it, if that is known.
-        inst: Option<Inst>,
+        /// Where it is, if that is known.
+        at: Option<At>,
     },
+}
+
+/// The place of a failure.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// The instruction of the kernel that did it.
+    Inst(Inst),
+    /// Line and column of the source.
+    Source(u32, u32),
 }
 
 /// Something that runs kernels.
@@ -203,10 +223,10 @@ pub(super) fn executors() -> Vec<Box<dyn Executor>> {
 }
 
 /// What helps a kernel that only needs more time.
-const STEPS_ADVICE: &str = "; if it comes to an end, raise it with steps(..) or --steps";
+pub(super) const STEPS_ADVICE: &str = "; if it comes to an end, raise it with steps(..) or --steps";
 
 /// The first lines of a PTX text that fault messages refer to would drown a report; this is the line itself.
-fn line_of(ptx: &str, line: Option<u32>) -> String {
+pub(super) fn line_of(ptx: &str, line: Option<u32>) -> String {
     let text = line.and_then(|line| ptx.lines().nth(line as usize - 1));
     text.map_or(String::new(), |text| format!("\n    {}", text.trim()))
 }
@@ -215,7 +235,7 @@ fn line_of(ptx: &str, line: Option<u32>) -> String {
 pub(super) fn failed(message: impl Into<String>) -> Outcome {
     Outcome::Failed {
         message: message.into(),
-        inst: None,
+        at: None,
     }
 }
 
@@ -242,6 +262,151 @@ pub(super) fn contents(
     Contents::new(scalar, (0..count).map(|i| read((i * size) as u64, size)))
 }
 
+/// Memory of the interpreter that holds the buffers, and the address for each argument.
+fn interpreted(job: &Job<'_>) -> Result<(interp::Memory, Vec<u64>), String> {
+    let mut memory = interp::Memory::new();
+    let mut addresses = Vec::new();
+    for arg in job.args {
+        let address = match &arg.it {
+            ArgValue::Buffer {
+                scalar,
+                count,
+                bytes,
+            } => {
+                let address = memory.try_alloc(count * scalar.bytes() as usize);
+                address.and_then(|address| {
+                    if let Some(bytes) = bytes {
+                        memory.write(address, bytes)?;
+                    }
+                    Ok(address)
+                })
+            }
+            ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+        };
+        addresses.push(address.map_err(|error| format!("`{}`: {error}", arg.name))?);
+    }
+    Ok((memory, addresses))
+}
+
+/// Launches on the interpreter in one of its ways.
+fn interpret<T>(
+    job: &Job<'_>,
+    addresses: &[u64],
+    run: impl FnOnce(&interp::Launch<'_>, &interp::Options) -> Result<T, interp::InterpError>,
+) -> Result<T, interp::InterpError> {
+    let args = job.args.iter().zip(addresses);
+    let args = args.map(|(arg, &address)| match &arg.it {
+        ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
+        ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
+    });
+    let args: Vec<interp::Arg> = args.collect();
+    let launch = interp::Launch {
+        grid: job.grid,
+        args: &args,
+    };
+    let mut options = interp::Options::default();
+    options.step_limit = job.steps.unwrap_or(options.step_limit);
+    run(&launch, &options)
+}
+
+/// Program and element, for the start of a message.
+fn who(job: &Job<'_>, place: &interp::Place) -> String {
+    let Some([x, y, z]) = place.program else {
+        return String::new();
+    };
+    let element = place.element.zip(place.inst).map(|(element, (inst, _))| {
+        let dfg = &job.func.dfg;
+        let shape = dfg.insts[inst].args.first().map(|&v| dfg.ty(v).shape);
+        let index = shape.map_or(Vec::new(), |shape| {
+            let dims = 0..shape.rank();
+            dims.map(|dim| shape.coordinate(element, dim).to_string())
+                .collect()
+        });
+        format!(", element ({})", index.join(", "))
+    });
+    format!("program ({x}, {y}, {z}){}: ", element.unwrap_or_default())
+}
+
+/// Bytes beside a buffer that an address is still told by.
+const NEAR_BYTES: u64 = 1 << 20;
+
+/// What the address of a failure is in terms of arguments.
+fn named_address(job: &Job<'_>, addresses: &[u64], kind: &interp::InterpErrorKind) -> String {
+    use interp::{InterpErrorKind, MemoryError};
+    let address = match kind {
+        InterpErrorKind::Memory(
+            MemoryError::OutOfBounds { address, .. } | MemoryError::Uninitialised { address, .. },
+        )
+        | InterpErrorKind::Misaligned { address, .. }
+        | InterpErrorKind::StoreConflict { address, .. }
+        | InterpErrorKind::Race { address, .. }
+        | InterpErrorKind::Unordered { address, .. } => *address,
+        _ => return String::new(),
+    };
+    let buffers = job.args.iter().zip(addresses).filter_map(|(arg, &start)| {
+        let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
+            return None;
+        };
+        let size = u64::from(scalar.bytes());
+        let end = start + size * *count as u64;
+        let distance = start.saturating_sub(address) + address.saturating_sub(end);
+        let index = (address as i64)
+            .wrapping_sub(start as i64)
+            .div_euclid(size as i64);
+        (distance < NEAR_BYTES).then_some((distance, &arg.name, index, *count))
+    });
+    match buffers.min_by_key(|&(distance, ..)| distance) {
+        Some((_, name, index, count)) => {
+            format!("; that is `{name}`[{index}], and `{name}` has {count} elements")
+        }
+        None => String::new(),
+    }
+}
+
+/// How far other executors may be from the interpreter, by what the ops of the kernel state.
+pub(super) struct Stated {
+    /// For each argument.
+    pub(super) distances: Vec<Distances>,
+    /// Whether lines that are printed may differ as well.
+    pub(super) is_printed: bool,
+}
+
+/// The bounds of a job that the interpreter has run to its end, or why there are none.
+pub(super) fn stated(job: &Job<'_>) -> Result<Stated, interp::InterpError> {
+    let mut distances: Vec<Distances> = vec![Distances::default(); job.args.len()];
+    let Ok((mut memory, addresses)) = interpreted(job) else {
+        // It ran before; without memory nothing is known, and everything exact.
+        let is_printed = false;
+        return Ok(Stated {
+            distances,
+            is_printed,
+        });
+    };
+    let bounded = interpret(job, &addresses, |launch, options| {
+        interp::run_bounded(
+            job.func,
+            launch,
+            &mut memory,
+            options,
+            job.options.fp_fusion,
+        )
+    })?;
+    let buffers = job.args.iter().zip(&addresses).zip(&mut distances);
+    for ((arg, &start), distances) in buffers {
+        let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
+            continue;
+        };
+        let size = u64::from(scalar.bytes());
+        let inside = start..start + size * *count as u64;
+        let own = bounded.elements.iter().filter(|(a, _)| inside.contains(*a));
+        distances.extend(own.map(|(&address, &it)| (((address - start) / size) as usize, it)));
+    }
+    Ok(Stated {
+        distances,
+        is_printed: bounded.is_printed,
+    })
+}
+
 struct Interpreter;
 
 impl Executor for Interpreter {
@@ -254,61 +419,24 @@ impl Executor for Interpreter {
     }
 
     fn run(&self, job: &Job<'_>) -> Outcome {
-        let mut memory = interp::Memory::new();
-        let mut addresses = Vec::new();
-        for arg in job.args {
-            let address = match &arg.it {
-                ArgValue::Buffer {
-                    scalar,
-                    count,
-                    bytes,
-                } => {
-                    let address = memory.try_alloc(count * scalar.bytes() as usize);
-                    address.and_then(|address| {
-                        if let Some(bytes) = bytes {
-                            memory.write(address, bytes)?;
-                        }
-                        Ok(address)
-                    })
-                }
-                ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
-            };
-            match address {
-                Ok(address) => addresses.push(address),
-                Err(error) => return failed(format!("`{}`: {error}", arg.name)),
-            }
-        }
-        let args: Vec<interp::Arg> = job
-            .args
-            .iter()
-            .zip(&addresses)
-            .map(|(arg, &address)| match &arg.it {
-                ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
-                ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
-            })
-            .collect();
-        let launch = interp::Launch {
-            grid: job.grid,
-            args: &args,
+        let (mut memory, addresses) = match interpreted(job) {
+            Ok(memory) => memory,
+            Err(message) => return failed(message),
         };
-        let mut options = interp::Options::default();
-        options.step_limit = job.steps.unwrap_or(options.step_limit);
-        let result = interp::run(job.func, &launch, &mut memory, &options);
-        if let Err(error) = result {
+        let ran = interpret(job, &addresses, |launch, options| {
+            interp::run(job.func, launch, &mut memory, options)
+        });
+        if let Err(error) = ran {
             if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
                 return Outcome::NotExecutable(error.to_string());
             }
-            let place = match error.place.program {
-                Some([x, y, z]) => format!("program ({x}, {y}, {z}): "),
-                None => String::new(),
-            };
             let advice = match error.kind {
-                interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE,
-                _ => "",
+                interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE.to_owned(),
+                _ => named_address(job, &addresses, &error.kind),
             };
             return Outcome::Failed {
-                message: format!("{place}{}{advice}", error.kind),
-                inst: error.place.inst.map(|(inst, _)| inst),
+                message: format!("{}{}{advice}", who(job, &error.place), error.kind),
+                at: error.place.inst.map(|(inst, _)| At::Inst(inst)),
             };
         }
         let outputs = job
@@ -327,6 +455,61 @@ impl Executor for Interpreter {
         let sites: Vec<Site> = log::sites(job.func).into_iter().map(|(_, s)| s).collect();
         Finished::outcome(buffers, Some(&memory.take_log()), &sites)
     }
+}
+
+/// Allocates the buffers; gives the address for each argument.
+pub(super) fn emulated(args: &[Argument], memory: &mut emu::Memory) -> Result<Vec<u64>, String> {
+    let mut addresses = Vec::new();
+    for arg in args {
+        let address = match &arg.it {
+            ArgValue::Buffer {
+                scalar,
+                count,
+                bytes,
+            } => {
+                let address = memory.try_alloc(count * scalar.bytes() as usize);
+                address.and_then(|address| {
+                    if let Some(bytes) = bytes {
+                        memory.write(address, bytes)?;
+                    }
+                    Ok(address)
+                })
+            }
+            ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+        };
+        addresses.push(address.map_err(|error| format!("`{}`: {error}", arg.name))?);
+    }
+    Ok(addresses)
+}
+
+/// What the buffers hold.
+pub(super) fn emulated_buffers(
+    args: &[Argument],
+    addresses: &[u64],
+    memory: &emu::Memory,
+) -> Vec<Option<Contents>> {
+    let outputs = args.iter().zip(addresses);
+    let held = outputs.map(|(arg, &address)| match &arg.it {
+        ArgValue::Buffer { scalar, count, .. } => {
+            let size = scalar.bytes() as usize;
+            let held = memory.snapshot(address, count * size, size).ok();
+            held.map(|held| Contents::of_memory(*scalar, held))
+        }
+        ArgValue::Scalar { .. } | ArgValue::Null => None,
+    });
+    held.collect()
+}
+
+/// The source's place for a line of PTX, if the kernel has a source.
+fn source_of(job: &Job<'_>, ptx: &str, line: Option<u32>) -> Option<At> {
+    let line = line.filter(|_| job.in_source)?;
+    let options = Options {
+        line_info: true,
+        ..*job.options
+    };
+    let located = compile(job.func, job.target, &options).ok()?;
+    let (line, column) = source_place(ptx, line, &located.ptx)?;
+    Some(At::Source(line, column))
 }
 
 /// The PTX emulator, with every check on.
@@ -351,35 +534,16 @@ impl Executor for Emulator {
             Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
         };
         let mut memory = emu::Memory::new();
-        let mut addresses = Vec::new();
-        let mut args = Vec::new();
-        for arg in job.args {
-            let address = match &arg.it {
-                ArgValue::Buffer {
-                    scalar,
-                    count,
-                    bytes,
-                } => {
-                    let address = memory.try_alloc(count * scalar.bytes() as usize);
-                    address.and_then(|address| {
-                        if let Some(bytes) = bytes {
-                            memory.write(address, bytes)?;
-                        }
-                        Ok(address)
-                    })
-                }
-                ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
-            };
-            let address = match address {
-                Ok(address) => address,
-                Err(error) => return failed(format!("`{}`: {error}", arg.name)),
-            };
-            addresses.push(address);
-            args.push(match &arg.it {
-                ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
-                ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
-            });
-        }
+        let addresses = match emulated(job.args, &mut memory) {
+            Ok(addresses) => addresses,
+            Err(message) => return failed(message),
+        };
+        let args = job.args.iter().zip(&addresses);
+        let args = args.map(|(arg, &address)| match &arg.it {
+            ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
+            ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
+        });
+        let args: Vec<emu::Arg> = args.collect();
         let defaults = emu::Options::default();
         let launch = emu::Launch {
             grid: job.grid,
@@ -393,24 +557,29 @@ impl Executor for Emulator {
             },
         };
         if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
-            let line = line_of(&kernel.ptx, error.line());
+            let at = source_of(job, &kernel.ptx, error.line());
             let advice = match error.fault() {
                 Some(emu::Fault::StepLimit(_)) => STEPS_ADVICE,
                 _ => "",
             };
-            return failed(format!("{}: {error}{advice}{line}", job.target));
-        }
-        let outputs = job.args.iter().zip(&addresses);
-        let buffers = outputs
-            .map(|(arg, &address)| match &arg.it {
-                ArgValue::Buffer { scalar, count, .. } => {
-                    let size = scalar.bytes() as usize;
-                    let held = memory.snapshot(address, count * size, size).ok();
-                    held.map(|held| Contents::of_memory(*scalar, held))
+            let what = match (&error, &at) {
+                // The place says the line.
+                (emu::EmuError::Fault { at, fault }, Some(_)) => {
+                    let ([x, y, z], [thread, ..]) = (at.cta, at.thread);
+                    format!("program ({x}, {y}, {z}), thread {thread}: {fault}")
                 }
-                ArgValue::Scalar { .. } | ArgValue::Null => None,
-            })
-            .collect();
+                _ => error.to_string(),
+            };
+            let line = match at {
+                Some(_) => String::new(),
+                None => line_of(&kernel.ptx, error.line()),
+            };
+            return Outcome::Failed {
+                message: format!("{}: {what}{advice}{line}", job.target),
+                at,
+            };
+        }
+        let buffers = emulated_buffers(job.args, &addresses, &memory);
         let log = memory.variable(log::SYMBOL).map(Log::decode);
         Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
     }

@@ -28,11 +28,7 @@ block0:
 /// The failures of a line under the kernel above.
 fn failures(line: &str) -> Vec<String> {
     let text = format!("{COPY}; run: {line}\n");
-    let setup = Setup {
-        target: Target::SM_80,
-        options: &Options::DEFAULT,
-        steps: None,
-    };
+    let setup = Setup::new(Target::SM_80, &Options::DEFAULT);
     let report = run_lines(&text, &setup);
     report.failures.iter().map(ToString::to_string).collect()
 }
@@ -202,11 +198,7 @@ fn without_a_reference_results_are_stated() {
         let text = format!(
             "kernel @k(v0 \"x\": ptr<i32>) warps(1) {{\nblock0:\n    v1 = load v0 : i32\n    v2 = inline_ptx v1 {{ptx = \"{ptx}\", constraints = \"=r,r\", pack = 1}} : i32\n    store v0, v2\n    return\n}}\n; run: grid(1) x=i32[1] [6]{line}\n"
         );
-        let setup = Setup {
-            target: Target::SM_80,
-            options: &Options::DEFAULT,
-            steps: None,
-        };
+        let setup = Setup::new(Target::SM_80, &Options::DEFAULT);
         let report = run_lines(&text, &setup);
         let found: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
         found
@@ -426,9 +418,8 @@ block0:
 ; run: grid(1) steps(1000) x=i32[1] zeros
 "#;
     let setup = Setup {
-        target: Target::SM_80,
-        options: &Options::DEFAULT,
         steps: Some(77),
+        ..Setup::new(Target::SM_80, &Options::DEFAULT)
     };
     let report = run_lines(text, &setup);
     let message = report.failures[0].to_string();

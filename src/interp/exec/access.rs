@@ -73,7 +73,9 @@ impl Machine<'_> {
         }
         let place = |address| {
             let is_it = |i: &usize| pointers[*i] == address && mask.is_none_or(|m| m[*i] == 1);
-            (0..pointers.len()).filter(|_| pointers.len() > 1).find(is_it)
+            (0..pointers.len())
+                .filter(|_| pointers.len() > 1)
+                .find(is_it)
         };
         self.stats.stored += writes.len() as u64;
         // What is left of equal addresses has equal values: written once, it is no second store.

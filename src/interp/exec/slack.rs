@@ -252,12 +252,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Functions that have poles or turn around between the ends.
-    fn forget_poles(
-        &self,
-        slack: &Slack,
-        data: &InstData<Tile>,
-        found: &mut [f64],
-    ) -> Outcome<()> {
+    fn forget_poles(&self, slack: &Slack, data: &InstData<Tile>, found: &mut [f64]) -> Outcome<()> {
         let index = match data.op {
             TileOp::Fdiv | TileOp::FdivRn => 1,
             TileOp::Rcp
@@ -290,9 +285,12 @@ impl<'a> Machine<'a> {
     fn all_loose(&self, slack: &Slack, loose: &[Value], result: Value) -> Outcome<Vec<f64>> {
         let count = self.get(result)?.len();
         let unknown = |i: usize| {
-            let is_loose =
-                |&v: &Value| slack.values[v].len() != count || slack.of(v, i) > 0.0;
-            if loose.iter().any(is_loose) { f64::INFINITY } else { 0.0 }
+            let is_loose = |&v: &Value| slack.values[v].len() != count || slack.of(v, i) > 0.0;
+            if loose.iter().any(is_loose) {
+                f64::INFINITY
+            } else {
+                0.0
+            }
         };
         Ok((0..count).map(unknown).collect())
     }
@@ -435,7 +433,11 @@ impl<'a> Machine<'a> {
                     let terms = size(old) + size(values[i]);
                     // A sum with zero is exact; larger ones may be formed in another order.
                     let is_exact = size(old) == 0.0 || size(values[i]) == 0.0;
-                    let own = if is_exact { 0.0 } else { 2.0 * unit(scalar) * terms };
+                    let own = if is_exact {
+                        0.0
+                    } else {
+                        2.0 * unit(scalar) * terms
+                    };
                     before + added + if terms.is_finite() { own } else { 0.0 }
                 }
                 RmwOp::Add => before + added,
@@ -472,12 +474,7 @@ impl<'a> Machine<'a> {
     }
 
     /// See the section on products of matrices in [`crate::ir`].
-    fn dot_slack(
-        &self,
-        slack: &Slack,
-        data: &InstData<Tile>,
-        result: Value,
-    ) -> Outcome<Vec<f64>> {
+    fn dot_slack(&self, slack: &Slack, data: &InstData<Tile>, result: Value) -> Outcome<Vec<f64>> {
         let [x, y, acc] = [operand(data, 0)?, operand(data, 1)?, operand(data, 2)?];
         let shape = |value| self.func.dfg.ty(value).shape;
         let (left, to) = (shape(x), shape(result));
@@ -529,7 +526,13 @@ impl<'a> Machine<'a> {
                 true => 0.0,
                 false => (inner as f64 + 2.0) * u * sizes,
             };
-            moved + own + if moved + own > 0.0 { ulp(scalar, total) } else { 0.0 }
+            moved
+                + own
+                + if moved + own > 0.0 {
+                    ulp(scalar, total)
+                } else {
+                    0.0
+                }
         };
         Ok(self.get(result)?.iter().enumerate().map(of).collect())
     }
@@ -594,7 +597,10 @@ fn moved_by(elem: Elem, bits: u64, slack: f64, up: bool) -> u64 {
     if !scalar.is_float() {
         let (low, high) = match scalar {
             Scalar::I1 => (0, 1),
-            _ => (-1i128 << (scalar.bits() - 1), (1i128 << (scalar.bits() - 1)) - 1),
+            _ => (
+                -1i128 << (scalar.bits() - 1),
+                (1i128 << (scalar.bits() - 1)) - 1,
+            ),
         };
         let from = match scalar {
             Scalar::I1 => bits as i128,
@@ -602,7 +608,10 @@ fn moved_by(elem: Elem, bits: u64, slack: f64, up: bool) -> u64 {
         };
         // What does not fit saturates.
         let by = (sign * slack.ceil()) as i128;
-        return int::low_bits(scalar.bits(), from.saturating_add(by).clamp(low, high) as u64);
+        return int::low_bits(
+            scalar.bits(),
+            from.saturating_add(by).clamp(low, high) as u64,
+        );
     }
     let x = float::to_f64(scalar, bits);
     if !x.is_finite() {
