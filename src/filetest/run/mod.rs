@@ -80,7 +80,6 @@ use line::{ArgSpec, Expect, RunLine};
 
 /// How `; run:` lines are run.
 #[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
 pub struct Setup<'a> {
     /// What is compiled for.
     pub target: Target,
