@@ -201,7 +201,7 @@ mod with_front {
             run.spec.debug = true;
             let lowered = lower(&module, run.kernel.as_deref(), &run.spec)?;
             let report = run_kernel(&lowered.func, &run.words, run.line, &setup);
-            ran.add(report);
+            ran.add(report, request);
         }
         Ok(ran)
     }

@@ -69,11 +69,12 @@ impl Ran {
         }
     }
 
-    /// Takes over what a run reports.
-    pub(super) fn add(&mut self, report: Report) {
+    /// Takes over what a run reports; what has no place is about the file, or the line that was given in place of one of it.
+    pub(super) fn add(&mut self, report: Report, request: &Request<'_>) {
         let Source { name, text } = &self.source;
         let show = |failure: &RunFailure| match failure.pos.line {
-            0 if !name.is_empty() => format!("{name}: error: {failure}"),
+            0 if request.line.is_some() => format!("{name}: error: --args: {failure}"),
+            0 => format!("{name}: error: {failure}"),
             _ => failure.show(name, text),
         };
         self.failures.extend(report.failures.iter().map(show));
@@ -167,7 +168,7 @@ pub(super) fn run_file(file: &Path, how: &HowArgs, request: &Request<'_>) -> Res
     request.check_save(runs.count())?;
     let report = run_lines(&source.text, &request.setup(target, &options, file));
     let mut ran = Ran::of(source);
-    ran.add(report);
+    ran.add(report, request);
     Ok(ran)
 }
 

@@ -37,11 +37,14 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
         };
         for file in files {
             if file.extension().is_some_and(|ending| ending == "py") {
-                let ran = run_file(&file, &HowArgs::of_files(), &request)?;
-                for failure in &ran.failures {
+                let failures = match run_file(&file, &HowArgs::of_files(), &request) {
+                    Ok(ran) => ran.failures,
+                    Err(failure) => vec![failure.to_string()],
+                };
+                for failure in &failures {
                     say(failure);
                 }
-                *(if ran.failures.is_empty() {
+                *(if failures.is_empty() {
                     &mut passed
                 } else {
                     &mut failed

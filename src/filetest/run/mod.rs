@@ -45,6 +45,7 @@ mod files;
 mod fill;
 #[cfg(feature = "cuda")]
 mod gpu;
+mod interpreter;
 mod line;
 mod npy;
 mod one;
@@ -87,7 +88,8 @@ pub struct Setup<'a> {
     pub options: &'a Options,
     /// Steps that a line may take if it does not say so itself; none for those usual for the executor.
     pub steps: Option<u64>,
-    /// Programs that a grid may have if the line does not say so itself; none for [`RUN_LINE_PROGRAMS`].
+    /// Programs that a grid may have if the line does not say so itself; none for
+    /// [`RUN_LINE_PROGRAMS`](crate::limits::RUN_LINE_PROGRAMS).
     pub programs: Option<u64>,
     /// The bound of what no `expect` is about: what the ops state, or else bits.
     pub by_ops: bool,

@@ -4,7 +4,7 @@ use super::compare::{Bound, compare_buffers, compare_values};
 use super::exec::{self, At, Executor, Finished, Job, Outcome};
 use super::line::{Expect, RunLine};
 use super::summary::Summary;
-use super::{Setup, arguments, bound_of, files, place_of};
+use super::{Setup, arguments, bound_of, files, interpreter, place_of};
 use crate::filetest::directive::Note;
 use crate::filetest::{Failure, Report};
 use crate::interp::InterpErrorKind;
@@ -230,10 +230,10 @@ impl Line<'_> {
         bounds: &[Bound],
         expected: &Finished,
         found: &Finished,
-        stated: &mut Option<Result<exec::Stated, String>>,
+        stated: &mut Option<Result<interpreter::Stated, String>>,
         is_exact: &mut bool,
     ) -> Result<(), (Pos, String)> {
-        let compare = |stated: Option<&exec::Stated>| {
+        let compare = |stated: Option<&interpreter::Stated>| {
             let distances = stated.map(|stated| &stated.distances[..]);
             compare_buffers(
                 job.args,
@@ -259,7 +259,7 @@ impl Line<'_> {
         }
         *is_exact = false;
         let stated = stated.get_or_insert_with(|| {
-            exec::stated(job).map_err(|error| match error.kind {
+            interpreter::stated(job).map_err(|error| match error.kind {
                 InterpErrorKind::Undecided => {
                     let (pos, _) = self.place(error.place.inst.map(|(inst, _)| At::Inst(inst)));
                     format!(
