@@ -128,11 +128,7 @@ fn perform(
                 verify_passes: true,
                 ..Options::DEFAULT
             };
-            let setup = Setup {
-                target: directive.spec.target,
-                options: &options,
-                steps: None,
-            };
+            let setup = Setup::new(directive.spec.target, &options);
             let report = run_lines(&program, &setup);
             skipped.extend(report.skipped);
             for failure in report.failures {

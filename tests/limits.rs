@@ -161,7 +161,7 @@ fn mixed(elements: u64, warps: u32, rounds: u32) -> TileFunction {
     });
     let mut number = b.load(from, None, None);
     for round in 0..rounds {
-        b.set_loc(SourceLoc(Some(SourceLine(10 + round)).into()));
+        b.set_loc(SourceLoc(Some(SourceLine(10 + round, 0)).into()));
         let factor = b.i32(0x9e37_79b9_u32.wrapping_mul(2 * round + 1) as i32, block);
         let high = b.umulhi(number, factor);
         let low = b.imul(number, factor);

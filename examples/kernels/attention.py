@@ -141,3 +141,9 @@ def backward_rows(dq_ptr, q_ptr, k_ptr, v_ptr, dout_ptr, logs, delta, N, scale, 
         dq = pull_rows(dq, q, dout, k_ptr, v_ptr, log, own, rows, first, first + BM, scale, BN, D, True)
     dq = pull_rows(dq, q, dout, k_ptr, v_ptr, log, own, rows, 0, end, scale, BN, D, False)
     tl.store(dq_ptr + at, (dq * (scale * 0.6931471805599453)).to(dq_ptr.dtype.element_ty))
+
+
+# run: forward "*fp16, *fp32, *fp16, *fp16, *fp16, i32, fp32, 32, 32, 16, True" : grid(2,2) out=f16[2048] poison logs=f32[128] poison q_ptr=f16[2048] normal(1) k_ptr=f16[2048] normal(2) v_ptr=f16[2048] normal(3) N=64 scale=0.3
+# run: preprocess "*fp32, *fp16, *fp16, 32, 16" : grid(2) delta=f32[64] poison out=f16[1024] normal(1) dout=f16[1024] normal(2)
+# run: backward_keys "*fp16, *fp16, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, False" : grid(1,1) dk_ptr=f16[512] poison dv_ptr=f16[512] poison q_ptr=f16[512] normal(1) k_ptr=f16[512] normal(2) v_ptr=f16[512] normal(3) dout_ptr=f16[512] normal(4) logs=f32[32] uniform(5,3,4) delta=f32[32] normal(6) N=32 scale=0.3
+# run: backward_rows "*fp16, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, True" : grid(1,1) dq_ptr=f16[512] poison q_ptr=f16[512] normal(1) k_ptr=f16[512] normal(2) v_ptr=f16[512] normal(3) dout_ptr=f16[512] normal(4) logs=f32[32] uniform(5,3,4) delta=f32[32] normal(6) N=32 scale=0.3

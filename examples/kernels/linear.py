@@ -105,3 +105,9 @@ def layer_norm_linear_gelu(out, x, weight, sums, bias, eps, ROWS: tl.constexpr, 
     y = (product - mean[:, None] * tl.load(sums + columns)[None, :]).to(tl.float32) * scale[:, None]
     y += tl.load(bias + columns)[None, :]
     tl.store(out + rows[:, None] * OUTPUTS + columns[None, :], gelu(y).to(out.dtype.element_ty))
+
+
+# run: linear_gelu "*fp16, *fp16, *fp16, *fp16, i32, i32, i32, 16, 32, 32, 2" : grid(4) weight=f16[1920] normal(1) bias=f16[48] normal(2) x=f16[1600] normal(3) out=f16[1920] poison features=40 outputs=48 tokens=40
+# run: scaled_leaky_relu "*fp32, fp32, fp32, *fp16, *fp16, i32, i32, i32, 32, 32, 16, 2" : grid(2) y=f32[2048] poison scale=0.5 slope=0.01 w=f16[2048] normal(1) a=f16[1024] normal(2) J=64 I=32 L=32
+# run: row_bias_silu "*fp16, *fp16, *fp16, *fp32, i32, i32, i32, 2, 32, 32, 16" : grid(4) filters=f16[960] normal(1) pixels=f16[960] normal(2) planes=f16[1600] poison shift=f32[40] normal(3) channels=40 positions=40 taps=24
+# run: layer_norm_linear_gelu "*fp16, *fp16, *fp16, *fp32, *fp32, fp32, 32, 32, 16, 64, 32, fp32" : grid(1,1) out=f16[1024] poison x=f16[2048] normal(1) weight=f16[2048] normal(2) sums=f32[32] normal(3) bias=f32[32] normal(4) eps=1e-5

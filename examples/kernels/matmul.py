@@ -111,3 +111,8 @@ def thin_matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr
         b += PARTS * BK * N
     c = c_ptr + m[:, None] * N + n[None, :]
     tl.atomic_add(c, acc, mask=(m[:, None] < M) & (n[None, :] < N), sem="relaxed")
+
+
+# run: matmul "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32:1, i32, 32, 32, 16, 2, fp32, 'tf32'" : grid(2) a_ptr=f16[1600] normal(1) b_ptr=f16[960] normal(2) c_ptr=f16[960] poison M=40 N=24 K=40 stride_a=40 stride_bk=24 stride_c=24
+# run: batched_matmul "*fp32, *fp32, *fp32, i32, i32, i32, 32, 32, 16, 2" : grid(2,2) out=f32[2560] poison x=f32[1280] normal(1) weight=f32[1024] normal(2) M=40 N=32 K=16
+# run: thin_matmul "*bf16, *bf16, *fp32, i32, i32, i32, 16, 32, 16, 2" : grid(2,2) a_ptr=bf16[400] normal(1) b_ptr=bf16[3200] normal(2) c_ptr=f32[256] zeros M=4 N=64 K=50

@@ -105,3 +105,10 @@ def group_norm(out, x, weight, bias, groups, group_channels, pixels, eps, BLOCK:
         b = tl.load(bias + channel, mask=mask)
         v = tl.load(x + base + at, mask=mask, other=0.0).to(tl.float32)
         tl.store(out + base + at, (v - mean) * scale * w + b, mask=mask)
+
+
+# run: layer_norm "*fp32, *fp32, *fp32, *fp32, *fp32, *fp32, i32, i32, fp32, 128" : grid(3) out=f32[300] poison mean_out=f32[3] poison scale_out=f32[3] poison x=f32[300] normal(1) weight=f32[100] normal(2) bias=f32[100] normal(3) stride=100 columns=100 eps=1e-5
+# run: layer_norm_backward "*fp32, *fp32, *fp32, *i32, *fp32, *fp32, *fp32, *fp32, *fp32, i32, i32, 2, 64" : grid(2) dx=f32[90] poison dweight=f32[90] poison dbias=f32[90] poison lock=i32[4] zeros dout=f32[90] normal(1) x=f32[90] normal(2) weight=f32[45] normal(3) mean=f32[2] normal(4) scale=f32[2] uniform(5,0.5,2) stride=45 columns=45
+# run: sum_groups "*fp32, *fp32, i32, i32, 4, 16" : grid(2) out=f32[20] poison x=f32[100] normal(1) groups=5 columns=20
+# run: rms_norm "*fp16, *fp16, *fp16, i32, i32, fp32, 64" : grid(3) out=f16[150] poison x=f16[150] normal(1) weight=f16[50] normal(2) stride=50 columns=50 eps=1e-6
+# run: group_norm "*fp32, *fp32, *fp32, *fp32, i32, i32, i32, fp32, 64" : grid(2,2) out=f32[240] poison x=f32[240] normal(1) weight=f32[6] normal(2) bias=f32[6] normal(3) groups=2 group_channels=3 pixels=20 eps=1e-5

@@ -56,3 +56,9 @@ def max_locked(out, lock, x, columns, BLOCK: tl.constexpr):
     tl.store(out + at, v, mask=mask)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
+
+
+# run: adam "*fp32, *fp32, *fp32, *fp32, i32, fp32, fp32, fp32, fp32, fp32, fp32, fp32, 128" : grid(2) param=f32[200] normal(1) grad=f32[200] normal(2) m=f32[200] normal(3) v=f32[200] uniform(4,0,1) n=200 rate=0.001 beta1=0.9 beta2=0.999 eps=1e-8 decay=0.01 correction1=0.1 correction2=0.001
+# run: sum_atomic "*fp32, *fp32, i32, 128" : grid(3) out=f32[1] zeros x=f32[300] normal(1) n=300
+# run: sum_last "*fp32, *fp32, *i32, *fp32, i32, 128, 4" : grid(3) out=f32[1] poison partial=f32[3] poison count=i32[1] zeros x=f32[300] normal(1) n=300
+# run: max_locked "*fp32, *i32, *fp32, i32, 64" : grid(3) out=f32[50] const(-inf) lock=i32[1] zeros x=f32[150] normal(1) columns=50

@@ -47,3 +47,9 @@ def bincount(out, x, n, BLOCK: tl.constexpr):
     mask = at < n
     v = tl.load(x + at, mask=mask, other=0)
     tl.atomic_add(out + v, 1, mask=mask, sem="relaxed")
+
+
+# run: top_k "*fp32, *i32, *fp32, i32, 4, 32" : grid(2) values=f32[8] poison indices=i32[8] poison x=f32[40] normal(1) columns=20
+# run: cumulative_sum "*fp32, *fp32, i32, 32" : grid(2) out=f32[160] poison x=f32[160] normal(1) columns=80
+# run: histogram "*i32, *i32, i32, 8, 64" : grid(2) out=i32[8] zeros x=i32[100] uniform(1,0,7) n=100
+# run: bincount "*i32, *i32, i32, 4" : grid(2) out=i32[4] zeros x=i32[6] [0,3,3,1,3,0] n=6 ; expect out = [2,1,0,3]

@@ -44,3 +44,9 @@ def dequantize_blocks(out, x, scales, n, BLOCK: tl.constexpr):
     mask = at < n
     v = tl.load(x + at, mask=mask).to(tl.float32)
     tl.store(out + at, v * tl.load(scales + block), mask=mask)
+
+
+# run: quantize_rows "*i8, *fp32, *fp32, i32, 64" : grid(2) out=i8[100] poison scales=f32[2] poison x=f32[100] normal(1) columns=50
+# run: dequantize_rows "*fp32, *i8, *fp32, i32, 64" : grid(2) out=f32[100] poison x=i8[100] uniform(1,-127,127) scales=f32[2] uniform(2,0.1,1) columns=50
+# run: quantize_blocks "*fp8e5, *fp32, *fp32, i32, 57344.0, 64" : grid(2) out=f8e5m2[100] poison scales=f32[2] poison x=f32[100] normal(1) n=100
+# run: dequantize_blocks "*fp32, *fp8e5, *fp32, i32, 64" : grid(2) out=f32[100] poison x=f8e5m2[100] normal(1) scales=f32[2] uniform(2,0.1,1) n=100

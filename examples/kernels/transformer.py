@@ -83,3 +83,11 @@ def cross_entropy(loss, logits, target, stride, columns, ignored, BLOCK: tl.cons
         p = tl.exp(v - largest) / total
         tl.store(logits + at, tl.where(at == label, p - 1.0, p), mask=mask)
     tl.store(loss + row, largest + tl.log(total) - chosen)
+
+
+# run: rotary "*fp32, *fp32, *fp32, i32, 16" : grid(2) x=f32[192] normal(1) cos=f32[32] uniform(2,-1,1) sin=f32[32] uniform(3,-1,1) heads=3
+# run: swiglu "*fp16, *fp16, *fp16, i32, 64" : grid(2,2) out=f16[200] poison gate=f16[200] normal(1) up=f16[200] normal(2) columns=100
+# run: embedding "*fp32, *fp32, *i64, i32, i32, 32" : grid(3) out=f32[150] poison table=f32[500] normal(1) index=i64[3] [7,0,9] rows=10 columns=50
+# run: embedding "*fp32, *fp32, *i64, i32, i32, 32" : grid(1) out=f32[50] poison table=f32[500] normal(1) index=i64[1] [10] rows=10 columns=50 ; expect error index out of range
+# run: dropout "*fp32, *fp32, i32, fp32, i32, 128" : grid(2) out=f32[200] poison x=f32[200] normal(1) n=200 p=0.25 seed=7
+# run: cross_entropy "*fp32, *fp32, *i64, i32, i32, i32, 32" : grid(3) loss=f32[3] poison logits=f32[240] normal(1) target=i64[3] [5,-100,79] stride=80 columns=80 ignored=-100

@@ -40,19 +40,22 @@ use directive::{Directives, Kind};
 
 /// How file tests are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Config {
+pub struct Config<'a> {
     /// Rewrite expectations instead of comparing with them.
     pub bless: bool,
     /// Steps that a `; run:` line may take if it does not say so itself; see [`run`].
     pub steps: Option<u64>,
+    /// The folder that names of files in `; run:` lines are relative to; none for that of the process.
+    pub folder: Option<&'a Path>,
 }
 
-impl Config {
+impl Config<'_> {
     /// What the environment asks for: `BLESS=1` rewrites.
-    pub fn from_env() -> Config {
+    pub fn from_env() -> Self {
         Config {
             bless: std::env::var_os("BLESS").is_some_and(|value| value == "1"),
             steps: None,
+            folder: None,
         }
     }
 }
@@ -151,7 +154,7 @@ impl Report {
 }
 
 /// Runs the test that a text describes.
-pub fn run_text(text: &str, config: Config) -> Report {
+pub fn run_text(text: &str, config: Config<'_>) -> Report {
     let mut report = Report::default();
     let directives = match Directives::parse(text) {
         Ok(directives) => directives,
@@ -191,9 +194,9 @@ pub fn run_text(text: &str, config: Config) -> Report {
             Kind::Run => match parse_file(text) {
                 Ok(file) => {
                     let setup = run::Setup {
-                        target: test.target,
-                        options: &test.options,
                         steps: config.steps,
+                        folder: config.folder,
+                        ..run::Setup::new(test.target, &test.options)
                     };
                     run::check(&file, &directives, test.line, &setup, &mut report);
                 }
@@ -223,8 +226,12 @@ fn report_violations(errors: &VerifierErrors, lines: &Lines, report: &mut Report
 }
 
 /// Runs the test in a file; rewrites the file if the test was blessed.
-pub fn run_file(path: &Path, config: Config) -> io::Result<Report> {
+pub fn run_file(path: &Path, config: Config<'_>) -> io::Result<Report> {
     let text = std::fs::read_to_string(path)?;
+    let config = Config {
+        folder: config.folder.or(path.parent()),
+        ..config
+    };
     let report = run_text(&text, config);
     if let Some(blessed) = &report.blessed {
         write_atomically(path, blessed.as_bytes())?;
@@ -234,6 +241,26 @@ pub fn run_file(path: &Path, config: Config) -> io::Result<Report> {
 
 /// Every `.tir` file at or below a path, sorted. Links to folders below it are not followed: they may lead back.
 pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
+    find(path, &|path| has_ending(path, "tir"))
+}
+
+/// The same with every `.py` file that has a line that starts with `# run: `.
+pub fn find_tests(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let is_run = |text: String| {
+        text.lines()
+            .any(|line| line.trim_start().starts_with("# run: "))
+    };
+    find(path, &|path| {
+        let reads = || std::fs::read_to_string(path).is_ok_and(is_run);
+        has_ending(path, "tir") || has_ending(path, "py") && reads()
+    })
+}
+
+fn has_ending(path: &Path, ending: &str) -> bool {
+    path.extension().is_some_and(|ext| ext == ending) && !path.is_dir()
+}
+
+fn find(path: &Path, is_test: &dyn Fn(&Path) -> bool) -> io::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
@@ -245,7 +272,7 @@ pub fn find_files(path: &Path) -> io::Result<Vec<PathBuf>> {
             let path = entry.path();
             if entry.file_type()?.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|ext| ext == "tir") && !path.is_dir() {
+            } else if is_test(&path) {
                 files.push(path);
             }
         }

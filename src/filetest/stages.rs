@@ -14,7 +14,7 @@ pub(super) struct Context<'a> {
     pub(super) directives: &'a Directives,
     pub(super) test: &'a Test,
     pub(super) stage: Stage,
-    pub(super) config: Config,
+    pub(super) config: Config<'a>,
 }
 
 pub(super) fn check(file: &ParsedFile, context: &Context<'_>, report: &mut Report) {

@@ -5,10 +5,12 @@ use super::{Config, find_files, run_file, run_text};
 const PLAIN: Config = Config {
     bless: false,
     steps: None,
+    folder: None,
 };
 const BLESS: Config = Config {
     bless: true,
     steps: None,
+    folder: None,
 };
 
 fn messages(text: &str) -> Vec<String> {

@@ -153,8 +153,11 @@ impl<'m> Lower<'m> {
         }
         let outer = std::mem::replace(&mut self.range, range);
         let start = u32::from(range.start());
-        let line = self.line_starts.partition_point(|&s| s <= start) as u32;
-        self.b.set_loc(SourceLoc(Some(SourceLine(line)).into()));
+        let line = self.line_starts.partition_point(|&s| s <= start);
+        let begin = self.line_starts.get(line.wrapping_sub(1)).copied();
+        let column = start - begin.unwrap_or(start) + 1;
+        let place = SourceLine(line as u32, column);
+        self.b.set_loc(SourceLoc(Some(place).into()));
         outer
     }
 

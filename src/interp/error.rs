@@ -24,6 +24,8 @@ pub struct Place {
     pub program: Option<[u32; 3]>,
     /// The instruction with its op; none for what concerns the kernel as a whole.
     pub inst: Option<(Inst, TileOp)>,
+    /// Number of the element of a block, in row-major order, if it is one element's fault.
+    pub element: Option<u32>,
     /// Where the instruction comes from.
     pub loc: SourceLoc,
 }
@@ -37,6 +39,9 @@ impl fmt::Display for Place {
         }
         if let Some((inst, op)) = self.inst {
             write!(f, ", {inst} ({op})")?;
+        }
+        if let Some(element) = self.element {
+            write!(f, ", element {element}")?;
         }
         if let Some(line) = self.loc.0.expand() {
             write!(f, ", line {}", line.0)?;
@@ -130,6 +135,11 @@ pub enum InterpErrorKind {
         /// Number of the entry, from 0.
         index: u64,
     },
+    /// What happens next depends on a value that is known within bounds only.
+    #[error(
+        "what is executed or accessed here depends on a value that the bounds of the ops leave open"
+    )]
+    Undecided,
     /// An op that only a machine can execute.
     #[error("`{0}` cannot be interpreted")]
     NotExecutable(&'static str),

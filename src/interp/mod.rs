@@ -29,6 +29,7 @@ mod int;
 mod memory;
 mod order;
 mod promise;
+mod stated;
 #[cfg(test)]
 mod tests;
 
@@ -114,6 +115,43 @@ pub struct Stats {
     pub rounded: u64,
 }
 
+/// How far elements of memory may be from what the interpreter left and still keep the bounds that the ops state.
+#[derive(Clone, Debug, Default)]
+pub struct Bounded {
+    /// By address: what type the element was stored as, and the distance. What is not there is exact.
+    pub elements: rustc_hash::FxHashMap<u64, (Scalar, f64)>,
+    /// Whether something was printed that has a bound.
+    pub is_printed: bool,
+}
+
+/// As [`run`], and tells how far other executors may be from it; `fused` is whether they may contract. Where a value with
+/// a bound decides what is executed or accessed, no bound follows: [`InterpErrorKind::Undecided`].
+///
+/// Each value has a *slack* for each element, 0 where it is exact. The result of an op is computed for all combinations of
+/// operands moved by their slack up and down; the largest distance from the result, and what the op states as its own
+/// error, are the result's slack. That is sound where ops are monotone within the slack; a quotient by what may be zero,
+/// remainders, bitwise ops and angles that are not known to a sixteenth have no bound. One value that is both operands moves as one, but
+/// what two operands have in common is not seen: bounds err on the large side.
+///
+/// - An op that rounds correctly states nothing; a product may be exact where it may be contracted (half an ulp).
+/// - Other functions err by what the op table states, and the interpreter's rounding.
+/// - `reduce` and `scan` leave the order open. For *every* order a sum of n terms has the bound (n - 1) u S, S being the sum of
+///   sizes: so wide that a term left out would not show. Here each sum of the interpreter's balanced tree errs by
+///   2 u (|a| + |b|), enough for trees whose leaves are sums of some dozens of terms, as threads form them. So do sums of
+///   reductions that a loop carries, and atomic sums.
+/// - `dot` errs by what [`crate::ir`] states.
+pub fn run_bounded(
+    func: &TileFunction,
+    launch: &Launch<'_>,
+    memory: &mut Memory,
+    options: &Options,
+    fused: bool,
+) -> Result<Bounded, InterpError> {
+    let slack = exec::Slack::new(func, fused);
+    let (_, slack) = checked_run(func, launch, memory, options, Some(slack))?;
+    Ok(slack.map_or(Bounded::default(), exec::Slack::finish))
+}
+
 /// Runs all programs of a launch. After an error, memory holds what was written up to it.
 pub fn run(
     func: &TileFunction,
@@ -121,6 +159,16 @@ pub fn run(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Stats, InterpError> {
+    checked_run(func, launch, memory, options, None).map(|(stats, _)| stats)
+}
+
+fn checked_run(
+    func: &TileFunction,
+    launch: &Launch<'_>,
+    memory: &mut Memory,
+    options: &Options,
+    slack: Option<exec::Slack>,
+) -> Result<(Stats, Option<exec::Slack>), InterpError> {
     verify(func).map_err(|errors| malformed(func, &errors))?;
     crate::grid::check(launch.grid).map_err(|error| InterpError {
         place: Place::default(),
@@ -130,7 +178,7 @@ pub fn run(
         place: Place::default(),
         kind,
     })?;
-    exec::run(func, launch.grid, &args, memory, options)
+    exec::run(func, launch.grid, &args, memory, options, slack)
 }
 
 /// The first of the verifier's errors, at its instruction.
@@ -144,6 +192,7 @@ fn malformed(func: &TileFunction, errors: &VerifierErrors) -> InterpError {
         place: Place {
             program: None,
             inst: inst.map(|(inst, data)| (inst, data.op)),
+            element: None,
             loc: inst.map_or(SourceLoc::default(), |(_, data)| data.loc),
         },
         kind: InterpErrorKind::Malformed(

@@ -18,13 +18,13 @@ pub type ValueList = SmallVec<[Value; 4]>;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SourceLoc(pub PackedOption<SourceLine>);
 
-/// Line of the source text, first is 1.
+/// Line and column of the source text, first is 1; column 0 is not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct SourceLine(pub u32);
+pub struct SourceLine(pub u32, pub u32);
 
 impl cranelift_entity::packed_option::ReservedValue for SourceLine {
     fn reserved_value() -> SourceLine {
-        SourceLine(u32::MAX)
+        SourceLine(u32::MAX, 0)
     }
 
     fn is_reserved_value(&self) -> bool {

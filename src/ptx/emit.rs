@@ -268,7 +268,9 @@ impl Writer<'_> {
             self.line = loc;
             self.out += "\t.loc 1 ";
             self.number(u64::from(line.0));
-            self.out += " 1\n";
+            self.out += " ";
+            self.number(u64::from(line.1.max(1)));
+            self.out += "\n";
         }
     }
 

@@ -10,14 +10,16 @@ fn is_location(line: &str) -> bool {
     line.is_empty() || line.starts_with(".loc ") || line.starts_with(".file ")
 }
 
-/// The source's line for line `at` of `ptx`, both from 1, given the same kernel's PTX with locations.
-pub(crate) fn source_line(ptx: &str, at: u32, with_locations: &str) -> Option<u32> {
+/// The source's line and column for line `at` of `ptx`, all from 1, given the same kernel's PTX with locations.
+pub(crate) fn source_place(ptx: &str, at: u32, with_locations: &str) -> Option<(u32, u32)> {
     let before = ptx.lines().take(at as usize);
     let wanted = before.filter(|line| !is_location(line)).count();
     let (mut seen, mut current) = (0, None);
     for line in with_locations.lines() {
         if let Some(location) = line.trim_start().strip_prefix(".loc ") {
-            current = location.split_whitespace().nth(1)?.parse().ok();
+            let mut numbers = location.split_whitespace().skip(1);
+            let mut next = || numbers.next()?.parse().ok();
+            current = next().zip(next());
         } else if !is_location(line) {
             seen += 1;
             if seen == wanted {
@@ -64,12 +66,12 @@ mod tests {
     #[test]
     fn lines_are_counted_without_locations() {
         let plain = ".version 7.0\n\n.entry k\n{\n\tadd;\n\tmul;\n}\n";
-        let located = ".version 7.0\n\n.file 1 \"k.py\"\n\n.entry k\n{\n\t.loc 1 12 0\n\tadd;\n\t.loc 1 13 0\n\tmul;\n}\n";
-        assert_eq!(source_line(plain, 5, located), Some(12));
-        assert_eq!(source_line(plain, 6, located), Some(13));
-        assert_eq!(source_line(plain, 3, located), None);
-        assert_eq!(source_line(located, 8, located), Some(12));
-        assert_eq!(source_line(plain, 60, located), Some(13));
+        let located = ".version 7.0\n\n.file 1 \"k.py\"\n\n.entry k\n{\n\t.loc 1 12 5\n\tadd;\n\t.loc 1 13 9\n\tmul;\n}\n";
+        assert_eq!(source_place(plain, 5, located), Some((12, 5)));
+        assert_eq!(source_place(plain, 6, located), Some((13, 9)));
+        assert_eq!(source_place(plain, 3, located), None);
+        assert_eq!(source_place(located, 8, located), Some((12, 5)));
+        assert_eq!(source_place(plain, 60, located), Some((13, 9)));
     }
 
     #[test]

@@ -467,7 +467,7 @@ pub(super) fn locate(
     };
     let mut timing = Timing::default();
     let located = compile_as(kernel, classes, &options, None, &FOREVER, &mut timing).ok()?;
-    let line = locate::source_line(ptx, line, &located.ptx)?;
+    let (line, _) = locate::source_place(ptx, line, &located.ptx)?;
     Some(format!("{}:{line}", kernel.source.name))
 }
 

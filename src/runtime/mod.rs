@@ -141,7 +141,7 @@ pub use half::{bf16, f16};
 
 pub(crate) use kernel::Call;
 #[cfg(feature = "tool")]
-pub(crate) use locate::name_source;
+pub(crate) use locate::{name_source, source_place};
 pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;

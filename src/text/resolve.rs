@@ -212,7 +212,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         let mut data = InstData::new(op, &[]);
         let errors_before = self.errors.len();
         data.attrs = self.attrs(raw, types.first().map_or(Elem::I64, ValueType::elem));
-        data.loc = SourceLoc(raw.source_line.map(SourceLine).into());
+        data.loc = SourceLoc(raw.source_line.map(|line| SourceLine(line, 0)).into());
         // An attribute that could not be read would be reported as missing.
         let attrs_are_complete = self.errors.len() == errors_before;
         let inst = self.func.dfg.make_inst(data, &types);

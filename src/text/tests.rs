@@ -158,7 +158,7 @@ fn function_with<L: Level>(op: L::Op, attrs: &[Attr], types: &[L::Type]) -> Func
     });
     let mut data = InstData::new(op, &values);
     data.attrs.extend(attrs.iter().cloned());
-    data.loc = SourceLoc(Some(SourceLine(7)).into());
+    data.loc = SourceLoc(Some(SourceLine(7, 0)).into());
     if info.effect == Effect::Region {
         for _ in 0..2 {
             let region = func.dfg.make_block();

@@ -8,7 +8,7 @@ use super::help;
 use crate::emit::Stage;
 use crate::settings::Options;
 
-/// A GPU compiler for block programs: .tir in, PTX out.
+/// A GPU compiler for block programs: the Triton language (.py) or the text form of the IR (.tir) in, PTX out.
 #[derive(Debug, Parser)]
 #[command(name = "tilelift", version, arg_required_else_help = true, after_help = help::TOOL)]
 pub(super) struct Args {
@@ -21,9 +21,9 @@ pub(super) struct Args {
 pub(super) enum Command {
     /// Compile a kernel of a .py or .tir file to PTX, or to what --emit names.
     Compile(CompileArgs),
-    /// Run a kernel on interpreter, emulator and GPU: the `; run:` lines of a .tir file, the `# run:` lines of a .py file.
+    /// Run kernels on interpreter, emulator and GPU: the `; run:` lines of .tir files, the `# run:` lines of .py files; or PTX.
     Run(RunArgs),
-    /// Run file tests; BLESS=1 rewrites their expectations.
+    /// Run file tests, and the `# run:` lines of .py files; --bless rewrites what .tir files expect.
     Test(TestArgs),
     /// Show a kernel of a .py or .tir file after every pass.
     Explain(ExplainArgs),
@@ -101,11 +101,18 @@ impl Emit {
     }
 }
 
-/// Which kernel, and how it is compiled.
+/// Which kernel of a file, and how it is compiled.
 #[derive(Debug, ClapArgs)]
 pub(super) struct KernelArgs {
     /// The input: a .py or .tir file, or - for standard input (.tir unless --lang py).
     pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) how: HowArgs,
+}
+
+/// How kernels are chosen and compiled.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(super) struct HowArgs {
     /// The kernel, if the file has several.
     #[arg(short = 'n', long = "name", value_name = "KERNEL")]
     pub(super) name: Option<String>,
@@ -152,6 +159,16 @@ pub(super) struct KernelArgs {
     pub(super) lang: Option<Lang>,
 }
 
+impl HowArgs {
+    /// What files say themselves.
+    pub(super) fn of_files() -> HowArgs {
+        HowArgs {
+            num_ctas: 1,
+            ..HowArgs::default()
+        }
+    }
+}
+
 /// Arguments of `compile`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::KERNEL)]
@@ -184,14 +201,33 @@ pub(super) struct ExplainArgs {
 #[derive(Debug, ClapArgs)]
 #[command(after_help = RUN_HELP)]
 pub(super) struct RunArgs {
+    /// The inputs: .py and .tir files with run lines, a .ptx file with --args, or - for standard input (.tir unless --lang py).
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(super) kernel: KernelArgs,
-    /// A run line in place of those in the file (.py only; the kernel by -n and -s).
+    pub(super) how: HowArgs,
+    /// A run line in place of those in the file (.py: the kernel by -n and -s; .ptx: the entry by -n).
     #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
     pub(super) line: Option<String>,
-    /// Steps after which a line is given up that does not say steps(N) itself.
+    /// Compare every bit of what no `expect` is about, and not within the bounds that the ops state.
+    #[arg(long)]
+    pub(super) exact: bool,
+    /// Write a buffer to a file of NumPy after the run: out.npy has `out`, or NAME=FILE.
+    #[arg(long, value_name = "[NAME=]FILE.npy")]
+    pub(super) save: Vec<String>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+}
+
+/// What bounds a run line.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(super) struct LimitArgs {
+    /// Steps after which a run line is given up that does not say steps(N) itself.
     #[arg(long, value_name = "N")]
     pub(super) steps: Option<u64>,
+    /// Programs that the grid of a run line may have that does not say programs(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) programs: Option<u64>,
 }
 
 /// How a run line reads.
@@ -202,17 +238,26 @@ or the command line does:
 
 Each parameter that is no constant gets a number, `null`, or TYPE[LENGTH] with what it holds: poison, zeros, const(1.5),
 iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stands what is expected: `expect out = [1,2,3]`,
-`expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`."#;
+`expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`.
+What no `expect` is about is compared within the bounds that the ops of the kernel state; --exact compares bits.
+
+Buffers come from files of NumPy and go to them:
+  tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=@x.npy out=f32[1000] zeros n=1000" --save out.npy
+PTX runs on the emulator; parameters have their names in PTX, of kernel_param_0 the end will do:
+  tilelift run add.ptx --args "grid(4) block(128) shared(0) param_0=f32[512] iota(0) param_1=512"
+A failed device_assert fails. A run has at most 2^20 programs (--programs N) and 2^24 steps of the emulator (--steps N)."#;
 
 /// Arguments of `test`.
 #[derive(Debug, ClapArgs)]
 pub(super) struct TestArgs {
-    /// Files, and folders with .tir files in them; - for standard input.
+    /// Files (.tir, and .py with `# run:` lines), and folders with such files in them; - for standard input (.tir).
     #[arg(required = true, value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
-    /// Steps after which a run line is given up that does not say steps(N) itself.
-    #[arg(long, value_name = "N")]
-    pub(super) steps: Option<u64>,
+    /// Rewrite what .tir files expect, as BLESS=1 does.
+    #[arg(long)]
+    pub(super) bless: bool,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
 }
 
 /// What is wrong with a kernel.
@@ -243,9 +288,8 @@ pub(super) struct ReduceArgs {
     /// Seconds after which the smallest kernel so far is taken.
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(super) seconds: u64,
-    /// Steps after which a run line is given up that does not say steps(N) itself.
-    #[arg(long, value_name = "N")]
-    pub(super) steps: Option<u64>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
     /// Where to write it; else to standard output.
     #[arg(short = 'o', long = "output", value_name = "OUT")]
     pub(super) out: Option<PathBuf>,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::args::{KernelArgs, Lang};
 use super::{Failure, Result};
 use crate::compile::CompileError;
+use crate::filetest::run::is_ptx;
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
@@ -28,10 +29,14 @@ impl Source {
     /// Reads a file, or standard input for `-`.
     pub(super) fn read(path: &Path) -> Result<Source> {
         let (name, bytes) = Source::read_bytes(path)?;
+        Source::of(path, name, bytes)
+    }
+
+    /// The text of what was read from a file.
+    pub(super) fn of(path: &Path, name: String, bytes: Vec<u8>) -> Result<Source> {
         match String::from_utf8(bytes) {
-            Ok(text) if is_ptx(path, &text) => {
-                let message =
-                    "this is PTX, which is written and not read; give a .tir or a .py file";
+            Ok(text) if is_ptx_file(path) || is_ptx(&text) => {
+                let message = "this is PTX, which is written and not read, but by `tilelift run`; give a .tir or a .py file";
                 Err(Failure::Input(format!("{name}: error: {message}")))
             }
             Ok(text) => Ok(Source { name, text }),
@@ -85,18 +90,9 @@ impl Source {
     }
 }
 
-/// Whether a text is PTX: by the file's name, or because its first word is that of every PTX module.
-fn is_ptx(path: &Path, text: &str) -> bool {
-    let mut rest = text.trim_start();
-    loop {
-        let comment = match rest {
-            _ if rest.starts_with("//") => rest.split_once('\n'),
-            _ if rest.starts_with("/*") => rest.split_once("*/"),
-            _ => break,
-        };
-        rest = comment.map_or("", |(_, behind)| behind.trim_start());
-    }
-    path.extension().is_some_and(|ending| ending == "ptx") || rest.starts_with(".version")
+/// Whether a file's name is that of PTX.
+pub(super) fn is_ptx_file(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "ptx")
 }
 
 /// A kernel ready to be compiled.
@@ -119,20 +115,20 @@ pub(super) struct Kernel {
 impl Kernel {
     /// What a command line asks for.
     pub(super) fn load(args: &KernelArgs) -> Result<Kernel> {
-        let target = target(args.target.as_deref())?;
+        let target = target(args.how.target.as_deref())?;
         if check_usage(args)? == Lang::Py {
             return Kernel::load_python(args, target);
         }
         let source = Source::read(&args.file)?;
         let file = parse_file(&source.text).map_err(|errors| source.parse_errors(&errors))?;
-        let parsed = pick(&source, file, args.name.as_deref())?;
+        let parsed = pick(&source, file, args.how.name.as_deref())?;
         let place = parsed.lines.pos(AnyEntity::Function);
         let Some(func) = parsed.func.as_tile() else {
             let message = "a `thread` is what a kernel becomes; compile the `kernel`";
             return Err(Failure::Input(source.message(place, "", message)));
         };
         let mut func = func.clone();
-        if let Some(num_warps) = args.num_warps {
+        if let Some(num_warps) = args.how.num_warps {
             if !num_warps.is_power_of_two() || num_warps > 32 {
                 let message =
                     format!("-w {num_warps}: the number of warps is 1, 2, 4, 8, 16 or 32");
@@ -140,7 +136,7 @@ impl Kernel {
             }
             func.set_num_warps(num_warps);
         }
-        if let Some(stages) = args.num_stages {
+        if let Some(stages) = args.how.num_stages {
             set_stages(&mut func, stages);
         }
         if let Err(errors) = verify(&func) {
@@ -177,10 +173,10 @@ impl Kernel {
 /// How the command line wants a kernel compiled.
 pub(super) fn options(args: &KernelArgs) -> Options {
     Options {
-        fp_fusion: !args.no_fp_fusion,
-        max_registers: args.maxnreg,
-        line_info: args.line_info,
-        asserts: if args.debug {
+        fp_fusion: !args.how.no_fp_fusion,
+        max_registers: args.how.maxnreg,
+        line_info: args.how.line_info,
+        asserts: if args.how.debug {
             Asserts::Report
         } else {
             Asserts::Off
@@ -193,20 +189,21 @@ pub(super) fn options(args: &KernelArgs) -> Options {
 pub(super) fn check_usage(args: &KernelArgs) -> Result<Lang> {
     let is_py = args.file.extension().is_some_and(|ext| ext == "py");
     let lang = args
+        .how
         .lang
         .unwrap_or(if is_py { Lang::Py } else { Lang::Tir });
     let problem = match lang {
         Lang::Py => return Ok(lang),
-        Lang::Tir if args.signature.is_some() => {
+        Lang::Tir if args.how.signature.is_some() => {
             "-s is for .py files; a .tir file states the types of its parameters"
         }
-        Lang::Tir if !args.constants.is_empty() => {
+        Lang::Tir if !args.how.constants.is_empty() => {
             "-c is for .py files; a .tir file has no names to give values to"
         }
-        Lang::Tir if args.no_sanitize_overflow => {
+        Lang::Tir if args.how.no_sanitize_overflow => {
             "--no-sanitize-overflow is for .py files; a .tir file states the checks it wants"
         }
-        Lang::Tir if args.num_ctas != 1 => "--num-ctas: clusters are not there yet; use 1",
+        Lang::Tir if args.how.num_ctas != 1 => "--num-ctas: clusters are not there yet; use 1",
         Lang::Tir => return Ok(lang),
     };
     Err(Failure::Usage(problem.to_owned()))

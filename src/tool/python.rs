@@ -7,28 +7,28 @@ use crate::settings::Target;
 
 #[cfg(feature = "triton")]
 mod with_front {
-    use super::super::args::{KernelArgs, RunArgs};
+    use super::super::args::KernelArgs;
     use super::super::input::{Kernel, Source, options};
+    use super::super::run::{Ran, Request};
     use super::super::{Failure, Result, say_diagnostics};
-    use crate::filetest::Failure as RunFailure;
-    use crate::filetest::run::{Setup, Summary, run_lines};
+    use crate::filetest::run::run_kernel;
     use crate::front::{Constant, Diagnostics, Lowered, Module, Specialization, parse_signature};
-    use crate::settings::Target;
+    use crate::settings::{Asserts, Options, Target};
     use crate::text::parse::Pos;
 
     /// What the command line specialises a kernel for.
     fn specialization(args: &KernelArgs, target: Target) -> Result<Specialization> {
-        let signature = args.signature.as_deref().unwrap_or("");
+        let signature = args.how.signature.as_deref().unwrap_or("");
         let signature = parse_signature(signature).map_err(|e| Failure::Usage(e.to_string()))?;
         let mut spec = Specialization::new(signature, target);
-        for entry in &args.constants {
+        for entry in &args.how.constants {
             spec.constants.push(constant(entry, "-c ")?);
         }
-        spec.num_warps = args.num_warps.unwrap_or(4);
-        spec.num_stages = args.num_stages;
-        spec.num_ctas = args.num_ctas;
-        spec.debug = args.debug;
-        spec.sanitize_overflow = !args.no_sanitize_overflow;
+        spec.num_warps = args.how.num_warps.unwrap_or(4);
+        spec.num_stages = args.how.num_stages;
+        spec.num_ctas = args.how.num_ctas;
+        spec.debug = args.how.debug;
+        spec.sanitize_overflow = !args.how.no_sanitize_overflow;
         Ok(spec)
     }
 
@@ -63,7 +63,7 @@ mod with_front {
             let spec = specialization(args, target)?;
             let (name, bytes) = Source::read_bytes(&args.file)?;
             let module = Module::parse_bytes(&name, &bytes).map_err(failed)?;
-            let lowered = lower(&module, args.name.as_deref(), &spec)?;
+            let lowered = lower(&module, args.how.name.as_deref(), &spec)?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             Ok(Kernel {
                 source: Source { name, text },
@@ -120,6 +120,11 @@ mod with_front {
                     ("num_warps", Constant::Int(n)) => {
                         spec.num_warps = u32::try_from(*n).unwrap_or(0);
                     }
+                    ("num_stages", Constant::Int(n)) => {
+                        let range = "num_stages is 1 to 32";
+                        let stages = u8::try_from(*n).ok().filter(|n| (1..=32).contains(n));
+                        spec.num_stages = Some(stages.ok_or_else(|| wrong(range))?);
+                    }
                     _ => spec.constants.push((name, value)),
                 }
             }
@@ -150,29 +155,30 @@ mod with_front {
         Ok(notes.map(|run| format!("; run: {}", run.words)).collect())
     }
 
-    /// Runs kernels of a .py file: gives the tables of what was run, and what failed.
+    /// Runs kernels of a .py file.
     pub(in super::super) fn run_python(
-        args: &RunArgs,
+        args: &KernelArgs,
+        request: &Request<'_>,
         target: Target,
-    ) -> Result<(String, Vec<Summary>, Vec<String>)> {
-        let (name, bytes) = Source::read_bytes(&args.kernel.file)?;
+    ) -> Result<Ran> {
+        let (name, bytes) = Source::read_bytes(&args.file)?;
         let module = Module::parse_bytes(&name, &bytes).map_err(failed)?;
-        let text = String::from_utf8_lossy(&bytes);
-        let runs = match &args.line {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let runs = match request.line {
             Some(words) => vec![Run {
                 line: 0,
-                kernel: args.kernel.name.clone(),
-                spec: specialization(&args.kernel, target)?,
-                words: words.clone(),
+                kernel: args.how.name.clone(),
+                spec: specialization(args, target)?,
+                words: words.to_owned(),
             }],
-            None if args.kernel.signature.is_some() => {
+            None if args.how.signature.is_some() => {
                 let message = "-s gives a signature, but what the arguments hold is missing: give --args, as in \
                                --args \"grid(1) x=f32[16] iota(0) n=16\"";
                 return Err(Failure::Usage(message.to_owned()));
             }
-            None => runs(&name, &text, &args.kernel, target)?,
+            None => runs(&name, &text, args, target)?,
         };
-        let wanted = |run: &Run| match (&args.line, &args.kernel.name, &run.kernel) {
+        let wanted = |run: &Run| match (request.line, &args.how.name, &run.kernel) {
             (None, Some(name), Some(kernel)) => name == kernel,
             _ => true,
         };
@@ -182,44 +188,22 @@ mod with_front {
                 "{name} has no `# run:` line: write one (see `tilelift run --help`), or give -n, -s and --args"
             )));
         }
-        let options = options(&args.kernel);
-        let setup = Setup {
-            target,
-            options: &options,
-            steps: args.steps,
+        request.check_save(runs.len())?;
+        let options = Options {
+            asserts: Asserts::Report,
+            ..options(args)
         };
-        let (mut summaries, mut failures) = (Vec::new(), Vec::new());
-        for run in runs {
+        let setup = request.setup(target, &options, &args.file);
+        let mut ran = Ran::of(Source { name, text });
+        for mut run in runs {
+            // A run is there to find what is wrong. What `debug` asserts of itself, overflow, it does if it is asked for.
+            run.spec.sanitize_overflow &= run.spec.debug;
+            run.spec.debug = true;
             let lowered = lower(&module, run.kernel.as_deref(), &run.spec)?;
-            // The run line stands last, where nothing of the kernel's text can be mistaken for it.
-            let program = format!("{}; run: {}\n", lowered.func, run.words);
-            let report = run_lines(&program, &setup);
-            for failure in &report.failures {
-                failures.push(show(failure, &program, &name, &text, &run));
-            }
-            summaries.extend(report.runs.into_iter().map(|mut summary| {
-                summary.line = run.line;
-                summary
-            }));
+            let report = run_kernel(&lowered.func, &run.words, run.line, &setup);
+            ran.add(report, request);
         }
-        Ok((name, summaries, failures))
-    }
-
-    /// A failure with its place in the Python file if it is about the run line, else in the kernel's text.
-    fn show(failure: &RunFailure, program: &str, name: &str, text: &str, run: &Run) -> String {
-        let last = program.lines().count() as u32;
-        if failure.pos.line != last {
-            return failure.show(&format!("{name} as .tir"), program);
-        }
-        if run.line == 0 {
-            return format!("error: --args: {}", failure.message);
-        }
-        let mut failure = failure.clone();
-        failure.pos = Pos {
-            line: run.line,
-            column: 0,
-        };
-        failure.show(name, text)
+        Ok(ran)
     }
 }
 
@@ -237,9 +221,10 @@ impl Kernel {
 /// Without the feature there is no language.
 #[cfg(not(feature = "triton"))]
 pub(super) fn run_python(
-    _args: &super::args::RunArgs,
+    _args: &KernelArgs,
+    _request: &super::run::Request<'_>,
     _target: Target,
-) -> Result<(String, Vec<crate::filetest::run::Summary>, Vec<String>)> {
+) -> Result<super::run::Ran> {
     Err(missing())
 }
 

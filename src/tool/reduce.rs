@@ -139,9 +139,11 @@ impl Case<'_> {
     /// What is wrong with the runs of a function.
     fn failures(&self, func: &TileFunction) -> impl Iterator<Item = String> {
         let setup = Setup {
-            target: self.kernel.target,
-            options: &self.kernel.options,
-            steps: self.args.steps,
+            steps: self.args.limits.steps,
+            programs: self.args.limits.programs,
+            by_ops: true,
+            folder: self.args.kernel.file.parent(),
+            ..Setup::new(self.kernel.target, &self.kernel.options)
         };
         let report = (!self.runs.is_empty()).then(|| run_lines(&self.text(func), &setup));
         let failures = report.into_iter().flat_map(|report| report.failures);

@@ -3,16 +3,25 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use super::args::TestArgs;
+use super::args::{HowArgs, TestArgs};
 use super::input::Source;
+use super::run::{Request, run_file};
 use super::{Failure, Result, say, write_out};
-use crate::filetest::{Config, find_files, run_text};
+use crate::filetest::{Config, find_tests, run_text};
 
 /// Runs file tests and counts.
 pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
+    let from_env = Config::from_env();
     let config = Config {
-        steps: args.steps,
-        ..Config::from_env()
+        bless: args.bless || from_env.bless,
+        steps: args.limits.steps,
+        ..from_env
+    };
+    let request = Request {
+        line: None,
+        exact: false,
+        save: &[],
+        limits: args.limits,
     };
     let (mut passed, mut failed, mut blessed) = (0, 0, 0);
     let mut skipped: Vec<String> = Vec::new();
@@ -21,13 +30,32 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
         let files = if is_stdin {
             vec![path.clone()]
         } else {
-            find_files(path).map_err(|error| Failure::Io {
+            find_tests(path).map_err(|error| Failure::Io {
                 path: path.clone(),
                 error,
             })?
         };
         for file in files {
+            if file.extension().is_some_and(|ending| ending == "py") {
+                let failures = match run_file(&file, &HowArgs::of_files(), &request) {
+                    Ok(ran) => ran.failures,
+                    Err(failure) => vec![failure.to_string()],
+                };
+                for failure in &failures {
+                    say(failure);
+                }
+                *(if failures.is_empty() {
+                    &mut passed
+                } else {
+                    &mut failed
+                }) += 1;
+                continue;
+            }
             let source = Source::read(&file)?;
+            let config = Config {
+                folder: file.parent(),
+                ..config
+            };
             let report = run_text(&source.text, config);
             if let Some(text) = &report.blessed {
                 // What came from standard input goes on to standard output.
@@ -53,7 +81,7 @@ pub(super) fn test(args: &TestArgs) -> Result<ExitCode> {
         say(reason);
     }
     if passed + failed == 0 {
-        say("there are no .tir files there");
+        say("there are no .tir files there, and no .py files with `# run:` lines");
         return Ok(ExitCode::from(1));
     }
     let rewritten = if blessed > 0 {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use rustc_hash::FxHashMap;
+
 use super::exec::{ArgValue, Argument, Contents};
 use crate::ir::types::{Elem, Scalar};
 use crate::text::number;
@@ -12,6 +14,8 @@ use crate::text::quote::quoted;
 pub(super) enum Bound {
     /// The same bits, or both NaN.
     Exact,
+    /// As far as the bounds that the ops state allow, see [`crate::interp::run_bounded`]; exact as long as these are not known.
+    Stated,
     /// As many representable numbers away; the zeros are one number.
     Ulp(u64),
     /// Away by this part of the reference's size.
@@ -25,12 +29,16 @@ impl fmt::Display for Bound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Bound::Exact => f.write_str("equal"),
+            Bound::Stated => f.write_str("within the bounds of their ops"),
             Bound::Ulp(n) => write!(f, "within ulp {n}"),
             Bound::Relative(x) => write!(f, "within rel {x:?}"),
             Bound::Absolute(x) => write!(f, "within abs {x:?}"),
         }
     }
 }
+
+/// How far elements of a buffer may be from the reference, and the type that they were stored as; others are exact.
+pub(super) type Distances = FxHashMap<usize, (Scalar, f64)>;
 
 /// A buffer that is not as expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,15 +59,21 @@ impl fmt::Display for Mismatch {
 pub(super) fn compare_buffers(
     args: &[Argument],
     bounds: &[Bound],
+    stated: Option<&[Distances]>,
     expected: &[Option<Contents>],
     found: &[Option<Contents>],
 ) -> Result<(), Mismatch> {
-    for (((arg, bound), expected), found) in args.iter().zip(bounds).zip(expected).zip(found) {
+    let all = args.iter().zip(bounds).zip(expected).zip(found);
+    for (index, (((arg, bound), expected), found)) in all.enumerate() {
         let ArgValue::Buffer { scalar, .. } = &arg.it else {
             continue;
         };
         let result = match (expected, found) {
-            (Some(expected), Some(found)) => compare_buffer(*scalar, *bound, expected, found),
+            (Some(expected), Some(found)) => {
+                let stated = stated.and_then(|stated| stated.get(index));
+                let stated = stated.filter(|_| *bound == Bound::Stated);
+                compare_buffer(*scalar, *bound, stated, expected, found)
+            }
             _ => Err("the buffer is missing".to_owned()),
         };
         result.map_err(|message| Mismatch {
@@ -73,6 +87,7 @@ pub(super) fn compare_buffers(
 fn compare_buffer(
     scalar: Scalar,
     bound: Bound,
+    stated: Option<&Distances>,
     expected: &Contents,
     found: &Contents,
 ) -> Result<(), String> {
@@ -90,7 +105,10 @@ fn compare_buffer(
     for i in expected.differing(found).flatten() {
         let (e, f) = (expected.get(i), found.get(i));
         let fits = match (e, f) {
-            (Some(e), Some(f)) => is_within(scalar, bound, e, f),
+            (Some(e), Some(f)) => match stated.and_then(|stated| stated.get(&i)) {
+                Some(&(stored, distance)) => is_near(scalar, stored, distance, e, f),
+                None => is_within(scalar, bound, e, f),
+            },
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
         };
@@ -107,6 +125,11 @@ fn compare_buffer(
         None => Ok(()),
         Some((i, e, f)) => {
             let hint = match near {
+                _ if bound == Bound::Stated => {
+                    let distance = stated.and_then(|stated| stated.get(&i));
+                    let distance = distance.map_or(0.0, |&(_, distance)| distance);
+                    format!(" (bound {distance:.3e})")
+                }
                 [n, ..] if scalar.is_float() && bound == Bound::Exact => {
                     format!("; `expect NAME {}` would allow all", Bound::Ulp(*n))
                 }
@@ -152,10 +175,24 @@ pub(super) fn compare_values(
         });
         let stated: Vec<Option<u64>> = stated.collect::<Result<_, String>>()?;
         let stated = Contents::new(*scalar, stated.into_iter());
-        return compare_buffer(*scalar, Bound::Exact, &stated, contents)
+        return compare_buffer(*scalar, Bound::Exact, None, &stated, contents)
             .map_err(|message| format!("`{}`: {message}", quoted(name)));
     }
     Err(format!("there is no buffer `{}`", quoted(name)))
+}
+
+/// Whether an element is as far from the reference as its bound allows, which is one of the type it was stored as.
+fn is_near(scalar: Scalar, stored: Scalar, distance: f64, expected: u64, found: u64) -> bool {
+    if distance.is_infinite() || (stored != scalar && stored.is_float()) {
+        // Nothing is known of it.
+        return true;
+    }
+    let steps = distance.ceil() as u64;
+    let bound = match scalar.is_float() && !stored.is_float() {
+        true => Bound::Ulp(steps),
+        false => Bound::Absolute(distance),
+    };
+    is_within(scalar, bound, expected, found)
 }
 
 fn is_within(scalar: Scalar, bound: Bound, expected: u64, found: u64) -> bool {
@@ -169,7 +206,7 @@ fn is_within(scalar: Scalar, bound: Bound, expected: u64, found: u64) -> bool {
         };
         let distance = (value(expected) - value(found)).unsigned_abs();
         return match bound {
-            Bound::Exact => false,
+            Bound::Exact | Bound::Stated => false,
             Bound::Ulp(n) => distance <= u128::from(n),
             Bound::Relative(x) => distance as f64 <= x * value(expected).unsigned_abs() as f64,
             Bound::Absolute(x) => distance as f64 <= x,
@@ -180,7 +217,7 @@ fn is_within(scalar: Scalar, bound: Bound, expected: u64, found: u64) -> bool {
         return e.is_nan() && f.is_nan();
     }
     match bound {
-        Bound::Exact => false,
+        Bound::Exact | Bound::Stated => false,
         Bound::Ulp(n) => {
             // Signed magnitude to a number line on which neighbours differ by one.
             let sign = 1u64 << (scalar.bits() - 1);

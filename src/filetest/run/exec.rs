@@ -2,18 +2,20 @@
 
 use crate::compile::compile;
 use crate::emu;
-use crate::interp;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_STEPS;
 use crate::log::{self, Log, Site};
+use crate::runtime::source_place;
 use crate::settings::{Options, Target};
 
 /// An argument of a kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Argument {
     pub(super) name: String,
+    /// What a file says about the extents of a buffer.
+    pub(super) shape: Option<Vec<usize>>,
     pub(super) it: ArgValue,
 }
 
@@ -88,6 +90,11 @@ impl Contents {
         })
     }
 
+    /// The elements as they lie in memory, zeros where nobody wrote, and whether all were written.
+    pub(super) fn bytes(&self) -> (&[u8], bool) {
+        (&self.bytes, self.written.iter().all(|&w| w))
+    }
+
     /// An element; none if nobody wrote it.
     pub(super) fn get(&self, i: usize) -> Option<u64> {
         let size = self.scalar.bytes() as usize;
@@ -121,6 +128,8 @@ pub(super) struct Job<'a> {
     pub(super) options: &'a Options,
     /// Chooses a schedule where there is a choice.
     pub(super) seed: u64,
+    /// Whether places are those of a source text that the kernel was made from.
+    pub(super) in_source: bool,
     /// Steps to give up after, if not those that are usual for the executor.
     pub(super) steps: Option<u64>,
 }
@@ -171,9 +180,18 @@ pub(super) enum Outcome {
     Failed {
         /// What happened.
         message: String,
-        /// Which instruction of the kernel did it, if that is known.
-        inst: Option<Inst>,
+        /// Where it is, if that is known.
+        at: Option<At>,
     },
+}
+
+/// The place of a failure.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum At {
+    /// The instruction of the kernel that did it.
+    Inst(Inst),
+    /// Line and column of the source.
+    Source(u32, u32),
 }
 
 /// Something that runs kernels.
@@ -188,7 +206,7 @@ pub(super) trait Executor {
 
 /// What the others are compared with.
 pub(super) fn reference() -> impl Executor {
-    Interpreter
+    super::interpreter::Interpreter
 }
 
 /// Those that are compared with the reference.
@@ -203,10 +221,10 @@ pub(super) fn executors() -> Vec<Box<dyn Executor>> {
 }
 
 /// What helps a kernel that only needs more time.
-const STEPS_ADVICE: &str = "; if it comes to an end, raise it with steps(..) or --steps";
+pub(super) const STEPS_ADVICE: &str = "; if it comes to an end, raise it with steps(..) or --steps";
 
 /// The first lines of a PTX text that fault messages refer to would drown a report; this is the line itself.
-fn line_of(ptx: &str, line: Option<u32>) -> String {
+pub(super) fn line_of(ptx: &str, line: Option<u32>) -> String {
     let text = line.and_then(|line| ptx.lines().nth(line as usize - 1));
     text.map_or(String::new(), |text| format!("\n    {}", text.trim()))
 }
@@ -215,7 +233,7 @@ fn line_of(ptx: &str, line: Option<u32>) -> String {
 pub(super) fn failed(message: impl Into<String>) -> Outcome {
     Outcome::Failed {
         message: message.into(),
-        inst: None,
+        at: None,
     }
 }
 
@@ -242,91 +260,59 @@ pub(super) fn contents(
     Contents::new(scalar, (0..count).map(|i| read((i * size) as u64, size)))
 }
 
-struct Interpreter;
-
-impl Executor for Interpreter {
-    fn name(&self) -> &'static str {
-        "interpreter"
-    }
-
-    fn is_seeded(&self) -> bool {
-        false
-    }
-
-    fn run(&self, job: &Job<'_>) -> Outcome {
-        let mut memory = interp::Memory::new();
-        let mut addresses = Vec::new();
-        for arg in job.args {
-            let address = match &arg.it {
-                ArgValue::Buffer {
-                    scalar,
-                    count,
-                    bytes,
-                } => {
-                    let address = memory.try_alloc(count * scalar.bytes() as usize);
-                    address.and_then(|address| {
-                        if let Some(bytes) = bytes {
-                            memory.write(address, bytes)?;
-                        }
-                        Ok(address)
-                    })
-                }
-                ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
-            };
-            match address {
-                Ok(address) => addresses.push(address),
-                Err(error) => return failed(format!("`{}`: {error}", arg.name)),
+/// Allocates the buffers; gives the address for each argument.
+pub(super) fn emulated(args: &[Argument], memory: &mut emu::Memory) -> Result<Vec<u64>, String> {
+    let mut addresses = Vec::new();
+    for arg in args {
+        let address = match &arg.it {
+            ArgValue::Buffer {
+                scalar,
+                count,
+                bytes,
+            } => {
+                let address = memory.try_alloc(count * scalar.bytes() as usize);
+                address.and_then(|address| {
+                    if let Some(bytes) = bytes {
+                        memory.write(address, bytes)?;
+                    }
+                    Ok(address)
+                })
             }
-        }
-        let args: Vec<interp::Arg> = job
-            .args
-            .iter()
-            .zip(&addresses)
-            .map(|(arg, &address)| match &arg.it {
-                ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
-                ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
-            })
-            .collect();
-        let launch = interp::Launch {
-            grid: job.grid,
-            args: &args,
+            ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
         };
-        let mut options = interp::Options::default();
-        options.step_limit = job.steps.unwrap_or(options.step_limit);
-        let result = interp::run(job.func, &launch, &mut memory, &options);
-        if let Err(error) = result {
-            if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
-                return Outcome::NotExecutable(error.to_string());
-            }
-            let place = match error.place.program {
-                Some([x, y, z]) => format!("program ({x}, {y}, {z}): "),
-                None => String::new(),
-            };
-            let advice = match error.kind {
-                interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE,
-                _ => "",
-            };
-            return Outcome::Failed {
-                message: format!("{place}{}{advice}", error.kind),
-                inst: error.place.inst.map(|(inst, _)| inst),
-            };
-        }
-        let outputs = job
-            .args
-            .iter()
-            .zip(&addresses)
-            .map(|(arg, &address)| match &arg.it {
-                ArgValue::Buffer { scalar, count, .. } => {
-                    let size = scalar.bytes() as usize;
-                    let held = memory.snapshot(address, count * size, size).ok();
-                    held.map(|held| Contents::of_memory(*scalar, held))
-                }
-                ArgValue::Scalar { .. } | ArgValue::Null => None,
-            });
-        let buffers = outputs.collect();
-        let sites: Vec<Site> = log::sites(job.func).into_iter().map(|(_, s)| s).collect();
-        Finished::outcome(buffers, Some(&memory.take_log()), &sites)
+        addresses.push(address.map_err(|error| format!("`{}`: {error}", arg.name))?);
     }
+    Ok(addresses)
+}
+
+/// What the buffers hold.
+pub(super) fn emulated_buffers(
+    args: &[Argument],
+    addresses: &[u64],
+    memory: &emu::Memory,
+) -> Vec<Option<Contents>> {
+    let outputs = args.iter().zip(addresses);
+    let held = outputs.map(|(arg, &address)| match &arg.it {
+        ArgValue::Buffer { scalar, count, .. } => {
+            let size = scalar.bytes() as usize;
+            let held = memory.snapshot(address, count * size, size).ok();
+            held.map(|held| Contents::of_memory(*scalar, held))
+        }
+        ArgValue::Scalar { .. } | ArgValue::Null => None,
+    });
+    held.collect()
+}
+
+/// The source's place for a line of PTX, if the kernel has a source.
+fn source_of(job: &Job<'_>, ptx: &str, line: Option<u32>) -> Option<At> {
+    let line = line.filter(|_| job.in_source)?;
+    let options = Options {
+        line_info: true,
+        ..*job.options
+    };
+    let located = compile(job.func, job.target, &options).ok()?;
+    let (line, column) = source_place(ptx, line, &located.ptx)?;
+    Some(At::Source(line, column))
 }
 
 /// The PTX emulator, with every check on.
@@ -351,35 +337,16 @@ impl Executor for Emulator {
             Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
         };
         let mut memory = emu::Memory::new();
-        let mut addresses = Vec::new();
-        let mut args = Vec::new();
-        for arg in job.args {
-            let address = match &arg.it {
-                ArgValue::Buffer {
-                    scalar,
-                    count,
-                    bytes,
-                } => {
-                    let address = memory.try_alloc(count * scalar.bytes() as usize);
-                    address.and_then(|address| {
-                        if let Some(bytes) = bytes {
-                            memory.write(address, bytes)?;
-                        }
-                        Ok(address)
-                    })
-                }
-                ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
-            };
-            let address = match address {
-                Ok(address) => address,
-                Err(error) => return failed(format!("`{}`: {error}", arg.name)),
-            };
-            addresses.push(address);
-            args.push(match &arg.it {
-                ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
-                ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
-            });
-        }
+        let addresses = match emulated(job.args, &mut memory) {
+            Ok(addresses) => addresses,
+            Err(message) => return failed(message),
+        };
+        let args = job.args.iter().zip(&addresses);
+        let args = args.map(|(arg, &address)| match &arg.it {
+            ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
+            ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
+        });
+        let args: Vec<emu::Arg> = args.collect();
         let defaults = emu::Options::default();
         let launch = emu::Launch {
             grid: job.grid,
@@ -393,24 +360,29 @@ impl Executor for Emulator {
             },
         };
         if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
-            let line = line_of(&kernel.ptx, error.line());
+            let at = source_of(job, &kernel.ptx, error.line());
             let advice = match error.fault() {
                 Some(emu::Fault::StepLimit(_)) => STEPS_ADVICE,
                 _ => "",
             };
-            return failed(format!("{}: {error}{advice}{line}", job.target));
-        }
-        let outputs = job.args.iter().zip(&addresses);
-        let buffers = outputs
-            .map(|(arg, &address)| match &arg.it {
-                ArgValue::Buffer { scalar, count, .. } => {
-                    let size = scalar.bytes() as usize;
-                    let held = memory.snapshot(address, count * size, size).ok();
-                    held.map(|held| Contents::of_memory(*scalar, held))
+            let what = match (&error, &at) {
+                // The place says the line.
+                (emu::EmuError::Fault { at, fault }, Some(_)) => {
+                    let ([x, y, z], [thread, ..]) = (at.cta, at.thread);
+                    format!("program ({x}, {y}, {z}), thread {thread}: {fault}")
                 }
-                ArgValue::Scalar { .. } | ArgValue::Null => None,
-            })
-            .collect();
+                _ => error.to_string(),
+            };
+            let line = match at {
+                Some(_) => String::new(),
+                None => line_of(&kernel.ptx, error.line()),
+            };
+            return Outcome::Failed {
+                message: format!("{}: {what}{advice}{line}", job.target),
+                at,
+            };
+        }
+        let buffers = emulated_buffers(job.args, &addresses, &memory);
         let log = memory.variable(log::SYMBOL).map(Log::decode);
         Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
     }

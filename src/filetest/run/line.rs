@@ -14,6 +14,11 @@ pub(super) struct RunLine {
     pub(super) grid: [u32; 3],
     /// Steps to give up after.
     pub(super) steps: Option<u64>,
+    /// Programs that the grid may have.
+    pub(super) programs: Option<u64>,
+    /// Threads of a CTA and bytes of dynamic shared memory: of PTX, which does not state them.
+    pub(super) block: Option<[u32; 3]>,
+    pub(super) shared: Option<u32>,
     pub(super) args: Vec<(String, ArgSpec)>,
     pub(super) expects: Vec<Expect>,
 }
@@ -23,6 +28,8 @@ pub(super) struct RunLine {
 pub(super) enum ArgSpec {
     Number(String),
     Null,
+    /// What a file of NumPy holds.
+    File(String),
     Buffer {
         scalar: Scalar,
         count: usize,
@@ -46,12 +53,14 @@ impl RunLine {
         let mut run = RunLine {
             grid: [1; 3],
             steps: None,
+            programs: None,
+            block: None,
+            shared: None,
             args: Vec::new(),
             expects: Vec::new(),
         };
-        with_cursor(parts.next().unwrap_or(""), |cursor| {
-            cursor.arguments(&mut run)
-        })?;
+        let (text, files) = without_files(parts.next().unwrap_or(""))?;
+        with_cursor(&text, |cursor| cursor.arguments(&mut run, &files))?;
         for part in parts {
             let part = part.trim();
             let Some(rest) = part.strip_prefix("expect ") else {
@@ -71,6 +80,25 @@ impl RunLine {
         }
         Ok(run)
     }
+}
+
+/// The text with `file[0]`, `file[1]`, .. for `@PATH`, whose characters need not be those of any token, and the paths. A path
+/// ends at a space, or is in quotes.
+fn without_files(text: &str) -> Result<(String, Vec<String>), String> {
+    let (mut out, mut files) = (String::new(), Vec::new());
+    let mut rest = text;
+    while let Some((before, path)) = rest.split_once("=@") {
+        let (path, after) = match path.strip_prefix('"') {
+            Some(quoted) => quoted
+                .split_once('"')
+                .ok_or("the name of a file has no closing quote")?,
+            None => path.split_at(path.find(char::is_whitespace).unwrap_or(path.len())),
+        };
+        out += &format!("{before}=file[{}]", files.len());
+        files.push(path.to_owned());
+        rest = after;
+    }
+    Ok((out + rest, files))
 }
 
 fn with_cursor<T>(
@@ -202,36 +230,69 @@ impl<'a> Cursor<'_, 'a> {
         Ok(texts)
     }
 
-    fn arguments(&mut self, run: &mut RunLine) -> Result<(), String> {
+    /// `(x)`, `(x, y)` or `(x, y, z)`.
+    fn triple(&mut self, expected: &str) -> Result<[u32; 3], String> {
+        let mut triple = [1; 3];
+        self.expect('(')?;
+        for (axis, extent) in triple.iter_mut().enumerate() {
+            if axis > 0 && !self.accept(',') {
+                break;
+            }
+            *extent = self.number(expected)?;
+        }
+        self.expect(')')?;
+        Ok(triple)
+    }
+
+    /// `(N)`.
+    fn one<T: std::str::FromStr>(&mut self, expected: &str) -> Result<T, String> {
+        self.expect('(')?;
+        let number = self.number(expected)?;
+        self.expect(')')?;
+        Ok(number)
+    }
+
+    fn arguments(&mut self, run: &mut RunLine, files: &[String]) -> Result<(), String> {
         // Of the buffers so far.
         let mut bytes = 0;
         while self.peek().kind != Kind::End {
             let name = self.word("`grid(..)` or the name of a parameter")?;
-            if name == "grid" && self.accept('(') {
-                for (axis, programs) in run.grid.iter_mut().enumerate() {
-                    if axis > 0 && !self.accept(',') {
-                        break;
+            if self.peek().kind == Kind::Punct('(') {
+                match name {
+                    "grid" => {
+                        run.grid = self.triple("a number of programs")?;
+                        grid::check(run.grid).map_err(|e| e.to_string())?;
                     }
-                    *programs = self.number("a number of programs")?;
+                    "steps" => run.steps = Some(self.one("a number of steps")?),
+                    "programs" => run.programs = Some(self.one("a number of programs")?),
+                    "block" => run.block = Some(self.triple("a number of threads")?),
+                    "shared" => run.shared = Some(self.one("a number of bytes")?),
+                    _ => {
+                        let name = quoted(name);
+                        let known = "grid, steps, programs, and for PTX block and shared";
+                        return Err(format!("unknown word `{name}(..)`; known are {known}"));
+                    }
                 }
-                self.expect(')')?;
-                grid::check(run.grid).map_err(|e| e.to_string())?;
-                continue;
-            }
-            if name == "steps" && self.accept('(') {
-                run.steps = Some(self.number("a number of steps")?);
-                self.expect(')')?;
                 continue;
             }
             self.expect('=')?;
-            let spec = self.spec(&mut bytes)?;
+            let spec = self.spec(&mut bytes, files)?;
             run.args.push((name.to_owned(), spec));
         }
         Ok(())
     }
 
-    fn spec(&mut self, bytes: &mut usize) -> Result<ArgSpec, String> {
+    fn spec(&mut self, bytes: &mut usize, files: &[String]) -> Result<ArgSpec, String> {
         let word = self.peek();
+        if !files.is_empty() && self.accept_word("file") {
+            self.expect('[')?;
+            let index: usize = self.number("the name of a file")?;
+            self.expect(']')?;
+            return match files.get(index) {
+                Some(path) => Ok(ArgSpec::File(path.clone())),
+                None => self.unexpected("the name of a file"),
+            };
+        }
         if self.accept_word("null") {
             return Ok(ArgSpec::Null);
         }
@@ -318,9 +379,10 @@ impl<'a> Cursor<'_, 'a> {
         if !self.accept_word("within") {
             return self.unexpected("`within` or `=`");
         }
-        let expected = "exact, ulp N, rel X or abs X";
+        let expected = "exact, stated, ulp N, rel X or abs X";
         let bound = match self.word(expected)? {
             "exact" => Bound::Exact,
+            "stated" => Bound::Stated,
             "ulp" => Bound::Ulp(self.number("a number of ulp")?),
             "rel" => Bound::Relative(self.bound("a relative error")?),
             "abs" => Bound::Absolute(self.bound("an absolute error")?),

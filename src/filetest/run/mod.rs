@@ -4,6 +4,7 @@
 //! ; run: grid(4) x=f32[2051] normal(1) out=f32[2051] poison n=2051 ; expect out within ulp 2
 //! ; run: grid(1) x=i32[4] [1,2,3,4] out=i32[4] poison ; expect out = [2,3,4,5]
 //! ; run: grid(2) steps(1000) x=i32[4] poison ; expect error never written
+//! ; run: grid(1) x=@input.npy out=f32[1000] poison
 //! ```
 //!
 //! Every parameter gets an argument by its name, in any order: a number for a scalar, `null` or a buffer for
@@ -13,14 +14,26 @@
 //! - `normal(seed)`: mean 0, deviation 1; `uniform(seed,lo,hi)`: for integers both ends included;
 //! - followed by `special`: every eleventh element is an infinity, NaN, zero, or an extreme of the type.
 //!
+//! `@FILE` is a buffer as long as the array in a file of NumPy (`.npy`, in C's order; `@"a name with spaces"`), whose type must be
+//! that of the elements. The file's name is relative to the folder of the text.
+//!
 //! The buffers of a line have at most 256 MiB together. `grid(x,y,z)` is within CUDA's limits (1 to 2^31-1, 65535 and
 //! 65535). An executor gives up after a number of steps that takes it seconds: 2^28 steps of the interpreter
 //! ([`crate::interp::Options::step_limit`]), 2^24 of the emulator ([`crate::emu::Options::step_limit`]);
-//! `steps(N)` beside `grid` gives another number to both.
+//! `steps(N)` beside `grid` gives another number to both. A grid has at most 2^20 programs
+//! ([`RUN_LINE_PROGRAMS`](crate::limits::RUN_LINE_PROGRAMS)), each of which takes its time whether or not it does anything;
+//! `programs(N)` allows more.
 //!
 //! The reference is the interpreter; what it reports as undefined fails the test, unless `expect error`
-//! asks for it. The other executors must leave each buffer as the reference does: bit for bit (NaNs equal
-//! NaNs), or as `expect NAME, NAME within BOUND` says, where a bound is `exact`, `ulp N`, `rel X` or `abs X`.
+//! asks for it. The other executors must leave each buffer as the reference does: as `expect NAME, NAME within BOUND` says, where
+//! a bound is `exact` (the same bits; NaNs equal NaNs), `stated`, `ulp N`, `rel X` or `abs X`. What no `expect` is about is
+//! compared bit for bit in file tests and as `stated` by `tilelift run`.
+//!
+//! `stated` is what follows for each element from the bounds that the ops of the kernel state:
+//! [`interp::run_bounded`](crate::interp::run_bounded) says how. Where nothing with a bound goes into an element it is exact, and so
+//! are integers and copies. Where a value with a bound decides what is executed or which address is accessed, nothing follows and
+//! all is compared bit for bit.
+//!
 //! What the reference leaves unwritten, the others must not write, and nobody writes outside of buffers. All print the same
 //! lines, in whatever order.
 //! `expect NAME = [..]` states the elements themselves, which keeps the reference honest; a kernel with inline PTX, which
@@ -28,37 +41,43 @@
 
 mod compare;
 mod exec;
+mod files;
 mod fill;
 #[cfg(feature = "cuda")]
 mod gpu;
+mod interpreter;
 mod line;
+mod npy;
+mod one;
+mod ptx;
 mod summary;
 
 #[cfg(test)]
 mod tests;
 
+use std::path::{Path, PathBuf};
+
 use super::directive::{Directives, Note};
 use super::stages::function_of;
-use super::{Failure, Report, report_violations};
+use super::{Report, report_violations};
 use crate::ir::function::TileFunction;
 use crate::ir::types::Elem;
 use crate::settings::{Options, Target};
 use crate::text::number;
-use crate::text::parse::{Lines, ParsedFile, Pos};
-use crate::text::quote::{quoted, quoted_within};
+use crate::text::parse::{ParsedFile, Pos};
+use crate::text::quote::quoted;
 use crate::verify::verify;
 
+pub use ptx::{is_ptx, run_ptx};
 pub use summary::Summary;
 
-use compare::{Bound, compare_buffers, compare_values};
-use exec::{Argument, Executor, Finished, Job, Outcome};
+#[cfg(test)]
+use one::compare_printed;
+use one::{Line, Places};
+
+use compare::Bound;
+use exec::Argument;
 use line::{ArgSpec, Expect, RunLine};
-
-/// How often an executor whose schedule depends on a seed runs each line.
-const SEEDS: u64 = 3;
-
-/// Characters of a printed line that a message shows.
-const SHOWN: usize = 200;
 
 /// How `; run:` lines are run.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +88,30 @@ pub struct Setup<'a> {
     pub options: &'a Options,
     /// Steps that a line may take if it does not say so itself; none for those usual for the executor.
     pub steps: Option<u64>,
+    /// Programs that a grid may have if the line does not say so itself; none for
+    /// [`RUN_LINE_PROGRAMS`](crate::limits::RUN_LINE_PROGRAMS).
+    pub programs: Option<u64>,
+    /// The bound of what no `expect` is about: what the ops state, or else bits.
+    pub by_ops: bool,
+    /// The folder that names of files are relative to; none for that of the process.
+    pub folder: Option<&'a Path>,
+    /// Buffers to be written to files of NumPy after the run, by the names of their parameters.
+    pub save: &'a [(String, PathBuf)],
+}
+
+impl<'a> Setup<'a> {
+    /// The usual bounds, and buffers compared bit for bit.
+    pub fn new(target: Target, options: &'a Options) -> Setup<'a> {
+        Setup {
+            target,
+            options,
+            steps: None,
+            programs: None,
+            by_ops: false,
+            folder: None,
+            save: &[],
+        }
+    }
 }
 
 /// Runs every `; run:` line of a file; `line` is that of the test.
@@ -101,7 +144,13 @@ pub(super) fn check(
             }
             continue;
         }
-        run_line(func, &parsed.lines, note, setup, report);
+        let line = Line {
+            func,
+            places: Places::Text(&parsed.lines),
+            note,
+            setup,
+        };
+        line.run(report);
     }
 }
 
@@ -122,6 +171,26 @@ pub fn run_lines(text: &str, setup: &Setup<'_>) -> Report {
     report
 }
 
+/// Runs a kernel that was made from a source text, by what a run line says that stands in line `line` of that text. Failures
+/// have places in it.
+pub fn run_kernel(func: &TileFunction, words: &str, line: u32, setup: &Setup<'_>) -> Report {
+    let mut report = Report::default();
+    let note = Note {
+        line,
+        pos: Pos { line, column: 0 },
+        words_column: 0,
+        words: words.to_owned(),
+    };
+    let line = Line {
+        func,
+        places: Places::Source,
+        note: &note,
+        setup,
+    };
+    line.run(&mut report);
+    report
+}
+
 /// The `; run:` lines of a kernel in a text, as they would be written.
 pub(crate) fn run_notes(text: &str, kernel: &str) -> Vec<String> {
     let (Ok(directives), Ok(file)) = (
@@ -138,199 +207,6 @@ pub(crate) fn run_notes(text: &str, kernel: &str) -> Vec<String> {
     notes.map(|note| format!("; run: {}", note.words)).collect()
 }
 
-fn run_line(
-    func: &TileFunction,
-    lines: &Lines,
-    note: &Note,
-    setup: &Setup<'_>,
-    report: &mut Report,
-) {
-    let mut fail = |pos: Pos, message: String| report.failures.push(Failure::at(pos, message));
-    let run = match RunLine::parse(&note.words) {
-        Ok(run) => run,
-        Err(message) => return fail(note.pos, message),
-    };
-    let args = match arguments(func, &run) {
-        Ok(args) => args,
-        Err(message) => return fail(note.pos, message),
-    };
-    let mut job = Job {
-        func,
-        grid: run.grid,
-        args: &args,
-        target: setup.target,
-        options: setup.options,
-        seed: 0,
-        steps: run.steps.or(setup.steps),
-    };
-    let reference = exec::reference();
-    let expected_error = run.expects.iter().find_map(|e| match e {
-        Expect::Error(words) => Some(words),
-        Expect::Within(..) | Expect::Values(..) | Expect::Printed(_) => None,
-    });
-    let mut summary = Summary::new(note.line, &job);
-    let Finished {
-        buffers: expected,
-        printed,
-    } = match (reference.run(&job), expected_error) {
-        (Outcome::Done(finished), None) => finished,
-        (Outcome::Done(_), Some(words)) => {
-            let words = quoted_within(words, SHOWN);
-            let message = format!("{} reports nothing, not `{words}`", reference.name());
-            return fail(note.pos, message);
-        }
-        (Outcome::Failed { message, .. }, Some(words)) if message.contains(words.as_str()) => {
-            summary.add(reference.name(), format!("reports as expected: {message}"));
-            return report.runs.push(summary);
-        }
-        (Outcome::Failed { message, inst }, _) => {
-            // The instruction is where one looks first; which line runs it stands in the message.
-            let (pos, line) = match inst {
-                Some(inst) => (
-                    lines.pos(inst.into()),
-                    format!(" (run of line {})", note.line),
-                ),
-                None => (note.pos, String::new()),
-            };
-            return fail(pos, format!("{}: {message}{line}", reference.name()));
-        }
-        (Outcome::Skipped(reason), _) => return report.skip(reason),
-        (Outcome::NotExecutable(reason), _) => {
-            summary.add(reference.name(), reason);
-            check_stated(&mut job, &run, note.line, &mut summary, report);
-            return report.runs.push(summary);
-        }
-    };
-    summary.add(reference.name(), "is the reference".to_owned());
-    summary.buffers(&args, &expected);
-    for expect in &run.expects {
-        if let Expect::Values(name, texts) = expect
-            && let Err(message) = compare_values(&args, &expected, name, texts)
-        {
-            let message = format!("{}: {message}", reference.name());
-            fail(place_of(note, name), message);
-        }
-    }
-    for expect in &run.expects {
-        if let Expect::Printed(line) = expect
-            && !printed.iter().flatten().any(|printed| printed == line)
-        {
-            let line = quoted_within(line, SHOWN);
-            let message = format!("{} does not print `{line}`", reference.name());
-            report.fail(note.line, message);
-        }
-    }
-    let bounds: Vec<Bound> = args.iter().map(|arg| bound_of(&run, arg)).collect();
-    for executor in exec::executors() {
-        let seeds = if executor.is_seeded() { SEEDS } else { 1 };
-        let mut verdict = match seeds {
-            1 => "agrees".to_owned(),
-            _ => format!("agrees on {seeds} schedules"),
-        };
-        for seed in 0..seeds {
-            job.seed = seed;
-            let result = match executor.run(&job) {
-                Outcome::Done(found) => compare_buffers(&args, &bounds, &expected, &found.buffers)
-                    .map_err(|m| (place_of(note, &m.name), m.to_string()))
-                    .and_then(|()| {
-                        compare_printed(printed.as_deref(), found.printed.as_deref())
-                            .map_err(|message| (note.pos, message))
-                    }),
-                Outcome::Failed { message, .. } | Outcome::NotExecutable(message) => {
-                    Err((note.pos, message))
-                }
-                Outcome::Skipped(reason) => {
-                    report.skip(format!("{} skipped: {reason}", executor.name()));
-                    verdict = format!("skipped: {reason}");
-                    break;
-                }
-            };
-            if let Err((pos, message)) = result {
-                let message = format!("{} (seed {seed}): {message}", executor.name());
-                report.failures.push(Failure::at(pos, message));
-                verdict = "differs".to_owned();
-                break;
-            }
-        }
-        summary.add(executor.name(), verdict);
-    }
-    report.runs.push(summary);
-}
-
-/// Compares what was printed, where both know.
-fn compare_printed(expected: Option<&[String]>, found: Option<&[String]>) -> Result<(), String> {
-    let (Some(expected), Some(found)) = (expected, found) else {
-        return Ok(());
-    };
-    let mut pairs = expected.iter().zip(found);
-    let differs = pairs.position(|(e, f)| e != f);
-    if differs.is_none() && expected.len() == found.len() {
-        return Ok(());
-    }
-    let at = differs.unwrap_or(expected.len().min(found.len()));
-    let line = |lines: &[String]| {
-        let line = lines.get(at).map(|line| quoted_within(line, SHOWN));
-        line.map_or("nothing".into(), |line| format!("`{line}`"))
-    };
-    Err(format!(
-        "{} lines printed, not {}; the first that differs is {} instead of {}",
-        found.len(),
-        expected.len(),
-        line(found),
-        line(expected)
-    ))
-}
-
-/// Without a reference: the executors leave what `expect NAME = [..]` says.
-fn check_stated(
-    job: &mut Job<'_>,
-    run: &RunLine,
-    line: u32,
-    summary: &mut Summary,
-    report: &mut Report,
-) {
-    let stated: Vec<(&String, &Vec<String>)> = run
-        .expects
-        .iter()
-        .filter_map(|expect| match expect {
-            Expect::Values(name, texts) => Some((name, texts)),
-            Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => None,
-        })
-        .collect();
-    if stated.is_empty() {
-        let message =
-            "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
-        return report.fail(line, message);
-    }
-    for executor in exec::executors() {
-        let seeds = if executor.is_seeded() { SEEDS } else { 1 };
-        let mut verdict = "leaves what is stated".to_owned();
-        for seed in 0..seeds {
-            job.seed = seed;
-            let result = match executor.run(job) {
-                Outcome::Done(found) => stated.iter().try_for_each(|(name, texts)| {
-                    compare_values(job.args, &found.buffers, name, texts)
-                }),
-                Outcome::Failed { message, .. } | Outcome::NotExecutable(message) => Err(message),
-                Outcome::Skipped(reason) => {
-                    report.skip(format!("{} skipped: {reason}", executor.name()));
-                    verdict = format!("skipped: {reason}");
-                    break;
-                }
-            };
-            if let Err(message) = result {
-                report.fail(
-                    line,
-                    format!("{} (seed {seed}): {message}", executor.name()),
-                );
-                verdict = "differs".to_owned();
-                break;
-            }
-        }
-        summary.add(executor.name(), verdict);
-    }
-}
-
 /// Where a `; run:` line gives a buffer to the parameter of this name.
 fn place_of(note: &Note, name: &str) -> Pos {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
@@ -342,31 +218,80 @@ fn place_of(note: &Note, name: &str) -> Pos {
             !before.is_some_and(is_word)
         });
     match found {
-        Some((i, _)) => {
+        Some((i, _)) if note.words_column > 0 => {
             let column = note.words_column + note.words[..i].chars().count() as u32;
             Pos { column, ..note.pos }
         }
-        None => note.pos,
+        _ => note.pos,
     }
 }
 
 /// The bound that an `expect` states for an argument.
-fn bound_of(run: &RunLine, arg: &Argument) -> Bound {
+fn bound_of(run: &RunLine, arg: &Argument, setup: &Setup<'_>) -> Bound {
     let stated = run.expects.iter().find_map(|expect| match expect {
         Expect::Within(names, bound) if names.contains(&arg.name) => Some(*bound),
         _ => None,
     });
-    stated.unwrap_or(Bound::Exact)
+    stated.unwrap_or(match setup.by_ops {
+        true => Bound::Stated,
+        false => Bound::Exact,
+    })
 }
 
 /// The arguments in order of the parameters.
-fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String> {
+fn arguments(
+    func: &TileFunction,
+    run: &RunLine,
+    setup: &Setup<'_>,
+) -> Result<Vec<Argument>, String> {
     let names = &func.param_names;
     for (name, _) in &run.args {
         if !names.contains(name) {
             let (func, name) = (quoted(&func.name), quoted(name));
             return Err(format!("@{func} has no parameter `{name}`"));
         }
+    }
+    check_names(run, setup)?;
+    let mut args = Vec::new();
+    for (name, &param) in names.iter().zip(func.params()) {
+        let elem = func.dfg.ty(param).elem;
+        let missing = || {
+            let needs = match elem {
+                Elem::Ptr(pointee, _) => format!("a buffer of {pointee}, or null"),
+                _ => format!("a number of type {elem}"),
+            };
+            format!(
+                "parameter `{}` gets no argument; it takes {needs}",
+                quoted(name)
+            )
+        };
+        let spec = spec_of(run, name)?.ok_or_else(missing)?;
+        args.push(
+            argument(name, elem, spec, setup).map_err(|e| format!("`{}`: {e}", quoted(name)))?,
+        );
+    }
+    Ok(args)
+}
+
+/// What a line gives to a parameter.
+fn spec_of<'a>(run: &'a RunLine, name: &str) -> Result<Option<&'a ArgSpec>, String> {
+    let mut specs = run.args.iter().filter(|(n, _)| n == name);
+    match (specs.next(), specs.next()) {
+        (_, Some(_)) => Err(format!("parameter `{}` gets two arguments", quoted(name))),
+        (first, None) => Ok(first.map(|(_, spec)| spec)),
+    }
+}
+
+/// An error for what is expected of, or saved to a file from, something that is no buffer.
+fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
+    let is_buffer = |name: &String| {
+        let is_it = |(n, spec): &(String, ArgSpec)| {
+            n == name && matches!(spec, ArgSpec::Buffer { .. } | ArgSpec::File(_))
+        };
+        run.args.iter().any(is_it)
+    };
+    if let Some((name, _)) = setup.save.iter().find(|(name, _)| !is_buffer(name)) {
+        return Err(format!("there is no buffer `{}` to save", quoted(name)));
     }
     for expect in &run.expects {
         let expected = match expect {
@@ -375,34 +300,36 @@ fn arguments(func: &TileFunction, run: &RunLine) -> Result<Vec<Argument>, String
             Expect::Error(_) | Expect::Printed(_) => &[],
         };
         for name in expected {
-            let is_buffer =
-                |(n, spec): &(String, ArgSpec)| n == name && matches!(spec, ArgSpec::Buffer { .. });
-            if !run.args.iter().any(is_buffer) {
+            if !is_buffer(name) {
                 let name = quoted(name);
                 return Err(format!("there is no buffer `{name}` to expect anything of"));
             }
         }
     }
-    let mut args = Vec::new();
-    for (name, &param) in names.iter().zip(func.params()) {
-        let mut specs = run.args.iter().filter(|(n, _)| n == name);
-        let spec = match (specs.next(), specs.next()) {
-            (Some((_, spec)), None) => spec,
-            (None, _) => return Err(format!("parameter `{}` gets no argument", quoted(name))),
-            (Some(_), Some(_)) => {
-                return Err(format!("parameter `{}` gets two arguments", quoted(name)));
-            }
-        };
-        let elem = func.dfg.ty(param).elem;
-        args.push(Argument {
-            name: name.clone(),
-            it: argument(elem, spec).map_err(|e| format!("`{}`: {e}", quoted(name)))?,
-        });
-    }
-    Ok(args)
+    Ok(())
 }
 
-fn argument(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
+fn argument(name: &str, elem: Elem, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Argument, String> {
+    let (it, shape) = match (elem, spec) {
+        (Elem::Ptr(pointee, _), ArgSpec::File(path)) => {
+            let array = files::read(path, pointee, setup)?;
+            let value = exec::ArgValue::Buffer {
+                scalar: pointee,
+                count: array.shape.iter().product(),
+                bytes: Some(array.bytes),
+            };
+            (value, Some(array.shape))
+        }
+        _ => (value(elem, spec)?, None),
+    };
+    Ok(Argument {
+        name: name.to_owned(),
+        shape,
+        it,
+    })
+}
+
+fn value(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
     match (elem, spec) {
         (Elem::Num(scalar), ArgSpec::Number(text)) => Ok(exec::ArgValue::Scalar {
             scalar,

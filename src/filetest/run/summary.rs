@@ -8,6 +8,8 @@ use crate::text::number;
 
 /// Elements of a buffer that are shown.
 const SHOWN: usize = 8;
+/// Lines that a kernel prints that are shown.
+const PRINTED: usize = 64;
 
 /// A run: who ran it, and what the reference left in the buffers that it changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,27 @@ impl Summary {
             line,
             title,
             rows: Vec::new(),
+        }
+    }
+
+    pub(super) fn of_ptx(name: &str, [x, y, z]: [u32; 3], block: [u32; 3]) -> Summary {
+        let [bx, by, bz] = block;
+        Summary {
+            line: 0,
+            title: format!(
+                "{name} on a grid of {x} x {y} x {z} CTAs of {bx} x {by} x {bz} threads"
+            ),
+            rows: Vec::new(),
+        }
+    }
+
+    /// The lines that a kernel printed, sorted.
+    pub(super) fn printed(&mut self, lines: &[String]) {
+        for line in lines.iter().take(PRINTED) {
+            self.add("prints", line.clone());
+        }
+        if let Some(more) = lines.len().checked_sub(PRINTED + 1) {
+            self.add("prints", format!("and {} lines more", more + 1));
         }
     }
 
@@ -63,7 +86,11 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "line {}: {}", self.line, self.title)?;
+        match self.line {
+            // The line is not that of a file.
+            0 => writeln!(f, "{}", self.title)?,
+            line => writeln!(f, "line {line}: {}", self.title)?,
+        }
         let width = self.rows.iter().map(|(name, _)| name.chars().count()).max();
         let width = width.unwrap_or(0);
         for (name, verdict) in &self.rows {

@@ -28,11 +28,7 @@ block0:
 /// The failures of a line under the kernel above.
 fn failures(line: &str) -> Vec<String> {
     let text = format!("{COPY}; run: {line}\n");
-    let setup = Setup {
-        target: Target::SM_80,
-        options: &Options::DEFAULT,
-        steps: None,
-    };
+    let setup = Setup::new(Target::SM_80, &Options::DEFAULT);
     let report = run_lines(&text, &setup);
     report.failures.iter().map(ToString::to_string).collect()
 }
@@ -202,11 +198,7 @@ fn without_a_reference_results_are_stated() {
         let text = format!(
             "kernel @k(v0 \"x\": ptr<i32>) warps(1) {{\nblock0:\n    v1 = load v0 : i32\n    v2 = inline_ptx v1 {{ptx = \"{ptx}\", constraints = \"=r,r\", pack = 1}} : i32\n    store v0, v2\n    return\n}}\n; run: grid(1) x=i32[1] [6]{line}\n"
         );
-        let setup = Setup {
-            target: Target::SM_80,
-            options: &Options::DEFAULT,
-            steps: None,
-        };
+        let setup = Setup::new(Target::SM_80, &Options::DEFAULT);
         let report = run_lines(&text, &setup);
         let found: Vec<String> = report.failures.iter().map(ToString::to_string).collect();
         found
@@ -293,6 +285,7 @@ fn bounds_are_kept() {
     let close = |scalar: Scalar, bound: Bound, e: u64, f: u64| {
         let arg = Argument {
             name: "x".into(),
+            shape: None,
             it: ArgValue::Buffer {
                 scalar,
                 count: 1,
@@ -300,7 +293,7 @@ fn bounds_are_kept() {
             },
         };
         let contents = |bits| [Some(Contents::new(scalar, [Some(bits)].into_iter()))];
-        compare_buffers(&[arg], &[bound], &contents(e), &contents(f)).is_ok()
+        compare_buffers(&[arg], &[bound], None, &contents(e), &contents(f)).is_ok()
     };
     let f = |x: f32| u64::from(x.to_bits());
     let cases = [
@@ -335,7 +328,8 @@ fn bounds_are_kept() {
 fn the_emulator_runs_what_was_compiled() {
     let func = parse_tile(COPY).expect("valid");
     let run = RunLine::parse("x=f32[8] iota(1) y=f32[8] poison n=3").expect("valid");
-    let args = super::arguments(&func, &run).expect("they fit");
+    let setup = Setup::new(Target::SM_80, &Options::DEFAULT);
+    let args = super::arguments(&func, &run, &setup).expect("they fit");
     let job = Job {
         func: &func,
         grid: run.grid,
@@ -343,6 +337,7 @@ fn the_emulator_runs_what_was_compiled() {
         target: Target::SM_80,
         options: &Options::DEFAULT,
         seed: 1,
+        in_source: false,
         steps: None,
     };
     let executors = super::exec::executors();
@@ -362,7 +357,7 @@ fn the_emulator_runs_what_was_compiled() {
     let message = |numbers: [Option<u64>; 8]| {
         let mut other = found.clone();
         other[1] = Some(Contents::new(Scalar::F32, numbers.into_iter()));
-        let compared = compare_buffers(&args, &[Bound::Exact; 3], &other, &found);
+        let compared = compare_buffers(&args, &[Bound::Exact; 3], None, &other, &found);
         compared.expect_err("they differ").to_string()
     };
     let far = message([f(1.0); 8]);
@@ -426,9 +421,8 @@ block0:
 ; run: grid(1) steps(1000) x=i32[1] zeros
 "#;
     let setup = Setup {
-        target: Target::SM_80,
-        options: &Options::DEFAULT,
         steps: Some(77),
+        ..Setup::new(Target::SM_80, &Options::DEFAULT)
     };
     let report = run_lines(text, &setup);
     let message = report.failures[0].to_string();

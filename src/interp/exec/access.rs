@@ -30,7 +30,9 @@ impl Machine<'_> {
             None => Kind::Read,
         };
         let mut elems = Elems::with_capacity(pointers.len());
+        let is_block = pointers.len() > 1;
         for (i, &address) in pointers.iter().enumerate() {
+            self.element = is_block.then_some(i);
             let elem = if mask.is_none_or(|m| m[i] == 1) {
                 self.stats.loaded += 1;
                 let elem = self.memory.load(address, pointee.bytes(), kind)?;
@@ -69,11 +71,21 @@ impl Machine<'_> {
                 });
             }
         }
+        let place = |address| {
+            let is_it = |i: &usize| pointers[*i] == address && mask.is_none_or(|m| m[*i] == 1);
+            (0..pointers.len())
+                .filter(|_| pointers.len() > 1)
+                .find(is_it)
+        };
         self.stats.stored += writes.len() as u64;
         // What is left of equal addresses has equal values: written once, it is no second store.
         writes.dedup();
         for (address, elem) in writes {
-            self.memory.store(address, pointee.bytes(), elem)?;
+            let stored = self.memory.store(address, pointee.bytes(), elem);
+            if let Err(error) = stored {
+                self.element = place(address);
+                return Err(error);
+            }
         }
         Ok(())
     }
@@ -122,6 +134,7 @@ impl Machine<'_> {
         }
         let mut olds: Elems = SmallVec::with_capacity(pointers.len());
         for (i, &address) in pointers.iter().enumerate() {
+            self.element = (pointers.len() > 1).then_some(i);
             if mask.is_some_and(|m| m[i] == 0) {
                 olds.push(0);
                 continue;

@@ -196,6 +196,7 @@ impl<'a> Machine<'a> {
                 return Ok(None);
             }
             TileOp::SharedStore => {
+                self.check_decided(&data.args)?;
                 self.shared_store(data)?;
                 return Ok(None);
             }
@@ -208,6 +209,7 @@ impl<'a> Machine<'a> {
             TileOp::Load => self.load(data)?,
             TileOp::Store => {
                 self.store(data)?;
+                self.store_slack(data)?;
                 return Ok(None);
             }
             TileOp::InlinePtx => return Err(InterpErrorKind::NotExecutable(data.op.info().name)),
@@ -229,12 +231,22 @@ impl<'a> Machine<'a> {
                 self.memory.barrier();
                 return Ok(None);
             }
-            TileOp::Reduce => return self.finish(inst, |m| m.reduce(data)),
-            TileOp::Scan => return self.finish(inst, |m| m.scan(data)),
+            TileOp::Reduce => {
+                let is_open = data.order().is_none();
+                return self.finish(inst, |m| m.combining(is_open, |m| m.reduce(data)));
+            }
+            TileOp::Scan => {
+                let is_open = data.tree().is_none();
+                return self.finish(inst, |m| m.combining(is_open, |m| m.scan(data)));
+            }
 
-            TileOp::For => return self.finish(inst, |m| m.for_loop(data)),
+            TileOp::For => {
+                self.check_decided(data.args.get(..3).unwrap_or_default())?;
+                return self.finish(inst, |m| m.for_loop(data));
+            }
             TileOp::While => return self.finish(inst, |m| m.while_loop(data)),
             TileOp::If => {
+                self.check_decided(&data.args)?;
                 return self.finish(inst, |m| {
                     let index = usize::from(m.single(data, 0)? == 0);
                     m.region(owned(data, index)?, Results::new())
@@ -242,13 +254,17 @@ impl<'a> Machine<'a> {
             }
             TileOp::Yield => return Ok(Some(Flow::Yield(self.many(&data.args)?))),
             TileOp::Condition => {
+                self.check_decided(data.args.get(..1).unwrap_or_default())?;
                 let goes_on = self.single(data, 0)? == 1;
                 let passed = self.many(&data.args[1..])?;
                 return Ok(Some(Flow::Condition(goes_on, passed)));
             }
         };
         match data.results[..] {
-            [result] => self.define(result, elems)?,
+            [result] => {
+                self.define(result, elems)?;
+                self.widen(inst, data, result)?;
+            }
             _ => return Err(malformed("the op has one result")),
         }
         Ok(None)
@@ -267,8 +283,8 @@ impl<'a> Machine<'a> {
         if defined.len() != results.len() {
             return Err(malformed("a region yields the wrong number of values"));
         }
-        for (&value, elems) in defined.iter().zip(results) {
-            self.define(value, elems)?;
+        for (&value, held) in defined.iter().zip(results) {
+            self.hold(value, held)?;
         }
         Ok(None)
     }
@@ -278,7 +294,12 @@ impl<'a> Machine<'a> {
             return Err(malformed("a print without a number"));
         };
         let elems = match data.args.first() {
-            Some(&x) => self.get(x)?.clone(),
+            Some(&x) => {
+                if let Some(slack) = &mut self.slack {
+                    slack.is_printed |= !slack.values[x].is_empty();
+                }
+                self.get(x)?.clone()
+            }
             None => smallvec![0],
         };
         for (element, &bits) in (0..).zip(&elems) {

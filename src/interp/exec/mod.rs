@@ -6,6 +6,7 @@
 //!   apply   functions of numbers applied element by element
 //!   access  loads, stores and atomic accesses
 //!   region  reductions and loops
+//!   slack   how far results of other executors may be from these
 //! ```
 
 mod access;
@@ -14,6 +15,7 @@ mod dot;
 mod inst;
 mod region;
 mod rings;
+mod slack;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -29,12 +31,49 @@ use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar};
 use rings::Rings;
+pub(super) use slack::Slack;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
 type Elems = SmallVec<[u64; 2]>;
 
-/// One list of elements per result.
-type Results = SmallVec<[Elems; 1]>;
+/// A value on its way into or out of a block.
+#[derive(Clone, Debug, Default)]
+struct Held {
+    elems: Elems,
+    /// How far each element may be from what it is elsewhere; empty if nothing may.
+    slack: Vec<f64>,
+}
+
+impl Held {
+    /// What is the same everywhere.
+    fn exact(elems: Elems) -> Held {
+        let slack = Vec::new();
+        Held { elems, slack }
+    }
+
+    /// Element number `i` alone.
+    fn element(&self, i: usize) -> Held {
+        Held {
+            elems: smallvec![self.elems[i]],
+            slack: self.slack.get(i).map_or(Vec::new(), |&slack| vec![slack]),
+        }
+    }
+
+    /// Replaces element number `i` by a single one.
+    fn replace(&mut self, i: usize, single: &Held) {
+        self.elems[i] = single.elems[0];
+        let slack = single.slack.first().copied().unwrap_or(0.0);
+        if slack > 0.0 && self.slack.is_empty() {
+            self.slack = vec![0.0; self.elems.len()];
+        }
+        if let Some(place) = self.slack.get_mut(i) {
+            *place = slack;
+        }
+    }
+}
+
+/// One value per result.
+type Results = SmallVec<[Held; 1]>;
 
 type Outcome<T> = Result<T, InterpErrorKind>;
 
@@ -55,7 +94,8 @@ pub(super) fn run(
     args: &[u64],
     memory: &mut Memory,
     options: &Options,
-) -> Result<Stats, InterpError> {
+    slack: Option<Slack>,
+) -> Result<(Stats, Option<Slack>), InterpError> {
     let mut machine = Machine {
         func,
         grid,
@@ -64,9 +104,11 @@ pub(super) fn run(
         values: SecondaryMap::new(),
         program: [0; 3],
         current: None,
+        element: None,
         steps: 0,
         stats: Stats::default(),
         rings: Rings::default(),
+        slack,
         sites: (0..)
             .zip(crate::log::sites(func))
             .map(|(number, (inst, _))| (inst, number))
@@ -85,7 +127,7 @@ pub(super) fn run(
             }
         }
     }
-    Ok(machine.stats)
+    Ok((machine.stats, machine.slack))
 }
 
 /// Whether programs may order their accesses among each other.
@@ -107,10 +149,14 @@ struct Machine<'a> {
     program: [u32; 3],
     /// The instruction being executed.
     current: Option<Inst>,
+    /// The element of a block that memory is accessed for.
+    element: Option<usize>,
     /// What the limit is on.
     steps: u64,
     stats: Stats,
     rings: Rings,
+    /// How far values may be from those of other executors, if that is asked for.
+    slack: Option<Slack>,
     /// Numbers of the places that print.
     sites: FxHashMap<Inst, u32>,
 }
@@ -131,6 +177,7 @@ impl<'a> Machine<'a> {
         Place {
             program: Some(self.program),
             inst: self.current.map(|inst| (inst, insts[inst].op)),
+            element: self.element.map(|element| element as u32),
             loc: self.current.map_or(SourceLoc::default(), |i| insts[i].loc),
         }
     }
@@ -141,7 +188,11 @@ impl<'a> Machine<'a> {
         self.stats.programs += 1;
         self.values.clear();
         self.rings = Rings::default();
-        let args = args.iter().map(|&bits| smallvec![bits]).collect();
+        if let Some(slack) = &mut self.slack {
+            slack.values.clear();
+        }
+        let args = args.iter().map(|&bits| Held::exact(smallvec![bits]));
+        let args = args.collect();
         match self.block(self.func.entry, args)? {
             Flow::Return => Ok(()),
             Flow::Yield(_) | Flow::Condition(..) => {
@@ -162,11 +213,12 @@ impl<'a> Machine<'a> {
             )));
         }
         for (&param, arg) in params.iter().zip(args) {
-            self.define(param, arg)?;
+            self.hold(param, arg)?;
         }
         // The verifier bounds the nesting, and so this recursion.
         for &inst in func.order.insts(block) {
             self.current = Some(inst);
+            self.element = None;
             self.stats.instructions += 1;
             self.steps += self.cost(inst);
             if self.steps > self.options.step_limit {
@@ -224,6 +276,14 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// The same with what is known about its slack.
+    fn hold(&mut self, value: Value, held: Held) -> Outcome<()> {
+        if let Some(slack) = &mut self.slack {
+            slack.values[value] = held.slack;
+        }
+        self.define(value, held.elems)
+    }
+
     fn get(&self, value: Value) -> Outcome<&Elems> {
         defined(&self.values, value)
     }
@@ -242,7 +302,14 @@ impl<'a> Machine<'a> {
     }
 
     fn many(&self, values: &[Value]) -> Outcome<Results> {
-        values.iter().map(|&v| self.get(v).cloned()).collect()
+        let held = |&value: &Value| {
+            let slack = self.slack.as_ref();
+            Ok(Held {
+                elems: self.get(value)?.clone(),
+                slack: slack.map_or(Vec::new(), |slack| slack.values[value].clone()),
+            })
+        };
+        values.iter().map(held).collect()
     }
 
     /// Element type of operand number `index`, which is a number.

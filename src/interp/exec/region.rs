@@ -9,7 +9,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::Block;
 use crate::ir::level::Tile;
 
-use super::{Elems, Flow, Machine, Outcome, Results, malformed, operand, owned, required};
+use super::{Flow, Held, Machine, Outcome, Results, malformed, operand, owned, required};
 
 impl Machine<'_> {
     /// Folds the bits of the index along the axis, one after the other: see [`crate::ir`].
@@ -34,22 +34,25 @@ impl Machine<'_> {
                     continue;
                 }
                 let right = left | flag;
-                let pick = |x: &Elems, i: usize| -> Elems { smallvec![x[i]] };
-                let lefts = xs.iter().map(|x| pick(x, left));
-                let rights = xs.iter().map(|x| pick(x, right));
+                let lefts = xs.iter().map(|x| x.element(left));
+                let rights = xs.iter().map(|x| x.element(right));
                 let args = lefts.chain(rights).collect();
                 let combined = self.region(region, args)?;
                 if combined.len() != xs.len() {
                     return Err(malformed("a region yields the wrong number of values"));
                 }
-                for (x, c) in xs.iter_mut().zip(combined) {
-                    x[left] = c[0];
+                for (x, c) in xs.iter_mut().zip(&combined) {
+                    x.replace(left, c);
                 }
             }
         }
-        let survivors = |x: &Elems| -> Elems {
+        let survivors = |x: &Held| {
             let kept = (0..shape.elements()).filter(|i| i & folded == 0);
-            kept.map(|i| x[i]).collect()
+            let slack = kept.clone().filter_map(|i| x.slack.get(i).copied());
+            Held {
+                slack: slack.collect(),
+                elems: kept.map(|i| x.elems[i]).collect(),
+            }
         };
         Ok(xs.iter().map(survivors).collect())
     }
@@ -73,11 +76,13 @@ impl Machine<'_> {
             if data.reverse().is_some() {
                 places.reverse();
             }
-            let line = places.iter().map(|&i| xs.iter().map(|x| x[i]).collect());
+            let line = places
+                .iter()
+                .map(|&i| xs.iter().map(|x| x.element(i)).collect());
             let scanned = self.scan_line(region, &tree, line.collect())?;
             for (&i, elems) in places.iter().zip(scanned) {
-                for (x, elem) in xs.iter_mut().zip(elems) {
-                    x[i] = elem;
+                for (x, elem) in xs.iter_mut().zip(&elems) {
+                    x.replace(i, elem);
                 }
             }
         }
@@ -89,13 +94,13 @@ impl Machine<'_> {
         &mut self,
         region: Block,
         tree: &[u32],
-        mut line: Vec<Elems>,
-    ) -> Outcome<Vec<Elems>> {
+        mut line: Vec<Results>,
+    ) -> Outcome<Vec<Results>> {
         let Some((&digit, above)) = tree.split_first() else {
             return Ok(line);
         };
         let extent = self.scan_blocks(region, digit, &mut line)?;
-        let mut totals: Vec<Elems> = last_of_each(&line, extent);
+        let mut totals: Vec<Results> = last_of_each(&line, extent);
         let prefixes = self.prefixes(region, above, &mut totals)?;
         // What the digit above gave for whole blocks is the result of their last elements.
         let kept = if digit < 32 && !above.is_empty() {
@@ -115,7 +120,7 @@ impl Machine<'_> {
     }
 
     /// Scans each block of a sequence by its lowest digit; gives the number of places in a block.
-    fn scan_blocks(&mut self, region: Block, digit: u32, line: &mut [Elems]) -> Outcome<usize> {
+    fn scan_blocks(&mut self, region: Block, digit: u32, line: &mut [Results]) -> Outcome<usize> {
         let (bits, doubles) = (digit % 32, digit >= 32);
         let extent = 1usize << bits;
         for block in line.chunks_mut(extent) {
@@ -140,8 +145,8 @@ impl Machine<'_> {
         &mut self,
         region: Block,
         tree: &[u32],
-        line: &mut [Elems],
-    ) -> Outcome<Vec<Option<Elems>>> {
+        line: &mut [Results],
+    ) -> Outcome<Vec<Option<Results>>> {
         let Some((&digit, above)) = tree.split_first() else {
             return Ok(vec![None; line.len()]);
         };
@@ -166,13 +171,13 @@ impl Machine<'_> {
     }
 
     /// Runs a region on one element of each operand from the left and the right.
-    fn combine(&mut self, region: Block, left: &Elems, right: &Elems) -> Outcome<Elems> {
-        let args = left.iter().chain(right).map(|&x| smallvec![x]);
-        let combined = self.region(region, args.collect())?;
+    fn combine(&mut self, region: Block, left: &Results, right: &Results) -> Outcome<Results> {
+        let args = left.iter().chain(right).cloned().collect();
+        let combined = self.region(region, args)?;
         if combined.len() != left.len() {
             return Err(malformed("a region yields the wrong number of values"));
         }
-        Ok(combined.iter().map(|elems| elems[0]).collect())
+        Ok(combined)
     }
 
     pub(super) fn for_loop(&mut self, data: &InstData<Tile>) -> Outcome<Results> {
@@ -187,7 +192,7 @@ impl Machine<'_> {
         // Wider than any counter, so that the sum past the last value does not wrap around.
         let mut iv = i128::from(lo);
         while iv < i128::from(hi) {
-            let counter: Elems = smallvec![iv as u64];
+            let counter = Held::exact(smallvec![iv as u64]);
             let args = std::iter::once(counter).chain(carried).collect();
             carried = self.region(owned(data, 0)?, args)?;
             iv += i128::from(step);
@@ -210,7 +215,7 @@ impl Machine<'_> {
 }
 
 /// The last element of each block of `extent` places.
-fn last_of_each(line: &[Elems], extent: usize) -> Vec<Elems> {
+fn last_of_each(line: &[Results], extent: usize) -> Vec<Results> {
     let blocks = line.chunks(extent);
     blocks.map(|block| block[extent - 1].clone()).collect()
 }

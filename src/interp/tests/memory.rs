@@ -68,7 +68,7 @@ fn truth_values_are_bytes() {
 fn load_one() -> TileFunction {
     let mut b = TileBuilder::new("k", 1);
     let p = b.param("p", pointer(I32));
-    b.set_loc(SourceLoc(Some(SourceLine(12)).into()));
+    b.set_loc(SourceLoc(Some(SourceLine(12, 0)).into()));
     b.load(p, None, None);
     finish(b)
 }

@@ -12,6 +12,7 @@ mod reduce;
 mod reports;
 mod rings;
 mod shapes;
+mod slack;
 
 use std::collections::BTreeSet;
 

@@ -167,7 +167,7 @@ fn the_loop_keeps_its_line() {
         let mut insts = func.order.insts(func.entry).iter().copied();
         insts.find(|&inst| is_loop(func, inst))
     };
-    let line = SourceLoc(Some(SourceLine(7)).into());
+    let line = SourceLoc(Some(SourceLine(7, 0)).into());
     let before = of(&func).expect("there is one");
     func.dfg.insts[before].loc = line;
     let (_, func) = pipelined(&func, Target::SM_80);

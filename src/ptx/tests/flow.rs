@@ -225,7 +225,7 @@ fn parameters_of_every_type_and_directives() {
         b.st(p, wide, None);
     }
     b.set_loc(crate::ir::dfg::SourceLoc(
-        Some(crate::ir::dfg::SourceLine(12)).into(),
+        Some(crate::ir::dfg::SourceLine(12, 0)).into(),
     ));
     b.ret();
     let func = b.finish().expect("the kernel is valid");

@@ -126,7 +126,7 @@ fn what_has_no_form_is_an_error_that_says_where() {
     let mut b = ThreadBuilder::new("k", 1);
     let ptr = b.param("p", ThreadType::scalar(Elem::global(Scalar::Bf16)));
     let x = b.ld(ptr, None, None, bf16s);
-    b.set_loc(SourceLoc(Some(SourceLine(7)).into()));
+    b.set_loc(SourceLoc(Some(SourceLine(7, 0)).into()));
     let y = b.fma(x, x, x);
     b.st(ptr, y, None);
     b.ret();

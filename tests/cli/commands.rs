@@ -1,88 +1,9 @@
-//! The `tilelift` command as a user meets it.
-#![cfg(feature = "tool")]
+//! Every command but `run` and `reduce`.
 
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
-const KERNEL: &str = r#"kernel @double(v0 "x": ptr<f32> {divisible = 16}, v1 "n": i32) warps(4) {
-block0:
-    v2 = arange {start = 0} : i32[256]
-    v3 = splat v1 : i32[256]
-    v4 = icmp v2, v3 {ipred = slt} : i1[256]
-    v5 = splat v0 : ptr<f32>[256]
-    v6 = addptr v5, v2 : ptr<f32>[256]
-    v7 = load v6, v4 : f32[256]
-    v8 = fadd v7, v7 : f32[256]
-    store v6, v8, v4
-    return
-}
-"#;
-
-/// Runs the command with standard input.
-fn tilelift(args: &[&str], input: &str) -> Output {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tilelift"))
-        .args(args)
-        .env_remove("BLESS")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the command was built");
-    let mut stdin = child.stdin.take().expect("it is piped");
-    // A command that reads nothing closes its end, which is not this test's business.
-    let _ = stdin.write_all(input.as_bytes());
-    drop(stdin);
-    child.wait_with_output().expect("it ends")
-}
-
-struct Folder(tempfile::TempDir);
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().expect("a temporary folder"))
-    }
-
-    fn file(&self, name: &str, text: &str) -> PathBuf {
-        let path = self.0.path().join(name);
-        std::fs::write(&path, text).expect("writable");
-        path
-    }
-
-    fn names(&self) -> Vec<String> {
-        let entries = std::fs::read_dir(self.0.path()).expect("readable");
-        let names = entries.map(|e| {
-            e.expect("readable")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        });
-        let mut names: Vec<String> = names.collect();
-        names.sort();
-        names
-    }
-}
-
-fn text(path: &Path) -> String {
-    std::fs::read_to_string(path).expect("readable")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Runs a command that must fail with this code and these words, and write nothing to standard output.
-fn check_failure(args: &[&str], input: &str, code: i32, words: &str) {
-    let output = tilelift(args, input);
-    let message = stderr(&output);
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {message}");
-    assert!(message.contains(words), "{args:?}: {message}");
-    assert_eq!(stdout(&output), "", "{args:?}");
-}
+use super::{Folder, KERNEL, check_failure, stderr, stdout, text, tilelift};
 
 #[test]
 fn ptx_goes_to_standard_output() {
@@ -256,32 +177,6 @@ fn wrong_command_lines_end_with_two() {
     );
     let output = tilelift(&["compile", "-", "-n", "twice"], &two);
     assert!(stdout(&output).contains(".entry twice"));
-}
-
-#[test]
-fn run_lines_are_run() {
-    let good = KERNEL.to_owned() + "; run: grid(1) x=f32[4] [1,2,3,4] n=3 ; expect x = [2,4,6,4]\n";
-    let output = tilelift(&["run", "-", "-t", "sm_80"], &good);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let table = stdout(&output);
-    for row in [
-        "line 13: @double on a grid of 1 x 1 x 1 for sm_80\n",
-        "\n  interpreter  is the reference\n",
-        "\n  x: f32[4]    [2.0, 4.0, 6.0, 4.0]\n",
-        "\n  emulator     agrees on 3 schedules\n",
-        "\n  GPU          ",
-    ] {
-        assert!(table.contains(row), "{row}{table}");
-    }
-    assert!(table.ends_with("\n<stdin>: ok\n"), "{table}");
-    let bad = good.replace("[2,4,6,4]", "[2,4,6,8]");
-    check_failure(
-        &["run", "-"],
-        &bad,
-        1,
-        "<stdin>:13:16: error: interpreter: `x`: 1 of 4 elements are not equal",
-    );
-    check_failure(&["run", "-"], KERNEL, 1, "no `; run:` line");
 }
 
 #[test]
@@ -481,24 +376,6 @@ fn every_command_points_at_mistakes_alike() {
 }
 
 #[test]
-fn endless_loops_end_with_their_line() {
-    let text = KERNEL.replace("    return\n", "    v9 = const {value = true} : i1\n    while {\n    block1:\n        condition v9\n    } {\n    block2:\n        yield\n    }\n    return\n")
-        + "; run: grid(1) x=f32[4] zeros n=0\n";
-    for args in [&["run", "-", "--steps", "5000"][..], &["run", "-"]] {
-        let output = tilelift(args, &text);
-        assert_eq!(output.status.code(), Some(1));
-        let errors = stderr(&output);
-        let place = errors.lines().next().unwrap_or("");
-        assert!(
-            place.starts_with("<stdin>:1")
-                && place.contains("steps is reached")
-                && place.ends_with("(run of line 21)"),
-            "{errors}"
-        );
-    }
-}
-
-#[test]
 fn what_a_terminal_would_obey_is_shown_as_escapes() {
     let odd = KERNEL.replace("fadd v7, v7", "\u{1b}[31mfadd v7\0, v7\u{9b}1m");
     for command in ["compile", "run", "test", "explain", "reduce"] {
@@ -538,9 +415,9 @@ fn ptx_is_told_from_kernels() {
     let ptx = stdout(&tilelift(&["compile", "-", "-t", "sm_80"], KERNEL));
     let commented = format!("// a comment\n/* another\n */ // one more\n\n{ptx}");
     let named = folder.file("k.ptx", KERNEL);
-    for command in ["compile", "run", "explain", "reduce", "test"] {
+    for command in ["compile", "explain", "reduce", "test"] {
         for text in [&ptx, &commented] {
-            let words = "<stdin>: error: this is PTX, which is written and not read; give a .tir or a .py file\n";
+            let words = "<stdin>: error: this is PTX, which is written and not read, but by `tilelift run`; give a .tir or a .py file\n";
             check_failure(&[command, "-"], text, 1, words);
         }
         let words = "k.ptx: error: this is PTX";
@@ -715,146 +592,4 @@ fn the_cache_is_looked_after() {
         "{}",
         stderr(&off)
     );
-}
-
-/// A kernel with much beside what is wrong with it: a block that no thread can hold.
-const LARGE: &str = r#"; A comment.
-; run: grid(1) x=f32[256] normal(1) n=100
-kernel @large(v0 "x": ptr<f32> {divisible = 16}, v1 "n": i32) warps(2) {
-block0:
-    v2 = arange {start = 0} : i32[256]
-    v3 = splat v1 : i32[256]
-    v4 = icmp v2, v3 {ipred = slt} : i1[256]
-    v5 = splat v0 : ptr<f32>[256]
-    v6 = addptr v5, v2 : ptr<f32>[256]
-    v7 = load v6, v4 : f32[256]
-    v8 = fadd v7, v7 : f32[256]
-    store v6, v8, v4
-    v9 = const {value = 0} : i32
-    v10 = const {value = 8} : i32
-    v11 = const {value = 1} : i32
-    v12 = for v9, v10, v11, v1 : i32 {
-    block1(v13: i32, v14: i32):
-        v15 = iadd v13, v14 : i32
-        v16 = arange {start = 0} : i32[1048576]
-        v17 = splat v15 : i32[1048576]
-        v18 = iadd v16, v17 : i32[1048576]
-        v19 = splat v0 : ptr<f32>[1048576]
-        v20 = addptr v19, v18 : ptr<f32>[1048576]
-        v21 = icmp v18, v17 {ipred = sgt} : i1[1048576]
-        v22 = load v20, v21 : f32[1048576]
-        store v20, v22, v21
-        yield v15
-    }
-    return
-}
-"#;
-
-#[test]
-fn a_failing_kernel_is_reduced() {
-    let folder = Folder::new();
-    let (input, small) = (
-        folder.file("large.tir", LARGE),
-        folder.0.path().join("small.tir"),
-    );
-    let paths = [&input, &small].map(|p| p.to_str().expect("plain"));
-    let words = "more than 8192";
-    let args = [
-        "reduce",
-        paths[0],
-        "-t",
-        "sm_80",
-        "--message",
-        words,
-        "-o",
-        paths[1],
-    ];
-    let output = tilelift(&args, "");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "");
-    assert!(
-        stderr(&output).contains(": 4 instructions of 23 are left"),
-        "{}",
-        stderr(&output)
-    );
-    assert_eq!(folder.names(), ["large.tir", "small.tir"]);
-    let reduced = text(&small);
-    assert!(reduced.starts_with("; test: run sm_80\n"), "{reduced}");
-    assert!(
-        reduced.contains("; run: grid(1) x=f32[256] normal(1) n=100\n"),
-        "{reduced}"
-    );
-    // The store, what it stores, the end, and what these need.
-    let lines = reduced.lines().filter(|line| line.starts_with("    "));
-    assert_eq!(lines.count(), 4, "{reduced}");
-    check_failure(&["compile", paths[1], "-t", "sm_80"], "", 1, words);
-    // It cannot get smaller.
-    let output = tilelift(&["reduce", paths[1], "-t", "sm_80"], "");
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert_eq!(stdout(&output), reduced);
-}
-
-#[test]
-fn a_difference_is_reduced_and_what_is_right_is_not() {
-    // In which order the sum is formed is left open, and no bound allows for it.
-    let sum = "v23 = fadd v7, v7 : f32[256]
-    v24 = reduce v23 {axis = 0} : f32 {
-    block1(v25: f32, v26: f32):
-        v27 = fadd v25, v26 : f32
-        yield v27
-    }
-    v8 = splat v24";
-    let loose = KERNEL.replace("v8 = fadd v7, v7", sum);
-    let run = "; run: grid(1) x=f32[256] normal(1) n=256\n";
-    let output = tilelift(
-        &["reduce", "-", "--check", "differs"],
-        &format!("{run}{loose}"),
-    );
-    assert!(output.status.success(), "{}", stderr(&output));
-    assert!(
-        stderr(&output).contains("emulator (seed 0): "),
-        "{}",
-        stderr(&output)
-    );
-    let reduced = stdout(&output);
-    assert!(
-        reduced.contains(" = reduce v") && !reduced.contains("icmp"),
-        "{reduced}"
-    );
-
-    let folder = Folder::new();
-    let input = folder.file("k.tir", KERNEL);
-    let (input, out) = (
-        input.to_str().expect("plain"),
-        folder.0.path().join("out.tir"),
-    );
-    let out = out.to_str().expect("plain");
-    check_failure(
-        &["reduce", input, "-o", out],
-        "",
-        1,
-        "nothing is wrong with the kernel",
-    );
-    check_failure(
-        &["reduce", input, "--check", "refused", "-o", out],
-        "",
-        1,
-        "the kernel compiles",
-    );
-    check_failure(
-        &["reduce", input, "--check", "differs"],
-        "",
-        1,
-        "no run lines",
-    );
-    // What a line expects of the kernel is no matter of the compiler.
-    let text = format!("{run}{KERNEL}").replace("n=256\n", "n=256 ; expect x = [1]\n");
-    let expecting = folder.file("expecting.tir", &text);
-    let expecting = expecting.to_str().expect("plain");
-    let words = "a run line fails without the compiler, and so either the kernel or the line is to be mended, not reduced: \
-                 interpreter: `x`: 256 elements, not 1";
-    check_failure(&["reduce", expecting, "-o", out], "", 1, words);
-    std::fs::remove_file(expecting).expect("it is there");
-    check_failure(&["reduce", input, "--check", "wrong"], "", 2, "differs");
-    assert_eq!(folder.names(), ["k.tir"]);
 }

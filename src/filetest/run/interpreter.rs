@@ -1,0 +1,202 @@
+//! The interpreter as an executor, and what follows from the bounds of ops.
+
+use super::compare::Distances;
+use super::exec::{ArgValue, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed};
+use crate::interp;
+use crate::log::{self, Site};
+
+/// Memory of the interpreter that holds the buffers, and the address for each argument.
+fn interpreted(job: &Job<'_>) -> Result<(interp::Memory, Vec<u64>), String> {
+    let mut memory = interp::Memory::new();
+    let mut addresses = Vec::new();
+    for arg in job.args {
+        let address = match &arg.it {
+            ArgValue::Buffer {
+                scalar,
+                count,
+                bytes,
+            } => {
+                let address = memory.try_alloc(count * scalar.bytes() as usize);
+                address.and_then(|address| {
+                    if let Some(bytes) = bytes {
+                        memory.write(address, bytes)?;
+                    }
+                    Ok(address)
+                })
+            }
+            ArgValue::Scalar { .. } | ArgValue::Null => Ok(0),
+        };
+        addresses.push(address.map_err(|error| format!("`{}`: {error}", arg.name))?);
+    }
+    Ok((memory, addresses))
+}
+
+/// Launches on the interpreter in one of its ways.
+fn interpret<T>(
+    job: &Job<'_>,
+    addresses: &[u64],
+    run: impl FnOnce(&interp::Launch<'_>, &interp::Options) -> Result<T, interp::InterpError>,
+) -> Result<T, interp::InterpError> {
+    let args = job.args.iter().zip(addresses);
+    let args = args.map(|(arg, &address)| match &arg.it {
+        ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
+        ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
+    });
+    let args: Vec<interp::Arg> = args.collect();
+    let launch = interp::Launch {
+        grid: job.grid,
+        args: &args,
+    };
+    let mut options = interp::Options::default();
+    options.step_limit = job.steps.unwrap_or(options.step_limit);
+    run(&launch, &options)
+}
+
+/// Program and element, for the start of a message.
+fn who(job: &Job<'_>, place: &interp::Place) -> String {
+    let Some([x, y, z]) = place.program else {
+        return String::new();
+    };
+    let element = place.element.zip(place.inst).map(|(element, (inst, _))| {
+        let dfg = &job.func.dfg;
+        let shape = dfg.insts[inst].args.first().map(|&v| dfg.ty(v).shape);
+        let index = shape.map_or(Vec::new(), |shape| {
+            let dims = 0..shape.rank();
+            dims.map(|dim| shape.coordinate(element, dim).to_string())
+                .collect()
+        });
+        format!(", element ({})", index.join(", "))
+    });
+    format!("program ({x}, {y}, {z}){}: ", element.unwrap_or_default())
+}
+
+/// Bytes beside a buffer that an address is still told by.
+const NEAR_BYTES: u64 = 1 << 20;
+
+/// What the address of a failure is in terms of arguments.
+fn named_address(job: &Job<'_>, addresses: &[u64], kind: &interp::InterpErrorKind) -> String {
+    use interp::{InterpErrorKind, MemoryError};
+    let address = match kind {
+        InterpErrorKind::Memory(
+            MemoryError::OutOfBounds { address, .. } | MemoryError::Uninitialised { address, .. },
+        )
+        | InterpErrorKind::Misaligned { address, .. }
+        | InterpErrorKind::StoreConflict { address, .. }
+        | InterpErrorKind::Race { address, .. }
+        | InterpErrorKind::Unordered { address, .. } => *address,
+        _ => return String::new(),
+    };
+    let buffers = job.args.iter().zip(addresses).filter_map(|(arg, &start)| {
+        let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
+            return None;
+        };
+        let size = u64::from(scalar.bytes());
+        let end = start + size * *count as u64;
+        let distance = start.saturating_sub(address) + address.saturating_sub(end);
+        let index = (address as i64)
+            .wrapping_sub(start as i64)
+            .div_euclid(size as i64);
+        (distance < NEAR_BYTES).then_some((distance, &arg.name, index, *count))
+    });
+    match buffers.min_by_key(|&(distance, ..)| distance) {
+        Some((_, name, index, count)) => {
+            format!("; that is `{name}`[{index}], and `{name}` has {count} elements")
+        }
+        None => String::new(),
+    }
+}
+
+/// How far other executors may be from the interpreter, by what the ops of the kernel state.
+pub(super) struct Stated {
+    /// For each argument.
+    pub(super) distances: Vec<Distances>,
+    /// Whether lines that are printed may differ as well.
+    pub(super) is_printed: bool,
+}
+
+/// The bounds of a job that the interpreter has run to its end, or why there are none.
+pub(super) fn stated(job: &Job<'_>) -> Result<Stated, interp::InterpError> {
+    let mut distances: Vec<Distances> = vec![Distances::default(); job.args.len()];
+    let Ok((mut memory, addresses)) = interpreted(job) else {
+        // It ran before; without memory nothing is known, and everything exact.
+        let is_printed = false;
+        return Ok(Stated {
+            distances,
+            is_printed,
+        });
+    };
+    let bounded = interpret(job, &addresses, |launch, options| {
+        interp::run_bounded(
+            job.func,
+            launch,
+            &mut memory,
+            options,
+            job.options.fp_fusion,
+        )
+    })?;
+    let buffers = job.args.iter().zip(&addresses).zip(&mut distances);
+    for ((arg, &start), distances) in buffers {
+        let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
+            continue;
+        };
+        let size = u64::from(scalar.bytes());
+        let inside = start..start + size * *count as u64;
+        let own = bounded.elements.iter().filter(|(a, _)| inside.contains(*a));
+        distances.extend(own.map(|(&address, &it)| (((address - start) / size) as usize, it)));
+    }
+    Ok(Stated {
+        distances,
+        is_printed: bounded.is_printed,
+    })
+}
+
+/// The reference.
+pub(super) struct Interpreter;
+
+impl Executor for Interpreter {
+    fn name(&self) -> &'static str {
+        "interpreter"
+    }
+
+    fn is_seeded(&self) -> bool {
+        false
+    }
+
+    fn run(&self, job: &Job<'_>) -> Outcome {
+        let (mut memory, addresses) = match interpreted(job) {
+            Ok(memory) => memory,
+            Err(message) => return failed(message),
+        };
+        let ran = interpret(job, &addresses, |launch, options| {
+            interp::run(job.func, launch, &mut memory, options)
+        });
+        if let Err(error) = ran {
+            if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
+                return Outcome::NotExecutable(error.to_string());
+            }
+            let advice = match error.kind {
+                interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE.to_owned(),
+                _ => named_address(job, &addresses, &error.kind),
+            };
+            return Outcome::Failed {
+                message: format!("{}{}{advice}", who(job, &error.place), error.kind),
+                at: error.place.inst.map(|(inst, _)| At::Inst(inst)),
+            };
+        }
+        let outputs = job
+            .args
+            .iter()
+            .zip(&addresses)
+            .map(|(arg, &address)| match &arg.it {
+                ArgValue::Buffer { scalar, count, .. } => {
+                    let size = scalar.bytes() as usize;
+                    let held = memory.snapshot(address, count * size, size).ok();
+                    held.map(|held| Contents::of_memory(*scalar, held))
+                }
+                ArgValue::Scalar { .. } | ArgValue::Null => None,
+            });
+        let buffers = outputs.collect();
+        let sites: Vec<Site> = log::sites(job.func).into_iter().map(|(_, s)| s).collect();
+        Finished::outcome(buffers, Some(&memory.take_log()), &sites)
+    }
+}

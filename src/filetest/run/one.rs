@@ -1,0 +1,379 @@
+//! One run line: the reference, and everybody else against it.
+
+use super::compare::{Bound, compare_buffers, compare_values};
+use super::exec::{self, At, Executor, Finished, Job, Outcome};
+use super::line::{Expect, RunLine};
+use super::summary::Summary;
+use super::{Setup, arguments, bound_of, files, interpreter, place_of};
+use crate::filetest::directive::Note;
+use crate::filetest::{Failure, Report};
+use crate::interp::InterpErrorKind;
+use crate::ir::function::TileFunction;
+use crate::limits::RUN_LINE_PROGRAMS;
+use crate::text::parse::{Lines, Pos};
+use crate::text::quote::quoted_within;
+
+/// How often an executor whose schedule depends on a seed runs each line.
+const SEEDS: u64 = 3;
+
+/// Characters of a printed line that a message shows.
+const SHOWN: usize = 200;
+
+/// Where instructions stand.
+#[derive(Clone, Copy)]
+pub(super) enum Places<'a> {
+    /// In the text of the function.
+    Text(&'a Lines),
+    /// In the source that it was made from.
+    Source,
+}
+
+/// A run line and its kernel.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'a> {
+    pub(super) func: &'a TileFunction,
+    pub(super) places: Places<'a>,
+    pub(super) note: &'a Note,
+    pub(super) setup: &'a Setup<'a>,
+}
+
+impl Line<'_> {
+    /// The place of a failure, and which line runs it if the place is another.
+    fn place(&self, at: Option<At>) -> (Pos, String) {
+        let pos = match (at, self.places) {
+            (Some(At::Inst(inst)), Places::Text(lines)) => Some(lines.pos(inst.into())),
+            (Some(At::Inst(inst)), Places::Source) => {
+                let place = self.func.dfg.insts[inst].loc.0.expand();
+                place.map(|place| Pos {
+                    line: place.0,
+                    column: place.1,
+                })
+            }
+            (Some(At::Source(line, column)), _) => Some(Pos { line, column }),
+            (None, _) => None,
+        };
+        match pos {
+            Some(pos) if self.note.line > 0 => (pos, format!(" (run of line {})", self.note.line)),
+            Some(pos) => (pos, String::new()),
+            None => (self.note.pos, String::new()),
+        }
+    }
+
+    /// Runs it.
+    pub(super) fn run(&self, report: &mut Report) {
+        if let Err((pos, message)) = self.try_run(report) {
+            report.failures.push(Failure::at(pos, message));
+        }
+    }
+
+    fn try_run(&self, report: &mut Report) -> Result<(), (Pos, String)> {
+        let Line {
+            func, note, setup, ..
+        } = *self;
+        let here = |message: String| (note.pos, message);
+        let run = RunLine::parse(&note.words).map_err(here)?;
+        check_programs(&run, setup).map_err(here)?;
+        if run.block.is_some() || run.shared.is_some() {
+            let message = "block(..) and shared(..) are for PTX; a kernel states its warps and shared memory itself";
+            return Err(here(message.to_owned()));
+        }
+        let args = arguments(func, &run, setup).map_err(here)?;
+        let mut job = Job {
+            func,
+            grid: run.grid,
+            args: &args,
+            target: setup.target,
+            options: setup.options,
+            seed: 0,
+            in_source: matches!(self.places, Places::Source),
+            steps: run.steps.or(setup.steps),
+        };
+        let reference = exec::reference();
+        let expected_error = run.expects.iter().find_map(|e| match e {
+            Expect::Error(words) => Some(words),
+            Expect::Within(..) | Expect::Values(..) | Expect::Printed(_) => None,
+        });
+        let mut summary = Summary::new(note.line, &job);
+        let Finished {
+            buffers: expected,
+            printed,
+        } = match (reference.run(&job), expected_error) {
+            (Outcome::Done(finished), None) => finished,
+            (Outcome::Done(_), Some(words)) => {
+                let words = quoted_within(words, SHOWN);
+                let message = format!("{} reports nothing, not `{words}`", reference.name());
+                return Err(here(message));
+            }
+            (Outcome::Failed { message, .. }, Some(words)) if message.contains(words.as_str()) => {
+                summary.add(reference.name(), format!("reports as expected: {message}"));
+                report.runs.push(summary);
+                return Ok(());
+            }
+            (Outcome::Failed { message, at }, _) => {
+                // The instruction is where one looks first; which line runs it stands in the message.
+                let (pos, line) = self.place(at);
+                return Err((pos, format!("{}: {message}{line}", reference.name())));
+            }
+            (Outcome::Skipped(reason), _) => {
+                report.skip(reason);
+                return Ok(());
+            }
+            (Outcome::NotExecutable(reason), _) => {
+                summary.add(reference.name(), reason);
+                self.check_stated(&mut job, &run, &mut summary, report);
+                report.runs.push(summary);
+                return Ok(());
+            }
+        };
+        summary.add(reference.name(), "is the reference".to_owned());
+        summary.buffers(&args, &expected);
+        summary.printed(printed.as_deref().unwrap_or_default());
+        let mut fail = |pos: Pos, message: String| report.failures.push(Failure::at(pos, message));
+        for expect in &run.expects {
+            if let Expect::Values(name, texts) = expect
+                && let Err(message) = compare_values(&args, &expected, name, texts)
+            {
+                let message = format!("{}: {message}", reference.name());
+                fail(place_of(note, name), message);
+            }
+        }
+        for expect in &run.expects {
+            if let Expect::Printed(line) = expect
+                && !printed.iter().flatten().any(|printed| printed == line)
+            {
+                let line = quoted_within(line, SHOWN);
+                let message = format!("{} does not print `{line}`", reference.name());
+                fail(
+                    Pos {
+                        column: 0,
+                        ..note.pos
+                    },
+                    message,
+                );
+            }
+        }
+        if let Err(message) = files::save(setup, &args, &expected) {
+            fail(note.pos, message);
+        }
+        let finished = Finished {
+            buffers: expected,
+            printed,
+        };
+        self.compare(&mut job, &run, &finished, &mut summary, report);
+        report.runs.push(summary);
+        Ok(())
+    }
+
+    /// Runs every other executor and compares what it leaves with the reference.
+    fn compare(
+        &self,
+        job: &mut Job<'_>,
+        run: &RunLine,
+        expected: &Finished,
+        summary: &mut Summary,
+        report: &mut Report,
+    ) {
+        let args = job.args;
+        let bounds: Vec<Bound> = args
+            .iter()
+            .map(|arg| bound_of(run, arg, self.setup))
+            .collect();
+        // Found when something differs, which is seldom, at the price of another run.
+        let mut stated = None;
+        for executor in exec::executors() {
+            let seeds = if executor.is_seeded() { SEEDS } else { 1 };
+            let mut is_exact = true;
+            let mut verdict = None;
+            for seed in 0..seeds {
+                job.seed = seed;
+                let result = match executor.run(job) {
+                    Outcome::Done(found) => {
+                        self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)
+                    }
+                    Outcome::Failed { message, at } => {
+                        let (pos, line) = self.place(at);
+                        Err((pos, message + &line))
+                    }
+                    Outcome::NotExecutable(message) => Err((self.note.pos, message)),
+                    Outcome::Skipped(reason) => {
+                        report.skip(format!("{} skipped: {reason}", executor.name()));
+                        verdict = Some(format!("skipped: {reason}"));
+                        break;
+                    }
+                };
+                if let Err((pos, message)) = result {
+                    let message = format!("{} (seed {seed}): {message}", executor.name());
+                    report.failures.push(Failure::at(pos, message));
+                    verdict = Some("differs".to_owned());
+                    break;
+                }
+            }
+            let verdict = verdict.unwrap_or_else(|| {
+                let bounds = if is_exact {
+                    ""
+                } else {
+                    " within the bounds of its ops"
+                };
+                match seeds {
+                    1 => format!("agrees{bounds}"),
+                    _ => format!("agrees{bounds} on {seeds} schedules"),
+                }
+            });
+            summary.add(executor.name(), verdict);
+        }
+    }
+
+    /// Compares what an executor left with the reference: bit for bit first, and where that fails within the bounds of ops.
+    fn judge(
+        &self,
+        job: &Job<'_>,
+        bounds: &[Bound],
+        expected: &Finished,
+        found: &Finished,
+        stated: &mut Option<Result<interpreter::Stated, String>>,
+        is_exact: &mut bool,
+    ) -> Result<(), (Pos, String)> {
+        let compare = |stated: Option<&interpreter::Stated>| {
+            let distances = stated.map(|stated| &stated.distances[..]);
+            compare_buffers(
+                job.args,
+                bounds,
+                distances,
+                &expected.buffers,
+                &found.buffers,
+            )
+            .map_err(|m| (place_of(self.note, &m.name), m.to_string()))?;
+            let (mut expected, mut found) = (expected.printed.clone(), found.printed.clone());
+            if stated.is_some_and(|stated| stated.is_printed) {
+                // Numbers with a bound are printed with as many digits; that all is printed remains.
+                for lines in [&mut expected, &mut found].into_iter().flatten() {
+                    lines.iter_mut().for_each(String::clear);
+                }
+            }
+            compare_printed(expected.as_deref(), found.as_deref())
+                .map_err(|message| (self.note.pos, message))
+        };
+        let exactly = compare(None);
+        if exactly.is_ok() || !bounds.contains(&Bound::Stated) {
+            return exactly;
+        }
+        *is_exact = false;
+        let stated = stated.get_or_insert_with(|| {
+            interpreter::stated(job).map_err(|error| match error.kind {
+                InterpErrorKind::Undecided => {
+                    let (pos, _) = self.place(error.place.inst.map(|(inst, _)| At::Inst(inst)));
+                    format!(
+                        "no bounds follow from the ops, as what line {} executes or accesses depends on a value that they leave \
+                         open: state `expect NAME within BOUND`",
+                        pos.line
+                    )
+                }
+                kind => format!("no bounds follow from the ops: {kind}"),
+            })
+        });
+        match (stated, exactly) {
+            (Ok(stated), _) => compare(Some(stated)),
+            (Err(why), Err((pos, message))) => Err((pos, format!("{message}; {why}"))),
+            (Err(_), Ok(())) => Ok(()),
+        }
+    }
+
+    /// Without a reference: the executors leave what `expect NAME = [..]` says.
+    fn check_stated(
+        &self,
+        job: &mut Job<'_>,
+        run: &RunLine,
+        summary: &mut Summary,
+        report: &mut Report,
+    ) {
+        let line = self.note.line;
+        let stated: Vec<(&String, &Vec<String>)> = run
+            .expects
+            .iter()
+            .filter_map(|expect| match expect {
+                Expect::Values(name, texts) => Some((name, texts)),
+                Expect::Within(..) | Expect::Error(_) | Expect::Printed(_) => None,
+            })
+            .collect();
+        if stated.is_empty() {
+            let message =
+                "the interpreter cannot run this; state what comes out, as in `expect x = [1]`";
+            return report.fail(line, message);
+        }
+        for executor in exec::executors() {
+            let seeds = if executor.is_seeded() { SEEDS } else { 1 };
+            let mut verdict = "leaves what is stated".to_owned();
+            for seed in 0..seeds {
+                job.seed = seed;
+                let here = |message| (self.note.pos, message);
+                let result = match executor.run(job) {
+                    Outcome::Done(found) => stated
+                        .iter()
+                        .try_for_each(|(name, texts)| {
+                            compare_values(job.args, &found.buffers, name, texts)
+                        })
+                        .and_then(|()| files::save(self.setup, job.args, &found.buffers))
+                        .map_err(here),
+                    Outcome::Failed { message, at } => {
+                        let (pos, line) = self.place(at);
+                        Err((pos, message + &line))
+                    }
+                    Outcome::NotExecutable(message) => Err(here(message)),
+                    Outcome::Skipped(reason) => {
+                        report.skip(format!("{} skipped: {reason}", executor.name()));
+                        verdict = format!("skipped: {reason}");
+                        break;
+                    }
+                };
+                if let Err((pos, message)) = result {
+                    let message = format!("{} (seed {seed}): {message}", executor.name());
+                    report.failures.push(Failure::at(pos, message));
+                    verdict = "differs".to_owned();
+                    break;
+                }
+            }
+            summary.add(executor.name(), verdict);
+        }
+    }
+}
+
+/// An error for a grid with more programs than anybody wants to wait for.
+pub(super) fn check_programs(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
+    let most = run.programs.or(setup.programs).unwrap_or(RUN_LINE_PROGRAMS);
+    let [x, y, z] = run.grid;
+    let programs = u128::from(x) * u128::from(y) * u128::from(z);
+    if programs <= u128::from(most) {
+        return Ok(());
+    }
+    Err(format!(
+        "the grid of {x} x {y} x {z} has {programs} programs, and a run line at most {most}: run fewer, or allow them with \
+         programs({programs}) in the line or --programs {programs}"
+    ))
+}
+
+/// Compares what was printed, where both know.
+pub(super) fn compare_printed(
+    expected: Option<&[String]>,
+    found: Option<&[String]>,
+) -> Result<(), String> {
+    let (Some(expected), Some(found)) = (expected, found) else {
+        return Ok(());
+    };
+    let mut pairs = expected.iter().zip(found);
+    let differs = pairs.position(|(e, f)| e != f);
+    if differs.is_none() && expected.len() == found.len() {
+        return Ok(());
+    }
+    let at = differs.unwrap_or(expected.len().min(found.len()));
+    let line = |lines: &[String]| {
+        let line = lines.get(at).map(|line| quoted_within(line, SHOWN));
+        line.map_or("nothing".into(), |line| format!("`{line}`"))
+    };
+    Err(format!(
+        "{} lines printed, not {}; the first that differs is {} instead of {}",
+        found.len(),
+        expected.len(),
+        line(found),
+        line(expected)
+    ))
+}

@@ -1,0 +1,191 @@
+//! How far results of others may be from the interpreter's.
+
+use rustc_hash::FxHashMap;
+
+use crate::interp::{Arg, InterpErrorKind, Launch, Memory, Options, run_bounded};
+use crate::ir::types::Scalar;
+use crate::text::parse::parse_tile;
+
+/// Runs `body` with `x: f32[8]` in v4 and stores v9 as the type of the buffer; gives what the elements may differ by.
+fn distances(body: &str, ty: &str, xs: &[f32; 8]) -> Result<[f64; 8], InterpErrorKind> {
+    let text = format!(
+        "kernel @k(v0 \"x\": ptr<f32>, v1 \"out\": ptr<{ty}>) warps(1) {{
+block0:
+    v2 = arange {{start = 0}} : i32[8]
+    v3 = splat v0 : ptr<f32>[8]
+    v5 = addptr v3, v2 : ptr<f32>[8]
+    v4 = load v5 : f32[8]
+    {body}
+    v6 = splat v1 : ptr<{ty}>[8]
+    v7 = addptr v6, v2 : ptr<{ty}>[8]
+    store v7, v9
+    return
+}}
+"
+    );
+    let func = parse_tile(&text).expect("a kernel");
+    let mut memory = Memory::new();
+    let bytes: Vec<u8> = xs.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let x = memory.alloc_bytes(&bytes);
+    let out = memory.alloc(64);
+    let launch = Launch {
+        grid: [1; 3],
+        args: &[Arg::Ptr(x), Arg::Ptr(out)],
+    };
+    let bounded = run_bounded(&func, &launch, &mut memory, &Options::default(), true);
+    let found: FxHashMap<u64, (Scalar, f64)> = bounded.map_err(|error| error.kind)?.elements;
+    let size = Scalar::from_name(ty).expect("a type").bytes();
+    let of = |i: u64| {
+        found
+            .get(&(out + i * u64::from(size)))
+            .map_or(0.0, |it| it.1)
+    };
+    Ok([0, 1, 2, 3, 4, 5, 6, 7].map(of))
+}
+
+const XS: [f32; 8] = [0.5, -1.25, 2.0, 3.5, -4.0, 0.1, 1.0, 7.75];
+
+#[test]
+fn what_is_rounded_correctly_is_exact() {
+    for body in [
+        "v9 = fadd v4, v4 : f32[8]",
+        "v9 = fdiv_rn v4, v4 : f32[8]",
+        "v8 = fadd v4, v4 : f32[8]\n v9 = fma v4, v4, v8 : f32[8]",
+        "v9 = reduce v4 {axis = 0} : f32 {\nblock1(v10: f32, v11: f32):\n v12 = fmax v10, v11 {nan = ignore} : f32\n yield v12\n}"
+            .replace("v9", "v8")
+            .as_str(),
+    ] {
+        let body = match body.contains("v9") {
+            true => body.to_owned(),
+            false => format!("{body}\n v9 = splat v8 : f32[8]"),
+        };
+        assert_eq!(distances(&body, "f32", &XS), Ok([0.0; 8]), "{body}");
+    }
+}
+
+#[test]
+fn functions_err_by_what_they_state() {
+    let found = distances("v9 = exp2 v4 : f32[8]", "f32", &XS).expect("it runs");
+    // 2.1 ulp of the result, and half of one for the interpreter's own rounding.
+    let ulp = f64::from(f32::EPSILON);
+    assert_eq!(found[2], 2.6 * 4.0 * ulp);
+    assert_eq!(found[6], 2.6 * 2.0 * ulp);
+    // A sum carries it on: that of a number in [4, 8) with one in [2, 4) rounds to a unit of the former.
+    let body = "v8 = exp2 v4 : f32[8]\n v9 = fadd v8, v4 : f32[8]";
+    let found = distances(body, "f32", &XS).expect("it runs");
+    assert!(
+        found[2] >= 2.6 * 4.0 * ulp && found[2] <= 4.0 * 4.0 * ulp,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn one_value_moves_as_one() {
+    let body = "v8 = exp2 v4 : f32[8]\n v9 = fsub v8, v8 : f32[8]";
+    assert_eq!(distances(body, "f32", &XS), Ok([0.0; 8]));
+}
+
+/// A product that is stored has its bits; one that a sum takes up may be exact.
+#[test]
+fn products_may_be_contracted() {
+    let found = distances("v9 = fmul v4, v4 : f32[8]", "f32", &XS).expect("it runs");
+    let ulp = f64::from(f32::EPSILON);
+    // Less than the distance of two neighbours.
+    assert!(found[6] < ulp, "{found:?}");
+    let body = "v8 = fmul v4, v4 : f32[8]\n v9 = fadd v8, v4 : f32[8]";
+    let found = distances(body, "f32", &XS).expect("it runs");
+    assert!(found[5] > 0.0, "{found:?}");
+}
+
+/// Narrow formats take a small error in when a boundary is near, and else not at all.
+#[test]
+fn narrower_numbers_move_at_boundaries() {
+    let body = "v8 = exp2 v4 : f32[8]\n v9 = fptrunc v8 {round = nearest} : f16[8]";
+    let mut xs = [0.3; 8];
+    // 2^x is 1 + 2^-11, half way between two numbers of f16.
+    xs[3] = (1.0f64 + 2.0f64.powi(-11)).log2() as f32;
+    let found = distances(body, "f16", &xs).expect("it runs");
+    assert_eq!((found[0], found[3]), (0.0, 2.0f64.powi(-10)));
+}
+
+/// The bound of a sum is tight enough to see that one of many terms is missing.
+#[test]
+fn a_missing_term_of_a_sum_shows() {
+    let body = "v20 = arange {start = 0} : i32[4096]
+    v21 = sitofp v20 : f32[4096]
+    v22 = exp2 v4 : f32[8]
+    v23 = const {value = 0.1} : f32[4096]
+    v24 = fma v21, v23, v23 : f32[4096]
+    v8 = reduce v24 {axis = 0} : f32 {
+    block1(v10: f32, v11: f32):
+        v12 = fadd v10, v11 : f32
+        yield v12
+    }
+    v9 = splat v8 : f32[8]";
+    let found = distances(body, "f32", &XS).expect("it runs");
+    let sum: f64 = (0..4096).map(|i| 0.1 * f64::from(i + 1)).sum();
+    assert!(found[0] > 0.0 && found[0] < 0.1 * 4096.0 / 4.0, "{found:?}");
+    // Between the errors of trees (12 levels) and of one term after the other (4095).
+    let u = f64::from(f32::EPSILON) / 2.0;
+    assert!(
+        found[0] > 12.0 * u * sum && found[0] < 60.0 * u * sum,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn comparisons_are_open_where_operands_meet() {
+    let body = "v8 = exp2 v4 : f32[8]
+    v10 = const {value = 4.0} : f32[8]
+    v11 = fcmp v8, v10 {fpred = olt} : i1[8]
+    v12 = const {value = 1.0} : f32[8]
+    v13 = const {value = 3.0} : f32[8]
+    v9 = select v11, v12, v13 : f32[8]";
+    let found = distances(body, "f32", &XS).expect("it runs");
+    // 2^2 is 4 within its bound; the others are far.
+    assert_eq!(found, [0.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+}
+
+#[test]
+fn what_decides_has_no_bound() {
+    for body in [
+        "v8 = exp2 v4 : f32[8]\n v10 = fptosi v8 : i32[8]\n v11 = addptr v5, v10 : ptr<f32>[8]\n v13 = const {value = false} : i1[8]\n v9 = load v11, v13 : f32[8]",
+        "v8 = exp2 v4 : f32[8]
+    v10 = reduce v8 {axis = 0} : f32 {
+    block1(v11: f32, v12: f32):
+        v13 = fadd v11, v12 : f32
+        yield v13
+    }
+    v14 = fcmp v10, v10 {fpred = olt} : i1
+    v15 = fadd v10, v10 : f32
+    v16 = fsub v15, v10 : f32
+    v17 = fcmp v16, v10 {fpred = oge} : i1
+    v18 = if v17 : f32 {
+    block2:
+        yield v10
+    } {
+    block3:
+        yield v10
+    }
+    v9 = splat v18 : f32[8]",
+    ] {
+        let mut xs = XS;
+        xs[4] = -40.0;
+        assert_eq!(
+            distances(body, "f32", &xs),
+            Err(InterpErrorKind::Undecided),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn poles_and_bits_have_no_bound() {
+    for body in [
+        "v8 = exp2 v4 : f32[8]\n v10 = fsub v8, v4 : f32[8]\n v11 = fadd v10, v4 : f32[8]\n v12 = fsub v11, v8 : f32[8]\n v9 = fdiv_rn v4, v12 : f32[8]",
+        "v8 = exp2 v4 : f32[8]\n v10 = bitcast v8 : i32[8]\n v11 = const {value = -8192} : i32[8]\n v12 = and v10, v11 : i32[8]\n v9 = bitcast v12 : f32[8]",
+    ] {
+        let found = distances(body, "f32", &XS).expect("it runs");
+        assert!(found[0].is_infinite(), "{body}: {found:?}");
+    }
+}

@@ -1,0 +1,431 @@
+//! `tilelift run`, and what it shares with `tilelift test`.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::{Folder, KERNEL, check_failure, stderr, stdout, tilelift};
+
+#[test]
+fn run_lines_are_run() {
+    let good = KERNEL.to_owned() + "; run: grid(1) x=f32[4] [1,2,3,4] n=3 ; expect x = [2,4,6,4]\n";
+    let output = tilelift(&["run", "-", "-t", "sm_80"], &good);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    for row in [
+        "line 13: @double on a grid of 1 x 1 x 1 for sm_80\n",
+        "\n  interpreter  is the reference\n",
+        "\n  x: f32[4]    [2.0, 4.0, 6.0, 4.0]\n",
+        "\n  emulator     agrees on 3 schedules\n",
+        "\n  GPU          ",
+    ] {
+        assert!(table.contains(row), "{row}{table}");
+    }
+    assert!(table.ends_with("\n<stdin>: ok\n"), "{table}");
+    let bad = good.replace("[2,4,6,4]", "[2,4,6,8]");
+    check_failure(
+        &["run", "-"],
+        &bad,
+        1,
+        "<stdin>:13:16: error: interpreter: `x`: 1 of 4 elements are not equal",
+    );
+    check_failure(&["run", "-"], KERNEL, 1, "no `; run:` line");
+}
+
+#[test]
+fn endless_loops_end_with_their_line() {
+    let text = KERNEL.replace("    return\n", "    v9 = const {value = true} : i1\n    while {\n    block1:\n        condition v9\n    } {\n    block2:\n        yield\n    }\n    return\n")
+        + "; run: grid(1) x=f32[4] zeros n=0\n";
+    for args in [&["run", "-", "--steps", "5000"][..], &["run", "-"]] {
+        let output = tilelift(args, &text);
+        assert_eq!(output.status.code(), Some(1));
+        let errors = stderr(&output);
+        let place = errors.lines().next().unwrap_or("");
+        assert!(
+            place.starts_with("<stdin>:1")
+                && place.contains("steps is reached")
+                && place.ends_with("(run of line 21)"),
+            "{errors}"
+        );
+    }
+}
+
+/// A sum over a block, whose order the IR leaves open.
+fn sum() -> String {
+    let sum = "v9 = reduce v7 {axis = 0} : f32 {
+    block1(v10: f32, v11: f32):
+        v12 = fadd v10, v11 : f32
+        yield v12
+    }
+    v8 = splat v9";
+    KERNEL.replace("v8 = fadd v7, v7", sum)
+}
+
+#[test]
+fn what_ops_leave_open_is_no_difference() {
+    let sum = sum();
+    let line = |expect: &str| format!("{sum}; run: grid(1) x=f32[256] normal(1) n=256{expect}\n");
+    let output = tilelift(&["run", "-"], &line(""));
+    let table = stdout(&output);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        table.contains("agrees within the bounds of its ops on 3 schedules"),
+        "{table}"
+    );
+    // Bits are compared on request, of the command or of the line; file tests compare bits.
+    check_failure(
+        &["run", "--exact", "-"],
+        &line(""),
+        1,
+        "`expect NAME within ulp 1` would allow all",
+    );
+    check_failure(
+        &["run", "-"],
+        &line(" ; expect x within exact"),
+        1,
+        "are not equal",
+    );
+    let test = |expect: &str| format!("; test: run sm_80\n{}", line(expect));
+    let output = tilelift(&["test", "-"], &test(""));
+    assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
+    let output = tilelift(&["test", "-"], &test(" ; expect x within stated"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    // What decides a branch leaves no bounds, and that is said at its place.
+    let branch = "v13 = const {value = 1000.0} : f32
+    v14 = fcmp v9, v9 {fpred = ogt} : i1
+    v15 = fsub v9, v9 : f32
+    v16 = fadd v15, v13 : f32
+    v17 = fcmp v9, v16 {fpred = ogt} : i1
+    v18 = if v17 : f32 {
+    block2:
+        yield v16
+    } {
+    block3:
+        yield v9
+    }
+    v8 = splat v18";
+    let decided = line("").replace("v8 = splat v9", branch);
+    let output = tilelift(&["run", "-"], &decided);
+    assert!(output.status.success(), "{}", stderr(&output));
+    // The same number within rounding, but not bit for bit.
+    let open = decided
+        .replace(
+            "v13 = const {value = 1000.0} : f32",
+            "v13 = const {value = 0.0} : f32",
+        )
+        .replace("v16 = fadd v15, v13", "v16 = fadd v9, v13")
+        .replace("fcmp v9, v16", "fcmp v16, v19")
+        .replace(
+            "v14 = fcmp v9, v9 {fpred = ogt} : i1",
+            "v19 = reduce v7 {axis = 0} : f32 {
+    block4(v20: f32, v21: f32):
+        v22 = fadd v21, v20 : f32
+        yield v22
+    }",
+        );
+    let words = "what line 25 executes or accesses depends on a value that they leave open: state `expect NAME within BOUND`";
+    check_failure(&["run", "-"], &open, 1, words);
+}
+
+#[test]
+fn several_files_are_run_and_all_are_told() {
+    let folder = Folder::new();
+    let line = "; run: grid(1) x=f32[4] [1,2,3,4] n=3";
+    let good = folder.file("good.tir", &format!("{KERNEL}{line}\n"));
+    let bad = folder.file(
+        "bad.tir",
+        &format!("{KERNEL}{line} ; expect x = [0,0,0,0]\n"),
+    );
+    let good = good.to_str().expect("plain");
+    let bad = bad.to_str().expect("plain");
+    let output = tilelift(&["run", bad, "/no/such.tir", good], "");
+    assert_eq!(output.status.code(), Some(1));
+    let errors = stderr(&output);
+    assert!(
+        errors.contains("bad.tir:13:") && errors.contains("/no/such.tir"),
+        "{errors}"
+    );
+    assert!(
+        stdout(&output).ends_with("good.tir: ok\n"),
+        "{}",
+        stdout(&output)
+    );
+    let output = tilelift(&["run", good, good], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    check_failure(
+        &["run", good, bad, "--args", "grid(1)"],
+        "",
+        2,
+        "--args is for one file",
+    );
+    check_failure(
+        &["run", good, bad, "--save", "x.npy"],
+        "",
+        2,
+        "--save is for one file",
+    );
+}
+
+#[test]
+fn grids_are_bounded_by_what_they_run() {
+    let text = |grid: &str| format!("{KERNEL}; run: {grid} x=f32[4] zeros n=0\n");
+    let words = "has 2147483647 programs, and a run line at most 1048576: run fewer, or allow them with programs(2147483647) in \
+                 the line or --programs 2147483647";
+    check_failure(&["run", "-"], &text("grid(2147483647)"), 1, words);
+    check_failure(
+        &["run", "-", "--programs", "3"],
+        &text("grid(2,2)"),
+        1,
+        "has 4 programs",
+    );
+    check_failure(
+        &["run", "-"],
+        &text("grid(2,2) programs(3)"),
+        1,
+        "at most 3",
+    );
+    let output = tilelift(
+        &["run", "-", "--programs", "3"],
+        &text("grid(2,2) programs(4)"),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// A file of NumPy, as NumPy writes it.
+fn npy(descr: &str, shape: &str, data: &[u8]) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}");
+    let header = format!("{header:117}\n");
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
+fn floats(numbers: &[f32]) -> Vec<u8> {
+    numbers.iter().flat_map(|x| x.to_le_bytes()).collect()
+}
+
+#[test]
+fn buffers_come_from_files_and_go_to_them() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.0.path().join(name);
+    let write = |name: &str, bytes: &[u8]| std::fs::write(path(name), bytes).expect("writable");
+    write(
+        "in.npy",
+        &npy("<f4", "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])),
+    );
+    write("a b.npy", &npy("<f4", "(1,)", &floats(&[1.0])));
+    write("ints.npy", &npy("<i4", "(1,)", &[0; 4]));
+    write("short.npy", &npy("<f4", "(2,)", &floats(&[1.0])));
+    write("text.npy", b"1, 2, 3");
+    let run = |args: &str, save: &[&str]| {
+        // Names in a file are relative to its folder.
+        let file = folder.file("k.tir", &format!("{KERNEL}; run: grid(1) {args}\n"));
+        let file = file.to_str().expect("plain").to_owned();
+        let mut all = vec!["run", &file];
+        for save in save {
+            all.extend(["--save", save]);
+        }
+        tilelift(&all, "")
+    };
+    let saved = path("x.npy");
+    let saved = saved.to_str().expect("plain");
+    let output = run("x=@in.npy n=6", &[saved]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]"));
+    let expected = npy("<f4", "(2, 3)", &floats(&[2.0, 4.0, 6.0, 8.0, 10.0, 12.0]));
+    assert_eq!(std::fs::read(saved).expect("written"), expected);
+    let named = format!("x={}", path("other.npy").display());
+    let output = run("x=@\"a b.npy\" n=1", &[&named]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let expected = npy("<f4", "(1,)", &floats(&[2.0]));
+    assert_eq!(std::fs::read(path("other.npy")).expect("written"), expected);
+    for (args, words) in [
+        ("x=@none.npy n=1", "none.npy: No such file"),
+        (
+            "x=@ints.npy n=1",
+            "ints.npy: the file holds `<i4`, the parameter points to f32",
+        ),
+        (
+            "x=@short.npy n=1",
+            "short.npy: 1 elements for the shape [2], which has 2: it is cut short",
+        ),
+        ("x=@text.npy n=1", "text.npy: this is no file of NumPy"),
+        ("x=@in.npy n=@in.npy", "the parameter is i32 and gets"),
+        (
+            "x=f32[300] poison n=0",
+            "not saved, as not all of it was written",
+        ),
+    ] {
+        let output = run(args, &[saved]);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{args}: {errors}");
+        assert!(errors.contains(words), "{args}: {errors}");
+    }
+    let output = run("x=@in.npy n=1", &["y.npy"]);
+    assert!(stderr(&output).contains("there is no buffer `y` to save"));
+}
+
+/// A kernel that adds a number to each element, as another compiler may write it.
+const PTX: &str = r"
+.version 7.0
+.target sm_80
+.address_size 64
+.visible .entry shift(.param .u64 shift_param_0, .param .f32 shift_param_1, .param .align 4 .b8 shift_param_2[8]) {
+    .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
+    .extern .shared .align 4 .b8 room[];
+    ld.param.u64 %rd0, [shift_param_0];
+    ld.param.f32 %f0, [shift_param_1];
+    ld.param.u32 %r2, [shift_param_2+4];
+    mov.u32 %r0, %tid.x;
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r3, %ntid.x;
+    mad.lo.s32 %r0, %r1, %r3, %r0;
+    setp.ge.s32 %p0, %r0, %r2;
+    @%p0 bra end;
+    mad.wide.u32 %rd1, %r0, 4, %rd0;
+    ld.global.f32 %f1, [%rd1];
+    add.f32 %f2, %f1, %f0;
+    st.global.f32 [%rd1], %f2;
+end:
+    ret;
+}
+";
+
+#[test]
+fn any_ptx_runs_on_the_emulator() {
+    let folder = Folder::new();
+    let file = folder.file(
+        "shift.ptx",
+        &PTX.replace("    .extern .shared .align 4 .b8 room[];\n", ""),
+    );
+    let file = file.to_str().expect("plain");
+    let args = "grid(2) block(4) param_0=f32[6] iota(0) param_1=0.5 param_2=i32[2] [0,6]";
+    let line = format!("{args} ; expect param_0 = [0.5,1.5,2.5,3.5,4.5,5.5]");
+    let saved = folder.0.path().join("out.npy");
+    let save = format!("param_0={}", saved.display());
+    let output = tilelift(&["run", file, "--args", &line, "--save", &save], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let table = stdout(&output);
+    assert!(
+        table.starts_with("shift on a grid of 2 x 1 x 1 CTAs of 4 x 1 x 1 threads\n")
+            && table.contains("param_0: f32[6]  [0.5, 1.5, 2.5, 3.5, 4.5, 5.5]\n"),
+        "{table}"
+    );
+    let expected = npy("<f4", "(6,)", &floats(&[0.5, 1.5, 2.5, 3.5, 4.5, 5.5]));
+    assert_eq!(std::fs::read(&saved).expect("written"), expected);
+    for (line, words) in [
+        (
+            "grid(1) param_0=f32[6] zeros param_2=i32[2] zeros",
+            "parameter 1, `param_1`, gets no argument; it is .f32, and takes a number",
+        ),
+        (
+            "grid(1) param_0=f32[6] zeros param_1=1 param_2=i32[1] zeros",
+            "parameter 2, `param_2`, is an array of 8 bytes, and takes a buffer of as many: the buffer has 4 bytes",
+        ),
+        (
+            "grid(1) param_0=f32[6] zeros param_1=null param_2=i32[2] zeros",
+            "parameter 1, `param_1`, is .f32, and takes a number",
+        ),
+        (
+            "grid(1) y=1",
+            "shift has no parameter `y`; it has param_0, param_1, param_2",
+        ),
+        (&args.replace("[0,6]", "[0,7]"), "ptx line"),
+        (
+            &args.replace("block(4)", "block(2000)"),
+            "launch configuration",
+        ),
+        (
+            &args.replace("[6] iota(0)", "[6] poison"),
+            "not all of them written",
+        ),
+        (
+            &format!("{args} ; expect param_0 within ulp 1"),
+            "nothing to compare PTX with",
+        ),
+        (&format!("{args} steps(3)"), "--steps"),
+        (
+            &args.replace("grid(2)", "grid(2000000)"),
+            "--programs 2000000",
+        ),
+    ] {
+        check_ptx(file, line, words);
+    }
+    check_failure(
+        &["run", file],
+        "",
+        2,
+        "is PTX, which has no run lines: give --args",
+    );
+    check_failure(
+        &["run", file, "-n", "other", "--args", args],
+        "",
+        1,
+        "there is no .entry `other`; there is shift",
+    );
+    let broken = folder.file("broken.ptx", &PTX.replace("add.f32", "addd.f32"));
+    let words = "unsupported instruction `addd.f32`";
+    check_failure(
+        &["run", broken.to_str().expect("plain"), "--args", args],
+        "",
+        1,
+        words,
+    );
+}
+
+fn check_ptx(file: &str, line: &str, words: &str) {
+    let output = tilelift(&["run", file, "--args", line], "");
+    let errors = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{line}: {errors}");
+    assert!(errors.contains(words), "{line}: {errors}");
+}
+
+/// What is compiled here runs as a file as well.
+#[test]
+fn compiled_kernels_run_as_ptx() {
+    let ptx = stdout(&tilelift(&["compile", "-", "-t", "sm_80"], KERNEL));
+    let folder = Folder::new();
+    let file = folder.file("k.ptx", &ptx);
+    let line = "grid(1) block(128) x=f32[4] [1,2,3,4] n=3 ; expect x = [2,4,6,4]";
+    let output = tilelift(&["run", file.to_str().expect("plain"), "--args", line], "");
+    let names: Vec<&str> = ptx.lines().filter(|line| line.contains(".param")).collect();
+    assert!(output.status.success(), "{names:?} {}", stderr(&output));
+}
+
+#[test]
+fn expectations_are_blessed_by_a_flag() {
+    let folder = Folder::new();
+    let path = folder.file("a.tir", &format!("; test: tile\n{KERNEL}"));
+    let path = path.to_str().expect("plain");
+    assert_eq!(tilelift(&["test", path], "").status.code(), Some(1));
+    let output = tilelift(&["test", "--bless", path], "");
+    assert_eq!(stdout(&output), "1 passed, 0 failed, 1 rewritten\n");
+    assert_eq!(
+        stdout(&tilelift(&["test", path], "")),
+        "1 passed, 0 failed\n"
+    );
+}
+
+/// The kernels that the README points at say how they are run.
+#[cfg(feature = "triton")]
+#[test]
+fn every_example_runs() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/kernels");
+    let entries = std::fs::read_dir(&folder).expect("readable");
+    let files = entries.map(|entry| entry.expect("readable").path());
+    let files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|e| e == "py"))
+        .collect();
+    assert!(files.len() >= 9, "{files:?}");
+    let output = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .arg("test")
+        .args(&files)
+        .output()
+        .expect("it runs");
+    assert_eq!(
+        stdout(&output),
+        format!("{} passed, 0 failed\n", files.len()),
+        "{}",
+        stderr(&output)
+    );
+}
