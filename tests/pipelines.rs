@@ -371,6 +371,29 @@ fn descriptors_are_copied_ahead() {
     }
 }
 
+#[test]
+fn descriptors_of_the_host_are_copied_ahead() {
+    for (sizes, partial) in [
+        (["32", "64"], true),
+        (["32:16", "64"], true),
+        (["32:16", "64:16"], false),
+    ] {
+        let [inner, outer] = sizes;
+        let signature = format!(
+            "tensordesc<fp16[32, {inner}]>, tensordesc<fp16[32, {outer}]>, tensordesc<fp16[32, 64]>, i32, 32, 64, 32"
+        );
+        let kernel = lowered("described_by_host", &signature, 3, &[]);
+        for target in [Target::SM_80, Target::SM_86, Target::SM_89, Target::SM_90] {
+            let found = sizes_of_copies(&compiled(&kernel, target));
+            assert_eq!(
+                found,
+                (vec![16; 3 * COPIES], partial),
+                "{signature} {target}"
+            );
+        }
+    }
+}
+
 /// Which tile comes is decided under a condition, and it is stored under another one.
 #[test]
 fn choices_run_ahead() {
