@@ -432,7 +432,7 @@ fn products_of_descriptors_end_anywhere_on_a_gpu() {
     let Some(device) = gpu(None) else {
         return;
     };
-    crate::api::multiply_by_descriptors(&device);
+    crate::descriptors::multiply_by_descriptors(&device);
 }
 
 #[test]

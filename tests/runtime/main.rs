@@ -3,6 +3,7 @@
 mod ahead;
 mod api;
 mod callers;
+mod descriptors;
 mod disk;
 mod dumps;
 mod faults;
