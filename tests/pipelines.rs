@@ -168,11 +168,12 @@ fn atomic_steps_on_scalars_do_unless_they_are_relaxed() {
     }
 }
 
-/// Columns of `y` are masked by a number of which nothing is known, so it is loaded one element at a time.
+/// Columns of `y` are masked on their left by a number of which nothing is known, so it is loaded one element at a time.
 #[test]
 fn one_load_that_cannot_be_copied_leaves_the_others_copied() {
     let signature = PRODUCT.replace("i32:16, 32", "i32, 32");
-    let kernel = lowered("columns_masked", &signature, 3, &[]);
+    let left_edge = [("columns < step", "columns >= step")];
+    let kernel = lowered("columns_masked", &signature, 3, &left_edge);
     let found = copies(&compiled(&kernel, Target::SM_80));
     assert_eq!(found, (3, 3), "those of x");
     let mut random = Random(8);
@@ -185,6 +186,215 @@ fn one_load_that_cannot_be_copied_leaves_the_others_copied() {
             HostArg::I32(columns),
         ];
         same_on_both("columns_masked", &kernel, 1, &args);
+    }
+}
+
+/// Sizes of copies in the text, and whether the kernel computes how much of them is read.
+fn sizes_of_copies(compiled: &CompiledKernel) -> (Vec<u32>, bool) {
+    let lines = compiled.ptx.lines();
+    let copies = lines.filter(|line| line.contains("cp.async.c") && line.contains(".shared"));
+    let sizes = copies.map(|line| {
+        let numbers = line.rsplit("], ").next().unwrap_or(line);
+        let size = numbers.split([',', ';']).next().unwrap_or(numbers);
+        size.parse().expect("the size stands behind the addresses")
+    });
+    // The least of what is left and of the copy's elements; shifts have their amounts bounded by 64.
+    let mut lines = compiled.ptx.lines();
+    let is_computed = lines.any(|line| line.contains("min.u") && !line.ends_with(", 64;"));
+    (sizes.collect(), is_computed)
+}
+
+/// Rows of halves: what is behind `columns` is not a number, and behind the last row is no memory.
+fn rows_with_an_end(rows: usize, columns: usize, width: usize, random: &mut Random) -> HostArg {
+    const NAN: [u8; 2] = 0x7e00_u16.to_le_bytes();
+    let HostArg::Buffer(mut bytes) = halves(rows * width, random) else {
+        unreachable!("halves are a buffer")
+    };
+    for (at, half) in bytes.chunks_mut(2).enumerate() {
+        if at % width >= columns {
+            half.copy_from_slice(&NAN);
+        }
+    }
+    bytes.truncate(2 * ((rows - 1) * width + columns));
+    HostArg::Buffer(bytes)
+}
+
+const HALVES: [(&str, &str); 2] = [("SUM", "tl.float32"), ("OTHER", "0")];
+
+/// A row may end anywhere: what is copied at its end is read up to there, and zeros behind it. That holds however the
+/// comparison is written, and beside masks along the other dimension and of the whole block.
+#[test]
+fn copies_end_with_their_rows() {
+    for inside in [
+        "(k < K - i)[None, :]",
+        "(i + k < K)[None, :]",
+        "(K - i > k)[None, :]",
+        "(k + i <= K - 1)[None, :]",
+        "(K - 1 >= i + k)[None, :]",
+        "((i + k).to(tl.int64) < K)[None, :]",
+        "((i + k).to(tl.uint32) < K.to(tl.uint32))[None, :]",
+        "(rows < M - 3)[:, None] & (k[None, :] < K - i)",
+        "(k < K - i)[None, :] & ((i + k)[None, :] < width - 1)",
+        "(k < K - i).reshape(1, S) & (i < K - 2)",
+        "tl.trans((k < K - i)[:, None])",
+        "(k < K - i)[None, :] & ((i + k) >= 0)[None, :]",
+        "(at < K)[None, :]",
+    ] {
+        let words = [&HALVES[..], &[("INSIDE", inside)]].concat();
+        let signature = PRODUCT.replace("i32:16, i32:16", "i32, i32:16");
+        let kernel = lowered("ends", &signature, 3, &words);
+        let compiled = compiled(&kernel, Target::SM_80);
+        let found = sizes_of_copies(&compiled);
+        let expected = (vec![16; 3 * COPIES], true);
+        assert_eq!(found, expected, "{inside}\n{}", compiled.ptx);
+        let mut random = Random(12);
+        let lengths: &[usize] = match inside {
+            "(k < K - i)[None, :]" => &[0, 1, 7, 31, 32, 33, 64, 90],
+            _ => &[5, 85],
+        };
+        for &k in lengths {
+            let args = [
+                HostArg::Output(32 * 64 * 2),
+                rows_with_an_end(32, k.max(1), 112, &mut random),
+                halves(k.max(1) * 64, &mut random),
+                HostArg::I32(k as i32),
+                HostArg::I32(112),
+            ];
+            same_on_both(inside, &kernel, 1, &args);
+        }
+    }
+}
+
+/// A mask that is not true up to an end, one that memory gives, and another number than zero: nothing fills the rest, so what
+/// is masked so is no copy of 16 bytes.
+#[test]
+fn other_masks_do_not_end_copies() {
+    for (inside, other) in [
+        ("(k >= K - i)[None, :]", "0"),
+        ("((k ^ 1) < K - i)[None, :]", "0"),
+        ("(S - 1 - k < K - i)[None, :]", "0"),
+        ("(2 * k < K - i)[None, :]", "0"),
+        ("((k < K - i) | (k == 5))[None, :]", "0"),
+        ("(k < K - i)[None, :] & (k != 3)[None, :]", "0"),
+        ("(tl.load(y + k) < 1)[None, :] & (k < K - i)[None, :]", "0"),
+        ("(k < K - i)[None, :]", "1"),
+    ] {
+        let words = [("SUM", "tl.float32"), ("OTHER", other), ("INSIDE", inside)];
+        let signature = PRODUCT.replace("i32:16, i32:16", "i32, i32:16");
+        let kernel = lowered("ends", &signature, 3, &words);
+        let compiled = compiled(&kernel, Target::SM_80);
+        let found = sizes_of_copies(&compiled);
+        let expected = (vec![16; 3 * 2], false);
+        assert_eq!(found, expected, "those of y: {inside}, {other}");
+        let mut random = Random(13);
+        for k in [33, 90] {
+            let args = [
+                HostArg::Output(32 * 64 * 2),
+                halves(32 * 112, &mut random),
+                halves(128 * 64, &mut random),
+                HostArg::I32(k),
+                HostArg::I32(112),
+            ];
+            same_on_both(inside, &kernel, 1, &args);
+        }
+    }
+}
+
+/// Rows whose address is no multiple of 16 bytes are not copied, wherever they end.
+#[test]
+fn the_start_of_a_copy_is_aligned() {
+    let words = [&HALVES[..], &[("INSIDE", "(k < K - i)[None, :]")]].concat();
+    let signature = PRODUCT.replace("i32:16, i32:16", "i32, i32");
+    let kernel = lowered("ends", &signature, 3, &words);
+    let found = sizes_of_copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (vec![16; 3 * 2], false), "those of y");
+    let mut random = Random(14);
+    for k in [5, 33] {
+        let args = [
+            HostArg::Output(32 * 64 * 2),
+            rows_with_an_end(32, k, 41, &mut random),
+            halves(k * 64, &mut random),
+            HostArg::I32(k as i32),
+            HostArg::I32(41),
+        ];
+        same_on_both("an odd width", &kernel, 1, &args);
+    }
+}
+
+/// Sixteen bytes of one each: a copy reads any number of them.
+#[test]
+fn copies_of_bytes_end_anywhere() {
+    let words = [
+        ("SUM", "tl.int32"),
+        ("OTHER", "0"),
+        ("INSIDE", "(k < K - i)[None, :]"),
+    ];
+    let signature = "*i32:16, *i8:16, *i8:16, i32, i32:16, 32, 64, 64";
+    let kernel = lowered("ends", signature, 3, &words);
+    let found = sizes_of_copies(&compiled(&kernel, Target::SM_80));
+    assert_eq!(found, (vec![16; 3 * (1 + 2)], true));
+    let mut random = Random(15);
+    for k in [1, 13, 63, 64, 65, 78] {
+        let mut bytes =
+            |count: usize| -> Vec<u8> { (0..count).map(|_| (random.bits() >> 32) as u8).collect() };
+        let (x, y) = (bytes(31 * 80 + k), bytes(k * 64));
+        let args = [
+            HostArg::Output(32 * 64 * 4),
+            HostArg::Buffer(x),
+            HostArg::Buffer(y),
+            HostArg::I32(k as i32),
+            HostArg::I32(80),
+        ];
+        same_on_both("bytes", &kernel, 1, &args);
+    }
+}
+
+/// Descriptors are copied ahead whatever their extents are; where these are known to be multiples of 16, whole.
+#[test]
+fn descriptors_are_copied_ahead() {
+    for promise in ["i32", "i32:16"] {
+        let signature = PRODUCT.replace("i32:16, i32:16", &format!("{promise}, i32:16"));
+        let kernel = lowered("described", &signature, 3, &[]);
+        let found = sizes_of_copies(&compiled(&kernel, Target::SM_80));
+        // 59 columns of `y` end inside of a copy.
+        assert_eq!(found, (vec![16; 3 * COPIES], true), "{promise}");
+        let mut random = Random(16);
+        for k in [0, 1, 16, 31, 33, 64, 90] {
+            if promise == "i32:16" && k % 16 != 0 {
+                continue;
+            }
+            let args = [
+                HostArg::Output(32 * 64 * 2),
+                rows_with_an_end(29, k.max(1), 96, &mut random),
+                rows_with_an_end(k.max(1), 59, 64, &mut random),
+                HostArg::I32(k as i32),
+                HostArg::I32(96),
+            ];
+            same_on_both("described", &kernel, 1, &args);
+        }
+    }
+}
+
+#[test]
+fn descriptors_of_the_host_are_copied_ahead() {
+    for (sizes, partial) in [
+        (["32", "64"], true),
+        (["32:16", "64"], true),
+        (["32:16", "64:16"], false),
+    ] {
+        let [inner, outer] = sizes;
+        let signature = format!(
+            "tensordesc<fp16[32, {inner}]>, tensordesc<fp16[32, {outer}]>, tensordesc<fp16[32, 64]>, i32, 32, 64, 32"
+        );
+        let kernel = lowered("described_by_host", &signature, 3, &[]);
+        for target in [Target::SM_80, Target::SM_86, Target::SM_89, Target::SM_90] {
+            let found = sizes_of_copies(&compiled(&kernel, target));
+            assert_eq!(
+                found,
+                (vec![16; 3 * COPIES], partial),
+                "{signature} {target}"
+            );
+        }
     }
 }
 

@@ -227,6 +227,14 @@ pub enum Fault {
     /// `bra.uni` whose predicate differs among the lanes.
     #[error("`bra.uni` diverges")]
     DivergentUniform,
+    /// A copy that reads more than it writes.
+    #[error("a copy of {bytes} bytes is told to read {read}")]
+    CopySize {
+        /// What it is told to read.
+        read: u32,
+        /// What it writes.
+        bytes: u32,
+    },
     /// `trap` was executed.
     #[error("trap")]
     Trap,

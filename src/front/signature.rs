@@ -4,7 +4,8 @@
 //! constant data), `:16` promises a multiple of 16 (bytes of a pointer), `:1` the number one, which makes it a constant. A
 //! number, `True`, `False`, `None`, a quoted string or, for a `constexpr` parameter, the name of a type is a constant.
 //! `tensordesc<fp16[64, 32]>` is a tensor descriptor that the host gives, with the extents of its blocks; behind it `:nan`
-//! says that NaN stands outside of the tensor. The kernel has for it, in this order, a pointer to the tensor (a multiple of
+//! says that NaN stands outside of the tensor, behind an extent (`[64, 32:16]`) `:16` that the tensor's own along this dimension
+//! is a multiple of 16. The kernel has for it, in this order, a pointer to the tensor (a multiple of
 //! 16 bytes), the tensor's extents (i32, `NAME_size0` ..), and its strides but for the last, which is 1 (i64, in
 //! elements, rows multiples of 16 bytes, `NAME_stride0` ..).
 //!
@@ -133,6 +134,8 @@ pub struct HostDescriptor {
     pub dtype: DType,
     /// Extents of the blocks that are read and written.
     pub block: Vec<u64>,
+    /// For each dimension a power of two that the tensor's extent is a multiple of; 1 says nothing.
+    pub divisible: Vec<u32>,
     /// Whether NaN is read outside of the tensor, in place of zero.
     pub nan: bool,
 }
@@ -280,8 +283,7 @@ fn parse_tuple(class: &str, inner: &str, depth: usize) -> Result<TupleArg, &'sta
 
 /// What stands behind `tensordesc<`.
 fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
-    const EXPECTED: &str =
-        "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it";
+    const EXPECTED: &str = "a descriptor reads `tensordesc<fp16[64, 32]>`, or with `:nan` behind it, or with `:16` behind an extent of a block";
     let (inner, after) = text.rsplit_once('>').ok_or(EXPECTED)?;
     let nan = match after.trim() {
         "" | ":zero" => false,
@@ -292,12 +294,26 @@ fn parse_descriptor(text: &str) -> Result<HostDescriptor, &'static str> {
     let extents = extents.trim().strip_suffix(']').ok_or(EXPECTED)?;
     let dtype =
         DType::from_short_name(name.trim()).ok_or("the descriptor is of an unknown type")?;
-    let block = extents.split(',').map(|e| e.trim().parse::<u64>());
-    let block: Vec<u64> = block.collect::<Result<_, _>>().map_err(|_| EXPECTED)?;
-    if block.is_empty() || block.len() > 5 {
+    let dims = extents.split(',').map(|extent| {
+        let (extent, divisible) = match extent.split_once(':') {
+            Some((extent, promise)) if promise.trim() == "16" => (extent, 16),
+            Some(_) => return Err(EXPECTED),
+            None => (extent, 1),
+        };
+        let extent = extent.trim().parse::<u64>().map_err(|_| EXPECTED)?;
+        Ok((extent, divisible))
+    });
+    let dims: Vec<(u64, u32)> = dims.collect::<Result<_, _>>()?;
+    if dims.is_empty() || dims.len() > 5 {
         return Err("a descriptor has 1 to 5 dimensions");
     }
-    Ok(HostDescriptor { dtype, block, nan })
+    let (block, divisible) = dims.into_iter().unzip();
+    Ok(HostDescriptor {
+        dtype,
+        block,
+        divisible,
+        nan,
+    })
 }
 
 #[cfg(test)]
@@ -336,14 +352,19 @@ mod tests {
 
     #[test]
     fn descriptors_name_their_blocks() {
-        let args = parse_signature("i32, tensordesc<fp16[64,32]>, tensordesc< bf16 [ 8 ] >:nan");
-        let desc = |dtype, block: &[u64], nan| {
-            let block = block.to_vec();
-            Arg::Descriptor(HostDescriptor { dtype, block, nan })
+        let args = parse_signature("i32, tensordesc<fp16[64,32:16]>, tensordesc< bf16 [ 8 ] >:nan");
+        let desc = |dtype, block: &[u64], divisible: &[u32], nan| {
+            let (block, divisible) = (block.to_vec(), divisible.to_vec());
+            Arg::Descriptor(HostDescriptor {
+                dtype,
+                block,
+                divisible,
+                nan,
+            })
         };
         let args = args.expect("a signature");
-        assert_eq!(args[1], desc(DType::Float16, &[64, 32], false));
-        assert_eq!(args[2], desc(DType::Bfloat16, &[8], true));
+        assert_eq!(args[1], desc(DType::Float16, &[64, 32], &[1, 16], false));
+        assert_eq!(args[2], desc(DType::Bfloat16, &[8], &[1], true));
     }
 
     #[test]
@@ -414,6 +435,8 @@ mod tests {
             ("'a", 1),
             ("tensordesc<fp16>", 1),
             ("tensordesc<fp16[x]>", 1),
+            ("tensordesc<fp16[8:8]>", 1),
+            ("tensordesc<fp16[8]>:16", 1),
             ("tensordesc<what[8]>", 1),
             ("tensordesc<fp16[1,1,1,1,1,1]>", 1),
         ] {

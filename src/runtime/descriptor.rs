@@ -10,8 +10,8 @@ use super::error::RuntimeError;
 const MAX_RANK: usize = 5;
 
 /// A tensor in device memory, for a parameter that a kernel uses as a tensor descriptor (`desc.load([i, j])`), as
-/// Triton's `TensorDescriptor` on the host. The extents of the blocks are part of what a kernel is compiled for; address,
-/// shape and strides are not.
+/// Triton's `TensorDescriptor` on the host. The extents of the blocks are part of what a kernel is compiled for, and which
+/// extents of the tensor are multiples of 16, as of integers; address and strides are not.
 ///
 /// ```
 /// # use tilelift::runtime::{Buffer, Descriptor, Device, RuntimeError};

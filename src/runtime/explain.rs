@@ -22,7 +22,7 @@ impl KernelInner {
                 }
                 (Given::Plain(class), [arg]) => reason(*class, arg, mask),
                 (Given::Descriptor { .. }, _) => {
-                    "a tensor; its address, sizes and strides are no part of it".to_owned()
+                    "a tensor; of its sizes it counts which are multiples of 16, its address and strides are no part of it".to_owned()
                 }
                 _ => "a tuple, each element for itself".to_owned(),
             };

@@ -9,15 +9,19 @@
 //! descriptor   DESCRIPTOR, rank, 1 for padding with NaN, logarithms of the blocks' extents, class of the address
 //! ```
 //!
-//! Sizes and strides of a descriptor are numbers without promises and have no class. A launch without marks knows
+//! Of the sizes of a descriptor it counts whether they are multiples of 16: [`DIVISIBLE`] stands beside the logarithms. Strides
+//! are numbers without promises and have no class. A launch without marks knows
 //! nothing of this.
 
 use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, TUPLE};
+use super::argument::{Arg, Class, DESCRIPTOR, DIVISIBLE, DType, PLAIN, TUPLE};
 use super::table::Classes;
+
+/// The bits of a descriptor's dimension that are the logarithm of the blocks' extent.
+const LOGARITHM: u8 = 0x3f;
 
 /// Tuples in tuples.
 const MAX_DEPTH: usize = 16;
@@ -35,6 +39,8 @@ pub(crate) enum Given {
         dtype: DType,
         /// Extents of its blocks.
         block: SmallVec<[u64; 5]>,
+        /// Along which dimensions the tensor's extent is a multiple of 16.
+        divisible: SmallVec<[bool; 5]>,
         /// Whether NaN is read outside.
         nan: bool,
     },
@@ -87,9 +93,19 @@ impl fmt::Display for Given {
                 }
                 f.write_str(")")
             }
-            Given::Descriptor { dtype, block, nan } => {
-                let nan = if *nan { ":nan" } else { "" };
-                write!(f, "tensordesc<{dtype}{:?}>{nan}", block.as_slice())
+            Given::Descriptor {
+                dtype,
+                block,
+                divisible,
+                nan,
+            } => {
+                write!(f, "tensordesc<{dtype}[")?;
+                for (i, (extent, &divisible)) in block.iter().zip(divisible).enumerate() {
+                    let comma = if i == 0 { "" } else { ", " };
+                    let promise = if divisible { ":16" } else { "" };
+                    write!(f, "{comma}{extent}{promise}")?;
+                }
+                f.write_str(if *nan { "]>:nan" } else { "]>" })
             }
         }
     }
@@ -119,11 +135,15 @@ fn read_one(rest: &mut &[u8]) -> Given {
         }
         DESCRIPTOR => {
             let (rank, nan) = (next(), next() != 0);
-            let block = (0..rank).map(|_| 1_u64 << (next() & 63)).collect();
+            let dims = (0..rank).map(|_| next());
+            let dims: SmallVec<[u8; 5]> = dims.collect();
+            let dim = |&dim: &u8| (1_u64 << (dim & LOGARITHM), dim & DIVISIBLE != 0);
+            let (block, divisible) = dims.iter().map(dim).unzip();
             Given::Descriptor {
                 // Written below from a class that has one.
                 dtype: Class(next()).dtype().unwrap_or(DType::U8),
                 block,
+                divisible,
                 nan,
             }
         }
@@ -140,7 +160,9 @@ pub(crate) fn plain(classes: &Classes) -> Classes {
                 classes.extend([TUPLE, elements.len() as u8]);
                 elements.iter().for_each(|element| write(element, classes));
             }
-            Given::Descriptor { dtype, block, nan } => {
+            Given::Descriptor {
+                dtype, block, nan, ..
+            } => {
                 classes.extend([DESCRIPTOR, block.len() as u8, u8::from(*nan)]);
                 classes.extend(block.iter().map(|extent| extent.ilog2() as u8));
                 classes.push(Class::pointer(*dtype).0);
@@ -215,7 +237,10 @@ fn classify_one(
     let parts = 2 * extents.len();
     let base = rest.first()?;
     classes.extend([DESCRIPTOR, rank, nan]);
-    classes.extend(extents);
+    let sizes = rest.get(1..=extents.len())?;
+    let divisible = |size: &Arg<'_>| size.class & mask & DIVISIBLE;
+    let dims = extents.iter().zip(sizes);
+    classes.extend(dims.map(|(log, size)| log & LOGARITHM | divisible(size)));
     classes.push(Class(base.class).plain().0);
     *rest = rest.get(parts..)?;
     Some(())
@@ -259,7 +284,7 @@ mod tests {
     #[test]
     fn classes_are_read_as_they_are_written() {
         let pointer = Pointer::null(DType::F16);
-        let empty = Descriptor::new(pointer, &[0, 32], &[32, 1], &[4, 16]);
+        let empty = Descriptor::new(pointer, &[0, 40], &[40, 1], &[4, 16]);
         let empty = empty.expect("it needs no memory").pad_with_nan();
         let mut args = ArgList::new();
         args.push(1);
@@ -268,7 +293,7 @@ mod tests {
         args.push(empty);
         args.push(16);
         let args = args.into_vec();
-        let masks = [0xff, 0xff, 0x7f, 0x3f, 0xff];
+        let masks = [0xff, 0xff, 0x7f, 0xff, 0xff];
         let classes = classify(&args, masks.into_iter()).expect("the parts are there");
         let given = read(&classes);
         let shown: Vec<String> = given.iter().map(Given::to_string).collect();
@@ -278,10 +303,15 @@ mod tests {
                 "i32:1",
                 "(i64, None)",
                 "*fp16:16",
-                "tensordesc<fp16[4, 16]>:nan",
+                "tensordesc<fp16[4:16, 16]>:nan",
                 "i32:16"
             ]
         );
+        // Who asks for it is not specialised by a descriptor's sizes either.
+        let others = [0xff, 0xff, 0x7f, !DIVISIBLE, 0xff];
+        let others = classify(&args, others.into_iter()).expect("the parts are there");
+        assert_eq!(read(&others)[3].to_string(), "tensordesc<fp16[4, 16]>:nan");
+        assert_eq!(read(&plain(&classes))[3], read(&others)[3]);
         // One is a constant, and so is what is absent; marks are no arguments.
         let at = places(&given)
             .into_iter()

@@ -150,10 +150,17 @@ pub(super) fn read_constant(text: &str) -> Option<Constant> {
 fn to_given(given: &Given) -> Option<front::Arg> {
     match given {
         Given::Plain(class) => to_arg(*class),
-        Given::Descriptor { dtype, block, nan } => {
+        Given::Descriptor {
+            dtype,
+            block,
+            divisible,
+            nan,
+        } => {
+            let multiple = |&is_multiple: &bool| if is_multiple { 16 } else { 1 };
             Some(front::Arg::Descriptor(front::HostDescriptor {
                 dtype: front::types::DType::from_short_name(&dtype.to_string())?,
                 block: block.to_vec(),
+                divisible: divisible.iter().map(multiple).collect(),
                 nan: *nan,
             }))
         }

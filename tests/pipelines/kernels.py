@@ -137,3 +137,40 @@ def chased(out, x, y, table, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexp
         sums = tl.dot(left, right, sums)
         page = tl.load(table + page)
     tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def ends(out, x, y, K, width, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    at = k
+    left = x + rows[:, None] * width + k[None, :]
+    right = y + k[:, None] * N + columns[None, :]
+    sums = tl.zeros((M, N), SUM)
+    for i in range(0, K, S):
+        a = tl.load(left, mask=INSIDE, other=OTHER)
+        b = tl.load(right, mask=(i + k < K)[:, None], other=0)
+        sums = tl.dot(a, b, sums)
+        at += S
+        left += S
+        right += S * N
+    tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def described(out, x, y, K, width, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    left = tl.make_tensor_descriptor(x, [M - 3, K], [width, 1], [M, S])
+    right = tl.make_tensor_descriptor(y, [K, N - 5], [N, 1], [S, N])
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(tl.cdiv(K, S)):
+        sums = tl.dot(left.load([0, i * S]), right.load([i * S, 0]), sums)
+    tl.store(out + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def described_by_host(left, right, out, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(tl.cdiv(K, S)):
+        sums = tl.dot(left.load([0, i * S]), right.load([i * S, 0]), sums)
+    out.store([0, 0], sums.to(tl.float16))

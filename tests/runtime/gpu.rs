@@ -428,6 +428,14 @@ fn descriptors_are_arguments_on_a_gpu() {
 }
 
 #[test]
+fn products_of_descriptors_end_anywhere_on_a_gpu() {
+    let Some(device) = gpu(None) else {
+        return;
+    };
+    crate::descriptors::multiply_by_descriptors(&device);
+}
+
+#[test]
 fn a_warm_start_is_quick() {
     let dir = tempfile::tempdir().expect("a folder for the test");
     for state in ["cold", "warm"] {

@@ -4,6 +4,7 @@ mod ahead;
 mod api;
 mod asserts;
 mod callers;
+mod descriptors;
 mod disk;
 mod dumps;
 mod faults;

@@ -27,6 +27,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 
+mod prefix;
 mod transfer;
 
 #[cfg(test)]
@@ -181,12 +182,38 @@ impl Axis {
         dim: usize,
         max_bytes: u32,
     ) -> u64 {
+        let masked = mask.map_or(u8::MAX, |mask| self.infos[mask].dim(dim).constancy);
+        self.width(func, ptr, masked, dim, max_bytes)
+    }
+
+    /// Elements that one copy to shared memory may take at once, which fills what the mask turns off at the end of a run with
+    /// zeros.
+    pub fn copy_width(
+        &self,
+        func: &TileFunction,
+        ptr: Value,
+        mask: Option<Value>,
+        dim: usize,
+        max_bytes: u32,
+    ) -> u64 {
+        let masked = mask.map_or(u8::MAX, |mask| self.prefix(func, mask, dim));
+        self.width(func, ptr, masked, dim, max_bytes)
+    }
+
+    /// The same, for a mask with runs of `masked`.
+    fn width(
+        &self,
+        func: &TileFunction,
+        ptr: Value,
+        masked: u8,
+        dim: usize,
+        max_bytes: u32,
+    ) -> u64 {
         let bytes = func.dfg.ty(ptr).elem.pointee().map_or(1, |s| s.bytes());
         let pointer = self.infos[ptr].dim(dim);
         let size = bytes.trailing_zeros() as u8;
         let aligned = pointer.divisibility.saturating_sub(size);
         let limit = (max_bytes / bytes).max(1).trailing_zeros() as u8;
-        let masked = mask.map_or(u8::MAX, |mask| self.infos[mask].dim(dim).constancy);
         1 << pointer.contiguity.min(aligned).min(limit).min(masked)
     }
 }

@@ -193,6 +193,24 @@ fn check(info: &AxisInfo, ty: &TileType, numbers: &[i64], text: &str) {
     }
 }
 
+/// Checks that runs of a mask are true up to an element; gives whether one is not the same all over.
+fn check_prefix(exponent: u8, dim: usize, ty: &TileType, mask: &[i64], text: &str) -> bool {
+    let stride = 1usize << ty.shape.bit_offset(dim);
+    let mut found = false;
+    for (at, &x) in mask.iter().enumerate() {
+        let index = ty.shape.coordinate(at as u32, dim) as usize;
+        if index & ((1 << exponent) - 1) != 0 {
+            let before = mask[at - stride];
+            assert!(
+                x == 0 || before != 0,
+                "{text}: prefix of 2^{exponent} along {dim}"
+            );
+            found |= x != before;
+        }
+    }
+    found
+}
+
 /// A random value of the type made of what is there.
 fn grow(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) -> Value {
     let pick = |rng: &mut Rng| pool[rng.below(pool.len() as u64) as usize];
@@ -208,6 +226,9 @@ fn grow(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) -> Value {
     }
     let wide = TileType::block(Elem::I64, ty.shape);
     if ty.elem == Elem::I1 {
+        if rng.below(2) == 0 {
+            return b.and(x, other);
+        }
         let number = TileType::block(Elem::I32, ty.shape);
         return b.zext(x, number);
     }
@@ -282,7 +303,7 @@ fn turn(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) {
 #[test]
 fn claims_hold_element_by_element() {
     let mut rng = Rng(7);
-    let (mut checked, mut skipped) = (0, 0);
+    let (mut checked, mut skipped, mut ends) = (0, 0, 0);
     for _ in 0..400 {
         let mut b = TileBuilder::new("k", 4);
         let shapes = [shape(&[64]), shape(&[8, 16]), Shape::SCALAR];
@@ -335,9 +356,17 @@ fn claims_hold_element_by_element() {
         for (value, data) in &func.dfg.values {
             let text = format!("{value}: {:?} in {:#?}", data.def, func.dfg.insts);
             check(axis.info(value), &data.ty, &numbers[value], &text);
+            if data.ty.elem == Elem::I1 {
+                for dim in 0..data.ty.shape.rank() {
+                    let exponent = axis.prefix(&func, value, dim);
+                    let ty = &data.ty;
+                    ends += usize::from(check_prefix(exponent, dim, ty, &numbers[value], &text));
+                }
+            }
         }
     }
     assert!(checked > 150, "checked {checked}, skipped {skipped}");
+    assert!(ends > 20, "{ends} masks come to an end");
 }
 
 /// Contiguity, divisibility and constancy along the first dimension.

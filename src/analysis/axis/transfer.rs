@@ -16,6 +16,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{TileOp, tile_functions};
 use crate::ir::types::{Elem, TileType};
+use crate::linear::shape::Shape;
 
 /// What is known of the single result of an instruction without regions.
 pub(super) fn transfer(
@@ -269,6 +270,14 @@ fn broadcast(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Ax
     out
 }
 
+/// The dimension of a block whose low bits are those of dimension `new` once the block is reshaped.
+pub(super) fn low_dim(from: Shape, to: Shape, new: usize) -> Option<usize> {
+    let low = to.bit_offset(new);
+    let has_bits = to.log2().get(new).is_some_and(|&width| width > 0);
+    let mut dims = 0..from.rank();
+    dims.find(|&d| has_bits && from.extent(d) > 1 && from.bit_offset(d) == low)
+}
+
 /// A dimension whose low bits are those of an old one has its runs, as far as both reach.
 fn reshape(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> AxisInfo {
     let from = func.dfg.ty(arg).shape;
@@ -276,9 +285,7 @@ fn reshape(func: &TileFunction, x: &AxisInfo, arg: Value, ty: &TileType) -> Axis
     let mut out = AxisInfo::unknown(ty);
     for (new, dim) in out.dims.iter_mut().enumerate() {
         let width = ty.shape.log2().get(new).copied().unwrap_or(0);
-        let low = ty.shape.bit_offset(new);
-        let old = (0..from.rank()).find(|&d| from.extent(d) > 1 && from.bit_offset(d) == low);
-        *dim = match old.filter(|_| width > 0) {
+        *dim = match low_dim(from, ty.shape, new) {
             Some(old) => {
                 let info = x.dim(old);
                 let contiguity = info.contiguity.min(width);

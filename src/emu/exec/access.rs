@@ -48,17 +48,30 @@ impl Machine<'_> {
         address: u64,
         bytes: u32,
     ) -> Result<Place, Trouble> {
+        self.locate_part(cta, warp, lane, space, address, (bytes, bytes))
+    }
+
+    /// The same of the first bytes of an access that is aligned as a larger one.
+    pub(super) fn locate_part(
+        &mut self,
+        cta: &CtaState,
+        warp: &Warp,
+        lane: u32,
+        space: Space,
+        address: u64,
+        (align, bytes): (u32, u32),
+    ) -> Result<Place, Trouble> {
         let (space, address) = match space {
             Space::Generic => Machine::generic_space(address),
             _ => (space, address),
         };
-        if !address.is_multiple_of(u64::from(bytes)) {
+        if !address.is_multiple_of(u64::from(align)) {
             return Err((
                 lane,
                 Fault::Misaligned {
                     space,
                     address,
-                    align: bytes,
+                    align,
                 },
             ));
         }

@@ -9,7 +9,8 @@
 //!
 //! # Copies
 //! `cp.async` arrives as late as it may: at the wait that asks for it. Until then the bytes it will write count as unwritten.
-//! It reads memory when it arrives. Issue and arrival both count as writes of the thread for the race detector.
+//! It reads memory when it arrives, of the bytes it writes as many as its last operand says; zeros become the others. The address
+//! is a multiple of all of them. Issue and arrival both count as writes of the thread for the race detector.
 
 use super::super::error::{Fault, Space};
 use super::super::inst::{Address, Dst, Inst, Op, Product, Src};
@@ -317,11 +318,16 @@ impl Machine<'_> {
             let place = self.locate(cta, warp, lane, Space::Shared, at, *bytes)?;
             self.note_access(cta, warp, lane, inst.line, place, *bytes, true)?;
             cta.shared.mark(place.offset, *bytes as usize, false);
-            let read = (sizes[lane as usize] as u32).min(*bytes);
+            let read = sizes[lane as usize] as u32;
             let from = sources[lane as usize];
+            if read > *bytes {
+                let (read, bytes) = (read, *bytes);
+                return Err((lane, Fault::CopySize { read, bytes }));
+            }
             if read > 0 {
-                // The whole is checked where the copy is written, so that faults name this line.
-                self.locate(cta, warp, lane, Space::Global, from, *bytes)?;
+                // What is read is checked where the copy is written, so that faults name this line.
+                let part = (*bytes, read);
+                self.locate_part(cta, warp, lane, Space::Global, from, part)?;
             }
             let group = warp.commits[lane as usize];
             warp.copies.push(Copy {
@@ -362,7 +368,8 @@ impl Machine<'_> {
         let to = self.locate(cta, warp, copy.lane, Space::Shared, copy.to, copy.bytes)?;
         let mut words = [0_u8; 16];
         if copy.read > 0 {
-            let from = self.locate(cta, warp, copy.lane, Space::Global, copy.from, copy.bytes)?;
+            let part = (copy.bytes, copy.read);
+            let from = self.locate_part(cta, warp, copy.lane, Space::Global, copy.from, part)?;
             let read = copy.read as usize;
             let region = self.memory.region(from.region);
             if self.options.check_uninit && !region.is_written(from.offset, read) {

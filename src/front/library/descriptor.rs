@@ -186,19 +186,21 @@ pub(crate) fn from_host<'m>(
         ty: base,
         shape: Shape::SCALAR,
     };
-    let word = |cx: &mut Lower<'m>, what: &str, dim: usize, dtype: DType| -> Res<Value<'m>> {
+    let word = |cx: &mut Lower<'m>, what: String, dtype: DType, divisible: u32| {
         let ty = cx.tile_type(Ty::Num(dtype), Shape::SCALAR)?;
-        let value = cx.b.param(&format!("{name}_{what}{dim}"), ty);
-        Ok(cx.block(value, Ty::Num(dtype)))
+        let value =
+            cx.b.param_divisible(&format!("{name}_{what}"), ty, divisible);
+        Res::Ok(cx.block(value, Ty::Num(dtype)))
     };
     let rank = block.rank();
     let mut shape = Vec::new();
     for dim in 0..rank {
-        shape.push(word(cx, "size", dim, DType::Int32)?);
+        let divisible = desc.divisible.get(dim).copied().unwrap_or(1);
+        shape.push(word(cx, format!("size{dim}"), DType::Int32, divisible)?);
     }
     let mut strides = Vec::new();
     for dim in 0..rank.saturating_sub(1) {
-        strides.push(word(cx, "stride", dim, DType::Int64)?);
+        strides.push(word(cx, format!("stride{dim}"), DType::Int64, 1)?);
     }
     strides.push(Value::int(1));
     let strides = aligned(cx, base.ty, strides)?;

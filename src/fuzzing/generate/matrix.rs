@@ -1,5 +1,5 @@
 //! Products of matrices as kernels have them: blocks loaded in a loop that can be pipelined, transposed in memory or after
-//! the load, converted before the product, masked along the sum, and one product as a factor of the next.
+//! the load, converted before the product, masked along the sum and at edges, and one product as a factor of the next.
 //!
 //! The data are small whole numbers, so every sum is exact in any order: at most 2^7 * 2^3 products of 4 * 2^9, and in f16 at
 //! most 2^10 products of 1. Units for matrices, sums of products and the interpreter must therefore agree in every bit.
@@ -384,6 +384,57 @@ impl Generator {
         }
     }
 
+    /// Which elements of a factor's block, the first of which is number `from` along `dim`, come before number `end`; said in
+    /// one of the ways in which kernels say it.
+    fn below(&mut self, factor: &Factor, dim: usize, from: Value, end: Value) -> Value {
+        let shape = factor.shape;
+        let index = self.along(shape, dim, 1);
+        let way = self.random.below(6);
+        if way == 0 {
+            let left = self.b.isub(end, from);
+            let left = self.b.to_shape(left, shape);
+            return self.b.icmp(index, left, IntPred::Slt);
+        }
+        let from = self.b.to_shape(from, shape);
+        let mut end = self.b.to_shape(end, shape);
+        let mut index = self.b.iadd(index, from);
+        match way {
+            1 => self.b.icmp(end, index, IntPred::Sgt),
+            2 => {
+                let one = self.int_like(1, end);
+                let last = self.b.isub(end, one);
+                self.b.icmp(index, last, IntPred::Sle)
+            }
+            3 => {
+                // As descriptors have it.
+                let wide = TileType::block(Elem::I64, shape);
+                index = self.b.sext(index, wide);
+                end = self.b.sext(end, wide);
+                let zero = self.constant(wide, 0);
+                let from = self.b.icmp(index, zero, IntPred::Sge);
+                let below = self.b.icmp(index, end, IntPred::Slt);
+                self.b.and(from, below)
+            }
+            _ => self.b.icmp(index, end, IntPred::Slt),
+        }
+    }
+
+    /// A mask by the place in a factor's block: up to a number or from one on, along either dimension.
+    fn edge(&mut self, factor: &Factor) -> Value {
+        let dim = self.random.below(2) as usize;
+        let extent = factor.shape.extent(dim) as i64;
+        let limit = self.random.between(0, extent);
+        let (zero, limit) = (self.int(0), self.size(limit));
+        let mask = self.below(factor, dim, zero, limit);
+        match self.random.chance(20) {
+            true => {
+                let all = self.constant(self.b.ty(mask), 1);
+                self.b.xor(mask, all)
+            }
+            false => mask,
+        }
+    }
+
     /// The loop. Addresses are carried, or computed from the counter; the end is known, or masked off.
     fn product_loop(&mut self, plan: &Plan, factors: &[Factor; 2]) -> Value {
         let [m, n, k] = plan.log2;
@@ -433,13 +484,14 @@ impl Generator {
                 true => values[2 + i],
                 false => moved(self, first[i], at),
             };
-            let mask = masked.then(|| {
-                let index = self.along(factor.shape, factor.inner, 1);
-                let from = self.b.to_shape(counter, factor.shape);
-                let index = self.b.iadd(index, from);
-                let end = self.b.to_shape(hi, factor.shape);
-                self.b.icmp(index, end, IntPred::Slt)
-            });
+            let mask = masked.then(|| self.below(factor, factor.inner, counter, hi));
+            let mask = match self.random.chance(20) {
+                true => {
+                    let edge = self.edge(factor);
+                    Some(mask.map_or(edge, |mask| self.b.and(mask, edge)))
+                }
+                false => mask,
+            };
             blocks.push(self.block_of(factor, pointers, mask, plan));
             if carries {
                 next_pointers.push(moved(self, pointers, step));

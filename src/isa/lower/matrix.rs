@@ -140,18 +140,25 @@ impl Lower<'_> {
         let from = *data.read_offset().unwrap_or(&0);
         let from = self.place(data.args[1], from);
         let mut args = vec![Arg::Place(to), Arg::Place(from), Arg::Imm(u64::from(bytes))];
-        let op = match self.when(data.args.get(2).copied()) {
-            When::Always => Ptx::CpAsync,
-            When::Never => {
+        let (pred, size) = (data.args.get(2).copied(), data.args.get(3).copied());
+        let when = self.when(pred);
+        let size = size.map(|size| self.use_value(size));
+        let op = match (when, size) {
+            (When::Always, None) => Ptx::CpAsync,
+            (When::Always, Some(size)) => {
+                args.push(size);
+                Ptx::CpAsyncFill
+            }
+            (When::Never, _) => {
                 args.push(Arg::Imm(0));
                 Ptx::CpAsyncFill
             }
-            When::If(guard) => {
+            (When::If(guard), size) => {
                 let pred = Arg::Regs(self.code.regs.view_of(&[guard.pred]));
                 let u32 = PtxType::U32;
-                let sources = [Arg::Imm(u64::from(bytes)), Arg::Imm(0), pred];
-                let size = self.result_of(Ptx::Selp, u32, u32, Modifier::None, &sources);
-                args.push(size);
+                let whole = Arg::Imm(u64::from(bytes));
+                let sources = [size.unwrap_or(whole), Arg::Imm(0), pred];
+                args.push(self.result_of(Ptx::Selp, u32, u32, Modifier::None, &sources));
                 Ptx::CpAsyncFill
             }
         };

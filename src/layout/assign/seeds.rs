@@ -74,7 +74,7 @@ impl Assignment {
                 Some(inst) => widest_access(func, inst, target),
                 None => target.widest_access(),
             };
-            let (memory, access) = self.look_at(func, axis, node, (ptr, mask), most);
+            let (memory, access) = self.look_at(func, axis, node, op, (ptr, mask), most);
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
@@ -150,6 +150,7 @@ impl Assignment {
         func: &TileFunction,
         axis: &Axis,
         node: Node,
+        op: Option<TileOp>,
         (ptr, mask): (Value, Option<Value>),
         most: u32,
     ) -> (Memory, Access) {
@@ -161,7 +162,10 @@ impl Assignment {
             .collect();
         order.sort_by_key(|&dim| std::cmp::Reverse(runs[dim]));
         let dim = order[0];
-        let vector = axis.vector_width(func, ptr, mask, dim, most) as u32;
+        let vector = match op {
+            Some(TileOp::AsyncCopy) => axis.copy_width(func, ptr, mask, dim, most),
+            _ => axis.vector_width(func, ptr, mask, dim, most),
+        } as u32;
         let threads = 32 * u64::from(self.num_warps);
         let share = (shape.elements() as u64 / threads).max(1);
         let access = Access {

@@ -22,6 +22,7 @@ mod control;
 mod convert;
 mod dot;
 mod elementwise;
+mod fill;
 mod gather;
 mod histogram;
 mod index;

@@ -24,12 +24,16 @@ use crate::linear::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 
+use super::fill::{Ends, Sizes};
 use super::memory::slot_attrs;
 use super::regs::{Expanded, SharedBlock, Start};
 use super::{Expander, Result, bug};
 
 /// Widest access in bytes.
 const MAX_ACCESS_BYTES: u32 = 16;
+
+/// Fewest bytes that a copy moves at once.
+const MIN_COPY_BYTES: u32 = 4;
 
 /// Blocks in shared memory that only products of matrices in the same block of code read.
 pub(super) fn lazy_values(tile: &TileFunction) -> EntitySet<Value> {
@@ -281,15 +285,16 @@ impl Expander<'_> {
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
         let leader = self.leader(thread_copies)?;
+        let is_async = self.copies_are_async() && leader.is_none();
         let mut sums = Sums::default();
+        let mut sizes = Sizes::default();
         let mut reg = 0;
         while reg < count {
             if reg & register_copies != 0 {
                 reg += 1;
                 continue;
             }
-            let mut width =
-                self.access_width(&pointers, mask.as_ref(), reg, size, MAX_ACCESS_BYTES);
+            let mut width = self.access_width(&pointers, None, reg, size, MAX_ACCESS_BYTES);
             let follows = |width: usize| {
                 let bytes = width as u32 * size;
                 place(reg).is_multiple_of(bytes)
@@ -299,13 +304,24 @@ impl Expander<'_> {
             while !follows(width) {
                 width /= 2;
             }
+            // Only what is copied that way can be filled.
+            let may_end = |width: usize| is_async && width as u32 * size >= MIN_COPY_BYTES;
+            let ends = loop {
+                match self.ends(mask.as_ref(), reg, width) {
+                    Some(ends) if ends.is_empty() || may_end(width) => break ends,
+                    _ if width == 1 => break Ends::new(),
+                    _ => width /= 2,
+                }
+            };
             let (from, read_offset, pred) = self.place(&pointers, mask.as_ref(), reg);
             let (to, offset) = self.shared_place(&target, &mut sums, place(reg))?;
             let bytes = width as u32 * size;
             let (from, read_offset) = self.address(from, read_offset)?;
-            if self.copies_are_async() && bytes >= 4 && leader.is_none() {
+            if is_async && bytes >= MIN_COPY_BYTES {
                 let mut data = InstData::new(ThreadOp::CpAsync, &[to, from]);
                 data.args.extend(pred);
+                data.args
+                    .extend(self.size_of_copy(&ends, width, size, &mut sizes)?);
                 data.attrs.push(make::bytes(bytes));
                 if read_offset != 0 {
                     data.attrs.push(make::read_offset(read_offset));

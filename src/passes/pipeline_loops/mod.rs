@@ -16,7 +16,8 @@
 //! inside of it on carried values of its own. Loads in there, of a table's entries say, run one iteration further ahead, so that
 //! no copy waits for one. Which group a wait means follows from the distance of its token.
 //!
-//! What copies cannot move, 4 bytes or more at a time, goes through registers: an iteration loads what a later one needs when it
+//! Where a row ends inside of a copy, the copy reads up to there ([`Axis::copy_width`]), so that rows may have any length. What
+//! copies cannot move, 4 bytes or more at a time, goes through registers: an iteration loads what a later one needs when it
 //! begins, and stores it to the entry of the ring when it ends. Where nothing can be copied, as on targets without copies, that
 //! is the next iteration and a ring of two. A load for which registers are short stays where it is.
 //!
@@ -297,12 +298,18 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
         return None;
     }
     let (ptr, mask) = (data.args[0], data.args.get(1).copied());
-    let width = |dim: usize| axis.vector_width(func, ptr, mask, dim, MIN_BYTES) as u32;
-    let widest = (0..ty.shape.rank()).map(width).max()?;
+    let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+    // A copy that ends inside of its bytes is one thread's; of what is less for each thread, several hold copies.
+    let may_end = bytes >= MIN_BYTES * func.num_threads();
+    let width = |dim: usize| match may_end {
+        true => axis.copy_width(func, ptr, mask, dim, MIN_BYTES),
+        false => axis.vector_width(func, ptr, mask, dim, MIN_BYTES),
+    };
+    let widest = (0..ty.shape.rank()).map(width).max()? as u32;
     Some(Load {
         inst,
         ty,
-        bytes: ty.elem.bytes() << ty.shape.log2_elements(),
+        bytes,
         staged: widest * ty.elem.bytes() < MIN_BYTES,
     })
 }

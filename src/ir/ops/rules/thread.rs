@@ -129,7 +129,7 @@ pub(crate) fn result_types(
             Ok(smallvec![ty])
         }
         TypeRule::Mma => mma(operands),
-        // A pointer to shared memory, one to device memory, and a truth value.
+        // A pointer to shared memory, one to device memory, a truth value, and a number of bytes.
         TypeRule::CpAsync => {
             in_shared_memory(operands, 0)?;
             if !matches!(args[1].elem, Elem::Ptr(_, AddressSpace::Global)) || args[1].count != 1 {
@@ -138,12 +138,15 @@ pub(crate) fn result_types(
             if !matches!(operands.bytes(), Some(4 | 8 | 16)) {
                 return Err(bad_attribute(AttrKind::Bytes, "must be 4, 8 or 16"));
             }
-            match args.get(2) {
-                Some(&pred) if pred != ThreadType::scalar(Elem::I1) => {
-                    Err(bad_operand(operands, 2, "i1"))
+            for (i, elem, what) in [(2, Elem::I1, "i1"), (3, Elem::I32, "i32")] {
+                if args
+                    .get(i)
+                    .is_some_and(|&arg| arg != ThreadType::scalar(elem))
+                {
+                    return Err(bad_operand(operands, i, what));
                 }
-                _ => Ok(smallvec![]),
             }
+            Ok(smallvec![])
         }
         // Numbers that fill 32-bit integers, which are stated.
         TypeRule::Words => {
