@@ -52,6 +52,7 @@ mod module;
 mod names;
 mod narrow;
 mod object;
+mod power;
 mod source;
 mod stmt;
 mod tuning;
