@@ -168,3 +168,19 @@ def softmax(x, out):
 def missing(x):
     triton_helpers.x_grid_barrier(x)
     triton_helpers.maximun(1, 2)
+# == error missing "*i32"
+# error[F08]: `torch._inductor.runtime.triton_helpers.x_grid_barrier` is not supported yet
+#    --> helpers.py:169:5
+#     |
+# 169 |     triton_helpers.x_grid_barrier(x)
+#     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: it is part of the language but not of this version
+#
+# error[F06]: the library has no `torch._inductor.runtime.triton_helpers.maximun`
+#    --> helpers.py:170:5
+#     |
+# 170 |     triton_helpers.maximun(1, 2)
+#     |     ^^^^^^^^^^^^^^^^^^^^^^
+#     |
+# help: there is `triton_helpers.maximum`
