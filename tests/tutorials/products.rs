@@ -50,7 +50,7 @@ fn a_product() {
     let mut args = vec![half(&a), half(&b), half(&vec![0.0; m * n])];
     args.extend(numbers(&[m, n, k, k, n, n]));
     let signature = |activation: &str| {
-        let sizes = "i32:8, i32:16, i32:8, i32:8, i32:1, i32:16, i32:1, i32:16, i32:1";
+        let sizes = "i32, i32:16, i32, i32, i32:1, i32:16, i32:1, i32:16, i32:1";
         format!("*fp16:16, *fp16:16, *fp16:16, {sizes}, 32, 32, 16, 2, '{activation}'")
     };
     let case = |activation| Case::new("03", "matmul_kernel", signature(activation), 4, 3);
