@@ -74,6 +74,7 @@ fn directives(text: &str) -> Vec<Directive> {
                 ("num_warps", Constant::Int(n)) => {
                     spec.num_warps = u32::try_from(*n).expect("a number of warps");
                 }
+                ("debug", Constant::Bool(debug)) => spec.debug = *debug,
                 _ => spec.constants.push((name.to_owned(), value)),
             }
         }

@@ -138,28 +138,120 @@ fn on_emulator(function: &Function, scalar: Scalar, columns: &[Vec<u64>]) -> Vec
 }
 
 /// What is compiled computes on the emulator the bits that the interpreter finds in the lowered function.
+fn machine_agrees(function: &Function, scalar: Scalar) {
+    let columns = ulp::samples(function, scalar, ulp::BATCH);
+    let first: Vec<&[u64]> = columns.iter().map(|c| &c[..ulp::BATCH]).collect();
+    let wanted = ulp::evaluate(&function.lowered(scalar), scalar, &first);
+    let found = on_emulator(function, scalar, &columns);
+    for (i, (&wanted, &found)) in wanted.iter().zip(&found).enumerate() {
+        let nan = |bits| ulp::number(scalar, bits).is_nan();
+        assert!(
+            wanted == found || nan(wanted) && nan(found),
+            "{} {scalar} of {:x?}: {found:#x} on the emulator, {wanted:#x} by the interpreter",
+            function.name,
+            first.iter().map(|c| c[i]).collect::<Vec<_>>()
+        );
+    }
+}
+
 #[test]
 fn the_machine_computes_the_formula() {
     let functions = [ulp::functions(), ulp::machine_functions()].concat();
     for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
-        for function in &functions {
-            // Some ops are of one type.
-            if function.bounds[place].is_none() {
-                continue;
-            }
-            let columns = ulp::samples(function, scalar, ulp::BATCH);
-            let first: Vec<&[u64]> = columns.iter().map(|c| &c[..ulp::BATCH]).collect();
-            let wanted = ulp::evaluate(&function.lowered(scalar), scalar, &first);
-            let found = on_emulator(function, scalar, &columns);
-            for (i, (&wanted, &found)) in wanted.iter().zip(&found).enumerate() {
-                let nan = |bits| ulp::number(scalar, bits).is_nan();
-                assert!(
-                    wanted == found || nan(wanted) && nan(found),
-                    "{} {scalar} of {:x?}: {found:#x} on the emulator, {wanted:#x} by the interpreter",
-                    function.name,
-                    first.iter().map(|c| c[i]).collect::<Vec<_>>()
-                );
-            }
+        // Some ops are of one type.
+        for function in functions.iter().filter(|f| f.bounds[place].is_some()) {
+            machine_agrees(function, scalar);
         }
+    }
+}
+
+/// `pow` with the exponent `HALVES / 2`, as a constant.
+fn known_power<const HALVES: i32>() -> Function {
+    Function {
+        name: "pow",
+        build: ulp::Build::One(|b, x| {
+            let ty = b.ty(x);
+            let y = b.float(f64::from(HALVES) / 2.0, ty.elem, ty.shape);
+            b.pow(x, y)
+        }),
+        bounds: [Some(2.0); 2],
+        range: [-3.0, 3.0],
+        host: |x, _| x.powf(f64::from(HALVES) / 2.0),
+        exact: |x, _| match HALVES {
+            0 => Some(ulp::Big::ONE),
+            1 => (*x >= ulp::Big::ZERO).then(|| x.sqrt()),
+            _ => {
+                let first = if HALVES < 0 {
+                    ulp::Big::ONE / x
+                } else {
+                    x.clone()
+                };
+                let mut power = first.clone();
+                for _ in 1..(HALVES / 2).abs() {
+                    power *= &first;
+                }
+                Some(power)
+            }
+        },
+    }
+}
+
+/// Products of known exponents keep the bound of the op, with its special values, and take no logarithm.
+#[test]
+fn known_exponents_make_products() {
+    let functions = [
+        (known_power::<0>(), 0),
+        (known_power::<2>(), 0),
+        (known_power::<4>(), 1),
+        (known_power::<6>(), 2),
+        (known_power::<8>(), 2),
+        (known_power::<10>(), 20),
+        (known_power::<14>(), 24),
+        (known_power::<64>(), 40),
+        (known_power::<126>(), 60),
+        (known_power::<128>(), 60),
+        (known_power::<-2>(), 1),
+        (known_power::<-4>(), 20),
+        (known_power::<-6>(), 24),
+        (known_power::<-26>(), 40),
+        (known_power::<-128>(), 60),
+        (known_power::<1>(), 6),
+    ];
+    for (i, (function, most)) in functions.iter().enumerate() {
+        for scalar in [Scalar::F32, Scalar::F64] {
+            let text = function.lowered(scalar).to_string();
+            assert!(!text.contains(" pow "), "{i} {scalar}:\n{text}");
+            let takes = text.lines().filter(|line| {
+                let ops = [
+                    "fmul", "fma", "fadd", "select", "rcp", "fdiv_rn", "sqrt_rn", "fcmp", "fneg",
+                ];
+                ops.iter().any(|op| line.contains(&format!(" = {op} ")))
+            });
+            let takes = takes.count();
+            assert!(takes <= *most, "{i} {scalar} takes {takes}:\n{text}");
+            let (error, args) = ulp::worst(function, scalar, 20_000);
+            let shown: Vec<f64> = args.iter().map(|&x| ulp::number(scalar, x)).collect();
+            assert!(
+                error <= 2.0,
+                "{i} {scalar}: {error} ulp at {shown:?} ({args:x?})"
+            );
+            machine_agrees(function, scalar);
+        }
+    }
+}
+
+/// An exponent that is none of these is left to the function.
+#[test]
+fn other_exponents_make_no_products() {
+    for function in [
+        known_power::<3>(),
+        known_power::<-1>(),
+        known_power::<130>(),
+    ] {
+        let text = function.lowered(Scalar::F32).to_string();
+        assert!(
+            text.contains(" umulhi ") || text.lines().count() > 60,
+            "{text}"
+        );
     }
 }

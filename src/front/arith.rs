@@ -188,10 +188,7 @@ impl<'m> Lower<'m> {
             | Operator::BitXor
             | Operator::LShift
             | Operator::RShift => self.bitwise(op, a, b),
-            Operator::Pow => Err(self
-                .error(Code::Constant, "`**` needs constants on both sides")
-                .help("use tl.exp2, or a product")
-                .into()),
+            Operator::Pow => self.power(a, b),
             Operator::MatMult => Err(self
                 .error(Code::Unsupported, "blocks have no `@`")
                 .help("use tl.dot(a, b)")
@@ -692,9 +689,16 @@ impl<'m> Lower<'m> {
             Value::Const(c) => Ok(Ok(constant::truth(c))),
             Value::Known(known) => Ok(Ok(constant::truth(&known.to_const()))),
             Value::Tuple(t) => Ok(Ok(!t.items.is_empty())),
-            Value::Tensor(t) if t.shape.is_scalar() => {
+            // A block of one element is that element.
+            Value::Tensor(t) if t.shape.elements() == 1 => {
                 let t = self.cast(*t, Ty::Num(DType::Int1), Rounding::Nearest)?;
-                Ok(Err(t.value))
+                Ok(Err(match t.shape.is_scalar() {
+                    true => t.value,
+                    false => {
+                        let ty = self.tile_type(t.ty, Shape::SCALAR)?;
+                        self.b.reshape(t.value, ty)
+                    }
+                }))
             }
             Value::Poison => Err(Stop::Reported),
             Value::Tensor(t) => {

@@ -10,7 +10,7 @@ use ruff_python_ast::{ElifElseClause, Expr, Stmt, StmtIf};
 use ruff_text_size::Ranged;
 
 use super::diagnostic::Code;
-use super::lower::{Local, Locals, Lower, Res, Stop, with_stack};
+use super::lower::{Combining, Local, Locals, Lower, Res, Stop, with_stack};
 use super::stmt::Flow;
 use super::types::{DType, Ty, show};
 use super::value::{Const, Known, Tensor, Tuple, Value};
@@ -80,7 +80,7 @@ impl<'m> Lower<'m> {
     ) -> Res<(Flow<'m>, bool)> {
         let outer = self.enter(test.range());
         let value = self.eval(test);
-        let cond = value.and_then(|value| self.condition(&value));
+        let cond = value.and_then(|value| self.choice(&value));
         self.enter(outer);
         let cond = match cond? {
             Ok(true) => return self.body(body, false).map(|flow| (flow, false)),
@@ -216,7 +216,7 @@ impl<'m> Lower<'m> {
 
     /// A new region, in which instructions are appended from now on; in a combining function, which has none, this place.
     fn new_region(&mut self) -> Block {
-        if self.combining {
+        if self.combining != Combining::No {
             return self.b.block();
         }
         let (block, _) = self.b.new_block(&[]);
@@ -231,6 +231,31 @@ impl<'m> Lower<'m> {
             block,
             flow,
             locals,
+        }
+    }
+
+    /// The condition of an `if`: a constant, or a value of the IR. In a function that is mapped over blocks it may differ
+    /// between their elements.
+    pub(crate) fn choice(&mut self, value: &Value<'m>) -> Res<Result<bool, entities::Value>> {
+        let Combining::Blocks { shape, .. } = self.combining else {
+            return self.condition(value);
+        };
+        match value {
+            Value::Tensor(t) => {
+                let chose = true;
+                self.combining = Combining::Blocks { shape, chose };
+                let t = self.cast(*t, Ty::Num(DType::Int1), Rounding::Nearest)?;
+                Ok(Err(self.broadcast_to(t, shape)?.value))
+            }
+            value => self.condition(value),
+        }
+    }
+
+    /// The shape of what is a number to the text: in a function that is mapped over blocks, theirs.
+    fn mapped(&self, found: Shape) -> Shape {
+        match self.combining {
+            Combining::Blocks { shape, .. } if found.is_scalar() => shape,
+            _ => found,
         }
     }
 
@@ -285,7 +310,7 @@ impl<'m> Lower<'m> {
         let flows = (&then.flow, &other.flow);
         let result = self.merge_flows(&mut merge, flows, result_of)?;
 
-        let results: Vec<Tensor> = if self.combining {
+        let results: Vec<Tensor> = if self.combining != Combining::No {
             // What is computed has no effects, so that both ways are gone and one result is taken.
             let pairs = merge.yields[0].iter().zip(&merge.yields[1]);
             let chosen = pairs.zip(&merge.types).map(|((&a, &b), &(ty, shape))| {
@@ -376,20 +401,21 @@ impl<'m> Lower<'m> {
         if let (Flow::Returned(_), Flow::Returned(_)) = (a, b) {
             return Ok(Ended::Yes(value));
         }
+        let shape = self.mapped(Shape::SCALAR);
         let flag = |flow: &Flow<'m>| match flow {
             Flow::Next | Flow::Break | Flow::Continue => Value::Known(Known::boolean(false)),
             Flow::Returned(_) => Value::Known(Known::boolean(true)),
             Flow::Maybe(flag, _) => Value::Tensor(Tensor {
                 value: *flag,
                 ty: Ty::Num(DType::Int1),
-                shape: Shape::SCALAR,
+                shape,
             }),
         };
         let flag = self.add_result(
             merge,
             &Side::Has(flag(a)),
             &Side::Has(flag(b)),
-            (Ty::Num(DType::Int1), Shape::SCALAR),
+            (Ty::Num(DType::Int1), shape),
         )?;
         Ok(Ended::Maybe(flag, value))
     }
@@ -441,7 +467,10 @@ impl<'m> Lower<'m> {
         }
         let Some(y) = y else {
             return match x {
-                Value::Tensor(t) => self.add_result(merge, &a, &b, (t.ty, t.shape)).map(Some),
+                Value::Tensor(t) => {
+                    let shape = self.mapped(t.shape);
+                    self.add_result(merge, &a, &b, (t.ty, shape)).map(Some)
+                }
                 x => Ok(Some(Slot::Same(x.clone()))),
             };
         };
@@ -461,6 +490,7 @@ impl<'m> Lower<'m> {
             (Ty::Num(d), Ty::Num(_)) if weak(y) => Ty::Num(d),
             _ => return Err(self.disagree(x, y, what)),
         };
+        let (sx, sy) = (self.mapped(sx), self.mapped(sy));
         if sx != sy {
             return Err(self.disagree(x, y, what));
         }
@@ -497,7 +527,8 @@ impl<'m> Lower<'m> {
                 (Side::Has(value), Ty::Num(dtype)) => self.materialize(value, dtype, shape),
                 (Side::Has(value), ty) => {
                     let t = self.tensor(value);
-                    t.and_then(|t| self.cast(t, ty, Rounding::Nearest))
+                    let t = t.and_then(|t| self.cast(t, ty, Rounding::Nearest));
+                    t.and_then(|t| self.broadcast_to(t, shape))
                 }
                 (Side::Any | Side::Lacks, ty) => self.zero(ty, shape),
             };

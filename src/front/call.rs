@@ -168,7 +168,7 @@ impl<'m> Lower<'m> {
                 .into());
         }
         let index = prelude::index_of(f).unwrap_or(self.index);
-        let locals = self.bind_arguments(f, given, host, index)?;
+        let locals = self.bind_arguments(f, given, index)?;
         let call = self.range;
         let frame = Frame {
             index,
@@ -211,7 +211,6 @@ impl<'m> Lower<'m> {
         &mut self,
         f: &'m StmtFunctionDef,
         given: Given<'m>,
-        host: bool,
         index: &'m Index<'m>,
     ) -> Res<Locals<'m>> {
         let wrong = |lower: &Self, message: String| {
@@ -261,21 +260,15 @@ impl<'m> Lower<'m> {
                     return Err(wrong(self, message));
                 }
             };
-            let fixed = param.is_constexpr() && !host;
-            let value = if fixed {
-                let range = self.range;
-                self.require_constant(value, range)
-                    .map_err(|stop| match stop {
-                        Stop::Error(mut d) => {
-                            d.message = format!("`{}` of `{}`: {}", param.name, f.name, d.message);
-                            Stop::Error(d)
-                        }
-                        other => other,
-                    })?
-            } else {
-                value
-            };
-            locals.insert(param.name, Local::Bound { value, fixed });
+            // Only a launch is bound by the annotation `constexpr`: what a function of the kernel is handed stays what
+            // it is, and what is needed at compile time fails where it is needed.
+            locals.insert(
+                param.name,
+                Local::Bound {
+                    value,
+                    fixed: false,
+                },
+            );
         }
         if let Some(vararg) = &f.parameters.vararg {
             let value = Value::tuple(extra);

@@ -68,7 +68,7 @@ impl<'m> Lower<'m> {
             Expr::Compare(e) => self.comparison(e),
             Expr::If(e) => {
                 let test = self.eval(&e.test)?;
-                match self.condition(&test)? {
+                match self.choice(&test)? {
                     Ok(true) => self.eval(&e.body),
                     Ok(false) => self.eval(&e.orelse),
                     Err(cond) => self.conditional(cond, &e.body, &e.orelse),
@@ -386,7 +386,8 @@ impl<'m> Lower<'m> {
         Ok(indices)
     }
 
-    /// `x[:, None]`: dimensions kept and dimensions of extent 1 added.
+    /// `x[:, None]`: dimensions kept and dimensions of extent 1 added. A scalar has none to keep, and its first new one
+    /// is a block of one element wherever it stands.
     fn index_block(&mut self, t: Tensor, index: &'m Expr) -> Res<Value<'m>> {
         let parts: &'m [Expr] = match index {
             Expr::Tuple(tuple) => &tuple.elts,
@@ -394,36 +395,51 @@ impl<'m> Lower<'m> {
         };
         let mut value = t.value;
         for (dim, part) in parts.iter().enumerate() {
-            let full = matches!(part, Expr::Slice(s)
-                if s.lower.is_none() && s.upper.is_none() && s.step.is_none());
-            let none = !full && !matches!(part, Expr::Slice(_)) && self.eval(part)?.is_none();
-            if none {
-                let shape = self.b.ty(value).shape;
-                if shape.rank() >= crate::linear::shape::MAX_RANK {
-                    return Err(self
-                        .error(Code::Shape, "the block has too many dimensions")
-                        .into());
+            match self.block_index(part)? {
+                BlockIndex::Kept => {}
+                BlockIndex::New => {
+                    let rank = self.b.ty(value).shape.rank();
+                    if rank >= crate::linear::shape::MAX_RANK {
+                        return Err(self
+                            .error(Code::Shape, "the block has too many dimensions")
+                            .into());
+                    }
+                    let dim = if rank == 0 { 0 } else { dim };
+                    if dim > rank {
+                        let message = format!("more indices than the {rank} dimensions");
+                        return Err(self.error(Code::Shape, message).into());
+                    }
+                    // The rank is bounded above, and so is every dimension's number.
+                    value = self.b.expand_dims(value, dim as u8);
                 }
-                // The rank is bounded above, and so is every dimension's number.
-                value = self.b.expand_dims(value, dim.min(255) as u8);
-            } else if !full {
-                let outer = self.enter(part.range());
-                let d = self.error(
-                    Code::Unsupported,
-                    "blocks are indexed with `:` and `None` only",
-                );
-                self.enter(outer);
-                return Err(d
-                    .help(
-                        "elements are chosen with tl.where and a reduction, or loaded from memory",
-                    )
-                    .into());
-            } else if dim >= self.b.ty(value).shape.rank() {
-                let message = format!("more indices than the {} dimensions", t.shape.rank());
-                return Err(self.error(Code::Shape, message).into());
             }
         }
         Ok(self.block(value, t.ty))
+    }
+
+    /// What one part of a block's index does: `None`, or a slice whose bounds are absent or `None`.
+    fn block_index(&mut self, part: &'m Expr) -> Res<BlockIndex> {
+        let found = match part {
+            Expr::Slice(slice) => {
+                let bounds = [&slice.lower, &slice.upper, &slice.step];
+                let mut whole = true;
+                for bound in bounds.into_iter().flatten() {
+                    whole &= self.eval(bound)?.is_none();
+                }
+                whole.then_some(BlockIndex::Kept)
+            }
+            part => self.eval(part)?.is_none().then_some(BlockIndex::New),
+        };
+        found.ok_or_else(|| {
+            let outer = self.enter(part.range());
+            let d = self.error(
+                Code::Unsupported,
+                "blocks are indexed with `:` and `None` only",
+            );
+            self.enter(outer);
+            d.help("elements are chosen with tl.where and a reduction, or loaded from memory")
+                .into()
+        })
     }
 
     /// `[f(x) for x in tuple]`.
@@ -555,13 +571,21 @@ impl<'m> Lower<'m> {
                     let d = self.error(Code::Constant, message);
                     return Err(match item {
                         Value::Type(_) => d.help(super::library::IS_TYPE).into(),
-                        _ => d.help("make the parameter a `tl.constexpr`").into(),
+                        _ => d.help(super::library::NEEDS_CONSTANT).into(),
                     });
                 }
             }
         }
         self.shape(&extents)
     }
+}
+
+/// What one part of a block's index does.
+enum BlockIndex {
+    /// Leaves a dimension as it is.
+    Kept,
+    /// Adds a dimension of extent 1.
+    New,
 }
 
 /// Lets an error about something that is no number point at it, if it is one of these.

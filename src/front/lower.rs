@@ -22,6 +22,7 @@ use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
 use crate::limits::{EVALUATION_OPERATIONS, EVALUATION_STEPS};
+use crate::linear::shape::Shape;
 use crate::settings::Target;
 
 /// Most warnings and notes of one kernel; later ones are left out.
@@ -82,6 +83,21 @@ pub(crate) struct Frame<'m> {
     pub(crate) broken: bool,
 }
 
+/// How a function of single elements is read: it has no regions, so that both ways of a condition are gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Combining {
+    /// None is being read.
+    No,
+    /// One that combines elements, with scalars.
+    Scalars,
+    /// One that is mapped over blocks of a shape, with these blocks.
+    Blocks {
+        shape: Shape,
+        /// It had a condition that differs between elements.
+        chose: bool,
+    },
+}
+
 /// The state.
 pub(crate) struct Lower<'m> {
     pub(crate) index: &'m Index<'m>,
@@ -95,8 +111,8 @@ pub(crate) struct Lower<'m> {
     pub(crate) num_stages: Option<u8>,
     /// Integer arithmetic asserts that it does not overflow.
     pub(crate) sanitize_overflow: bool,
-    /// In a function that combines elements: it has no regions, so that both ways of a condition are gone.
-    pub(crate) combining: bool,
+    /// How a function of single elements is read.
+    pub(crate) combining: Combining,
     pub(crate) b: TileBuilder,
     pub(crate) frames: Vec<Frame<'m>>,
     pub(crate) messages: Vec<Diagnostic>,
@@ -125,7 +141,7 @@ impl<'m> Lower<'m> {
             debug: false,
             num_stages: None,
             sanitize_overflow: false,
-            combining: false,
+            combining: Combining::No,
             b,
             frames: Vec::new(),
             messages: Vec::new(),

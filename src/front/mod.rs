@@ -52,6 +52,7 @@ mod module;
 mod names;
 mod narrow;
 mod object;
+mod power;
 mod roles;
 mod source;
 mod stmt;

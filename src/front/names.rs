@@ -27,6 +27,9 @@ fn scope(path: &str) -> Option<Scope> {
     if path.contains("triton.language") || matches!(last, "tl" | "tl_math") {
         return Some(Scope::Language);
     }
+    if last == "triton_helpers" {
+        return Some(Scope::Inductor);
+    }
     match first {
         "triton" => Some(Scope::Triton),
         "math" => Some(Scope::Math),
@@ -191,6 +194,9 @@ impl<'m> Lower<'m> {
             _ => {}
         }
         if let Some(scope) = scope(module) {
+            if scope == Scope::Inductor && name == "math" {
+                return Ok(Value::Path(Path("triton.language.math".into())));
+            }
             let found = library::find(scope, name);
             // `tl.math` was once all of libdevice.
             let found = found.or_else(|| {
@@ -425,6 +431,7 @@ pub(crate) fn closest_of_library(path: &str) -> Option<String> {
     Some(match scope {
         Scope::Libdevice => format!("libdevice.{found}"),
         Scope::Triton => format!("triton.{found}"),
+        Scope::Inductor => format!("triton_helpers.{found}"),
         _ => format!("tl.{found}"),
     })
 }

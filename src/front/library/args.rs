@@ -266,9 +266,7 @@ impl<'m> Lower<'m> {
         let message = format!("`{name}` of `{function}` must be {expected}, found {found}");
         let d = self.arg_error(args, name, Code::Constant, message);
         if is_data {
-            return d
-                .help("make the parameter it comes from a `tl.constexpr`")
-                .into();
+            return d.help(super::NEEDS_CONSTANT).into();
         }
         if let Some(meant) = meant {
             return d.help(did_you_mean(meant)).into();

@@ -3,7 +3,7 @@
 use super::reduce::indices;
 use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
-use crate::front::lower::{Lower, Res, Stop};
+use crate::front::lower::{Combining, Lower, Res, Stop};
 use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{Flag, make};
 use crate::ir::dfg::{BlockCall, InstData};
@@ -92,7 +92,7 @@ pub(super) fn along<'m>(
     let (left, right) = sides.split_at(values.len());
     // What is combined is no operator of the text: nothing asserts that it does not overflow.
     let sanitized = std::mem::replace(&mut cx.sanitize_overflow, false);
-    let outer = std::mem::replace(&mut cx.combining, true);
+    let outer = std::mem::replace(&mut cx.combining, Combining::Scalars);
     let result = combine(cx, left, right);
     cx.combining = outer;
     cx.sanitize_overflow = sanitized;

@@ -3,8 +3,8 @@
 use ruff_python_ast::Operator;
 
 use super::{Args, Builtin, hints, rows};
-use crate::front::diagnostic::Code;
-use crate::front::lower::{Lower, Res, Stop};
+use crate::front::diagnostic::{Code, Severity};
+use crate::front::lower::{Combining, Lower, Res, Stop};
 use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Tensor, Value};
 use crate::ir::attrs::{Flag, Rounding, Show, make};
@@ -98,11 +98,21 @@ fn device_assert<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 impl<'m> Lower<'m> {
-    /// Asserts at run time; without `debug` an assertion is not there.
+    /// Asserts at run time; without `debug` an assertion is not there. Nor is it in a function that combines elements,
+    /// whose order is the compiler's choice, or in one that has branched on an element.
     pub(crate) fn device_assertion(&mut self, cond: Tensor, message: &str) -> Res<()> {
         let cond = self.cast_to_bool(cond)?;
-        if self.debug {
-            self.b.device_assert(cond.value, printable(message));
+        match (self.debug, self.combining) {
+            (false, _) => {}
+            (true, Combining::No | Combining::Blocks { chose: false, .. }) => {
+                self.b.device_assert(cond.value, printable(message))
+            }
+            (true, _) => {
+                let message = "an assertion within a function of single elements is not checked";
+                let d = self.error(Code::Suspicious, message);
+                let d = d.help("assert what is given to the function, or what comes of it");
+                self.add(d.with_severity(Severity::Warning));
+            }
         }
         Ok(())
     }

@@ -11,7 +11,6 @@ use crate::front::value::{Const, Known, Number, Tensor, Value};
 use crate::ir::attrs::NanRule;
 use crate::ir::builder::TileBuilder;
 use crate::ir::entities;
-use crate::linear::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "exp"("x") |cx, args| float(cx, args, TileBuilder::exp);
@@ -41,7 +40,6 @@ pub(super) const ROWS: &[Builtin] = rows! { Language;
     "sub"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Sub);
     "mul"("x y; sanitize_overflow") |cx, args| arithmetic(cx, args, Operator::Mult);
     "expect_zero"("x mask") expect_zero;
-    "map_elementwise"("scalar_fn *args; pack") map_elementwise;
 };
 
 pub(super) const METHODS: &[Builtin] = rows! { Method;
@@ -267,25 +265,6 @@ fn expect_zero<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let holds = cx.tensor(&holds)?;
     cx.device_assertion(holds, "expected zero where the mask is false")?;
     Ok(args.req("x"))
-}
-
-/// A function of scalars for each element: called once with the blocks, since what it does element by element is the
-/// same. It cannot branch on an element.
-fn map_elementwise<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let mut tensors = Vec::new();
-    let mut shape = Shape::SCALAR;
-    for value in args.rest_items() {
-        let t = cx.tensor(&value)?;
-        shape = cx.common_shape(shape, t.shape)?;
-        tensors.push(t);
-    }
-    let mut given = Vec::new();
-    for t in tensors {
-        let t = cx.broadcast_to(t, shape)?;
-        given.push(cx.argument(Value::Tensor(t)));
-    }
-    let at = cx.range;
-    cx.call_value(&args.req("scalar_fn"), given, at)
 }
 
 fn logical<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: Operator) -> Res<Value<'m>> {

@@ -3,7 +3,7 @@
 //! Each function is a row: a name, its parameters, and a function that makes it. The parameters are a text,
 //! `"required ... ; optional ... *rest"`, by which arguments are bound before the row's function runs, so that the
 //! latter finds every required one. What can be said in the language itself is a function of `prelude.py` or, for
-//! `libdevice`, of `libdevice.py`. Adding to the library is adding one row or one such function.
+//! `libdevice` and `triton_helpers`, of `libdevice.py` and `inductor.py`. Adding to the library is adding one row or one such function.
 
 mod args;
 mod atomic;
@@ -18,6 +18,7 @@ mod external;
 mod hints;
 mod host;
 mod libdevice;
+mod map;
 mod math;
 mod memory;
 mod order;
@@ -29,6 +30,10 @@ mod shape;
 mod text;
 
 pub(crate) use args::{Args, IS_TYPE};
+
+/// What helps where a number depends on data and must not. Of functions that a kernel calls the annotation binds nothing.
+pub(crate) const NEEDS_CONSTANT: &str =
+    "what it comes from must be a constant, or a `tl.constexpr` of the kernel";
 
 use std::sync::LazyLock;
 
@@ -55,6 +60,8 @@ pub(crate) enum Scope {
     Text,
     /// `libdevice` under all its names.
     Libdevice,
+    /// What PyTorch's compiler calls in the kernels it writes: `triton_helpers`.
+    Inductor,
     /// `triton`.
     Triton,
     /// Python's built-in functions.
@@ -111,6 +118,7 @@ const TABLES: &[&[Builtin]] = &[
     host::MATH,
     host::TRITON,
     libdevice::ROWS,
+    map::ROWS,
     math::METHODS,
     math::ROWS,
     memory::ROWS,
@@ -140,6 +148,8 @@ const MISSING_LIBDEVICE: &[&str] = &[
 pub(crate) fn is_known_missing(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
     path.contains("triton.language") && MISSING_LIBDEVICE.contains(&name)
+        // It needs a launch in which all programs run at once.
+        || path.contains("triton_helpers") && name == "x_grid_barrier"
 }
 
 static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =

@@ -1,5 +1,5 @@
-//! The part of the library that is written in the language: `prelude.py`, and `libdevice.py` for functions of that
-//! name. Each is parsed once.
+//! The part of the library that is written in the language: `prelude.py`, `libdevice.py` for functions of that name,
+//! and `inductor.py` for what PyTorch's compiler calls. Each is parsed once.
 
 use std::sync::LazyLock;
 
@@ -15,11 +15,15 @@ static LANGUAGE: LazyLock<Option<ModModule>> =
 static LIBDEVICE: LazyLock<Option<ModModule>> =
     LazyLock::new(|| source::parse(include_str!("libdevice.py")).ok());
 
-static INDICES: LazyLock<[(Scope, Index<'static>); 2]> = LazyLock::new(|| {
+static INDUCTOR: LazyLock<Option<ModModule>> =
+    LazyLock::new(|| source::parse(include_str!("inductor.py")).ok());
+
+static INDICES: LazyLock<[(Scope, Index<'static>); 3]> = LazyLock::new(|| {
     let index = |tree: &'static Option<ModModule>| tree.as_ref().map(Index::new);
     [
         (Scope::Language, index(&LANGUAGE).unwrap_or_default()),
         (Scope::Libdevice, index(&LIBDEVICE).unwrap_or_default()),
+        (Scope::Inductor, index(&INDUCTOR).unwrap_or_default()),
     ]
 });
 
@@ -75,7 +79,7 @@ mod tests {
 
     #[test]
     fn they_parse_and_own_their_functions() {
-        assert!(LANGUAGE.is_some() && LIBDEVICE.is_some());
+        assert!(LANGUAGE.is_some() && LIBDEVICE.is_some() && INDUCTOR.is_some());
         assert!(find(Scope::Language, "softmax").is_some_and(owns));
         assert!(find(Scope::Libdevice, "sinpi").is_some_and(owns));
         assert!(find(Scope::Language, "sinpi").is_none());

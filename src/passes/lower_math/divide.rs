@@ -33,7 +33,7 @@ const LARGE: f32 = 4.253_529_6e37;
 const SMALL: f32 = f32::MIN_POSITIVE;
 
 /// What repeats elements.
-const REPEATS: &[TileOp] = &[TileOp::Splat, TileOp::Broadcast, TileOp::ExpandDims];
+pub(super) const REPEATS: &[TileOp] = &[TileOp::Splat, TileOp::Broadcast, TileOp::ExpandDims];
 
 /// The quotient, if the divisor repeats fewer elements, comes from integers or is never small.
 pub(super) fn by_reciprocal(edit: &mut Editor<'_>, a: Value, b: Value) -> Option<Value> {

@@ -5,6 +5,7 @@
 //! - Everything else is sums, products and fused multiply-adds in which every rounding is known, so that the machine, the
 //!   emulator and the interpreter agree on every bit. The op table states the bounds, the table below what was
 //!   measured.
+//! - `pow` with a whole exponent that is known, up to 64 in size, is made of products; with 1/2 it is a root.
 //! - `fdiv` by a block with fewer distinct elements than the dividend, or by integers, multiplies by reciprocals: `divide`.
 //! - Contraction changes nothing: `expr` says why, a test that it does not.
 //!
@@ -72,11 +73,22 @@ fn lower(edit: &mut Editor<'_>, inst: Inst) -> Option<Value> {
     let x = formula.operand();
     let result = match (data.op, &args[..]) {
         (TileOp::Fdiv, &[x, divisor]) => return divide::by_reciprocal(edit, x, divisor),
+        (TileOp::Pow, &[_, y]) => match known(edit, y).and_then(|y| power::of_known(x, y)) {
+            Some(power) => power,
+            None => power::pow(x, formula.operand()),
+        },
         (op, [_]) => of_one(op, x)?,
         (op, [_, _]) => of_two(op, x, formula.operand())?,
         _ => return None,
     };
     Some(formula.place(edit, &args, ty, result.node()))
+}
+
+/// The number that every element of a value is.
+fn known(edit: &Editor<'_>, value: Value) -> Option<f64> {
+    let (few, _) = edit.source(value, divide::REPEATS);
+    let format = edit.ty(few).elem.scalar()?.format()?;
+    Some(format.to_f64(edit.bits(few)?))
 }
 
 /// The formula of a function of one number; none if the machine has it.
@@ -120,7 +132,6 @@ fn of_one(op: TileOp, x: X<'_>) -> Option<X<'_>> {
 /// The formula of a function of two numbers; none if the machine has it.
 fn of_two<'f>(op: TileOp, x: X<'f>, y: X<'f>) -> Option<X<'f>> {
     Some(match op {
-        TileOp::Pow => power::pow(x, y),
         TileOp::Atan2 => trigonometric::atan2(x, y),
         TileOp::Hypot => power::hypot(x, y),
         TileOp::Frem => integral::frem(x, y),

@@ -95,6 +95,77 @@ pub(super) fn pow<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
     (is_unit | y.equals(0.0)).select(one, result)
 }
 
+/// Largest size of a whole exponent that products are made of.
+const MOST_PRODUCTS: f64 = 64.0;
+
+/// x^y for an exponent that is known, if few products make it.
+pub(super) fn of_known<'f>(x: X<'f>, y: f64) -> Option<X<'f>> {
+    let formula = x.formula();
+    let infinity = formula.number(f64::INFINITY);
+    if y == 0.5 {
+        // Roots of -0 and of minus infinity are positive here.
+        let root = (x + 0.0).root();
+        return Some(x.equals(-infinity).select(infinity, root));
+    }
+    if y.fract() != 0.0 || y.abs() > MOST_PRODUCTS {
+        return None;
+    }
+    let square = x * x;
+    Some(match y as i32 {
+        0 => formula.number(1.0),
+        1 => x,
+        2 => square,
+        // Within 1.5 ulp, and within 1.92: where the square's error is largest, it is a small part of a unit.
+        3 => square * x,
+        4 => square * square,
+        -1 if formula.is_double() => formula.number(1.0).over(x),
+        -1 => x.op(TileOp::Rcp),
+        n => whole_power(x, n),
+    })
+}
+
+/// A number as a sum of two, the second far smaller.
+type Pair<'f> = (X<'f>, Option<X<'f>>);
+
+/// The product, to about twice the digits.
+fn product<'f>(a: Pair<'f>, b: Pair<'f>) -> Pair<'f> {
+    let high = a.0 * b.0;
+    let low = a.0.fma(b.0, -high);
+    let low = b.1.map_or(low, |b_low| a.0.fma(b_low, low));
+    let low = a.1.map_or(low, |a_low| a_low.fma(b.0, low));
+    (high, Some(low))
+}
+
+/// x^n by squares and products. No power on the way lies farther from 1 than the result, so that none overflows or
+/// loses digits before that does.
+fn whole_power(x: X<'_>, n: i32) -> X<'_> {
+    let formula = x.formula();
+    let base = if n > 0 {
+        (x, None)
+    } else {
+        let one = formula.number(1.0);
+        let high = if formula.is_double() {
+            one.over(x)
+        } else {
+            x.op(TileOp::Rcp)
+        };
+        (high, Some((-x).fma(high, 1.0) * high))
+    };
+    let n = n.unsigned_abs();
+    let mut power = base;
+    for bit in (0..n.ilog2()).rev() {
+        power = product(power, power);
+        if n >> bit & 1 == 1 {
+            power = product(power, base);
+        }
+    }
+    let (high, low) = power;
+    let sum = low.map_or(high, |low| high + low);
+    // Of a zero the sign would be lost, of an infinity the second number is none.
+    let size = high.abs();
+    (size.gt(0.0) & size.lt(f64::INFINITY)).select(sum, high)
+}
+
 /// The reciprocal of the cube root by Newton's iteration from a third of the exponent; the root from that, with a last
 /// correction.
 pub(super) fn cbrt(x: X<'_>) -> X<'_> {

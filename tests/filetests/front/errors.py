@@ -85,7 +85,7 @@ def unknown_attribute(x):
 def slicing(x):
     v = tl.load(x + tl.arange(0, 8))
     tl.store(x, v[0])
-    tl.store(x, v[:, :])
+    tl.store(x, v[:, :, None])
 
 
 @triton.jit
@@ -109,7 +109,7 @@ def statements(x, n):
     a = b = 0
     x[0] = 1.0
     raise ValueError("no")
-    with_power = n**2
+    with_power = 2**n
     matrix = n @ n
 
 
@@ -434,8 +434,8 @@ def warned(x, N: tl.constexpr):
 # error[F11]: more indices than the 1 dimensions
 #   --> errors.py:88:17
 #    |
-# 88 |     tl.store(x, v[:, :])
-#    |                 ^^^^^^^
+# 88 |     tl.store(x, v[:, :, None])
+#    |                 ^^^^^^^^^^^^^
 # == error chained "*fp32, i32"
 # error[F07]: comparisons cannot be chained
 #   --> errors.py:93:8
@@ -499,13 +499,13 @@ def warned(x, N: tl.constexpr):
 # 111 |     raise ValueError("no")
 #     |     ^^^^^^^^^^^^^^^^^^^^^^
 #
-# error[F12]: `**` needs constants on both sides
+# error[F12]: `**` needs a constant whole exponent
 #    --> errors.py:112:18
 #     |
-# 112 |     with_power = n**2
+# 112 |     with_power = 2**n
 #     |                  ^^^^
 #     |
-# help: use tl.exp2, or a product
+# help: use libdevice.pow, tl.exp2, or a product
 #
 # error[F07]: blocks have no `@`
 #    --> errors.py:113:14
@@ -737,7 +737,7 @@ def warned(x, N: tl.constexpr):
 # 194 |     tl.store(x + tl.arange(0, n), 1.0)
 #     |                               ^
 #     |
-# help: make the parameter it comes from a `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 #
 # error[F12]: expected a compile-time constant, found a scalar i32
 #    --> errors.py:195:5
@@ -753,7 +753,7 @@ def warned(x, N: tl.constexpr):
 # 196 |     tl.zeros((n,), tl.float32)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: make the parameter a `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 #
 # error[F12]: the condition is not known at compile time
 #    --> errors.py:197:5

@@ -512,7 +512,7 @@ def host_block(f, d):
 # 125 |     tl.device_print(f)
 #     |                     ^
 #     |
-# help: make the parameter it comes from a `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 # == error roundings "*fp32, *i32"
 # error[F10]: `fma_rz` takes three float32 or three float64
 #    --> library.py:132:22
@@ -554,7 +554,7 @@ def host_block(f, d):
 # 141 |     for i in tl.range(n, warp_specialize=n):
 #     |                          ^^^^^^^^^^^^^^^^^
 #     |
-# help: make the parameter it comes from a `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 #
 # error[F12]: `loop_unroll_factor` of `range` must be a constant integer, found a scalar i32
 #    --> library.py:143:26
@@ -562,7 +562,7 @@ def host_block(f, d):
 # 143 |     for i in tl.range(n, loop_unroll_factor=n):
 #     |                          ^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: make the parameter it comes from a `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 #
 # error[F20]: a loop has 1 to 32 stages, not 99
 #    --> library.py:145:14

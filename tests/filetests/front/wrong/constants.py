@@ -315,13 +315,18 @@ def odd_warps(x):
 #    |
 # help: only what does not depend on data can be `tl.constexpr`
 # == error argument_from_data "*fp32, i32"
-# error[F12]: `SIZE` of `fill`: expected a compile-time constant, found a scalar i32
+# error[F12]: `end` of `arange` must be a constant integer, found a scalar i32
+#   --> constants.py:60:31
+#    |
+# 60 |     tl.store(x + tl.arange(0, SIZE), 1.0)
+#    |                               ^^^^
+#    |
+# note: in `fill`, called here
 #   --> constants.py:65:5
 #    |
 # 65 |     fill(x, n)
 #    |     ^^^^^^^^^^
-#    |
-# help: only what does not depend on data can be `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 # == error static_range_of_data "*fp32, i32"
 # error[F12]: the end of an unrolled loop must be a constant
 #   --> constants.py:70:14

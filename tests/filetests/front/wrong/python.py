@@ -400,13 +400,13 @@ def two_generators(x):
 #     |
 # help: write `(a < b) & (b < c)`
 # == error power "*fp32, i32"
-# error[F12]: `**` needs constants on both sides
+# error[F12]: `**` needs a constant whole exponent
 #    --> python.py:123:17
 #     |
 # 123 |     tl.store(x, 2.0 ** n)
 #     |                 ^^^^^^^^
 #     |
-# help: use tl.exp2, or a product
+# help: use libdevice.pow, tl.exp2, or a product
 # == error matrix_product "*fp32"
 # error[F07]: blocks have no `@`
 #    --> python.py:129:24

@@ -100,7 +100,7 @@ def axis_negative(x):
 @triton.jit
 def two_indices(x):
     at = tl.arange(0, 4)
-    tl.store(x, tl.sum(at[:, :]))
+    tl.store(x, tl.sum(at[:, :, None]))
 
 
 @triton.jit
@@ -256,8 +256,8 @@ def split_odd(x):
 # error[F11]: more indices than the 1 dimensions
 #    --> shapes.py:103:24
 #     |
-# 103 |     tl.store(x, tl.sum(at[:, :]))
-#     |                        ^^^^^^^^
+# 103 |     tl.store(x, tl.sum(at[:, :, None]))
+#     |                        ^^^^^^^^^^^^^^
 # == error element "*fp32"
 # error[F07]: blocks are indexed with `:` and `None` only
 #    --> shapes.py:109:19
@@ -303,7 +303,7 @@ def split_odd(x):
 # 137 |     tl.store(x + tl.arange(0, n), 1.0)
 #     |                               ^
 #     |
-# help: make the parameter it comes from a `tl.constexpr`
+# help: what it comes from must be a constant, or a `tl.constexpr` of the kernel
 # == error loop_grows "*fp32, i32"
 # error[F16]: `v` is fp32[2] before the loop and fp32[2, 2] after an iteration
 #    --> shapes.py:143:5
