@@ -120,6 +120,9 @@ mod with_front {
                     ("num_warps", Constant::Int(n)) => {
                         spec.num_warps = u32::try_from(*n).unwrap_or(0);
                     }
+                    ("num_ctas", Constant::Int(n)) => {
+                        spec.num_ctas = u32::try_from(*n).unwrap_or(0);
+                    }
                     _ => spec.constants.push((name, value)),
                 }
             }
