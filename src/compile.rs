@@ -133,7 +133,8 @@ pub enum CompileError {
     },
     /// A block is too large for the threads that hold it.
     #[error(
-        "{what} gives each thread {elements} elements, more than {limit}; use more warps or smaller blocks{}", place(*.line)
+        "{what} gives each thread {elements} elements, more than {limit}; use more warps or smaller blocks, together by a factor of {factor}{tf32}{}",
+        place(*.line), factor = elements.div_ceil(*limit).next_power_of_two(), tf32 = by_unit(*.tf32)
     )]
     Elements {
         /// The operation that makes the block, with its type.
@@ -142,13 +143,15 @@ pub enum CompileError {
         elements: u32,
         /// Elements that a thread may hold.
         limit: u32,
+        /// Whether it belongs to a product in f32 for which the target has a unit with fewer bits.
+        tf32: bool,
         /// Line of the source it comes from, if the kernel says so.
         line: Option<u32>,
     },
     /// What one thread does is too long.
     #[error(
         "the kernel takes more than {limit} operations of each thread, most of them for {what} with {elements} elements for each \
-         thread; use more warps or smaller blocks{}", place(*.line)
+         thread; use more warps or smaller blocks{tf32}{}", place(*.line), tf32 = by_unit(*.tf32)
     )]
     Operations {
         /// The operation that takes most of them, with its type.
@@ -157,6 +160,8 @@ pub enum CompileError {
         elements: u32,
         /// Operations there may be.
         limit: u32,
+        /// Whether it belongs to a product in f32 for which the target has a unit with fewer bits.
+        tf32: bool,
         /// Line of the source it comes from, if the kernel says so.
         line: Option<u32>,
     },
@@ -171,6 +176,14 @@ pub enum CompileError {
 }
 
 /// A line at the end of a message.
+/// What else helps a product in f32.
+fn by_unit(is_helped: bool) -> &'static str {
+    match is_helped {
+        true => ", or `input_precision=\"tf32\"`, for which the target has a unit",
+        false => "",
+    }
+}
+
 fn place(line: Option<u32>) -> String {
     line.map_or(String::new(), |line| format!(" (line {line})"))
 }

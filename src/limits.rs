@@ -62,8 +62,17 @@ pub const SIGNATURE_ENTRIES: usize = 1024;
 pub const SIGNATURE_NESTING: usize = 16;
 
 /// Most elements of one block that a thread holds.
+///
+/// What lies above waits for the assembler, whose time and memory grow faster than what spills, while this compiler takes less
+/// than half a second. 1 added to 32^4 numbers of f32 for sm_80, by `ptxas` of CUDA 13.0: with 8,192 elements a thread it takes
+/// 11 seconds of a processor and 0.4 GB, with 16,384 51 seconds and 1.2 GB, and with 32,768 it had not ended when it was stopped
+/// after five minutes on a busy machine.
 pub const THREAD_ELEMENTS: u32 = 1 << 13;
 /// Most operations of a thread; one of the thread IR counts once for each element of its result.
+///
+/// A product of 64 x 64 x 64 in f32 without a unit on one warp is 9,000 lines of PTX, for which the same `ptxas` takes 0.7
+/// seconds. Four of them in a row take it 6 seconds; eight, which spill ten times as much and are within the bound, had not
+/// ended when it was stopped after 15 minutes on a busy machine; sixteen are beyond the bound.
 pub const THREAD_OPERATIONS: u32 = 1 << 18;
 /// Most bytes of a kernel's parameters, which is what PTX has room for from version 8.1 on.
 pub const PARAMETER_BYTES: u32 = 32_764;

@@ -4,9 +4,11 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
+mod ctas;
 pub mod diversity;
 mod occupancy;
 
+pub(crate) use ctas::{one_cta, program_warps};
 pub use occupancy::{Usage, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).

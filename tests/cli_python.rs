@@ -191,10 +191,10 @@ fn mistakes_are_shown_with_their_place() {
         &["error[F04]", "32 warps"],
     );
     check(
-        &with(&["-n", "fill", "--num-ctas", "2"]),
+        &with(&["-n", "fill", "--num-ctas", "16"]),
         PROGRAM,
         1,
-        &["error[F08]", "--> <stdin>:15:5", "clusters of 2"],
+        &["error[F04]", "--> <stdin>:15:5", "use 2 warps, or fewer CTAs"],
     );
     check(
         &with(&[]),

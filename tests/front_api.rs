@@ -325,7 +325,16 @@ fn options_reach_the_kernel() {
     spec.sanitize_overflow = false;
     assert_eq!(text(&spec), plain);
 
+    // The work of two CTAs of 8 warps, in one.
     spec.num_ctas = 2;
-    let messages = module.lower(Some("kernel"), &spec).expect_err("clusters");
-    assert_eq!(messages.list[0].code, Code::NotYet, "{messages}");
+    assert_eq!(text(&spec), plain.replace("warps(8)", "warps(16)"));
+    let lowered = module.lower(Some("kernel"), &spec).expect("it compiles");
+    let notes = lowered.notes.to_string();
+    let notice = "warning[F22]: a program for 2 CTAs runs in one of 2 times the warps";
+    assert_eq!(notes.matches(notice).count(), 1, "{notes}");
+    spec.num_ctas = 8;
+    let messages = module.lower(Some("kernel"), &spec).expect_err("64 warps");
+    assert_eq!(messages.list[0].code, Code::Argument, "{messages}");
+    let words = "use 4 warps, or fewer CTAs";
+    assert!(messages.to_string().contains(words), "{messages}");
 }

@@ -213,7 +213,7 @@ fn verdict(func: TileFunction) -> Result<(), CompileError> {
 fn blocks_too_large_for_their_threads_are_refused() {
     let error = verdict(mixed(1 << 20, 1, 100)).expect_err("32,768 elements for each thread");
     let expected = "`arange` of i32[1048576] gives each thread 32768 elements, more than 8192; use more warps or smaller \
-                    blocks";
+                    blocks, together by a factor of 4";
     assert_eq!(error.to_string(), expected);
     // As many elements for each thread as there may be, and 307 times as many operations: the lines take the same, and the
     // first is named.
@@ -223,6 +223,36 @@ fn blocks_too_large_for_their_threads_are_refused() {
     assert_eq!(error.to_string(), expected);
     // The same with a sixteenth of the elements.
     assert_eq!(verdict(mixed(1 << 18, 16, 100)), Ok(()));
+}
+
+/// Products of 64 x 64 x 64 in f32 in a row, on one warp.
+fn products(count: u32, precision: &str) -> TileFunction {
+    let mut text = "kernel @k(v0 \"x\": ptr<f32>) warps(1) {\nblock0:\n    v1 = arange {start = 0} : i32[4096]\n    \
+                    v2 = splat v0 : ptr<f32>[4096]\n    v3 = addptr v2, v1 : ptr<f32>[4096]\n    \
+                    v4 = load v3 : f32[4096]\n    v5 = reshape v4 : f32[64,64]\n"
+        .to_owned();
+    for i in 6..6 + count {
+        let last = i - 1;
+        text +=
+            &format!("    v{i} = dot v{last}, v5, v5 {{precision = {precision}}} : f32[64,64]\n");
+    }
+    let (last, flat) = (5 + count, 6 + count);
+    text += &format!(
+        "    v{flat} = reshape v{last} : f32[4096]\n    store v3, v{flat}\n    return\n}}\n"
+    );
+    parse_tile(&text).expect("it can be read")
+}
+
+/// One such product is compiled, of many the error says what helps, and that does.
+#[test]
+fn products_without_a_unit_are_bounded_and_one_is_named() {
+    assert_eq!(verdict(products(1, "ieee")), Ok(()));
+    let error = verdict(products(32, "ieee")).expect_err("eight million multiply-adds");
+    let expected = "the kernel takes more than 262144 operations of each thread, most of them for `dot` of f32[64,64] with 128 \
+                    elements for each thread; use more warps or smaller blocks, or `input_precision=\"tf32\"`, for which the \
+                    target has a unit";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(verdict(products(32, "tf32")), Ok(()));
 }
 
 /// A load of 64 elements for each thread, and as many times after one another what these lines do to `v9` and it.

@@ -8,7 +8,7 @@ use ruff_python_ast::{ModModule, StmtFunctionDef};
 use ruff_text_size::{Ranged, TextRange, TextSize};
 
 use super::argument::{bind_parameters, unknown_constant};
-use super::diagnostic::{Code, Diagnostic, Diagnostics};
+use super::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use super::lower::{Frame, Locals, Lower, Res, Stop};
 use super::module::{Index, decoration, params};
 use super::names::{closest, did_you_mean};
@@ -19,7 +19,7 @@ use super::types::DType;
 use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::function::TileFunction;
-use crate::settings::Target;
+use crate::settings::{Target, one_cta, program_warps};
 use crate::verify::{is_ptx_identifier, verify};
 
 /// A file that has been parsed.
@@ -75,7 +75,7 @@ pub struct Specialization {
     pub num_warps: u32,
     /// Stages of loops that do not state their own, if any.
     pub num_stages: Option<u8>,
-    /// CTAs of a cluster; more than one is refused for now.
+    /// CTAs whose warps a program gets, all in one CTA: up to 32 warps together.
     pub num_ctas: u32,
     /// Device assertions are kept.
     pub debug: bool,
@@ -259,7 +259,9 @@ impl Module {
         let starts =
             std::iter::once(0).chain(self.text.match_indices('\n').map(|(i, _)| i as u32 + 1));
         let lines: Rc<[u32]> = starts.collect();
-        let builder = TileBuilder::new(ptx_name(f.name.as_str()), spec.num_warps);
+        // What does not fit is reported when the kernel is lowered.
+        let warps = program_warps(spec.num_warps, spec.num_ctas).unwrap_or(1);
+        let builder = TileBuilder::new(ptx_name(f.name.as_str()), warps);
         let mut lower = Lower::new(&index, &constants, spec.target, builder, lines);
         lower.debug = spec.debug;
         lower.num_stages = spec.num_stages;
@@ -370,10 +372,12 @@ fn lower_kernel<'m>(
         );
         return Err(lower.error(Code::Argument, message).into());
     }
+    if let Err(message) = program_warps(spec.num_warps, spec.num_ctas) {
+        return Err(lower.error(Code::Argument, message).into());
+    }
     if spec.num_ctas != 1 {
-        let message = format!("clusters of {} CTAs are not supported yet", spec.num_ctas);
-        let d = lower.error(Code::NotYet, message);
-        return Err(d.help("compile with --num-ctas 1").into());
+        let d = lower.error(Code::Suspicious, one_cta(spec.num_ctas));
+        lower.add(d.with_severity(Severity::Warning));
     }
     let call = f.name.range();
     let frame = Frame {

@@ -89,8 +89,9 @@
 //! In which order products and `acc` are summed, and how sums are rounded on the way, is unspecified; the result is within
 //! (K + 2) u S of the exact one, S being the sum of the sizes of all terms and u the unit of rounding of the accumulator's type
 //! (of f32 where the accumulator is f16, with one more rounding to f16 in the end; 2^-19 for `tf32x3`). Where a term is
-//! infinite or NaN, so is the result as IEEE 754 has it for some order. Sums of integers are exact, modulo 2^32. The
-//! interpreter sums in f64 and rounds once.
+//! infinite or NaN, so is the result as IEEE 754 has it for some order; but of a factor below 2^-136 `tf32x3` may see 0, which times
+//! infinity is NaN, and of a NaN whose payload is all in bits that `tf32` drops, infinity. Sums of integers are exact, modulo
+//! 2^32. The interpreter sums in f64 and rounds once.
 //!
 //! # Scans
 //! `scan` combines along an axis in the order of the index, so its region need not commute. Once layouts are assigned

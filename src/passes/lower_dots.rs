@@ -2,7 +2,7 @@
 //!
 //! - What is added to a product that starts from zero and has no other use becomes its accumulator.
 //! - Where the target has a unit for the types, the product stays; an accumulator in f16 makes a detour by f32, 8-bit floats
-//!   become f16 where only that has a unit, and `tf32x3` becomes three products, those of the small parts first.
+//!   become f16 where only that has a unit, and `tf32x3` becomes three products.
 //! - All else is computed with fused multiply-adds, in f32, f64 or i32, to which factors are widened as they are used.
 
 use cranelift_entity::SecondaryMap;
@@ -119,12 +119,7 @@ fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
         let start = widened(edit, acc, sum);
         finish(edit, [a, b, start], precision, ty)
     } else if splits && has_unit(factors, DotPrecision::Tf32) {
-        let [(a, small_a), (b, small_b)] = [a, b].map(|x| split(edit, x));
-        let precision = DotPrecision::Tf32;
-        let attrs = [make::precision(precision)];
-        let first = edit.emit(TileOp::Dot, &[small_a, b, acc], &attrs, ty);
-        let second = edit.emit(TileOp::Dot, &[a, small_b, first], &attrs, ty);
-        finish(edit, [a, b, second], precision, ty)
+        by_three_products(edit, [a, b, acc], ty)
     } else {
         by_multiply_adds(edit, [a, b, acc], precision, ty, sum)
     }
@@ -149,6 +144,29 @@ fn finish(
     }
     let attrs = [make::round(Rounding::Nearest)];
     Fate::Replace(edit.emit(TileOp::Fptrunc, &[result], &attrs, ty))
+}
+
+/// `tf32x3` as Triton computes it: the products of small parts from zero, then that of the large parts, then the accumulator.
+///
+/// Infinity has no small part, which the difference says by NaN, and its product with a small part of 0 is NaN too. Neither may
+/// hide what the large parts say, so that NaN among the small products is 0. As the accumulator is not in that sum, its own NaN
+/// stays.
+fn by_three_products(edit: &mut Editor<'_>, [a, b, acc]: [Value; 3], ty: TileType) -> Fate {
+    let [(a, small_a), (b, small_b)] = [a, b].map(|x| split(edit, x));
+    let attrs = [make::precision(DotPrecision::Tf32)];
+    let zero = edit.constant(0, ty);
+    let first = edit.emit(TileOp::Dot, &[small_a, b, zero], &attrs, ty);
+    let second = edit.emit(TileOp::Dot, &[a, small_b, first], &attrs, ty);
+    let ordered = [make::fpred(FloatPred::Ord)];
+    let is_number = edit.emit(
+        TileOp::Fcmp,
+        &[second, second],
+        &ordered,
+        ty.with_elem(Elem::I1),
+    );
+    let small = edit.emit(TileOp::Select, &[is_number, second, zero], &[], ty);
+    let large = edit.emit(TileOp::Dot, &[a, b, small], &attrs, ty);
+    Fate::Replace(edit.op(TileOp::Fadd, &[large, acc]))
 }
 
 /// What is widened as it is used needs no op of its own; 8-bit floats become f16.
@@ -178,16 +196,10 @@ fn by_multiply_adds(
     finish(edit, [a, b, start], kept, ty)
 }
 
-/// An f32 as the part that `tf32` keeps, and the rest, which of infinity is 0.
+/// An f32 as the part that `tf32` keeps, and the rest. Cut and not rounded as Triton's, the largest numbers stay finite.
 fn split(edit: &mut Editor<'_>, x: Value) -> (Value, Value) {
-    let ty = edit.ty(x);
     let large = cut(edit, x);
-    let rest = edit.op(TileOp::Fsub, &[x, large]);
-    let attrs = [make::fpred(FloatPred::Ord)];
-    let is_number = edit.emit(TileOp::Fcmp, &[rest, rest], &attrs, ty.with_elem(Elem::I1));
-    let zero = edit.constant(0, ty);
-    let small = edit.emit(TileOp::Select, &[is_number, rest, zero], &[], ty);
-    (large, small)
+    (large, edit.op(TileOp::Fsub, &[x, large]))
 }
 
 /// The value in a type with as many bits or more.
@@ -294,6 +306,23 @@ mod tests {
                 v3 = dot v2, v2, v2 {precision = ieee} : f64[8,8]
                 v4 = splat v1 : ptr<f64>[8,8]
                 store v4, v3
+                return
+            }",
+        );
+    }
+
+    #[test]
+    fn a_sum_of_a_product_that_starts_from_something_stays() {
+        fixed_point(
+            |func| lower_dots(func, Target::SM_80),
+            "kernel @k(v0: f64, v1: ptr<f64>, v2: f64) warps(4) {
+            block0:
+                v3 = splat v0 : f64[8,8]
+                v4 = splat v2 : f64[8,8]
+                v5 = dot v3, v3, v4 {precision = ieee} : f64[8,8]
+                v6 = fadd v5, v3 : f64[8,8]
+                v7 = splat v1 : ptr<f64>[8,8]
+                store v7, v6
                 return
             }",
         );

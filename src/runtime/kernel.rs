@@ -111,6 +111,7 @@ impl Kernel {
         let options = KernelOptions {
             constants: Vec::new(),
             num_warps: None,
+            num_ctas: 1,
             num_stages: None,
             max_registers: None,
             fp_fusion: true,

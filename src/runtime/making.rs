@@ -321,6 +321,7 @@ pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
         .part("signature", kernel.signature(classes))
         .part("options", format!("{:?}", options.compiler()))
         .part("warps", format!("{:?}", options.num_warps))
+        .part("ctas", options.num_ctas.to_string())
         .part("stages", format!("{:?}", options.num_stages));
     for slot in &kernel.slots {
         key = key.part("argument", &kernel.params[slot.param].name);

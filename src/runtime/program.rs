@@ -6,7 +6,7 @@ use crate::ir::attrs::{Attrs, make};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
-use crate::settings::Target;
+use crate::settings::{Target, program_warps};
 use crate::text::parse::parse_file;
 use crate::verify::verify;
 
@@ -381,6 +381,11 @@ impl Source {
                 if let Some(num_warps) = options.num_warps {
                     func.set_num_warps(num_warps);
                 }
+                let warps = program_warps(func.num_warps(), options.num_ctas);
+                func.set_num_warps(warps.map_err(|problem| RuntimeError::Setup {
+                    kernel: kernel.to_owned(),
+                    problem,
+                })?);
                 if let Some(stages) = options.num_stages {
                     set_stages(&mut func, stages);
                 }

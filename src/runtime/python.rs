@@ -55,6 +55,7 @@ pub(super) fn make(
     let spec = front::Specialization {
         constants: named,
         num_warps: options.num_warps.unwrap_or(4),
+        num_ctas: options.num_ctas,
         num_stages: options.num_stages,
         debug: options.debug,
         ..front::Specialization::new(args, target)
@@ -91,7 +92,7 @@ fn advice(help: &str) -> String {
         return "give it an argument, or a value with `Kernel::constant`".to_owned();
     }
     if help == front::OPTIONS {
-        return "it is an option and no constant: `Kernel::warps`, `stages` and `max_registers` set those".to_owned();
+        return "it is an option and no constant: `Kernel::warps`, `ctas`, `stages` and `max_registers` set those".to_owned();
     }
     if let Some(before) = help.strip_suffix(front::GIVEN) {
         return format!("{before}a `Descriptor`");
@@ -239,7 +240,7 @@ mod tests {
             ),
             (
                 crate::front::OPTIONS,
-                "it is an option and no constant: `Kernel::warps`, `stages` and `max_registers` set those",
+                "it is an option and no constant: `Kernel::warps`, `ctas`, `stages` and `max_registers` set those",
             ),
             ("there is `other`", "there is `other`"),
             ("write a-c and no more", "write a-c and no more"),

@@ -1,11 +1,12 @@
 //! How a kernel is set up: constants, warps and stages, what it is specialised for, and how it is launched.
 
-use crate::settings::{Asserts, Options};
+use crate::settings::{Asserts, Options, one_cta, program_warps};
 
 use super::argument::Specialize;
 use super::constant::Constant;
 use super::error::RuntimeError;
 use super::kernel::Kernel;
+use super::warning::warn_once;
 
 /// How a kernel is set up. Part of what its variants are found by on disk.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +14,7 @@ pub(crate) struct KernelOptions {
     /// Sorted by name.
     pub(crate) constants: Vec<(String, Constant)>,
     pub(crate) num_warps: Option<u32>,
+    pub(crate) num_ctas: u32,
     pub(crate) num_stages: Option<u8>,
     pub(crate) max_registers: Option<u16>,
     pub(crate) fp_fusion: bool,
@@ -110,6 +112,26 @@ impl Kernel {
             });
         }
         self.changed(|options| options.num_warps = Some(num_warps))
+    }
+
+    /// Runs a program that is written for so many CTAs of a cluster: in one CTA, on so many times the warps, 32 at most
+    /// together. The results are the same; a warning says once that no cluster is formed.
+    ///
+    /// # Errors
+    ///
+    /// Another number than 1, 2, 4, 8, 16 or 32, or one that takes too many warps with those of [`Kernel::warps`]. Where that
+    /// says nothing, the number of warps is known when a variant is made, which fails then.
+    pub fn ctas(&self, num_ctas: u32) -> Result<Kernel, RuntimeError> {
+        let name = &self.inner.name;
+        let given = self.inner.options.num_warps.unwrap_or(1);
+        program_warps(given, num_ctas).map_err(|problem| RuntimeError::Setup {
+            kernel: name.clone(),
+            problem,
+        })?;
+        if num_ctas != 1 {
+            warn_once(&format!("kernel `{name}`: {}", one_cta(num_ctas)));
+        }
+        self.changed(|options| options.num_ctas = num_ctas)
     }
 
     /// Pipelines loops that do not say so themselves in so many stages.

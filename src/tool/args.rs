@@ -133,7 +133,7 @@ pub(super) struct HowArgs {
     /// Stages of loops that do not state their own.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
     pub(super) num_stages: Option<u8>,
-    /// CTAs of a cluster.
+    /// CTAs of a program; it runs in one, which has the warps of all.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) num_ctas: u32,
     /// Most registers of a thread.

@@ -4,14 +4,14 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::args::{KernelArgs, Lang};
-use super::{Failure, Result};
+use super::{Failure, Result, say};
 use crate::compile::CompileError;
 use crate::filetest::run::is_ptx;
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
 pub(super) use crate::runtime::set_stages;
-use crate::settings::{Asserts, Options, Target};
+use crate::settings::{Asserts, Options, Target, one_cta, program_warps};
 use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::text::quote::{listed, quoted};
@@ -136,6 +136,12 @@ impl Kernel {
             }
             func.set_num_warps(num_warps);
         }
+        if args.how.num_ctas != 1 {
+            let warps = program_warps(func.num_warps(), args.how.num_ctas)
+                .map_err(|problem| Failure::Usage(format!("--num-ctas: {problem}")))?;
+            func.set_num_warps(warps);
+            say(&format!("warning: {}", one_cta(args.how.num_ctas)));
+        }
         if let Some(stages) = args.how.num_stages {
             set_stages(&mut func, stages);
         }
@@ -203,7 +209,6 @@ pub(super) fn check_usage(args: &KernelArgs) -> Result<Lang> {
         Lang::Tir if args.how.no_sanitize_overflow => {
             "--no-sanitize-overflow is for .py files; a .tir file states the checks it wants"
         }
-        Lang::Tir if args.how.num_ctas != 1 => "--num-ctas: clusters are not there yet; use 1",
         Lang::Tir => return Ok(lang),
     };
     Err(Failure::Usage(problem.to_owned()))

@@ -125,6 +125,9 @@ mod with_front {
                         let stages = u8::try_from(*n).ok().filter(|n| (1..=32).contains(n));
                         spec.num_stages = Some(stages.ok_or_else(|| wrong(range))?);
                     }
+                    ("num_ctas", Constant::Int(n)) => {
+                        spec.num_ctas = u32::try_from(*n).unwrap_or(0);
+                    }
                     _ => spec.constants.push((name, value)),
                 }
             }

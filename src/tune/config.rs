@@ -13,7 +13,7 @@ pub struct Config {
     pub num_warps: Option<u32>,
     /// Stages of loops.
     pub num_stages: Option<u8>,
-    /// CTAs that share a program's work; more than one is not possible yet, and such a configuration fails.
+    /// CTAs of a program, see [`Kernel::ctas`].
     pub num_ctas: Option<u32>,
     /// Most registers of a thread.
     pub max_registers: Option<u16>,
@@ -46,6 +46,13 @@ impl Config {
         self
     }
 
+    /// With the warps of so many CTAs, see [`Kernel::ctas`].
+    #[must_use]
+    pub fn ctas(mut self, num_ctas: u32) -> Config {
+        self.num_ctas = Some(num_ctas);
+        self
+    }
+
     /// With so many registers at most.
     #[must_use]
     pub fn registers(mut self, max_registers: u16) -> Config {
@@ -69,11 +76,8 @@ impl Config {
         if let Some(num_stages) = self.num_stages {
             kernel = kernel.stages(num_stages)?;
         }
-        if let Some(num_ctas) = self.num_ctas.filter(|&n| n != 1) {
-            return Err(RuntimeError::Setup {
-                kernel: kernel.name().to_owned(),
-                problem: format!("{num_ctas} CTAs for one program; 1 is possible"),
-            });
+        if let Some(num_ctas) = self.num_ctas {
+            kernel = kernel.ctas(num_ctas)?;
         }
         if let Some(registers) = self.max_registers {
             kernel = kernel.max_registers(registers)?;

@@ -341,9 +341,13 @@ fn the_null_device_stays_one() {
 
 #[test]
 fn options_that_mean_nothing_here_are_refused() {
-    let cases: [(&[&str], &str); 5] = [
+    let cases: [(&[&str], &str); 6] = [
         (&["--num-ctas", "0"], "--num-ctas"),
-        (&["--num-ctas", "2"], "--num-ctas"),
+        (&["--num-ctas", "3"], "--num-ctas: 3 CTAs for one program"),
+        (
+            &["--num-ctas", "2", "-w", "32"],
+            "use 16 warps, or fewer CTAs",
+        ),
         (&["--no-sanitize-overflow"], "is for .py files"),
         (&["-w", "3"], "-w 3: the number of warps is"),
         (&["-o", "./a.out", "--meta", "a.out"], "name the same file"),

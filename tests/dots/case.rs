@@ -121,7 +121,7 @@ const E4M3: Scalar = Scalar::F8E4M3;
 const E5M2: Scalar = Scalar::F8E5M2;
 
 /// Types of the factors and of the sum, those with units more often.
-const TYPES: [([Scalar; 2], Scalar); 16] = [
+pub(crate) const TYPES: [([Scalar; 2], Scalar); 16] = [
     ([Scalar::F16; 2], Scalar::F32),
     ([Scalar::F16; 2], Scalar::F32),
     ([Scalar::F16; 2], Scalar::F32),
@@ -140,7 +140,7 @@ const TYPES: [([Scalar; 2], Scalar); 16] = [
     ([Scalar::I32; 2], Scalar::I32),
 ];
 
-const TARGETS: [Target; 8] = [
+pub(crate) const TARGETS: [Target; 8] = [
     Target::SM_80,
     Target::SM_70,
     Target::SM_75,

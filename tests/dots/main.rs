@@ -26,6 +26,7 @@ mod package;
 #[expect(dead_code, reason = "the report is not needed")]
 #[path = "../common/ptxas.rs"]
 mod ptxas;
+mod special;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -129,8 +130,12 @@ const RESULT: usize = 4;
 
 /// Runs a case; none if it is too large for its target.
 fn run(case: &Case) -> Result<Option<Done>, String> {
+    run_with(case, kernel::arguments(case))
+}
+
+/// Runs a case on these data and their absolute values.
+fn run_with(case: &Case, [args, absolute]: [Vec<HostArg>; 2]) -> Result<Option<Done>, String> {
     let func = kernel::kernel(case);
-    let [args, absolute] = kernel::arguments(case);
     let grid = [case.grid, 1, 1];
     let compiled = |diversity| {
         let options = Options {

@@ -53,6 +53,9 @@ fn warps_and_stages_are_those_of_the_set_up() {
         let (staged, found) = run(&set(2, 3));
         assert_eq!((plain.num_warps, staged.num_warps), (4, 2));
         assert_eq!(found, expected);
+        // The warps of two CTAs in one.
+        let (together, found) = run(&set(2, 1).ctas(2).expect("possible"));
+        assert_eq!((together.num_warps, found), (4, expected));
         // Of three stages one computes: two tiles of each factor wait in shared memory.
         assert_eq!(staged.shared_bytes, 2 * 2 * 2048);
         assert!(plain.shared_bytes < staged.shared_bytes, "{plain}");
@@ -72,6 +75,14 @@ fn numbers_that_no_device_has_are_refused() {
             "3 warps; 1, 2, 4, 8, 16 or 32 are possible",
         ),
         (refused(kernel.warps(64)), "64 warps"),
+        (
+            refused(kernel.ctas(3)),
+            "3 CTAs for one program; 1, 2, 4, 8, 16 or 32 are possible",
+        ),
+        (
+            refused(kernel.warps(16).and_then(|kernel| kernel.ctas(4))),
+            "4 CTAs of 16 warps run as one of 64, more than the 32 that a CTA has (1,024 threads); use 8 warps, or fewer",
+        ),
         (refused(kernel.stages(0)), "0 stages; 1 to 32 are possible"),
         (refused(kernel.max_registers(300)), "300 registers a thread"),
         (

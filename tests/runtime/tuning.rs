@@ -621,6 +621,7 @@ def hook(args):
         triton.Config({"BLOCK": 64}, num_warps=1),
         triton.Config({"BLOCK": 256}, num_warps=2, num_stages=2),
         triton.Config({"BLOCK": 128}, num_ctas=2),
+        triton.Config({"BLOCK": 128}, num_warps=16, num_ctas=4),
         triton.Config({"BLOCK": 512}, num_warps=4, maxnreg=64, pre_hook=hook),
     ],
     key=["n"],
@@ -664,7 +665,7 @@ fn the_tuning_of_a_file_is_done() {
         "{told:?}"
     );
     assert!(
-        told[1].starts_with("total.py:18: `prune_configs_by`"),
+        told[1].starts_with("total.py:19: `prune_configs_by`"),
         "{told:?}"
     );
 
@@ -673,18 +674,21 @@ fn the_tuning_of_a_file_is_done() {
     let x = Buffer::from_slice(&device, &[1_i32; 1000]).expect("there is memory");
     let out = Buffer::from_slice(&device, &[7_i32]).expect("there is memory");
     let tuned = tuner.tune(&kernel, &stream, &of(1000), (&x, NONE, &out, 1000));
-    let tuned = tuned.expect("three of them work");
+    let tuned = tuned.expect("four of them work");
     let text = tuned.report.to_string();
     let rows = &tuned.report.rows;
     for (row, expected) in rows.iter().zip([
         "BLOCK=64 num_warps=1",
         "BLOCK=256 num_warps=2 num_stages=2",
-        "failed  BLOCK=128 num_ctas=2: kernel `total`: 2 CTAs for one program",
+        "BLOCK=128 num_ctas=2",
+        "failed  BLOCK=128 num_warps=16 num_ctas=4: kernel `total`: 4 CTAs of 16 warps run as one of 64",
         "BLOCK=512 num_warps=4 maxnreg=64",
     ]) {
         assert!(row.to_string().contains(expected), "{text}");
     }
-    assert!(matches!(rows[3].outcome, Outcome::Measured(_)), "{text}");
+    for row in [2, 4] {
+        assert!(matches!(rows[row].outcome, Outcome::Measured(_)), "{text}");
+    }
     // Each trial began at zero and left the row as it was; the next launch finds zero, too.
     assert_eq!(out.read(&stream), Ok(vec![0]));
     assert_eq!(x.read(&stream), Ok(vec![1; 1000]));

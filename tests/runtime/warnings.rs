@@ -211,3 +211,24 @@ fn hooks_of_configurations_are_told_and_left_aside() {
     let stored = x.read(&device.stream()).expect("it ran")[0];
     assert!([69, 133, 37].contains(&stored), "{stored}");
 }
+
+#[test]
+fn that_ctas_run_as_one_is_told_once() {
+    if role().is_none() {
+        let text = apart("warnings::that_ctas_run_as_one_is_told_once", &[]);
+        let notice = "kernel `add`: a program for 2 CTAs runs in one of 2 times the warps";
+        assert_eq!(text.matches(notice).count(), 1, "{text}");
+        assert_eq!(text.matches("CTAs").count(), 1, "{text}");
+        return;
+    }
+    let device = Device::emulator();
+    let add = device.kernel(&add_program(), "add");
+    let add = add.expect("there is a kernel");
+    let x = Buffer::from_slice(&device, &[1.0_f32; 64]).expect("there is memory");
+    for block in [32, 64] {
+        let add = add.constant("BLOCK", block).expect("a constant");
+        assert_eq!(add.ctas(1).map(|_| ()), Ok(()));
+        let add = add.ctas(2).expect("8 warps");
+        add.run(1, (&x, &x, &x, block)).expect("it runs");
+    }
+}

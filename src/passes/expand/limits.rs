@@ -1,16 +1,19 @@
 //! Bounds on what one thread holds and does.
 //!
-//! Both are far above what a GPU runs well: a thread has 255 registers, and `ptxas` takes 40 microseconds and more for each
-//! instruction. Elements are looked at before anything is expanded, operations are counted while it is.
+//! Both are far above what a GPU runs well: a thread has 255 registers, and `ptxas` takes long for what spills, as their
+//! definitions say. Elements are looked at before anything is expanded, operations are counted while it is.
 
 use std::collections::BTreeMap;
 
 use crate::compile::CompileError;
+use crate::ir::attrs::DotPrecision;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::TileType;
+use crate::layout::matrix::{self, Product};
 use crate::limits::{THREAD_ELEMENTS, THREAD_OPERATIONS};
+use crate::settings::Target;
 
 use super::Expander;
 
@@ -101,21 +104,24 @@ impl Expander<'_> {
             return Ok(());
         }
         work.note();
-        let (what, elements, line) = match work.largest(self.tile) {
+        let largest = work.largest(self.tile);
+        let (what, elements, line) = match largest {
             Some(inst) => describe(self.tile, inst),
             None => ("constants".to_owned(), 1, None),
         };
+        let tf32 = largest.is_some_and(|inst| tf32_helps(self.tile, inst, self.target));
         Err(CompileError::Operations {
             what,
             elements,
             limit: THREAD_OPERATIONS,
+            tf32,
             line,
         })
     }
 }
 
 /// Refuses blocks of which a thread holds too much. What only repeats a scalar says less than what uses it.
-pub(super) fn check_elements(tile: &TileFunction) -> Result<(), CompileError> {
+pub(super) fn check_elements(tile: &TileFunction, target: Target) -> Result<(), CompileError> {
     for block in tile.all_blocks() {
         for &inst in tile.order.insts(block) {
             let (what, elements, line) = describe(tile, inst);
@@ -124,12 +130,34 @@ pub(super) fn check_elements(tile: &TileFunction) -> Result<(), CompileError> {
                     what,
                     elements,
                     limit: THREAD_ELEMENTS,
+                    tf32: tf32_helps(tile, inst, target),
                     line,
                 });
             }
         }
     }
     Ok(())
+}
+
+/// Whether an instruction is, or computes a factor for, a product without a unit that had one if its factors were cut.
+fn tf32_helps(tile: &TileFunction, inst: Inst, target: Target) -> bool {
+    let results = &tile.dfg.insts[inst].results;
+    let is_helped = |&dot: &Inst| {
+        let data = &tile.dfg.insts[dot];
+        let is_part = || dot == inst || data.args[..2].iter().any(|arg| results.contains(arg));
+        if data.op != TileOp::Dot || !is_part() {
+            return false;
+        }
+        let product = matrix::product_of(tile, dot);
+        let cut = Product {
+            precision: DotPrecision::Tf32,
+            ..product
+        };
+        matrix::unit(&product, target).is_none() && matrix::unit(&cut, target).is_some()
+    };
+    let blocks = tile.all_blocks();
+    let mut insts = blocks.iter().flat_map(|&block| tile.order.insts(block));
+    insts.any(is_helped)
 }
 
 /// An instruction with the type of its largest result, or else operand, the elements that a thread holds of it, and its line.

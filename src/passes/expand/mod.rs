@@ -69,7 +69,7 @@ pub fn expand(
     target: Target,
     choices: Choices,
 ) -> Result<ThreadFunction, CompileError> {
-    limits::check_elements(tile)?;
+    limits::check_elements(tile, target)?;
     let mut expander = Expander::new(tile, target, choices);
     expander.params();
     expander.block(tile.entry)?;
