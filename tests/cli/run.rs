@@ -76,7 +76,7 @@ fn what_ops_leave_open_is_no_difference() {
         &["run", "--exact", "-"],
         &line(""),
         1,
-        "`expect NAME within ulp 1` would allow all",
+        "`expect NAME within ulp 2` would allow all",
     );
     check_failure(
         &["run", "-"],
@@ -122,7 +122,7 @@ fn what_ops_leave_open_is_no_difference() {
         yield v22
     }",
         );
-    let words = "what line 25 executes or accesses depends on a value that they leave open: state `expect NAME within BOUND`";
+    let words = "what line 23 executes or accesses depends on a value that they leave open: state `expect NAME within BOUND`";
     check_failure(&["run", "-"], &open, 1, words);
 }
 
