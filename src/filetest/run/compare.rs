@@ -127,8 +127,9 @@ fn compare_buffer(
             let hint = match near {
                 _ if bound == Bound::Stated => {
                     let distance = stated.and_then(|stated| stated.get(&i));
-                    let distance = distance.map_or(0.0, |&(_, distance)| distance);
-                    format!(" (bound {distance:.3e})")
+                    distance.map_or(String::new(), |(_, distance)| {
+                        format!(" (bound {distance:.3e})")
+                    })
                 }
                 [n, ..] if scalar.is_float() && bound == Bound::Exact => {
                     format!("; `expect NAME {}` would allow all", Bound::Ulp(*n))

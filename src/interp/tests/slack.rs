@@ -94,13 +94,14 @@ fn products_may_be_contracted() {
     assert!(found[6] < ulp, "{found:?}");
     let body = "v8 = fmul v4, v4 : f32[8]\n v9 = fadd v8, v4 : f32[8]";
     let found = distances(body, "f32", &XS).expect("it runs");
-    assert!(found[5] > 0.0, "{found:?}");
+    // 1.5625 - 1.25 is so much smaller that the unit of the product shows.
+    assert!(found[1] > 0.0, "{found:?}");
 }
 
 /// Narrow formats take a small error in when a boundary is near, and else not at all.
 #[test]
 fn narrower_numbers_move_at_boundaries() {
-    let body = "v8 = exp2 v4 : f32[8]\n v9 = fptrunc v8 {round = nearest} : f16[8]";
+    let body = "v8 = exp2 v4 : f32[8]\n v9 = fptrunc v8 {round = rn} : f16[8]";
     let mut xs = [0.3; 8];
     // 2^x is 1 + 2^-11, half way between two numbers of f16.
     xs[3] = (1.0f64 + 2.0f64.powi(-11)).log2() as f32;
