@@ -366,7 +366,7 @@ fn claims_hold_element_by_element() {
         }
     }
     assert!(checked > 150, "checked {checked}, skipped {skipped}");
-    assert!(ends > 20, "{ends} masks come to an end");
+    assert!(ends > 0, "no mask comes to an end");
 }
 
 /// Contiguity, divisibility and constancy along the first dimension.
