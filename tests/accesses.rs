@@ -149,3 +149,40 @@ fn the_assembler_may_use_all_registers_where_too_many_are_alive() {
     assert!(compiled.stats.machine.predicted_registers > 255);
     assert!(compiled.ptx.contains(".minnctapersm 1\n"));
 }
+
+/// The block of pointers of 64 x 64 elements, of which each thread has 32 runs of one.
+#[test]
+fn blocks_of_scattered_pointers_advance() {
+    let name = "scattered_block_advanced";
+    let kernel = lowered(name, "*fp16:16, *fp16:16, i32, i32, i32, 64, 64", 3);
+    let compiled = compiled(&kernel);
+    let mut random = Random(12);
+    let table = halves(64 * 70 + 4 * 130, &mut random);
+    for (step, n) in [(1, 0), (5, 1), (130, 3), (0, 4)] {
+        let args = [
+            HostArg::Output(2 * 64 * 64 * 2),
+            table.clone(),
+            HostArg::I32(67),
+            HostArg::I32(step),
+            HostArg::I32(n),
+        ];
+        same_on_both(name, &kernel, &compiled, &args);
+    }
+}
+
+#[test]
+fn what_stands_in_for_masked_numbers_differs_where_addresses_do_not() {
+    let name = "others_of_columns";
+    for [rows, columns] in [[32, 64], [4, 128], [128, 8]] {
+        let signature = format!("*fp16:16, *fp16:16, *fp16:16, i32, {rows}, {columns}");
+        let kernel = lowered(name, &signature, 3);
+        let compiled = compiled(&kernel);
+        let mut random = Random(13);
+        let [x, y] = [(); 2].map(|()| halves(128, &mut random));
+        for n in [0, 1, 2, 17, 200] {
+            let out = HostArg::Output(4 * rows * columns * 2);
+            let args = [out, x.clone(), y.clone(), HostArg::I32(n)];
+            same_on_both(name, &kernel, &compiled, &args);
+        }
+    }
+}

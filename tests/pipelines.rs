@@ -144,6 +144,72 @@ fn rings_have_an_entry_less_where_many_more_warps_fit() {
     }
 }
 
+/// Three steps of nearly 2^31 are beyond 32 bits, and so are four of 2^30: no iteration so far ahead may seem to be there, and
+/// the buffers have nothing for it.
+#[test]
+fn steps_may_be_so_large_that_later_iterations_are_beyond_all_counters() {
+    let near = i32::MAX - 15;
+    for (stages, step) in [(4, "step"), (8, "1073741824"), (4, "2147483632")] {
+        let kernel = lowered("far_apart", PRODUCT, stages, &[("STEP", step)]);
+        let mut random = Random(14);
+        for (last, step) in [
+            (32, near),
+            (near, near),
+            (i32::MAX, near),
+            (i32::MAX, 1 << 30),
+        ] {
+            let args = [
+                HostArg::Output(32 * 64 * 2),
+                halves(32 * 64, &mut random),
+                halves(64 * 64, &mut random),
+                HostArg::I32(last / 16 * 16),
+                HostArg::I32(step),
+            ];
+            same_on_both("far_apart", &kernel, 1, &args);
+        }
+    }
+}
+
+/// Each loop asks for 160 KiB of 163.
+#[test]
+fn loops_share_the_room_for_their_copies() {
+    let signature = "*fp32:16, *fp16:16, *fp16:16, i32:16, i32:16, 128, 128, 64";
+    let kernel = lowered("two_loops", signature, 5, &[]);
+    let compiled = compiled(&kernel, Target::SM_80);
+    assert!(copies(&compiled).0 > 0);
+    assert!(compiled.stats.cut_stages.is_some());
+    let mut random = Random(15);
+    let args = [
+        HostArg::Output(128 * 128 * 4),
+        halves(128 * 192, &mut random),
+        halves(192 * 128, &mut random),
+        HostArg::I32(192),
+        HostArg::I32(0),
+    ];
+    same_on_both("two_loops", &kernel, 1, &args);
+}
+
+/// A volatile load happens in its iteration and no other, once for each element that is not masked off.
+#[test]
+fn volatile_loads_are_not_copied_ahead() {
+    let kernel = lowered("volatile_left", PRODUCT, 3, &[]);
+    let compiled = compiled(&kernel, Target::SM_80);
+    assert_eq!(copies(&compiled), (3 * 2, 3), "those of y");
+    assert!(compiled.ptx.contains("ld.volatile.global"));
+    let mut random = Random(16);
+    for rows in [32, 16, 0] {
+        let args = [
+            HostArg::Output(32 * 64 * 2),
+            // Masked rows are not there.
+            halves(rows * 96, &mut random),
+            halves(96 * 64, &mut random),
+            HostArg::I32(96),
+            HostArg::I32(rows as i32),
+        ];
+        same_on_both("volatile_left", &kernel, 1, &args);
+    }
+}
+
 /// What a scalar step acquires or releases must not move across it.
 #[test]
 fn atomic_steps_on_scalars_do_unless_they_are_relaxed() {

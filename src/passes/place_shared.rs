@@ -197,6 +197,7 @@ mod tests {
     use crate::ir::attrs::make;
     use crate::ir::builder::ThreadBuilder;
     use crate::ir::dfg::InstData;
+    use crate::ir::entities::Value;
     use crate::ir::function::SlotData;
     use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 
@@ -241,30 +242,35 @@ mod tests {
         assert_eq!(offsets(&func), [Some(0), Some(0), Some(0)]);
     }
 
+    /// A slot of 8 KiB, and its address.
+    fn slot(b: &mut ThreadBuilder) -> (Slot, Value) {
+        let slot = b.func_mut().slots.push(SlotData {
+            bytes: 8192,
+            align: 16,
+            offset: None,
+        });
+        let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
+        (slot, b.slot_addr(slot, ty))
+    }
+
+    fn store(b: &mut ThreadBuilder, (slot, address): (Slot, Value)) {
+        let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
+        let mut data = InstData::new(ThreadOp::St, &[address, number]);
+        data.attrs.push(make::slot(slot));
+        b.inst(data, &[]);
+    }
+
+    fn load(b: &mut ThreadBuilder, (slot, address): (Slot, Value)) {
+        let mut data = InstData::new(ThreadOp::Ld, &[address]);
+        data.attrs.push(make::slot(slot));
+        b.inst(data, &[ThreadType::scalar(Elem::F32)]);
+    }
+
     #[test]
     fn what_is_read_behind_a_loop_lives_in_all_of_it() {
         let mut b = ThreadBuilder::new("k", 4);
-        let number = b.const_bits(0, ThreadType::scalar(Elem::F32));
         let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
-        let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
-        let [inside, behind] = [(); 2].map(|()| {
-            let slot = b.func_mut().slots.push(SlotData {
-                bytes: 8192,
-                align: 16,
-                offset: None,
-            });
-            (slot, b.slot_addr(slot, ty))
-        });
-        let store = |b: &mut ThreadBuilder, (slot, address)| {
-            let mut data = InstData::new(ThreadOp::St, &[address, number]);
-            data.attrs.push(make::slot(slot));
-            b.inst(data, &[]);
-        };
-        let load = |b: &mut ThreadBuilder, (slot, address)| {
-            let mut data = InstData::new(ThreadOp::Ld, &[address]);
-            data.attrs.push(make::slot(slot));
-            b.inst(data, &[ThreadType::scalar(Elem::F32)]);
-        };
+        let [inside, behind] = [(); 2].map(|()| slot(&mut b));
         let [body, exit] = [(); 2].map(|()| b.new_block(&[]).0);
         b.jump(body, &[]);
         b.append_block(body);
@@ -276,6 +282,37 @@ mod tests {
         b.append_block(exit);
         b.switch_to(exit);
         load(&mut b, behind);
+        b.ret();
+        let mut func = b.finish().expect("everything fits");
+        place_shared(&mut func, &mut Choices::none());
+        let mut offsets = offsets(&func);
+        offsets.sort();
+        assert_eq!(offsets, [Some(0), Some(8192)]);
+    }
+
+    /// The inner loop ends first, so it is looked at first, and what it reads ends with it so far.
+    #[test]
+    fn what_an_inner_loop_reads_lives_in_all_of_the_outer_one() {
+        let mut b = ThreadBuilder::new("k", 4);
+        let again = b.const_bits(1, ThreadType::scalar(Elem::I1));
+        let [kept, passing] = [(); 2].map(|()| slot(&mut b));
+        let [outer, inner, rest, exit] = [(); 4].map(|()| b.new_block(&[]).0);
+        store(&mut b, kept);
+        b.jump(outer, &[]);
+        b.append_block(outer);
+        b.switch_to(outer);
+        b.jump(inner, &[]);
+        b.append_block(inner);
+        b.switch_to(inner);
+        load(&mut b, kept);
+        b.brif(again, (inner, &[]), (rest, &[]));
+        b.append_block(rest);
+        b.switch_to(rest);
+        store(&mut b, passing);
+        load(&mut b, passing);
+        b.brif(again, (outer, &[]), (exit, &[]));
+        b.append_block(exit);
+        b.switch_to(exit);
         b.ret();
         let mut func = b.finish().expect("everything fits");
         place_shared(&mut func, &mut Choices::none());

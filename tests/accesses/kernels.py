@@ -145,3 +145,40 @@ def product_without_alignment(a, b, c, K, row, column, M: tl.constexpr, N: tl.co
         left += S
         right += S * column
     tl.store(c + rows[:, None] * row + columns[None, :], sums.to(c.dtype.element_ty))
+
+
+# Offsets that no neighbours follow each other by, in blocks that a loop moves on and code behind it goes on with.
+@triton.jit
+def scattered_block_advanced(out, table, width, step, n, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.arange(0, R)
+    columns = tl.arange(0, C)
+    source = table + rows[:, None] * width + (columns * 3 % C)[None, :]
+    sums = tl.zeros((R, C), tl.float16)
+    for i in range(n):
+        sums += tl.load(source)
+        source += step
+    at = rows[:, None] * C + columns[None, :]
+    tl.store(out + at, sums + tl.load(source))
+    other = table + (columns * 5 % C)[None, :] + rows[:, None] * width
+    sums = tl.zeros((R, C), tl.float16)
+    for i in range(n):
+        other += 7
+        sums += tl.load(other)
+    tl.store(out + R * C + at, sums)
+
+
+@triton.jit
+def others_of_columns(out, x, y, n, R: tl.constexpr, C: tl.constexpr):
+    rows = tl.arange(0, R)
+    columns = tl.arange(0, C)
+    at = rows[:, None] * C + columns[None, :]
+    # All columns read one address of their row, and each has a number of its own where that is masked off.
+    same = tl.broadcast_to(x + rows[:, None], (R, C))
+    few = tl.broadcast_to(rows[:, None] < n, (R, C))
+    other = tl.broadcast_to(tl.load(y + columns)[None, :], (R, C))
+    tl.store(out + at, tl.load(same, mask=few, other=other))
+    tl.store(out + R * C + at, tl.load(same, mask=(rows[:, None] + columns[None, :]) % 3 < n, other=other))
+    counted = tl.broadcast_to(columns[None, :], (R, C)).to(tl.float16)
+    tl.store(out + 2 * R * C + at, tl.load(same, mask=few, other=counted))
+    across = tl.broadcast_to(x + columns[None, :], (R, C))
+    tl.store(out + 3 * R * C + at, tl.load(across, mask=(columns < n)[None, :], other=rows[:, None].to(tl.float16)))

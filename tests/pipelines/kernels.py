@@ -137,3 +137,49 @@ def chased(out, x, y, table, K, M: tl.constexpr, N: tl.constexpr, S: tl.constexp
         sums = tl.dot(left, right, sums)
         page = tl.load(table + page)
     tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+# The counter goes far while the addresses do not.
+@triton.jit
+def far_apart(out, x, y, last, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    left = x + rows[:, None] * (2 * S) + k[None, :]
+    right = y + k[:, None] * N + columns[None, :]
+    sums = tl.zeros((M, N), tl.float32)
+    for _ in range(0, last, STEP):
+        sums = tl.dot(tl.load(left), tl.load(right), sums)
+        left += S
+        right += S * N
+    tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def two_loops(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(0, K, S):
+        left = tl.load(x + rows[:, None] * K + (i + k)[None, :])
+        right = tl.load(y + (i + k)[:, None] * N + columns[None, :])
+        sums = tl.dot(left, right, sums)
+    for i in range(0, K, S):
+        left = tl.load(x + rows[:, None] * K + (K - S - i + k)[None, :])
+        right = tl.load(y + (i + k)[:, None] * N + columns[None, :])
+        sums = tl.dot(left, right, sums)
+    tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
+
+
+@triton.jit
+def volatile_left(out, x, y, K, step, M: tl.constexpr, N: tl.constexpr, S: tl.constexpr):
+    rows = tl.arange(0, M)
+    columns = tl.arange(0, N)
+    k = tl.arange(0, S)
+    sums = tl.zeros((M, N), tl.float32)
+    for i in range(0, K, S):
+        left = tl.load(x + rows[:, None] * K + (i + k)[None, :], mask=(rows < step)[:, None], other=0.0, volatile=True)
+        right = tl.load(y + (i + k)[:, None] * N + columns[None, :])
+        sums = tl.dot(left, right, sums)
+    tl.store(out + rows[:, None] * N + columns[None, :], sums.to(out.dtype.element_ty))
