@@ -194,7 +194,11 @@ fn mistakes_are_shown_with_their_place() {
         &with(&["-n", "fill", "--num-ctas", "16"]),
         PROGRAM,
         1,
-        &["error[F04]", "--> <stdin>:15:5", "use 2 warps, or fewer CTAs"],
+        &[
+            "error[F04]",
+            "--> <stdin>:15:5",
+            "use 2 warps, or fewer CTAs",
+        ],
     );
     check(
         &with(&[]),
