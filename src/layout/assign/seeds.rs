@@ -9,7 +9,7 @@
 //! Where rows are reduced or scanned, a second form deals the warps to the other dimensions first, so that a
 //! reduction or scan stays in one warp. Where another dimension is scanned, a second form gives each thread a run of
 //! neighbours along it, so that what lanes and warps exchange are totals of runs; also where a vector stands along it, of which
-//! each thread then reads a run.
+//! each thread then reads a run. Sums of products of repeated matrices, which no access shapes, may stay in threads.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -51,11 +51,17 @@ impl Assignment {
         let mut row_reductions = Vec::new();
         let mut dots = Vec::new();
         let mut runs = self.spread_vectors();
+        let mut repeated = Vec::new();
         for (node, data) in &self.graph.nodes {
             if let Some(reduced) = data.reduced.or(data.scanned)
                 && data.shape.rank() > 1
             {
                 row_reductions.push((data.shape, usize::from(reduced)));
+            }
+            if let Some(reduced) = data.reduced
+                && self.repeats_matrix(data.shape)
+            {
+                repeated.push((node, data.shape, usize::from(reduced)));
             }
             if let (Some(scanned), Some(inst)) = (data.scanned, data.inst) {
                 let words = super::operand_bits(func, inst).div_ceil(32);
@@ -88,6 +94,9 @@ impl Assignment {
                 let layout = self.pool.intern(layout);
                 self.offer(node, layout);
             }
+        }
+        for (node, shape, reduced) in repeated {
+            self.offer_sums_in_threads(node, shape, reduced);
         }
         let mut widest: FxHashMap<(Shape, &[usize]), u32> = FxHashMap::default();
         for memory in &all {
@@ -124,6 +133,37 @@ impl Assignment {
         if let Ok(layout) = named::blocked(shape, &size, &order, self.num_warps) {
             let layout = self.pool.intern(layout);
             self.offer(node, layout);
+        }
+    }
+
+    /// Whether a matrix is repeated over blocks of this shape: a product written as a sum of products.
+    fn repeats_matrix(&self, shape: Shape) -> bool {
+        self.graph.edges.iter().any(|edge| match edge.need {
+            Need::BeforeBroadcast(from) => {
+                let extents = (0..from.rank()).filter(|&dim| from.extent(dim) > 1);
+                extents.count() > 1 && self.graph.nodes[edge.to].shape == shape
+            }
+            _ => false,
+        })
+    }
+
+    /// Offers a sum of products that lanes and warps share what is kept, and that each thread adds up its own, alone or with the
+    /// few lanes beside it.
+    fn offer_sums_in_threads(&mut self, node: Node, shape: Shape, reduced: usize) {
+        let kept = (0..shape.rank()).rev().filter(|&dim| dim != reduced);
+        let order: DimOrder = kept.chain([reduced]).collect();
+        let extent = shape.extent(reduced);
+        for run in [extent, extent / 4, extent / 8] {
+            let mut size = vec![1; shape.rank()];
+            size[reduced] = run.max(1) as u32;
+            let mut lanes = order.clone();
+            if run < extent {
+                lanes.rotate_right(1);
+            }
+            if let Ok(layout) = tiled(shape, &lanes, &order, &size, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
         }
     }
 
