@@ -20,6 +20,7 @@ mod host;
 mod libdevice;
 mod math;
 mod memory;
+pub(crate) mod number;
 mod order;
 pub(crate) mod prelude;
 mod python;
@@ -53,6 +54,8 @@ pub(crate) enum Scope {
     Type,
     /// Methods of strings.
     Text,
+    /// Methods of Python's numbers.
+    Number,
     /// `libdevice` under all its names.
     Libdevice,
     /// `triton`.
@@ -114,6 +117,7 @@ const TABLES: &[&[Builtin]] = &[
     math::METHODS,
     math::ROWS,
     memory::ROWS,
+    number::ROWS,
     order::ROWS,
     python::LANGUAGE,
     python::PYTHON,
@@ -165,6 +169,9 @@ pub(crate) fn find_in(scope: Scope, name: &str) -> Option<&'static Builtin> {
 
 /// What a name stands for in a scope: a type, a constant or a function.
 pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
+    if scope == Scope::Language && name == "pi32_t" {
+        return Some(Value::ty(Ty::ptr(DType::Int32)));
+    }
     let dtype = match scope {
         Scope::Language => DType::from_name(name),
         Scope::Host => match name {

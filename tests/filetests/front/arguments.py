@@ -5,6 +5,11 @@
 # tile: moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
 # run: applied "*fp32, *fp32, @square, fp32" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [1,4,9,16]
 # run: applied "*fp32, *fp32" F=@twice DTYPE=fp16 : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [2,4,6,8]
+# run: applied "*fp32, *fp32, @tl.floor, fp32" : grid(1) out=f32[4] poison x=f32[4] [1.5,-2.5,3,4] ; expect out = [1,-3,3,4]
+# run: applied "*fp32, *fp32" F=@libdevice.rint DTYPE=fp32 : grid(1) out=f32[4] poison x=f32[4] [1.5,-2.5,3,4] ; expect out = [2,-2,3,4]
+# run: chosen "*fp32, *fp32, @tl.minimum, 'floor', 'rint'" : grid(1) out=f32[4] poison x=f32[4] [1.5,-2.5,3,4] ; expect out = [1,-3,2,2]
+# error: chosen "*fp32, *fp32, @tl.minimun, 'floor', 'rint'"
+# error: chosen "*fp32, *fp32, @tl.minimum, 'flor', 'rint'"
 # run: constants "*i32, (16, 'a', (fp16, None))" : grid(1) out=i32[1] poison ; expect out = [16]
 # run: promised "*i32:16, i32:16, i32:1" : grid(1) out=i32[16] poison n=16 ; expect out = [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]
 # tile: promised "*i32:16, i32:16, i32:1"
@@ -22,6 +27,7 @@ from typing import NamedTuple
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 SIZE = 4
 
@@ -59,6 +65,14 @@ def square(v):
 @triton.jit
 def twice(v):
     return v + v
+
+
+@triton.jit
+def chosen(out, x, F: tl.constexpr, NAME: tl.constexpr, OTHER: tl.constexpr):
+    i = tl.arange(0, 4)
+    v = tl.load(x + i)
+    v = tl.where(i < 2, getattr(tl, NAME)(v), getattr(libdevice, OTHER)(v))
+    tl.store(out + i, F(v, 2.0))
 
 
 @triton.jit

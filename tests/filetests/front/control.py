@@ -16,9 +16,52 @@
 # run: optional "*fp32, *fp32, None" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [1,2,3,4]
 # run: optional "*fp32, *fp32, *fp32" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] bias=f32[4] [1,1,1,1] ; expect out = [2,3,4,5]
 # run: conditional "*i32, i32, i32" : grid(1) out=i32[3] poison a=3 b=-4 ; expect out = [3,1,7]
+# run: last_counts "*i32, i32, i32" : grid(1) out=i32[8] poison n=10 step=3 ; expect out = [9,1,8,7,2,19,45,5]
+# run: last_counts "*i32, i32, i32" : grid(1) out=i32[8] poison n=0 step=4 ; expect out = [0,0,2,0,2,9,0,5]
+# run: wide_counts "*i64, u32, i64" : grid(1) out=i64[2] poison n=4294967295 far=9223372036854775807 ; expect out = [4294967294,9223372036854775806]
 import triton
 import triton.language as tl
 from typing import NamedTuple
+
+
+# A counter after its loop is that of the last iteration, or the start where there was none.
+@triton.jit
+def last_counts(out, n, step):
+    total = 0
+    for i in range(n):
+        total += i
+    tl.store(out, i)
+    for down in range(n, 0, -3):
+        total += 0
+    tl.store(out + 1, down)
+    for j in range(2, n, step):
+        total += 0
+    tl.store(out + 2, j)
+    for k in tl.range(1 - n % 2, n, step):
+        total += 0
+    tl.store(out + 3, k - n % 3 + n // 10 if n > 0 else n)
+    for k in range(2, 1):
+        total += 0
+    tl.store(out + 4, k)
+    if n >= 0:
+        for i in range(9, 9 + n + n // 10):
+            total += 0
+        tl.store(out + 5, i)
+    tl.store(out + 6, total)
+    for i in tl.static_range(6):
+        total += 1
+    tl.store(out + 7, i)
+
+
+@triton.jit
+def wide_counts(out, n, far):
+    total = n
+    for i in range(n - 3, n):
+        total += i
+    tl.store(out, i.to(tl.int64))
+    for i in range(far - 5, far):
+        total += 1
+    tl.store(out + 1, i)
 
 
 @triton.jit

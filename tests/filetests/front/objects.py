@@ -133,7 +133,7 @@ def named_tuples(out):
     tl.store(out + 2, p.SCALE)
     a, b, scale = swap(p)
     tl.store(out + 3, a + b)
-    tl.static_assert(isinstance(p, Pair) and isinstance(p.SCALE, float) and len(p) == 3)
+    tl.static_assert(isinstance(p, tl.tuple) and not isinstance(p, Pair) and len(p) == 3)
     tl.store(out + 4, p.a + p[2])
 
 

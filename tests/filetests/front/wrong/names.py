@@ -3,7 +3,7 @@
 # error: misspelt_function "*fp32"
 # error: misspelt_method "*fp32"
 # error: after_the_loop "*fp32, i32"
-# error: counter_after_the_loop "*fp32, i32"
+# tile: counter_after_the_loop "*fp32, i32"
 # error: other_branch "*fp32, i32"
 # error: of_the_host "*fp32"
 # error: elsewhere "*fp32"
