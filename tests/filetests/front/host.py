@@ -242,7 +242,7 @@ def wrong_types(x, n):
 # 136 |     tl.store(x, max(1, "a"))
 #     |                 ^^^^^^^^^^^
 #
-# error[F20]: "1.5" is no integer
+# error[F20]: "1.5" is no integer of base 10
 #    --> host.py:137:17
 #     |
 # 137 |     tl.store(x, int("1.5"))

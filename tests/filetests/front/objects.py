@@ -401,7 +401,7 @@ def raising_at_run_time(out, n):
 #     return @296
 # }
 #
-# note[F23]: activation relu_3 of *i32
+# note[F23]: activation relu_3 of pointer<int32>
 #    --> objects.py:298:5
 #     |
 # 298 |     tl.static_print(f"activation {NAME!s} of {out.dtype}")
