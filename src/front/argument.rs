@@ -10,7 +10,7 @@ use super::kernel::{Specialization, count};
 use super::loops::assigned_names;
 use super::lower::{Local, Lower, Res, with_stack};
 use super::module::{Definition, Index, Param, params};
-use super::names::{closest, did_you_mean};
+use super::names::{closest, closest_of_library, did_you_mean};
 use super::signature::{Arg, Constant, TupleArg};
 use super::types::{DType, Ty};
 use super::value::{Tensor, Value};
@@ -197,11 +197,12 @@ pub(crate) fn bind_parameters<'m>(
 }
 
 /// A constant of the caller as a value.
-pub(crate) fn constant_value<'m>(lower: &Lower<'m>, constant: &Constant) -> Res<Value<'m>> {
+pub(crate) fn constant_value<'m>(lower: &mut Lower<'m>, constant: &Constant) -> Res<Value<'m>> {
     match constant {
         Constant::Type(dtype) => Ok(Value::ty(Ty::Num(*dtype))),
         Constant::Function(name) => match lower.index.names.get(name.as_str()) {
             Some(Definition::Function(f)) => Ok(Value::Function(f)),
+            _ if name.contains('.') => library_function(lower, name),
             _ => {
                 let message = format!("there is no function `{name}` in the file");
                 let d = lower.error(Code::Argument, message);
@@ -213,6 +214,33 @@ pub(crate) fn constant_value<'m>(lower: &Lower<'m>, constant: &Constant) -> Res<
             }
         },
         other => Ok(other.to_const().map_or(Value::NONE, Value::Const)),
+    }
+}
+
+/// A function of the library by its path: one that starts with a module that the file imports, or with its usual name.
+fn library_function<'m>(lower: &mut Lower<'m>, name: &str) -> Res<Value<'m>> {
+    let (module, rest) = name.split_once('.').unwrap_or(("", name));
+    let path = match lower.index.names.get(module) {
+        Some(Definition::Module(path)) => format!("{path}.{rest}"),
+        Some(Definition::Member(outer, member)) => format!("{outer}.{member}.{rest}"),
+        _ => match module {
+            "tl" => format!("triton.language.{rest}"),
+            "libdevice" => format!("triton.language.extra.libdevice.{rest}"),
+            _ => name.to_owned(),
+        },
+    };
+    match lower.path(&path)? {
+        found @ (Value::Builtin(_) | Value::Function(_)) => Ok(found),
+        _ => {
+            let d = lower.error(
+                Code::Argument,
+                format!("the library has no function `{name}`"),
+            );
+            Err(match closest_of_library(&path) {
+                Some(other) => d.help(format!("there is `{other}`")).into(),
+                None => d.into(),
+            })
+        }
     }
 }
 

@@ -287,7 +287,7 @@ impl<'m> Lower<'m> {
                 let side = |branch: &Branch<'m>, ended| match branch.locals.get(name) {
                     _ if ended => Side::Any,
                     Some(Local::Bound { value, .. }) => Side::Has(value.clone()),
-                    Some(Local::Gone(_)) | None => Side::Lacks,
+                    Some(Local::Gone(_) | Local::Counter(_)) | None => Side::Lacks,
                 };
                 let (a, b) = (side(&then, ended.0), side(&other, ended.1));
                 if let (Side::Has(value), Side::Any) | (Side::Any, Side::Has(value)) = (&a, &b)
@@ -620,6 +620,9 @@ pub(crate) fn same<'m>(a: &Value<'m>, b: &Value<'m>) -> bool {
                 && x.items.iter().zip(&y.items).all(|(x, y)| same(x, y))
         }
         (Value::Type(x), Value::Type(y)) => x == y,
+        (Value::ConstType(x), Value::ConstType(y)) => {
+            super::constant::compare(ruff_python_ast::CmpOp::Eq, x, y) == Some(true)
+        }
         (Value::Function(x), Value::Function(y)) => std::ptr::eq(*x, *y),
         (Value::Class(x), Value::Class(y)) => std::ptr::eq(*x, *y),
         (Value::Builtin(x), Value::Builtin(y)) => std::ptr::eq(*x, *y),

@@ -138,7 +138,7 @@ impl<'m> Lower<'m> {
                     let gone = Local::Gone("it is defined inside of a loop only");
                     self.frame().locals.insert(name, gone);
                 }
-                Some(_) if matches!(local, Local::Gone(_)) => {
+                Some(_) if matches!(local, Local::Gone(_) | Local::Counter(_)) => {
                     self.frame().locals.insert(name, local.clone());
                 }
                 Some(Local::Bound { value: old, .. })
@@ -264,7 +264,7 @@ impl<'m> Lower<'m> {
             let mut compared = Compared::default();
             let value = match self.frame().locals.get(name) {
                 Some(Local::Bound { value, .. }) => value.clone(),
-                Some(Local::Gone(_)) | None => Value::Poison,
+                Some(Local::Gone(_) | Local::Counter(_)) | None => Value::Poison,
             };
             compare(carried, &start, &value, &mut 0, &mut compared);
             ends.push(End { value, compared });
@@ -397,7 +397,7 @@ fn learn<'m>(
 ) -> bool {
     let mut again = false;
     for ((name, _), end) in carry.names.iter().zip(ends) {
-        let lost = matches!(after.get(name), Some(Local::Gone(_)));
+        let lost = matches!(after.get(name), Some(Local::Gone(_) | Local::Counter(_)));
         if end.compared.misjudged && !lost {
             learned.free.push(name);
             learned.fixed.retain(|(other, _)| other != name);

@@ -10,6 +10,9 @@ use super::value::{Const, Known, Number};
 use crate::limits::STRING_BYTES;
 use crate::num::{Format, Overflow, Rounding};
 
+/// Why an integer has no place here.
+pub(crate) const WIDE: &str = "the result needs more than 128 bits";
+
 /// A number in Python's writing.
 pub(crate) fn repr(x: f64) -> String {
     if x.is_nan() {
@@ -119,14 +122,14 @@ pub(crate) fn binary(op: Operator, a: &Const, b: &Const) -> Result<Const, String
 }
 
 fn int_binary(op: Operator, x: i128, y: i128) -> Result<Const, String> {
-    let wide = || "the result needs more than 128 bits".to_owned();
+    let wide = || WIDE.to_owned();
     let by_zero = || "division by zero".to_owned();
     let number = match op {
         Operator::Add => x.checked_add(y).ok_or_else(wide)?,
         Operator::Sub => x.checked_sub(y).ok_or_else(wide)?,
         Operator::Mult => x.checked_mul(y).ok_or_else(wide)?,
         Operator::Div if y == 0 => return Err(by_zero()),
-        Operator::Div => return Ok(Const::Float(x as f64 / y as f64)),
+        Operator::Div => return Ok(Const::Float(quotient(x, y))),
         Operator::FloorDiv | Operator::Mod if y == 0 => return Err(by_zero()),
         Operator::FloorDiv => floor_div(x, y).ok_or_else(wide)?,
         Operator::Mod => x.wrapping_sub(floor_div(x, y).ok_or_else(wide)?.wrapping_mul(y)),
@@ -149,6 +152,25 @@ fn int_binary(op: Operator, x: i128, y: i128) -> Result<Const, String> {
     Ok(Const::Int(number))
 }
 
+/// The quotient of integers, of which the second is not zero, rounded once.
+fn quotient(x: i128, y: i128) -> f64 {
+    const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
+    let (a, b) = (x.unsigned_abs(), y.unsigned_abs());
+    if a <= EXACT && b <= EXACT {
+        return x as f64 / y as f64;
+    }
+    // Enough digits for one rounding, the last of which says whether anything follows.
+    let (mut digits, mut rest, mut scale) = (a / b, a % b, 1.0);
+    while rest != 0 && digits < EXACT << 2 {
+        rest <<= 1;
+        digits = digits << 1 | u128::from(rest >= b);
+        rest -= if rest >= b { b } else { 0 };
+        scale *= 0.5;
+    }
+    let size = (digits | u128::from(rest != 0)) as f64 * scale;
+    if (x < 0) != (y < 0) { -size } else { size }
+}
+
 /// The quotient rounded down.
 fn floor_div(x: i128, y: i128) -> Option<i128> {
     let quotient = x.checked_div(y)?;
@@ -160,6 +182,27 @@ fn floor_div(x: i128, y: i128) -> Option<i128> {
     })
 }
 
+/// The quotient rounded down and the remainder, which has the sign of the divisor. Both come from the exact remainder:
+/// the quotient of floats may have been rounded up to the next whole number.
+fn floor_mod(x: f64, y: f64) -> (f64, f64) {
+    let mut rest = x % y;
+    let mut whole = (x - rest) / y;
+    if rest == 0.0 {
+        rest = 0f64.copysign(y);
+    } else if (rest < 0.0) != (y < 0.0) {
+        rest += y;
+        whole -= 1.0;
+    }
+    let below = whole.floor();
+    let floor = match whole {
+        0.0 => 0f64.copysign(x / y),
+        // It is whole but for its own rounding.
+        whole if whole - below > 0.5 => below + 1.0,
+        _ => below,
+    };
+    (floor, rest)
+}
+
 fn float_binary(op: Operator, x: f64, y: f64) -> Result<f64, String> {
     let by_zero = || "division by zero".to_owned();
     Ok(match op {
@@ -168,16 +211,8 @@ fn float_binary(op: Operator, x: f64, y: f64) -> Result<f64, String> {
         Operator::Mult => x * y,
         Operator::Div | Operator::FloorDiv | Operator::Mod if y == 0.0 => return Err(by_zero()),
         Operator::Div => x / y,
-        Operator::FloorDiv => (x / y).floor(),
-        Operator::Mod => {
-            let r = x % y;
-            // The result has the sign of the divisor.
-            if r != 0.0 && (r < 0.0) != (y < 0.0) {
-                r + y
-            } else {
-                r
-            }
-        }
+        Operator::FloorDiv => floor_mod(x, y).0,
+        Operator::Mod => floor_mod(x, y).1,
         Operator::Pow if x == 0.0 && y < 0.0 => return Err(by_zero()),
         Operator::Pow if x < 0.0 && y.fract() != 0.0 => {
             return Err("the power is not a real number".to_owned());
@@ -206,10 +241,31 @@ pub(crate) fn unary(op: UnaryOp, c: &Const) -> Result<Const, String> {
                 UnaryOp::Invert => Some(!number),
                 UnaryOp::UAdd | UnaryOp::Not => Some(number),
             };
-            number
-                .map(Const::Int)
-                .ok_or_else(|| "the result needs more than 128 bits".to_owned())
+            number.map(Const::Int).ok_or_else(|| WIDE.to_owned())
         }
+    }
+}
+
+/// How an integer compares with a float, exactly; none with NaN.
+fn order(n: i128, x: f64) -> Option<std::cmp::Ordering> {
+    use std::cmp::Ordering;
+    let whole = x.trunc();
+    if x.is_nan() || whole.abs() >= 2f64.powi(127) {
+        // Larger than every integer here, or smaller.
+        return 0f64.partial_cmp(&x);
+    }
+    Some(n.cmp(&(whole as i128)).then_with(|| {
+        let fraction = x - whole;
+        0f64.partial_cmp(&fraction).unwrap_or(Ordering::Equal)
+    }))
+}
+
+/// A comparison of what has no order.
+fn unordered(op: CmpOp, equal: bool) -> Option<bool> {
+    match op {
+        CmpOp::Eq => Some(equal),
+        CmpOp::NotEq => Some(!equal),
+        _ => None,
     }
 }
 
@@ -220,18 +276,24 @@ pub(crate) fn compare(op: CmpOp, a: &Const, b: &Const) -> Option<bool> {
         (Const::Str(a), Const::Str(b)) => Some(a.cmp(b)),
         _ => match (as_int(a), as_int(b)) {
             (Some(x), Some(y)) => Some(x.cmp(&y)),
-            _ => match (as_float(a), as_float(b)) {
-                (Some(x), Some(y)) => match x.partial_cmp(&y) {
+            (x, y) => {
+                let order = match (x, y, a, b) {
+                    (Some(x), _, _, Const::Float(y)) => order(x, *y),
+                    (_, Some(y), Const::Float(x), _) => order(y, *x).map(Ordering::reverse),
+                    (_, _, Const::Float(x), Const::Float(y)) => x.partial_cmp(y),
+                    _ => return unordered(op, a == b),
+                };
+                match order {
                     Some(order) => Some(order),
+                    // NaN.
                     None => return Some(op == CmpOp::NotEq),
-                },
-                _ => None,
-            },
+                }
+            }
         },
     };
     match (op, order) {
-        (CmpOp::Eq, order) => Some(order == Some(Ordering::Equal) || a == b),
-        (CmpOp::NotEq, order) => Some(order != Some(Ordering::Equal) && a != b),
+        (CmpOp::Eq, order) => Some(order == Some(Ordering::Equal)),
+        (CmpOp::NotEq, order) => Some(order != Some(Ordering::Equal)),
         (CmpOp::Lt, Some(order)) => Some(order.is_lt()),
         (CmpOp::LtE, Some(order)) => Some(order.is_le()),
         (CmpOp::Gt, Some(order)) => Some(order.is_gt()),

@@ -10,12 +10,12 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::branch::same;
 use super::constant;
-use super::diagnostic::Code;
+use super::diagnostic::{Code, Severity};
 use super::emit::NO_NUMBER;
 use super::format;
 use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::types::{DType, Ty};
-use super::value::{Const, Known, Tensor, Value};
+use super::value::{Const, Known, Tensor, TypeValue, Value};
 use crate::ir::attrs::Rounding;
 use crate::limits::{STRING_BYTES, TUPLE_ELEMENTS};
 use crate::linear::shape::Shape;
@@ -162,6 +162,9 @@ impl<'m> Lower<'m> {
                 &known.to_const(),
             )))),
             Value::Tuple(t) => Ok(Value::bool(t.items.is_empty())),
+            Value::Type(_) | Value::Function(_) | Value::Builtin(_) | Value::Class(_) => {
+                Ok(Value::bool(false))
+            }
             value => {
                 let t = self.tensor(value)?;
                 let t = self.cast(t, Ty::Num(DType::Int1), Rounding::Nearest)?;
@@ -180,6 +183,10 @@ impl<'m> Lower<'m> {
             let value = self.eval(expr)?;
             let constant = match &value {
                 Value::Tensor(_) => None,
+                // Every object of Python is true that does not say otherwise.
+                Value::Type(_) | Value::Function(_) | Value::Builtin(_) | Value::Class(_) => {
+                    Some(true)
+                }
                 value => self.condition(value)?.ok(),
             };
             match constant {
@@ -234,7 +241,29 @@ impl<'m> Lower<'m> {
         };
         let a = self.eval(&e.left)?;
         let b = self.eval(right)?;
+        if matches!(op, CmpOp::Is | CmpOp::IsNot) {
+            let one = match (&*e.left, right) {
+                (Expr::Name(a), Expr::Name(b)) => a.id == b.id,
+                _ => false,
+            };
+            return self.identity(op, one, &a, &b);
+        }
         self.compare_values(op, &a, &b)
+    }
+
+    /// `is` and `is not`; `one` if both sides are the same name.
+    fn identity(&mut self, op: CmpOp, one: bool, a: &Value<'m>, b: &Value<'m>) -> Res<Value<'m>> {
+        let is = one || identical(a, b);
+        // Functions of the host find its constants, of which equal ones are mostly one object.
+        let is = is || self.frame().host && same(a, b);
+        if !is && same(a, b) {
+            let message =
+                "`is` asks whether both sides are one object, and these are two that are equal";
+            let d = self.error(Code::Suspicious, message);
+            let d = d.help("compare values with `==`");
+            self.add(d.with_severity(Severity::Warning));
+        }
+        Ok(Value::bool(is == (op == CmpOp::Is)))
     }
 
     fn subscript(&mut self, e: &'m ExprSubscript) -> Res<Value<'m>> {
@@ -498,7 +527,7 @@ impl<'m> Lower<'m> {
             ConversionFlag::Repr | ConversionFlag::Ascii => true,
         };
         let value = match (value.as_const(), hole.conversion) {
-            (Some(c), _) if as_repr => Const::Str(format::repr(&c).into()),
+            (_, _) if as_repr => Const::Str(self.repr(&value).into()),
             (Some(c), ConversionFlag::None) => c,
             _ => Const::Str(self.display(&value).into()),
         };
@@ -525,19 +554,10 @@ impl<'m> Lower<'m> {
         match value {
             Value::Const(c) => constant::display(c),
             Value::Known(known) => constant::display(&known.to_const()),
-            Value::Type(t) => match t.shape {
-                Some(shape) => super::types::show(t.ty, shape),
-                None => match t.ty.dtype() {
-                    Some(dtype) => dtype.own_name().to_owned(),
-                    None => t.ty.to_string(),
-                },
-            },
+            Value::Type(t) => super::types::own_name(t.ty, t.shape),
+            Value::ConstType(c) => format!("constexpr_type[{}]", constant::display(c)),
             Value::Tuple(t) => {
-                let show = |item: &Value<'m>| match item {
-                    Value::Const(c) => format::repr(c),
-                    item => self.display(item),
-                };
-                let items: Vec<String> = t.items.iter().map(show).collect();
+                let items: Vec<String> = t.items.iter().map(|item| self.repr(item)).collect();
                 let end = if items.len() == 1 { "," } else { "" };
                 format!("({}{end})", items.join(", "))
             }
@@ -546,11 +566,32 @@ impl<'m> Lower<'m> {
         }
     }
 
+    /// A value in a text, as Python's `repr` has it.
+    pub(crate) fn repr(&self, value: &Value<'m>) -> String {
+        match (value, value.as_const()) {
+            (_, Some(c)) => format::repr(&c),
+            (
+                Value::Type(TypeValue {
+                    ty: Ty::Num(d),
+                    shape: None,
+                }),
+                _,
+            ) => {
+                format!("triton.language.{}", d.name())
+            }
+            (value, _) => self.display(value),
+        }
+    }
+
     /// The value of a local name, or why it has none.
     pub(crate) fn local(&mut self, name: &str) -> Option<Result<Value<'m>, &'static str>> {
         match self.frame().locals.get(name)? {
             Local::Bound { value, .. } => Some(Ok(value.clone())),
             Local::Gone(why) => Some(Err(why)),
+            Local::Counter(counted) => {
+                let counted = *counted;
+                Some(Ok(self.last_count(name, &counted)))
+            }
         }
     }
 
@@ -623,12 +664,18 @@ pub(crate) fn is_number(value: &Value<'_>) -> bool {
     }
 }
 
-/// `is`: `None` and types by identity, constants by value.
+/// `is`: whether two values are one object. Of Python's constants only those are that it makes once: `None`, truth
+/// values, small integers, and texts of at most one character.
 pub(crate) fn identical(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (a, b) {
-        (Value::Known(known), Value::Const(c)) | (Value::Const(c), Value::Known(known)) => {
-            known.to_const() == *c
+        (Value::Const(Const::Int(x)), Value::Const(Const::Int(y))) => {
+            x == y && (-5..=256).contains(x)
         }
+        (Value::Const(Const::Float(_)), Value::Const(_)) => false,
+        (Value::Const(Const::Str(x)), Value::Const(Const::Str(y))) => {
+            Rc::ptr_eq(x, y) || x == y && x.chars().count() <= 1
+        }
+        (Value::Tuple(x), Value::Tuple(y)) if x.mark.is_none() => Rc::ptr_eq(x, y),
         _ => same(a, b),
     }
 }

@@ -1,19 +1,20 @@
 //! Loops.
 //!
 //! A loop over constants is walked once for each. A run-time loop becomes a region that carries the names that its body
-//! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop.
+//! assigns and that exist before it ([`super::carry`]); a name that the body alone defines is gone after the loop. The
+//! counter, where it is read after the loop, is what it was in the last iteration, and with no iteration the loop's start.
 
 use ruff_python_ast::{Expr, Stmt, StmtFor, StmtWhile};
 use ruff_text_size::Ranged;
 
 use super::carry::{Carry, Made};
 use super::constant;
-use super::diagnostic::Code;
+use super::diagnostic::{Code, Severity};
 use super::lower::{Local, Lower, Res, Stop, with_stack};
 use super::stmt::Flow;
 use super::types::{DType, Ty, promote_ints, show};
 use super::value::{RangeValue, Tensor, Value};
-use crate::ir::attrs::{Attr, make};
+use crate::ir::attrs::{Attr, IntPred, make};
 use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
 use crate::ir::ops::TileOp;
@@ -65,7 +66,8 @@ fn target_names<'m>(target: &'m Expr, names: &mut Vec<&'m str>) {
 }
 
 /// A counted loop ready to be made.
-struct Counted {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
     lo: Tensor,
     hi: Tensor,
     step: Tensor,
@@ -205,6 +207,9 @@ impl<'m> Lower<'m> {
         let mut assigned = Vec::new();
         target_names(&s.target, &mut assigned);
         let targets = assigned.len();
+        let mut within = Vec::new();
+        assigned_names(&s.body, &mut within);
+        let reassigned = within.iter().any(|name| assigned.contains(name));
         assigned_names(&s.body, &mut assigned);
         let names: Vec<&'m str> = assigned.split_off(targets);
         let names = names
@@ -215,6 +220,10 @@ impl<'m> Lower<'m> {
         for name in &assigned {
             self.frame().locals.insert(name, Local::Gone(LOST));
         }
+        let counter = match &*s.target {
+            Expr::Name(name) if !reassigned => Some(name.id.as_str()),
+            _ => None,
+        };
         let iv_ty = counted.lo.ty;
         let iv_tile = self.tile_type(iv_ty, Shape::SCALAR)?;
         let bounds = [counted.lo.value, counted.hi.value, counted.step.value];
@@ -254,7 +263,41 @@ impl<'m> Lower<'m> {
                 }),
             })
         })?;
+        if let Some(name) = counter {
+            let counted = Local::Counter(*counted);
+            self.frame().locals.insert(name, counted);
+        }
         Ok(Flow::Next)
+    }
+
+    /// The counter of a loop in its last iteration; the start of a loop that had none.
+    pub(crate) fn last_count(&mut self, name: &str, counted: &Counted) -> Value<'m> {
+        let message = format!("`{name}` is the counter of a loop that has ended");
+        let d = self.error(Code::Suspicious, message);
+        let d = d
+            .label("what it was in the last iteration, or the loop's start if there was none")
+            .help("Triton leaves it undefined; give the value to a name of its own in the loop");
+        self.add(d.with_severity(Severity::Warning));
+        let (lo, hi, step) = (counted.lo.value, counted.hi.value, counted.step.value);
+        let signed = counted.lo.ty.dtype().is_some_and(DType::is_signed);
+        let less = if signed { IntPred::Slt } else { IntPred::Ult };
+        let runs = self.b.icmp(lo, hi, less);
+        // The distance of bounds may exceed the signed numbers, but not the unsigned ones. Counted from the end, less
+        // than one step before it: with `d` to go, `(d - 1) % step` is behind the last count.
+        let bits = counted.lo.ty.bits();
+        let ones = self.b.const_bits(u64::MAX >> (64 - bits), self.b.ty(lo));
+        let before = self.b.iadd(hi, ones);
+        let distance = self.b.isub(before, lo);
+        let behind = self.b.urem(distance, step);
+        let last = self.b.isub(before, behind);
+        let (last, start) = if counted.down {
+            let sum = self.b.iadd(lo, hi);
+            (self.b.isub(sum, last), hi)
+        } else {
+            (last, lo)
+        };
+        let value = self.b.select(runs, last, start);
+        self.block(value, counted.lo.ty)
     }
 
     pub(crate) fn while_statement(&mut self, s: &'m StmtWhile) -> Res<Flow<'m>> {

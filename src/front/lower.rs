@@ -59,6 +59,8 @@ pub(crate) enum Local<'m> {
     },
     /// It had one in a place that is left now.
     Gone(&'static str),
+    /// It is the counter of a run-time loop that has ended.
+    Counter(super::loops::Counted),
 }
 
 /// Local names of a function.

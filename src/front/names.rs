@@ -254,13 +254,19 @@ impl<'m> Lower<'m> {
                     }
                     _ => None,
                 };
-                let own = || library::block::attribute(tuple, name);
+                let own = || match name {
+                    // Of a tuple that is a `constexpr`.
+                    "value" if tuple.class.is_none() && tuple.mark.is_none() => Some(value.clone()),
+                    name => library::block::attribute(tuple, name),
+                };
                 match (field.or_else(own).or_else(method), tuple.class) {
                     (None, Some(class)) => self.object_method(value, class, name)?,
                     (found, _) => found,
                 }
             }
+            Value::Type(_) if name == "value" => Some(value.clone()),
             Value::Type(t) => type_attribute(*t, name),
+            Value::ConstType(c) if name == "value" => Some(Value::Const(c.clone())),
             Value::Class(class) => self.class_attribute(class, name)?,
             Value::Dict(dict) => dict.get(name).cloned(),
             Value::Tensor(_) | Value::Known(_) | Value::Const(_) => {
@@ -268,6 +274,28 @@ impl<'m> Lower<'m> {
             }
             _ => None,
         })
+    }
+
+    /// The attribute that `hasattr` and `getattr` find: of a constant that of Python's object, without what a
+    /// `constexpr` has.
+    pub(crate) fn bare_attribute(
+        &mut self,
+        value: &Value<'m>,
+        name: &str,
+    ) -> Res<Option<Value<'m>>> {
+        let found = match value {
+            Value::Const(c) => constant_attribute(c, name),
+            Value::Known(_) | Value::Type(_) if name == "value" => None,
+            Value::Type(_) if name == "dtype" => None,
+            Value::Tuple(t) if name == "value" && t.class.is_none() && t.names.is_empty() => None,
+            Value::Tuple(t) if name == "type" && t.class.is_none() && t.names.is_empty() => {
+                let message = "the type of a tuple is no value here";
+                return Err(self.error(Code::NotYet, message).into());
+            }
+            value => self.find_attribute(value, name)?,
+        };
+        // What a path leads to is a path if nobody knows it.
+        Ok(found.filter(|found| !matches!(found, Value::Path(_))))
     }
 
     /// `value.name`.
@@ -304,16 +332,14 @@ impl<'m> Lower<'m> {
 
     fn number_attribute(&mut self, value: &Value<'m>, name: &str) -> Res<Option<Value<'m>>> {
         if let Value::Const(c) = value {
-            if name == "value" {
-                return Ok(Some(value.clone()));
+            match (name, c) {
+                ("value", _) => return Ok(Some(value.clone())),
+                ("type", c) => return Ok(Some(Value::ConstType(c.clone()))),
+                (_, Const::None | Const::Str(_)) => return Ok(constant_attribute(c, name)),
+                _ => {}
             }
-            match c {
-                Const::None => return Ok(None),
-                Const::Str(_) => {
-                    let method = library::find_in(Scope::Text, name);
-                    return Ok(method.map(|m| bound(value, Value::Builtin(m))));
-                }
-                Const::Bool(_) | Const::Int(_) | Const::Float(_) => {}
+            if let Some(found) = constant_attribute(c, name) {
+                return Ok(Some(found));
             }
         }
         if let (Value::Known(known), "value") = (value, name) {
@@ -348,6 +374,18 @@ impl<'m> Lower<'m> {
     }
 }
 
+/// An attribute of a constant that Python has.
+fn constant_attribute<'m>(c: &Const, name: &str) -> Option<Value<'m>> {
+    let found = match c {
+        Const::Str(_) => library::find_in(Scope::Text, name).map(Value::Builtin),
+        c => library::number::attribute(c, name),
+    };
+    Some(match found? {
+        method @ Value::Builtin(_) => bound(&Value::Const(c.clone()), method),
+        part => part,
+    })
+}
+
 /// A function with its first argument.
 fn bound<'m>(value: &Value<'m>, callee: Value<'m>) -> Value<'m> {
     Value::Method(value.clone().into(), callee.into())
@@ -357,6 +395,7 @@ fn bound<'m>(value: &Value<'m>, callee: Value<'m>) -> Value<'m> {
 fn type_attribute<'m>(t: TypeValue, name: &str) -> Option<Value<'m>> {
     let scalar = Value::ty(t.ty);
     let int = |n: u32| Some(Value::int(i128::from(n)));
+    let text = |s: String| Some(Value::Const(Const::Str(s.into())));
     match (name, t.ty) {
         ("scalar", _) => Some(scalar),
         ("element_ty", Ty::Ptr { to, .. }) if t.shape.is_none() => Some(Value::ty(Ty::Num(to))),
@@ -369,11 +408,22 @@ fn type_attribute<'m>(t: TypeValue, name: &str) -> Option<Value<'m>> {
             ))
         }
         ("numel", _) => t.shape.map(|s| Value::int(s.elements() as i128)),
-        ("primitive_bitwidth", ty) => int(ty.bits()),
-        ("int_bitwidth", Ty::Num(d)) if d.is_int() => int(d.bits()),
-        ("fp_mantissa_width", Ty::Num(d)) if d.is_float() => int(d.mantissa_bits()),
-        ("itemsize", ty) => int(ty.bits().div_ceil(8)),
-        ("name", Ty::Num(d)) => Some(Value::Const(Const::Str(d.own_name().into()))),
+        ("nbytes", Ty::Num(d)) => t
+            .shape
+            .map(|s| Value::int(i128::from(d.bits() / 8) * s.elements() as i128)),
+        ("name" | "cache_key_part", ty) => text(super::types::own_name(ty, t.shape)),
+        ("address_space", Ty::Ptr { .. }) if t.shape.is_none() => int(1),
+        ("const", Ty::Ptr { constant, .. }) if t.shape.is_none() => Some(Value::bool(constant)),
+        // Blocks and pointers have no format of their own: ask `.scalar` or `.element_ty`.
+        ("primitive_bitwidth", Ty::Num(d)) if t.shape.is_none() => int(d.bits()),
+        ("int_bitwidth", Ty::Num(d)) if t.shape.is_none() && d.is_int() => int(d.bits()),
+        ("fp_mantissa_width", Ty::Num(d)) if t.shape.is_none() && d.is_float() => {
+            int(d.mantissa_bits())
+        }
+        ("exponent_bias", Ty::Num(d)) if t.shape.is_none() && d.is_float() => {
+            int(d.exponent_bias())
+        }
+        ("itemsize", Ty::Num(d)) if t.shape.is_none() => int(d.bits() / 8),
         (name, _) => {
             library::find_in(Scope::Type, name).map(|m| bound(&Value::Type(t), Value::Builtin(m)))
         }

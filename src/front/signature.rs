@@ -11,7 +11,7 @@
 //!
 //! `(*fp32:16, i32, 4)` is a tuple, `Stats(*fp32, i32)` an object of a class of the file: each element that is no constant
 //! is a parameter of the kernel, `NAME_0` .. or `NAME_FIELD`, in order. `@relu` is a function of the file, for a
-//! `constexpr`.
+//! `constexpr`, and `@tl.exp` or `@libdevice.tanh` one of the library.
 //!
 //! What is promised counts also where the kernel says `do_not_specialize`: that asks a caller who decides from the
 //! arguments' values to leave a parameter out, and who writes a signature has decided. So does `triton.tools.compile`.
@@ -35,7 +35,7 @@ pub enum Constant {
     Str(String),
     /// A type, as in `fp16`.
     Type(DType),
-    /// A function of the file, by name.
+    /// A function of the file, by name, or one of the library, with the name of its module: `tl.exp`.
     Function(String),
 }
 
@@ -58,7 +58,10 @@ impl Constant {
         if let Some(dtype) = DType::from_short_name(text) {
             return Some(Constant::Type(dtype));
         }
-        if let Some(name) = text.strip_prefix('@').filter(|name| is_identifier(name)) {
+        if let Some(name) = text
+            .strip_prefix('@')
+            .filter(|name| name.split('.').all(is_identifier))
+        {
             return Some(Constant::Function(name.to_owned()));
         }
         let digits = text.strip_prefix(['-', '+']).unwrap_or(text);

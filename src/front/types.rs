@@ -106,11 +106,7 @@ dtypes! {
 impl DType {
     /// The format with this name of the language, its aliases included.
     pub fn from_name(name: &str) -> Option<DType> {
-        let alias = match name {
-            "uint1" => Some(DType::Int1),
-            "pi32_t" => Some(DType::Int32),
-            _ => None,
-        };
+        let alias = (name == "uint1").then_some(DType::Int1);
         alias.or_else(|| DType::ALL.iter().copied().find(|d| d.name() == name))
     }
 
@@ -159,6 +155,19 @@ impl DType {
             DType::Float64 => 52,
             DType::Float8e5 | DType::Float8e5b16 => 2,
             DType::Float8e4nv | DType::Float8e4b15 | DType::Float8e4b8 => 3,
+            _ => 0,
+        }
+    }
+
+    /// What is added to the exponent of a floating-point format.
+    pub fn exponent_bias(self) -> u32 {
+        match self {
+            DType::Float16 | DType::Float8e5 | DType::Float8e4b15 => 15,
+            DType::Bfloat16 | DType::Float32 => 127,
+            DType::Float64 => 1023,
+            DType::Float8e4nv => 7,
+            DType::Float8e4b8 => 8,
+            DType::Float8e5b16 => 16,
             _ => 0,
         }
     }
@@ -267,6 +276,20 @@ pub(crate) fn show(ty: Ty, shape: Shape) -> String {
     }
     let extents: Vec<String> = shape.extents().map(|e| e.to_string()).collect();
     format!("{ty}[{}]", extents.join(", "))
+}
+
+/// A type in Triton's own writing, as texts and `.name` have it: `fp32`, `pointer<int8>`, `<['16', '64'], fp16>`.
+pub(crate) fn own_name(ty: Ty, shape: Option<Shape>) -> String {
+    let element = match ty {
+        Ty::Num(dtype) => dtype.own_name().to_owned(),
+        Ty::Ptr { to, constant } => {
+            let prefix = if constant { "const_" } else { "" };
+            format!("{prefix}pointer<{}>", to.own_name())
+        }
+    };
+    let Some(shape) = shape else { return element };
+    let extents: Vec<String> = shape.extents().map(|e| format!("'{e}'")).collect();
+    format!("<[{}], {element}>", extents.join(", "))
 }
 
 /// An operand of an operator as the rules see it.

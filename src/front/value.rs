@@ -131,6 +131,8 @@ pub(crate) enum Value<'m> {
     Tensor(Tensor),
     Tuple(Rc<Tuple<'m>>),
     Type(TypeValue),
+    /// The type of a constant, of which each has its own.
+    ConstType(Const),
     /// A function of the text.
     Function(&'m StmtFunctionDef),
     /// A class of the text.
@@ -219,6 +221,9 @@ impl<'m> Value<'m> {
                 Some(shape) => format!("the type {}", show(t.ty, shape)),
                 None => format!("the type {}", t.ty),
             },
+            Value::ConstType(c) => {
+                format!("the type of the constant {}", super::constant::display(c))
+            }
             Value::Function(f) => format!("the function `{}`", f.name),
             Value::Class(c) => format!("the class `{}`", c.name),
             Value::Builtin(b) => format!("the function `{}`", b.name),

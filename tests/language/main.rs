@@ -15,6 +15,7 @@
 )]
 mod built;
 mod cases;
+mod constants;
 mod kernels;
 mod products;
 mod programs;

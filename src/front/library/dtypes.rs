@@ -4,15 +4,21 @@ use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
 use crate::front::names::type_predicate;
-use crate::front::types::{DType, Ty};
-use crate::front::value::{TypeValue, Value};
-use crate::linear::shape::Shape;
+use crate::front::types::{DType, Ty, own_name};
+use crate::front::value::{Const, TypeValue, Value};
 
 pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
     "pointer_type"("element_ty; address_space const") pointer_type;
     "block_type"("element_ty shape") block_type;
     "get_int_dtype"("bitwidth signed") int_dtype;
     "dtype"("name") dtype_by_name;
+    "constexpr_type"("value") |cx, args| match args.req("value").as_const() {
+        Some(c) => Ok(Value::ConstType(c)),
+        None => {
+            let found = args.req("value").describe();
+            Err(cx.error(Code::Constant, format!("expected a constant, found {found}")).into())
+        }
+    };
     "constexpr_function"("fn") |_, args| Ok(args.req("fn"));
     "_log2"("i") log2;
     "_is_power_of_two"("i") |cx, args| {
@@ -34,8 +40,20 @@ pub(super) const TYPES: &[Builtin] = rows! { Type;
     "is_uint64"("t") predicate;
     "get_int_max_value"("t") |cx, args| Ok(Value::int(int_of(cx, args)?.int_range().1));
     "get_int_min_value"("t") |cx, args| Ok(Value::int(int_of(cx, args)?.int_range().0));
+    "codegen_name"("t") |cx, args| match type_of(cx, args)? {
+        TypeValue { ty: Ty::Num(dtype), shape: None } => {
+            Ok(Value::Const(Const::Str(dtype.name().into())))
+        }
+        TypeValue { ty, shape } => {
+            Ok(Value::Const(Const::Str(own_name(ty, shape).into())))
+        }
+    };
     "get_block_shapes"("t") |cx, args| {
-        let shape = type_of(cx, args)?.shape.unwrap_or(Shape::SCALAR);
+        let t = type_of(cx, args)?;
+        let Some(shape) = t.shape else {
+            let message = format!("{} is no type of a block", own_name(t.ty, None));
+            return Err(cx.error(Code::Type, message).into());
+        };
         Ok(Value::tuple(shape.extents().map(|e| Value::int(i128::from(e))).collect()))
     };
     "with_element_ty"("t element_ty") |cx, args| {
@@ -72,9 +90,10 @@ fn type_of<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<TypeValue> {
 
 /// The integer format whose method is called.
 fn int_of<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<DType> {
-    let ty = type_of(cx, args)?.ty;
-    ty.dtype().filter(|d| d.is_int()).ok_or_else(|| {
-        let message = format!("{ty} is no integer");
+    let t = type_of(cx, args)?;
+    let dtype = t.ty.dtype().filter(|d| d.is_int() && t.shape.is_none());
+    dtype.ok_or_else(|| {
+        let message = format!("{} is no integer", own_name(t.ty, t.shape));
         cx.error(Code::Type, message).into()
     })
 }
@@ -87,6 +106,15 @@ fn predicate<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 fn pointer_type<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     match cx.type_arg(args, "element_ty")? {
         Some(Ty::Num(to)) => {
+            if cx
+                .int_arg(args, "address_space")?
+                .is_some_and(|space| space != 1)
+            {
+                let message = "pointers are to global memory, address space 1".to_owned();
+                return Err(cx
+                    .arg_error(args, "address_space", Code::Unsupported, message)
+                    .into());
+            }
             let constant = cx.bool_arg(args, "const", false)?;
             Ok(Value::ty(Ty::Ptr { to, constant }))
         }

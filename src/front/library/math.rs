@@ -4,6 +4,7 @@ use ruff_python_ast::{CmpOp, Operator};
 
 use super::{Args, Builtin, rows};
 use crate::front::arith::Rules;
+use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
@@ -81,12 +82,21 @@ pub(super) fn wide_operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str) 
 }
 
 pub(super) fn abs<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    if let Some(known) = args.req("x").as_const() {
-        match known {
-            Const::Int(n) => return Ok(Value::int(n.saturating_abs())),
-            Const::Float(x) => return Ok(Value::Const(Const::Float(x.abs()))),
-            _ => {}
+    match args.req("x") {
+        Value::Const(Const::Float(x)) => return Ok(Value::Const(Const::Float(x.abs()))),
+        Value::Const(c) => match constant::as_int(&c).map(i128::checked_abs) {
+            Some(Some(n)) => return Ok(Value::int(n)),
+            Some(None) => return Err(cx.error(Code::Arithmetic, constant::WIDE).into()),
+            None => {}
+        },
+        Value::Known(known) => {
+            let number = match known.number {
+                Number::Int(n) => Number::Int(known.dtype.wrap(n.saturating_abs())),
+                Number::Float(x) => Number::Float(x.abs()),
+            };
+            return Ok(Value::Known(Known { number, ..known }));
         }
+        _ => {}
     }
     let t = cx.tensor_arg(args, "x")?;
     let value = match t.ty {
@@ -243,7 +253,9 @@ fn cdiv<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let (x, div) = (args.req("x"), args.req("div"));
     let less = cx.binary(Operator::Sub, &div, &Value::int(1))?;
     let sum = cx.binary(Operator::Add, &x, &less)?;
-    cx.binary(Operator::FloorDiv, &sum, &div)
+    let quotient = cx.binary(Operator::FloorDiv, &sum, &div)?;
+    // What a function of kernels returns has a type.
+    cx.settle(quotient)
 }
 
 /// The upper half of the unsigned product.

@@ -21,6 +21,7 @@ mod libdevice;
 mod map;
 mod math;
 mod memory;
+pub(crate) mod number;
 mod order;
 pub(crate) mod prelude;
 mod python;
@@ -58,6 +59,8 @@ pub(crate) enum Scope {
     Type,
     /// Methods of strings.
     Text,
+    /// Methods of Python's numbers.
+    Number,
     /// `libdevice` under all its names.
     Libdevice,
     /// What PyTorch's compiler calls in the kernels it writes: `triton_helpers`.
@@ -122,6 +125,7 @@ const TABLES: &[&[Builtin]] = &[
     math::METHODS,
     math::ROWS,
     memory::ROWS,
+    number::ROWS,
     order::ROWS,
     python::LANGUAGE,
     python::PYTHON,
@@ -175,6 +179,9 @@ pub(crate) fn find_in(scope: Scope, name: &str) -> Option<&'static Builtin> {
 
 /// What a name stands for in a scope: a type, a constant or a function.
 pub(crate) fn find<'m>(scope: Scope, name: &str) -> Option<Value<'m>> {
+    if scope == Scope::Language && name == "pi32_t" {
+        return Some(Value::ty(Ty::ptr(DType::Int32)));
+    }
     let dtype = match scope {
         Scope::Language => DType::from_name(name),
         Scope::Host => match name {

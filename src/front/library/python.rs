@@ -6,6 +6,8 @@ use super::{Args, Builtin, Scope, device, hints, rows};
 use crate::front::constant;
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res};
+use crate::front::module::decoration;
+use crate::front::names::closest_of_library;
 use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Mark, Value};
 use crate::ir::attrs::{NanRule, Rounding};
@@ -18,7 +20,7 @@ pub(super) const LANGUAGE: &[Builtin] = rows! { Language;
 pub(super) const PYTHON: &[Builtin] = rows! { Python;
     "range"("arg1; arg2 step") hints::range;
     "len"("x") len;
-    "int"("; x") int;
+    "int"("; x base") int;
     "float"("; x") float;
     "bool"("; x") boolean;
     "str"("x") string;
@@ -30,6 +32,7 @@ pub(super) const PYTHON: &[Builtin] = rows! { Python;
     "list"("; x") tuple;
     "isinstance"("x type") isinstance;
     "hasattr"("x name") hasattr;
+    "getattr"("x name; default") getattr;
     "print"("*values; sep end") device::print;
     "round"("x") round;
 };
@@ -38,6 +41,7 @@ fn len<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     match args.req("x") {
         Value::Tuple(tuple) => Ok(Value::int(tuple.items.len() as i128)),
         Value::Const(Const::Str(s)) => Ok(Value::int(s.chars().count() as i128)),
+        Value::Range(range) => Ok(Value::int(cx.constant_range(&range)?.len() as i128)),
         Value::Tensor(t) if !t.shape.is_scalar() => Ok(Value::int(i128::from(t.shape.extent(0)))),
         other => {
             let message = format!("{} has no length", other.describe());
@@ -52,10 +56,21 @@ fn int<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     };
     match value.as_const() {
         Some(Const::Float(x)) => super::host::integer(cx, x.trunc()),
-        Some(Const::Str(s)) => match s.trim().parse() {
-            Ok(n) => Ok(Value::int(n)),
-            Err(_) => Err(cx.error(Code::Value, format!("{s:?} is no integer")).into()),
-        },
+        Some(Const::Str(s)) => {
+            let base = cx.int_arg(args, "base")?.unwrap_or(10);
+            let number = u32::try_from(base)
+                .ok()
+                .filter(|base| (2..=36).contains(base));
+            let number = number.and_then(|base| integer_of(&s, base));
+            number.map(Value::int).ok_or_else(|| {
+                let message = format!("{s:?} is no integer of base {base}");
+                cx.error(Code::Value, message).into()
+            })
+        }
+        _ if args.given("base").is_some() => {
+            let message = "a base is for strings".to_owned();
+            Err(cx.arg_error(args, "base", Code::Type, message).into())
+        }
         Some(c) => match constant::as_int(&c) {
             Some(n) => Ok(Value::int(n)),
             None => Err(cx
@@ -73,17 +88,49 @@ fn int<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     }
 }
 
+/// A number's text without the underscores that may stand between digits.
+fn digits_of(text: &str) -> Option<String> {
+    let chars: Vec<char> = text.chars().collect();
+    let digit = |i: Option<usize>| {
+        let c = i.and_then(|i| chars.get(i));
+        c.is_some_and(char::is_ascii_alphanumeric)
+    };
+    let mut places = chars.iter().enumerate().filter(|(_, c)| **c == '_');
+    let fits = places.all(|(i, _)| digit(i.checked_sub(1)) && digit(Some(i + 1)));
+    fits.then(|| text.replace('_', ""))
+}
+
+/// The integer that a text states in a base, whose prefix it may have.
+fn integer_of(text: &str, base: u32) -> Option<i128> {
+    let text = digits_of(text.trim())?.to_ascii_lowercase();
+    let prefix = match base {
+        2 => "0b",
+        8 => "0o",
+        16 => "0x",
+        _ => return i128::from_str_radix(&text, base).ok(),
+    };
+    let (sign, digits) = match text.strip_prefix(['-', '+']) {
+        Some(digits) => (&text[..1], digits),
+        None => ("", &text[..]),
+    };
+    let digits = digits.strip_prefix(prefix).unwrap_or(digits);
+    if digits.starts_with(['-', '+']) {
+        return None;
+    }
+    i128::from_str_radix(&format!("{sign}{digits}"), base).ok()
+}
+
 fn float<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let Some(value) = args.given("x").cloned() else {
         return Ok(Value::Const(Const::Float(0.0)));
     };
     match value.as_const() {
         Some(Const::Str(s)) => {
-            let text = s.trim().to_ascii_lowercase();
+            let text = digits_of(s.trim()).map(|text| text.to_ascii_lowercase());
             // Rust reads the names that Python reads, and no others.
-            match text.parse::<f64>() {
-                Ok(x) => Ok(Value::Const(Const::Float(x))),
-                Err(_) => Err(cx.error(Code::Value, format!("{s:?} is no number")).into()),
+            match text.and_then(|text| text.parse::<f64>().ok()) {
+                Some(x) => Ok(Value::Const(Const::Float(x))),
+                None => Err(cx.error(Code::Value, format!("{s:?} is no number")).into()),
             }
         }
         Some(c) => match constant::as_float(&c) {
@@ -105,6 +152,9 @@ fn float<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 fn boolean<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let value = args.get("x").cloned().unwrap_or(Value::bool(false));
+    if let Value::Tuple(tuple) = &value {
+        return Ok(Value::bool(!tuple.items.is_empty()));
+    }
     match value.as_const() {
         Some(c) => Ok(Value::bool(constant::truth(&c))),
         None => {
@@ -191,10 +241,13 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     };
     for ty in types {
         let name = match &ty {
-            Value::Builtin(b) => b.name.to_owned(),
-            Value::Path(p) => p.0.rsplit('.').next().unwrap_or_default().to_owned(),
+            Value::Builtin(b) => b.name,
+            Value::Path(p) => p.0.rsplit('.').next().unwrap_or_default(),
             Value::Class(c) => {
-                let same = matches!(&value, Value::Tuple(t) if t.class.is_some_and(|own| cx.inherits(own, c)));
+                // In kernels a named tuple is a tuple like every other.
+                let named = cx.is_named_tuple(c) && !cx.frame().host;
+                let same = !named
+                    && matches!(&value, Value::Tuple(t) if t.class.is_some_and(|own| cx.inherits(own, c)));
                 if same {
                     return Ok(Value::bool(true));
                 }
@@ -205,9 +258,16 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
                 return Err(cx.error(Code::Type, message).into());
             }
         };
-        let fits = match name.as_str() {
-            "constexpr" => matches!(value, Value::Const(_)),
-            "tensor" => matches!(value, Value::Tensor(_) | Value::Known(_)),
+        let is_block_pointer =
+            matches!(&value, Value::Tuple(t) if matches!(t.mark, Some((Mark::BlockPointer, _))));
+        let is_tensor = is_block_pointer || matches!(value, Value::Tensor(_) | Value::Known(_));
+        let fits = match name {
+            // Python is asked about what is in it.
+            "constexpr" => false,
+            "base_value" => is_tensor || matches!(value, Value::Tuple(_)),
+            "base_type" => matches!(value, Value::Type(_) | Value::ConstType(_)),
+            "constexpr_type" => matches!(value, Value::ConstType(_)),
+            "tensor" => is_tensor,
             "int" => matches!(value, Value::Const(Const::Int(_) | Const::Bool(_))),
             "float" => matches!(value, Value::Const(Const::Float(_))),
             "bool" => matches!(value, Value::Const(Const::Bool(_))),
@@ -215,9 +275,29 @@ fn isinstance<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             "tensor_descriptor" | "tensor_descriptor_base" => {
                 matches!(&value, Value::Tuple(t) if matches!(t.mark, Some((Mark::Descriptor { .. }, _))))
             }
-            "tuple" | "list" => matches!(&value, Value::Tuple(t) if t.mark.is_none()),
-            "dtype" | "pointer_type" | "block_type" => matches!(value, Value::Type(_)),
-            _ => false,
+            "tuple" => matches!(&value, Value::Tuple(t) if t.mark.is_none()),
+            "list" => match &value {
+                Value::Tuple(t) if t.mark.is_none() && t.class.is_none() && cx.frame().host => {
+                    let message = "lists and tuples are not told apart";
+                    let d = cx.error(Code::Unsupported, message);
+                    return Err(d.help("ask for a `tuple`").into());
+                }
+                _ => false,
+            },
+            "dtype" => matches!(value, Value::Type(_)),
+            "pointer_type" => {
+                matches!(value, Value::Type(t) if t.ty.is_ptr() && t.shape.is_none())
+            }
+            "block_type" => matches!(value, Value::Type(t) if t.shape.is_some()),
+            "JITFunction" => matches!(value, Value::Function(f) if decoration(f).jit),
+            "JITCallable" => matches!(value, Value::Function(_)),
+            // Nothing here is one of these, nor of a class of another project.
+            "tuple_type" | "slice_type" | "slice" | "Enum" => false,
+            _ if !matches!(&ty, Value::Path(p) if p.0.starts_with("triton")) => false,
+            name => {
+                let message = format!("nothing is known of the class `{name}`");
+                return Err(cx.error(Code::NotYet, message).into());
+            }
         };
         if fits {
             return Ok(Value::bool(true));
@@ -230,15 +310,36 @@ fn hasattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let Some(name) = cx.str_arg(args, "name")? else {
         return Err(cx.error(Code::Call, "`hasattr` needs a name").into());
     };
-    let found = match args.req("x") {
-        // Numbers have the attributes of scalars here, which is not how kernels tell them apart.
-        Value::Const(Const::Bool(_) | Const::Int(_) | Const::Float(_)) => &*name == "value",
-        // What a path leads to is a path if nobody knows it.
-        value => cx
-            .find_attribute(&value, &name)?
-            .is_some_and(|found| !matches!(found, Value::Path(_))),
+    if name.starts_with("__") {
+        let d = cx.error(
+            Code::Unsupported,
+            "the special methods of objects are not known",
+        );
+        return Err(d.help("ask with `isinstance`").into());
+    }
+    let found = cx.bare_attribute(&args.req("x"), &name)?;
+    Ok(Value::bool(found.is_some()))
+}
+
+/// `getattr(x, "name")`, of the library too: `getattr(tl, "exp")`.
+fn getattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let Some(name) = cx.str_arg(args, "name")? else {
+        return Err(cx.error(Code::Call, "`getattr` needs a name").into());
     };
-    Ok(Value::bool(found))
+    let value = args.req("x");
+    let found = cx.bare_attribute(&value, &name)?;
+    found.or(args.given("default").cloned()).ok_or_else(|| {
+        let message = format!("{} has no attribute `{name}`", value.describe());
+        let d = cx.arg_error(args, "name", Code::Attribute, message);
+        let path = match &value {
+            Value::Path(path) => closest_of_library(&format!("{}.{name}", path.0)),
+            _ => None,
+        };
+        match path {
+            Some(other) => d.help(format!("there is `{other}`")).into(),
+            None => d.into(),
+        }
+    })
 }
 
 fn round<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {

@@ -5,6 +5,11 @@
 # tile: moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
 # run: applied "*fp32, *fp32, @square, fp32" : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [1,4,9,16]
 # run: applied "*fp32, *fp32" F=@twice DTYPE=fp16 : grid(1) out=f32[4] poison x=f32[4] [1,2,3,4] ; expect out = [2,4,6,8]
+# run: applied "*fp32, *fp32, @tl.floor, fp32" : grid(1) out=f32[4] poison x=f32[4] [1.5,-2.5,3,4] ; expect out = [1,-3,3,4]
+# run: applied "*fp32, *fp32" F=@libdevice.rint DTYPE=fp32 : grid(1) out=f32[4] poison x=f32[4] [1.5,-2.5,3,4] ; expect out = [2,-2,3,4]
+# run: chosen "*fp32, *fp32, @tl.minimum, 'floor', 'rint'" : grid(1) out=f32[4] poison x=f32[4] [1.5,-2.5,3,4] ; expect out = [1,-3,2,2]
+# error: chosen "*fp32, *fp32, @tl.minimun, 'floor', 'rint'"
+# error: chosen "*fp32, *fp32, @tl.minimum, 'flor', 'rint'"
 # run: constants "*i32, (16, 'a', (fp16, None))" : grid(1) out=i32[1] poison ; expect out = [16]
 # run: promised "*i32:16, i32:16, i32:1" : grid(1) out=i32[16] poison n=16 ; expect out = [1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]
 # tile: promised "*i32:16, i32:16, i32:1"
@@ -22,6 +27,7 @@ from typing import NamedTuple
 
 import triton
 import triton.language as tl
+from triton.language.extra import libdevice
 
 SIZE = 4
 
@@ -59,6 +65,14 @@ def square(v):
 @triton.jit
 def twice(v):
     return v + v
+
+
+@triton.jit
+def chosen(out, x, F: tl.constexpr, NAME: tl.constexpr, OTHER: tl.constexpr):
+    i = tl.arange(0, 4)
+    v = tl.load(x + i)
+    v = tl.where(i < 2, getattr(tl, NAME)(v), getattr(libdevice, OTHER)(v))
+    tl.store(out + i, F(v, 2.0))
 
 
 @triton.jit
@@ -110,136 +124,152 @@ def undecided(x, n):
 # == tile moved "*fp32, Pair(fp32, 3), Matrix(*fp32:16, 4, i32:1)"
 # kernel @moved(v0 "out": ptr<f32>, v1 "p_scale": f32, v2 "m_ptr": ptr<f32> {divisible = 16}) warps(4) {
 # block0:
-#     v3 = arange {start = 0} : i32[4] @50
-#     v4 = splat v0 : ptr<f32>[4] @51
-#     v5 = addptr v4, v3 : ptr<f32>[4] @51
-#     v6 = const {value = 1} : i32[4] @51
-#     v7 = imul v3, v6 : i32[4] @51
-#     v8 = splat v2 : ptr<f32>[4] @51
-#     v9 = addptr v8, v7 : ptr<f32>[4] @51
-#     v10 = load v9 : f32[4] @51
-#     v11 = splat v1 : f32[4] @51
-#     v12 = fmul v10, v11 : f32[4] @51
-#     v13 = const {value = 3.0} : f32[4] @51
-#     v14 = fadd v12, v13 : f32[4] @51
-#     store v5, v14 @51
-#     return @49
+#     v3 = arange {start = 0} : i32[4] @56
+#     v4 = splat v0 : ptr<f32>[4] @57
+#     v5 = addptr v4, v3 : ptr<f32>[4] @57
+#     v6 = const {value = 1} : i32[4] @57
+#     v7 = imul v3, v6 : i32[4] @57
+#     v8 = splat v2 : ptr<f32>[4] @57
+#     v9 = addptr v8, v7 : ptr<f32>[4] @57
+#     v10 = load v9 : f32[4] @57
+#     v11 = splat v1 : f32[4] @57
+#     v12 = fmul v10, v11 : f32[4] @57
+#     v13 = const {value = 3.0} : f32[4] @57
+#     v14 = fadd v12, v13 : f32[4] @57
+#     store v5, v14 @57
+#     return @55
 # }
+# == error chosen "*fp32, *fp32, @tl.minimun, 'floor', 'rint'"
+# error[F04]: the library has no function `tl.minimun`
+#   --> arguments.py:71:20
+#    |
+# 71 | def chosen(out, x, F: tl.constexpr, NAME: tl.constexpr, OTHER: tl.constexpr):
+#    |                    ^^^^^^^^^^^^^^^
+#    |
+# help: there is `tl.minimum`
+# == error chosen "*fp32, *fp32, @tl.minimum, 'flor', 'rint'"
+# error[F06]: `triton.language` has no attribute `flor`
+#   --> arguments.py:74:37
+#    |
+# 74 |     v = tl.where(i < 2, getattr(tl, NAME)(v), getattr(libdevice, OTHER)(v))
+#    |                                     ^^^^
+#    |
+# help: there is `tl.floor`
 # == tile promised "*i32:16, i32:16, i32:1"
 # kernel @promised(v0 "out": ptr<i32> {divisible = 16}, v1 "n": i32 {divisible = 16}) warps(4) {
 # block0:
-#     v2 = arange {start = 0} : i32[16] @79
-#     v3 = splat v0 : ptr<i32>[16] @80
-#     v4 = addptr v3, v2 : ptr<i32>[16] @80
-#     v5 = splat v1 : i32[16] @80
-#     v6 = icmp v2, v5 {ipred = slt} : i1[16] @80
-#     v7 = const {value = 1} : i32[16] @80
-#     store v4, v7, v6 @80
-#     return @78
+#     v2 = arange {start = 0} : i32[16] @93
+#     v3 = splat v0 : ptr<i32>[16] @94
+#     v4 = addptr v3, v2 : ptr<i32>[16] @94
+#     v5 = splat v1 : i32[16] @94
+#     v6 = icmp v2, v5 {ipred = slt} : i1[16] @94
+#     v7 = const {value = 1} : i32[16] @94
+#     store v4, v7, v6 @94
+#     return @92
 # }
 # == error sums "*i32, *i32, (*i32,)"
 # error[F10]: expected a tuple of 3, found a pointer *i32
-#   --> arguments.py:42:5
+#   --> arguments.py:48:5
 #    |
-# 42 |     x, n, (m, k) = p
+# 48 |     x, n, (m, k) = p
 #    |     ^^^^^^^^^^^^^^^^
 #
 # error[F07]: blocks are indexed with `:` and `None` only
-#   --> arguments.py:44:40
+#   --> arguments.py:50:40
 #    |
-# 44 |     tl.static_assert(len(q) == 1 and p[2][1] == 4)
+# 50 |     tl.static_assert(len(q) == 1 and p[2][1] == 4)
 #    |                                        ^
 #    |
 # help: elements are chosen with tl.where and a reduction, or loaded from memory
 # == error moved "*fp32, Pair(fp32), Nothing(*fp32)"
 # error[F09]: `Pair` lacks its field `shift`
-#   --> arguments.py:49:16
+#   --> arguments.py:55:16
 #    |
-# 49 | def moved(out, p, m):
+# 55 | def moved(out, p, m):
 #    |                ^
 #
 # error[F04]: there is no class `Nothing` in the file
-#   --> arguments.py:49:19
+#   --> arguments.py:55:19
 #    |
-# 49 | def moved(out, p, m):
+# 55 | def moved(out, p, m):
 #    |                   ^
 # == error applied "*fp32, *fp32, @squre, fp32"
 # error[F04]: there is no function `squre` in the file
-#   --> arguments.py:65:21
+#   --> arguments.py:79:21
 #    |
-# 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+# 79 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |                     ^^^^^^^^^^^^^^^
 #    |
 # help: did you mean `square`?
 # == error applied "*fp32, *fp32, @square, fp32" BLOKC=3
 # error[F04]: nothing in the file is called `BLOKC`
-#   --> arguments.py:65:5
+#   --> arguments.py:79:5
 #    |
-# 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+# 79 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |     ^^^^^^^
 #    |
 # help: constants can be given to SIZE
 # == error applied "*fp32, *fp32" F=@square DTYP=fp32
 # error[F04]: nothing in the file is called `DTYP`
-#   --> arguments.py:65:5
+#   --> arguments.py:79:5
 #    |
-# 65 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
+# 79 | def applied(out, x, F: tl.constexpr, DTYPE: tl.constexpr):
 #    |     ^^^^^^^
 #    |
 # help: did you mean `DTYPE`?
 # == error needs_number "*fp32, i32"
 # error[F12]: `end` of `arange` must be a constant integer, found the type i32
-#   --> arguments.py:85:31
+#   --> arguments.py:99:31
 #    |
-# 85 |     tl.store(x + tl.arange(0, N), 0)
+# 99 |     tl.store(x + tl.arange(0, N), 0)
 #    |                               ^
 #    |
 # help: a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number
 #
 # error[F12]: a shape is made of constants, found the type i32
-#   --> arguments.py:86:17
-#    |
-# 86 |     tl.store(x, tl.zeros((N,), tl.float32))
-#    |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
-#    |
+#    --> arguments.py:100:17
+#     |
+# 100 |     tl.store(x, tl.zeros((N,), tl.float32))
+#     |                 ^^^^^^^^^^^^^^^^^^^^^^^^^^
+#     |
 # help: a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number
 #
 # error[F10]: expected a number or a block, found the type i32
-#   --> arguments.py:87:17
-#    |
-# 87 |     tl.store(x, N + 1)
-#    |                 ^
-#    |
+#    --> arguments.py:101:17
+#     |
+# 101 |     tl.store(x, N + 1)
+#     |                 ^
+#     |
 # help: a type is no number; if a `tl.constexpr` is one here, its entry in the signature has to be a number
 # == error of_a_file "*i32" SIZES=3
 # error[F04]: nothing in the file is called `SIZES`
-#   --> arguments.py:91:5
-#    |
-# 91 | def of_a_file(x):
-#    |     ^^^^^^^^^
-#    |
-# help: did you mean `SIZE`?
+#    --> arguments.py:105:5
+#     |
+# 105 | def of_a_file(x):
+#     |     ^^^^^^^^^
+#     |
+# help: there is `SIZE`
 # == error undecided "*i32, i32"
 # error[F12]: `in` is decided at compile time, and this depends on data
-#    --> arguments.py:107:17
+#    --> arguments.py:121:17
 #     |
-# 107 |     tl.store(x, n in (1, 2))
+# 121 |     tl.store(x, n in (1, 2))
 #     |                 ^^^^^^^^^^^
 #     |
 # help: compare the numbers one by one: `(x == a) | (x == b)`
 #
 # error[F12]: a comparison of tuples is decided at compile time, and this depends on data
-#    --> arguments.py:108:17
+#    --> arguments.py:122:17
 #     |
-# 108 |     tl.store(x, (n, 1) == (2, 1))
+# 122 |     tl.store(x, (n, 1) == (2, 1))
 #     |                 ^^^^^^^^^^^^^^^^
 #     |
 # help: compare the numbers one by one: `(x == a) | (x == b)`
 #
 # error[F15]: the value of `.. if .. else ..` is i32 on one way and a number of type fp32 on the other
-#    --> arguments.py:109:17
+#    --> arguments.py:123:17
 #     |
-# 109 |     tl.store(x, n if n > 2 else 0.5)
+# 123 |     tl.store(x, n if n > 2 else 0.5)
 #     |                 ^^^^^^^^^^^^^^^^^^^
 #     |
 # help: both ways through an `if` must give the same type; cast with `.to(...)`

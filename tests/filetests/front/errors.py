@@ -1052,7 +1052,7 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: conditions of the host around definitions are not evaluated
 #
-# note[F23]: N is 2 *fp32 (1, 2.5)
+# note[F23]: N is 2 pointer<fp32> (1, 2.5)
 #    --> errors.py:339:5
 #     |
 # 339 |     tl.static_print("N is", N, x.dtype, (1, 2.5))

@@ -72,7 +72,7 @@ def python(out, x):
     tl.static_assert(len(list(range(3))) == 3 and tuple((1, 2)) == (1, 2))
     tl.static_assert(isinstance(3, (float, int)) and not isinstance(3, (float, str)))
     tl.static_assert(hasattr(v, "shape") and hasattr(v, "to") and not hasattr(v, "colour"))
-    tl.static_assert(hasattr(3, "value") and not hasattr(3, "shape"))
+    tl.static_assert(not hasattr(3, "value") and not hasattr(3, "shape") and hasattr(3, "bit_length"))
 
 
 @tl.core._aggregate
@@ -242,7 +242,7 @@ def wrong_types(x, n):
 # 136 |     tl.store(x, max(1, "a"))
 #     |                 ^^^^^^^^^^^
 #
-# error[F20]: "1.5" is no integer
+# error[F20]: "1.5" is no integer of base 10
 #    --> host.py:137:17
 #     |
 # 137 |     tl.store(x, int("1.5"))

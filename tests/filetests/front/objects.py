@@ -133,7 +133,7 @@ def named_tuples(out):
     tl.store(out + 2, p.SCALE)
     a, b, scale = swap(p)
     tl.store(out + 3, a + b)
-    tl.static_assert(isinstance(p, Pair) and isinstance(p.SCALE, float) and len(p) == 3)
+    tl.static_assert(isinstance(p, tl.tuple) and not isinstance(p, Pair) and len(p) == 3)
     tl.store(out + 4, p.a + p[2])
 
 
@@ -401,7 +401,7 @@ def raising_at_run_time(out, n):
 #     return @296
 # }
 #
-# note[F23]: activation relu_3 of *i32
+# note[F23]: activation relu_3 of pointer<int32>
 #    --> objects.py:298:5
 #     |
 # 298 |     tl.static_print(f"activation {NAME!s} of {out.dtype}")

@@ -80,7 +80,7 @@ def unknown(x, i):
 #    |                 ^^^^^^^^^^^^^^^^^^^^^
 # help: those of libdevice are (`__nv_*`); other libraries cannot be linked: write the function in the language, or with tl.inline_asm_elementwise
 #
-# error[F10]: there is no symbol for (int32,)
+# error[F10]: there is no symbol for (triton.language.int32,)
 #   --> targets.py:16:12
 #    |
 # 16 |     return core.extern_elementwise(
@@ -91,4 +91,4 @@ def unknown(x, i):
 #    |
 # 68 |     tl.store(x, exponential(tl.load(i)))
 #    |                 ^^^^^^^^^^^^^^^^^^^^^^^
-# help: there are symbols for (fp32,), (fp64,)
+# help: there are symbols for (triton.language.float32,), (triton.language.float64,)

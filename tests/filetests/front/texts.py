@@ -97,7 +97,7 @@ def wrong_texts(x):
 # 19 |     tl.static_print("{} {1:>4} {0!r} {{}}".format(ACT, N), "ab" * 3, 2 * "-", (1, "a") * 2, 2 * [0], (1,))
 #    |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #
-# note[F23]: int32 (8,) fp16         *i32
+# note[F23]: int32 (8,) triton.language.float16 pointer<int32>
 #   --> texts.py:21:5
 #    |
 # 21 |     tl.static_print(f"{v.dtype} {v.shape} {tl.float16!r} {x.dtype:>12}")

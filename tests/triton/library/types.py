@@ -71,7 +71,7 @@ def asked(out):
     tl.store(out + 7, tl.core.get_int_dtype(16, False) == tl.uint16)
     tl.store(out + 8, tl.dtype("fp32") == tl.float32)
     tl.store(out + 9, tl._log2(64) if isinstance(x, tl.tensor) else -1)
-    tl.store(out + 10, isinstance(x.dtype, tl.dtype) + 2 * isinstance(x.shape[0], tl.constexpr))
+    tl.store(out + 10, isinstance(x.dtype, tl.dtype) + 2 * (x.shape[0] == 4))
     tl.store(out + 11, x.type.is_block() + 2 * x.dtype.is_block())
     tl.store(out + 12, x.type.element_ty == tl.float16)
     tl.store(out + 13, len(x.shape) + tl.float32.fp_mantissa_width)

@@ -3,7 +3,7 @@
 # error: misspelt_function "*fp32"
 # error: misspelt_method "*fp32"
 # error: after_the_loop "*fp32, i32"
-# error: counter_after_the_loop "*fp32, i32"
+# tile: counter_after_the_loop "*fp32, i32"
 # error: other_branch "*fp32, i32"
 # error: of_the_host "*fp32"
 # error: elsewhere "*fp32"
@@ -223,14 +223,34 @@ def like_nothing(x):
 #    |                 ^^^^ it is defined inside of a loop only
 #    |
 # help: define it before the loop or condition
-# == error counter_after_the_loop "*fp32, i32"
-# error[F05]: `i` has no value here
-#   --> names.py:66:17
+# == tile counter_after_the_loop "*fp32, i32"
+# kernel @counter_after_the_loop(v0 "x": ptr<f32>, v1 "n": i32) warps(4) {
+# block0:
+#     v2 = const {value = 0} : i32 @53
+#     v3 = const {value = 1} : i32 @53
+#     for v2, v1, v3 @53 {
+#     block1(v4: i32):
+#         yield @53
+#     }
+#     v5 = icmp v2, v1 {ipred = slt} : i1 @55
+#     v6 = const {value = -1} : i32 @55
+#     v7 = iadd v1, v6 : i32 @55
+#     v8 = isub v7, v2 : i32 @55
+#     v9 = urem v8, v3 : i32 @55
+#     v10 = isub v7, v9 : i32 @55
+#     v11 = select v5, v10, v2 : i32 @55
+#     v12 = sitofp v11 : f32 @55
+#     store v0, v12 @55
+#     return @52
+# }
+#
+# warning[F22]: `i` is the counter of a loop that has ended
+#   --> names.py:55:17
 #    |
-# 66 |     tl.store(x, i)
-#    |                 ^ it is the counter of a loop that has ended
+# 55 |     tl.store(x, i)
+#    |                 ^ what it was in the last iteration, or the loop's start if there was none
 #    |
-# help: define it before the loop or condition
+# help: Triton leaves it undefined; give the value to a name of its own in the loop
 # == error other_branch "*fp32, i32"
 # error[F05]: `a` has no value here
 #   --> names.py:75:17
