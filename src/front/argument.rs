@@ -237,7 +237,7 @@ fn library_function<'m>(lower: &mut Lower<'m>, name: &str) -> Res<Value<'m>> {
                 format!("the library has no function `{name}`"),
             );
             Err(match closest_of_library(&path) {
-                Some(other) => d.help(format!("there is `{other}`")).into(),
+                Some(other) => d.help(did_you_mean(other)).into(),
                 None => d.into(),
             })
         }
