@@ -88,9 +88,22 @@ fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
         let bytes = spilled_bytes(needed, most);
         eprintln!(
             "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread: \
-             use smaller blocks or more warps",
-            kernel.meta.name
+             use {}",
+            kernel.meta.name,
+            remedy(kernel.meta.num_warps, needed)
         );
+    }
+}
+
+/// What to change where a thread needs too many registers: the fewest warps with which there are enough, if what a thread
+/// holds is dealt to more threads.
+fn remedy(num_warps: u32, needed: u32) -> String {
+    let more = (1..).map(|bits| num_warps << bits);
+    let mut more = more.take_while(|&warps| warps <= 32);
+    let enough = |warps: &u32| needed / (warps / num_warps) <= Target::most_registers(32 * warps);
+    match more.find(enough) {
+        Some(warps) => format!("{warps} warps, or smaller blocks"),
+        None => "smaller blocks, or more warps".to_owned(),
     }
 }
 
