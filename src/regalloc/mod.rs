@@ -160,12 +160,12 @@ fn predict(live: &Liveness, width: Option<u32>) -> u32 {
 ///   step of a product need not all be there at once, less what ptxas saves whatever the kernel: it folds offsets into
 ///   addresses, makes again what is cheap, and keeps what is the same for the whole warp in registers apart.
 ///
-/// How much that is was fitted: to one half of the kernels of `tests/spills.rs` it is 22, to the other 9, and between these
-/// little changes. The test asserts that of the kernels that spill more than nine of ten are foretold, and that of those that
-/// are foretold more than nine of ten spill.
+/// How much that is was chosen on one half of the kernels of `tests/spills.rs`, where 5 of 75 that spill are missed and 6 of 76
+/// that are foretold do not spill; of the other half these are 5 of 64 and 6 of 65. From 12 to 6 little changes. The test asserts
+/// less than a tenth each over all.
 fn need(live: &Liveness, width: Option<u32>) -> u32 {
     /// What ptxas saves.
-    const SAVED: u32 = 20;
+    const SAVED: u32 = 10;
     match width {
         None => (live.peak_words + SMALL[0]).min(SMALL[1]),
         Some(width) => {

@@ -146,3 +146,22 @@ fn num_stages(func: &TileFunction, compiled: &CompiledKernel) -> u32 {
     let stages = insts.filter_map(|&inst| func.dfg.insts[inst].stages());
     stages.copied().max().map_or(1, u32::from)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::remedy;
+
+    #[test]
+    fn the_fewest_warps_that_are_enough_are_named() {
+        for (num_warps, needed, expected) in [
+            // With 8 warps 165 of 255; with 8, 16 and 32 warps 320 of 255, 160 of 128 and 80 of 64.
+            (4, 330, "8 warps, or smaller blocks"),
+            (1, 320, "2 warps, or smaller blocks"),
+            (4, 640, "smaller blocks, or more warps"),
+            (16, 140, "smaller blocks, or more warps"),
+            (32, 100, "smaller blocks, or more warps"),
+        ] {
+            assert_eq!(remedy(num_warps, needed), expected, "{num_warps} {needed}");
+        }
+    }
+}
