@@ -288,7 +288,7 @@ fn exchanges(inst: &MInst) -> bool {
 }
 
 /// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
-fn reads_shared(inst: &MInst) -> bool {
+pub(crate) fn reads_shared(inst: &MInst) -> bool {
     let is_shared = |modifier| {
         matches!(
             modifier,
@@ -299,7 +299,7 @@ fn reads_shared(inst: &MInst) -> bool {
 }
 
 /// Whether reads of shared memory must not move behind an instruction that stays where it is.
-fn orders_shared(inst: &MInst) -> bool {
+pub(crate) fn orders_shared(inst: &MInst) -> bool {
     match inst.op {
         Ptx::Ld | Ptx::LdEvict | Ptx::LdHint => false,
         Ptx::LdWide | Ptx::LdWideHint | Ptx::LdParam => false,

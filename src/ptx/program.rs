@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use crate::isa::code::{Code, End};
 use crate::isa::inst::{Arg, Form, Place, Ptx};
+use crate::isa::order::{orders_shared, reads_shared};
 use crate::isa::reg::{Registers, Touch, Unit, View};
-use crate::regalloc::{Ease, Input, Program};
+use crate::regalloc::{Delay, Ease, Input, Program};
 
 /// A kernel to allocate registers for.
 pub(crate) struct CodeProgram<'a>(pub(crate) &'a Code);
@@ -29,6 +30,15 @@ impl Program for CodeProgram<'_> {
             _ if self.0.params.contains(unit) => Ease::Param,
             _ if self.0.widened.contains(unit) => Ease::Widened,
             _ => Ease::None,
+        }
+    }
+
+    fn delay(&self, inst: usize) -> Delay {
+        let inst = &self.0.insts[inst];
+        match inst.op == Ptx::LdMatrix || reads_shared(inst) {
+            true if inst.guard.is_none() => Delay::May,
+            _ if orders_shared(inst) => Delay::Ends,
+            _ => Delay::None,
         }
     }
 

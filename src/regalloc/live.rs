@@ -8,7 +8,7 @@
 //! where it reads, and `2s + 1`, where it writes. A range is half open. Parameters are written at the start of
 //! their block, arguments of a jump are read at its end.
 
-use super::{Ease, Input, Program};
+use super::{Delay, Ease, Input, Program};
 use crate::isa::reg::{Group, RegClass, Touch, Unit};
 
 /// A stretch of points, half open.
@@ -34,8 +34,10 @@ pub(crate) struct Liveness {
     pub(crate) peak_words: u32,
     /// The same, where of what is loaded and read once a quarter counts, and parameters do not.
     pub(crate) light_words: u32,
-    /// The same, where of what is widened half counts.
+    /// The same as `light_words`, where of what is widened half counts.
     pub(crate) least_words: u32,
+    /// The same as `light_words`, where what is read from shared memory counts from its first use on ([`Delay`]).
+    pub(crate) late_words: u32,
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
     /// The units live at the start of each block, parameters left out.
@@ -135,6 +137,9 @@ impl Liveness {
             loaded_once: 0,
             params: 0,
             widened: 0,
+            put_off: vec![false; regs.num_units()],
+            late: 0,
+            settled: settled(program),
             result: Liveness {
                 keep_until: vec![0; regs.groups.len()],
                 at_start: live_sets(program),
@@ -168,6 +173,42 @@ impl Liveness {
         let g = group.as_u32() as usize;
         &self.ranges[self.first_range[g] as usize..self.first_range[g + 1] as usize]
     }
+}
+
+/// What is put off ([`Delay`]) by the instruction before which it must be there at the latest, in ascending order: the first that
+/// reads it or orders accesses, or the last of the block.
+fn settled(program: &impl Program) -> Vec<(usize, Unit)> {
+    let mut settled = Vec::new();
+    let mut waits = vec![false; program.regs().num_units()];
+    let mut waiting: Vec<Unit> = Vec::new();
+    for block in 0..program.num_blocks() {
+        let insts = program.insts(block);
+        let Some(last) = insts.clone().last() else {
+            continue;
+        };
+        for inst in insts {
+            let delay = program.delay(inst);
+            program.visit(inst, |unit, touch| {
+                let waits = &mut waits[unit.as_u32() as usize];
+                if touch != Touch::Def && std::mem::take(waits) {
+                    settled.push((inst, unit));
+                }
+            });
+            if delay == Delay::Ends || inst == last {
+                let units = waiting.drain(..);
+                let left = units.filter(|u| std::mem::take(&mut waits[u.as_u32() as usize]));
+                settled.extend(left.map(|unit| (inst, unit)));
+            } else if delay == Delay::May {
+                program.visit(inst, |unit, touch| {
+                    if touch == Touch::Def {
+                        waits[unit.as_u32() as usize] = true;
+                        waiting.push(unit);
+                    }
+                });
+            }
+        }
+    }
+    settled
 }
 
 /// The units live at the start of each block.
@@ -238,6 +279,12 @@ struct Scan {
     params: u32,
     /// 32-bit registers that were widened.
     widened: u32,
+    /// Units live that need not be there yet, and are not counted as any of the above.
+    put_off: Vec<bool>,
+    /// Their 32-bit registers.
+    late: u32,
+    /// See [`settled`]; those left to come.
+    settled: Vec<(usize, Unit)>,
     result: Liveness,
 }
 
@@ -295,6 +342,9 @@ impl Scan {
             });
             self.note_peak();
             self.result.words_at[inst] = around.max(self.words());
+            while let Some((_, unit)) = self.settled.pop_if(|s| s.0 == inst) {
+                self.put_off(program, unit);
+            }
         }
         slot -= 1;
         // Parameters are written all at once.
@@ -328,6 +378,16 @@ impl Scan {
         self.result.peak_words = self.result.peak_words.max(words);
         self.result.light_words = self.result.light_words.max(light);
         self.result.least_words = self.result.least_words.max(light - self.widened / 2);
+        self.result.late_words = self.result.late_words.max(light - self.late);
+    }
+
+    /// A unit need not be there before this place.
+    fn put_off(&mut self, program: &impl Program, unit: Unit) {
+        let i = unit.as_u32() as usize;
+        if self.live[i / 64] >> (i % 64) & 1 != 0 && program.ease(unit) == Ease::None {
+            self.put_off[i] = true;
+            self.late += program.regs().class_of(unit).words();
+        }
     }
 
     /// A unit is live before `end`.
@@ -372,6 +432,9 @@ impl Scan {
         let group = program.regs().group_of(unit);
         let class = program.regs().groups[group].class;
         self.counts[class.index()] -= 1;
+        if std::mem::take(&mut self.put_off[i]) {
+            self.late -= class.words();
+        }
         match program.ease(unit) {
             Ease::None => {}
             Ease::LoadedOnce => self.loaded_once -= class.words(),

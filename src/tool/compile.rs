@@ -88,9 +88,22 @@ fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
         let bytes = spilled_bytes(needed, most);
         eprintln!(
             "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread: \
-             use smaller blocks or more warps",
-            kernel.meta.name
+             use {}",
+            kernel.meta.name,
+            remedy(kernel.meta.num_warps, needed)
         );
+    }
+}
+
+/// What to change where a thread needs too many registers: the fewest warps with which there are enough, if what a thread
+/// holds is dealt to more threads.
+fn remedy(num_warps: u32, needed: u32) -> String {
+    let more = (1..).map(|bits| num_warps << bits);
+    let mut more = more.take_while(|&warps| warps <= 32);
+    let enough = |warps: &u32| needed / (warps / num_warps) <= Target::most_registers(32 * warps);
+    match more.find(enough) {
+        Some(warps) => format!("{warps} warps, or smaller blocks"),
+        None => "smaller blocks, or more warps".to_owned(),
     }
 }
 
@@ -132,4 +145,23 @@ fn num_stages(func: &TileFunction, compiled: &CompiledKernel) -> u32 {
     let insts = blocks.iter().flat_map(|&block| func.order.insts(block));
     let stages = insts.filter_map(|&inst| func.dfg.insts[inst].stages());
     stages.copied().max().map_or(1, u32::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remedy;
+
+    #[test]
+    fn the_fewest_warps_that_are_enough_are_named() {
+        for (num_warps, needed, expected) in [
+            // With 8 warps 165 of 255; with 8, 16 and 32 warps 320 of 255, 160 of 128 and 80 of 64.
+            (4, 330, "8 warps, or smaller blocks"),
+            (1, 320, "2 warps, or smaller blocks"),
+            (4, 640, "smaller blocks, or more warps"),
+            (16, 140, "smaller blocks, or more warps"),
+            (32, 100, "smaller blocks, or more warps"),
+        ] {
+            assert_eq!(remedy(num_warps, needed), expected, "{num_warps} {needed}");
+        }
+    }
 }

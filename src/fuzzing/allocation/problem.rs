@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::fuzzing::random::Random;
 use crate::isa::reg::{Group, RegClass, Registers, Touch, Unit, View};
-use crate::regalloc::{Ease, Input, Program};
+use crate::regalloc::{Delay, Ease, Input, Program};
 
 /// Most blocks.
 const BLOCKS: usize = 10;
@@ -444,6 +444,14 @@ impl Program for Problem {
             1 => Ease::Param,
             2 => Ease::Widened,
             _ => Ease::None,
+        }
+    }
+
+    fn delay(&self, inst: usize) -> Delay {
+        match inst % 4 {
+            0 => Delay::May,
+            1 => Delay::Ends,
+            _ => Delay::None,
         }
     }
 
