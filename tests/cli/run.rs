@@ -265,14 +265,14 @@ fn buffers_come_from_files_and_go_to_them() {
     assert!(stderr(&output).contains("there is no buffer `y` to save"));
 }
 
-/// A kernel that adds a number to each element, as another compiler may write it.
+/// A kernel that adds a number to each element, by way of dynamic shared memory, as another compiler may write it.
 const PTX: &str = r"
 .version 7.0
 .target sm_80
 .address_size 64
+.extern .shared .align 4 .b8 room[];
 .visible .entry shift(.param .u64 shift_param_0, .param .f32 shift_param_1, .param .align 4 .b8 shift_param_2[8]) {
-    .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
-    .extern .shared .align 4 .b8 room[];
+    .reg .b32 %r<5>; .reg .f32 %f<4>; .reg .b64 %rd<4>; .reg .pred %p<2>;
     ld.param.u64 %rd0, [shift_param_0];
     ld.param.f32 %f0, [shift_param_1];
     ld.param.u32 %r2, [shift_param_2+4];
@@ -285,7 +285,12 @@ const PTX: &str = r"
     mad.wide.u32 %rd1, %r0, 4, %rd0;
     ld.global.f32 %f1, [%rd1];
     add.f32 %f2, %f1, %f0;
-    st.global.f32 [%rd1], %f2;
+    mov.u32 %r3, %tid.x;
+    mov.u32 %r4, room;
+    mad.lo.u32 %r4, %r3, 4, %r4;
+    st.shared.f32 [%r4], %f2;
+    ld.shared.f32 %f3, [%r4];
+    st.global.f32 [%rd1], %f3;
 end:
     ret;
 }
@@ -294,12 +299,10 @@ end:
 #[test]
 fn any_ptx_runs_on_the_emulator() {
     let folder = Folder::new();
-    let file = folder.file(
-        "shift.ptx",
-        &PTX.replace("    .extern .shared .align 4 .b8 room[];\n", ""),
-    );
+    let file = folder.file("shift.ptx", PTX);
     let file = file.to_str().expect("plain");
-    let args = "grid(2) block(4) param_0=f32[6] iota(0) param_1=0.5 param_2=i32[2] [0,6]";
+    let args =
+        "grid(2) block(4) shared(16) param_0=f32[6] iota(0) param_1=0.5 param_2=i32[2] [0,6]";
     let line = format!("{args} ; expect param_0 = [0.5,1.5,2.5,3.5,4.5,5.5]");
     let saved = folder.0.path().join("out.npy");
     let save = format!("param_0={}", saved.display());
@@ -331,6 +334,7 @@ fn any_ptx_runs_on_the_emulator() {
             "shift has no parameter `y`; it has param_0, param_1, param_2",
         ),
         (&args.replace("[0,6]", "[0,7]"), "ptx line"),
+        (&args.replace("shared(16)", "shared(12)"), "ptx line"),
         (
             &args.replace("block(4)", "block(2000)"),
             "launch configuration",

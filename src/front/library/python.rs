@@ -336,7 +336,7 @@ fn getattr<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             _ => None,
         };
         match path {
-            Some(other) => d.help(format!("there is `{other}`")).into(),
+            Some(other) => d.help(super::super::names::did_you_mean(other)).into(),
             None => d.into(),
         }
     })

@@ -421,7 +421,7 @@ impl Generator {
 
     /// A mask by the place in a factor's block: up to a number or from one on, along either dimension.
     fn edge(&mut self, factor: &Factor) -> Value {
-        let dim = self.random.below(2) as usize;
+        let dim = self.random.below(2);
         let extent = factor.shape.extent(dim) as i64;
         let limit = self.random.between(0, extent);
         let (zero, limit) = (self.int(0), self.size(limit));

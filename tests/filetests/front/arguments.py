@@ -146,7 +146,7 @@ def undecided(x, n):
 # 71 | def chosen(out, x, F: tl.constexpr, NAME: tl.constexpr, OTHER: tl.constexpr):
 #    |                    ^^^^^^^^^^^^^^^
 #    |
-# help: there is `tl.minimum`
+# help: did you mean `tl.minimum`?
 # == error chosen "*fp32, *fp32, @tl.minimum, 'flor', 'rint'"
 # error[F06]: `triton.language` has no attribute `flor`
 #   --> arguments.py:74:37
@@ -154,7 +154,7 @@ def undecided(x, n):
 # 74 |     v = tl.where(i < 2, getattr(tl, NAME)(v), getattr(libdevice, OTHER)(v))
 #    |                                     ^^^^
 #    |
-# help: there is `tl.floor`
+# help: did you mean `tl.floor`?
 # == tile promised "*i32:16, i32:16, i32:1"
 # kernel @promised(v0 "out": ptr<i32> {divisible = 16}, v1 "n": i32 {divisible = 16}) warps(4) {
 # block0:
@@ -248,7 +248,7 @@ def undecided(x, n):
 # 105 | def of_a_file(x):
 #     |     ^^^^^^^^^
 #     |
-# help: there is `SIZE`
+# help: did you mean `SIZE`?
 # == error undecided "*i32, i32"
 # error[F12]: `in` is decided at compile time, and this depends on data
 #    --> arguments.py:121:17

@@ -183,4 +183,4 @@ def missing(x):
 # 170 |     triton_helpers.maximun(1, 2)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: there is `triton_helpers.maximum`
+# help: did you mean `triton_helpers.maximum`?

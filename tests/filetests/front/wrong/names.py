@@ -226,28 +226,28 @@ def like_nothing(x):
 # == tile counter_after_the_loop "*fp32, i32"
 # kernel @counter_after_the_loop(v0 "x": ptr<f32>, v1 "n": i32) warps(4) {
 # block0:
-#     v2 = const {value = 0} : i32 @53
-#     v3 = const {value = 1} : i32 @53
-#     for v2, v1, v3 @53 {
+#     v2 = const {value = 0} : i32 @64
+#     v3 = const {value = 1} : i32 @64
+#     for v2, v1, v3 @64 {
 #     block1(v4: i32):
-#         yield @53
+#         yield @64
 #     }
-#     v5 = icmp v2, v1 {ipred = slt} : i1 @55
-#     v6 = const {value = -1} : i32 @55
-#     v7 = iadd v1, v6 : i32 @55
-#     v8 = isub v7, v2 : i32 @55
-#     v9 = urem v8, v3 : i32 @55
-#     v10 = isub v7, v9 : i32 @55
-#     v11 = select v5, v10, v2 : i32 @55
-#     v12 = sitofp v11 : f32 @55
-#     store v0, v12 @55
-#     return @52
+#     v5 = icmp v2, v1 {ipred = slt} : i1 @66
+#     v6 = const {value = -1} : i32 @66
+#     v7 = iadd v1, v6 : i32 @66
+#     v8 = isub v7, v2 : i32 @66
+#     v9 = urem v8, v3 : i32 @66
+#     v10 = isub v7, v9 : i32 @66
+#     v11 = select v5, v10, v2 : i32 @66
+#     v12 = sitofp v11 : f32 @66
+#     store v0, v12 @66
+#     return @63
 # }
 #
 # warning[F22]: `i` is the counter of a loop that has ended
-#   --> names.py:55:17
+#   --> names.py:66:17
 #    |
-# 55 |     tl.store(x, i)
+# 66 |     tl.store(x, i)
 #    |                 ^ what it was in the last iteration, or the loop's start if there was none
 #    |
 # help: Triton leaves it undefined; give the value to a name of its own in the loop
