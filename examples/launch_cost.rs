@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Args, Buffer, Constants, Device, DeviceOptions, Dump, Graph, Kernel, Patience, Program,
+    Arg, Args, Buffer, Constants, Deadline, Device, DeviceOptions, Dump, Graph, Kernel, Program,
     Stream,
 };
 use tilelift::tune::{self, Measure, Row, Tuned, Tuner};
@@ -223,7 +223,7 @@ fn ptx_of(name: &str, args: impl Args) -> Outcome<String> {
         },
         ..DeviceOptions::plain()
     });
-    kernel(&device, name)?.prepare(args, &Patience::default())?;
+    kernel(&device, name)?.prepare(args, &Deadline::default())?;
     let mut found = String::new();
     for file in std::fs::read_dir(&dir)? {
         let path = file?.path();
@@ -503,7 +503,7 @@ fn throughput() -> Outcome<()> {
             .constant("BLOCK", 1024)?;
         for variant in (0..VARIANTS).skip(first).step_by(step) {
             let kernel = softmax.constant("VARIANT", variant)?;
-            kernel.predict((&x, &x, 7, 7, 7), &Patience::default())?;
+            kernel.predict((&x, &x, 7, 7, 7), &Deadline::default())?;
         }
         Ok(())
     };

@@ -13,7 +13,7 @@ use tilelift::ir::attrs::{IntPred, NanRule};
 use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 
 use common::compile_and_run;
 

@@ -1,4 +1,4 @@
-//! Measures the errors of the accurate functions and prints the table of `src/passes/lower_math/ULP.md`.
+//! Measures the errors of the accurate functions and prints the table of `src/tile/lower_math/ULP.md`.
 //!
 //! ```text
 //! cargo run --release --example ulp                  the table, by samples

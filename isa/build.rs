@@ -2,7 +2,7 @@
 //!
 //! The declarations of the enums that rules match and name are written from the op table and the PTX
 //! table, so that a new row is known to the rules without a second list. The result is one Rust file in
-//! `OUT_DIR`, included by a private module of `src/isa/lower`.
+//! `OUT_DIR`, included by a private module of `src/machine/select`.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -7,36 +7,41 @@
 //! # The way of a kernel
 //!
 //! ```text
-//!   Rust code --ir::builder--> tile IR <--text::parse-- .tir text      ir      blocks, structured control flow
+//!   Python text --front--\
+//!   Rust code --ir::builder--> tile IR <--text::parse-- .tir text      ir       blocks, structured control flow
 //!                                |
-//!                                |  verify                             verify  every broken rule, with its place
-//!                                |  optimize                           passes  simplify, legalize, math, fma, cse, licm
-//!                                |  assign layouts                     layout  who holds which element; conversions
+//!                                |  verify                             verify   every broken rule, with its place
+//!                                |  tile passes                        tile     simplify, legalize, math, fma, pipelines
+//!                                |  assign layouts                     layout   who holds which element; conversions
 //!                                v
 //!                             tile IR with layouts
 //!                                |
-//!                                |  expand                             passes  packs, wide accesses, shuffles, exchanges
-//!                                |  place shared memory                passes  offsets by liveness
-//!                                |  insert barriers                    passes  by hazard analysis
+//!                                |  expand                             expand   packs, wide accesses, shuffles, exchanges
 //!                                v
-//!                            thread IR                                 ir      what one thread does; a graph of blocks
+//!                            thread IR                                 ir       what one thread does; a graph of blocks
 //!                                |
-//!                                |  select instructions                isa     ISLE rules over the PTX table
+//!                                |  thread passes                      thread   places in shared memory, barriers
+//!                                |  select, schedule                   machine  ISLE rules over the PTX table
 //!                                |  allocate registers                 regalloc
 //!                                v
-//!                             PTX text --driver--> GPU                 driver  (feature `cuda`)
+//!                           machine code                               machine  instructions with registers
+//!                                |
+//!                                |  write                              ptx
+//!                                v
+//!                             PTX text --driver--> GPU                 driver   (feature `cuda`)
 //!                                      \--emu----> CPU                 emu
 //!
-//!   text, arguments --runtime--> launch                                runtime specialisation, caches, both devices
+//!   text, arguments --runtime--> launch                                runtime  specialisation, caches, both devices
 //! ```
 //!
-//! [`compile::compile`] is this way as one function. At each stage:
+//! [`pipeline`] is this way on one page, [`compile::compile`] as one call. At each stage:
 //!
 //! - **tile IR**: typed SSA; what verified compiles without panic, or is refused with numbers (shared memory).
 //! - **tile IR with layouts**: every block value has a layout; operands of an elementwise op share it; data changes
 //!   hands only at `convert_layout`, `reduce` and memory.
 //! - **thread IR**: every value is a number or a pack of one thread; branches are uniform over the CTA; shared memory is
 //!   touched through slots only.
+//! - **machine code**: rows of the PTX table over virtual registers, then over named ones (`--emit machine` shows both).
 //! - **PTX**: nothing is left to fuse or reassociate: floating-point results are those of the tile IR.
 //!
 //! The reference interpreter ([`interp`]) runs the tile IR and is its specification in executable form; it shares no code
@@ -47,39 +52,47 @@
 //! [`limits`] has a row for each entry point: how large its input may be, what bounds its time, memory and stack, which
 //! tests hold that, and what nothing bounds.
 
-pub(crate) mod grid;
 #[macro_use]
 mod coded;
+pub(crate) mod grid;
 
 pub mod limits;
 pub mod num;
 pub mod settings;
 
-pub mod linear;
+pub mod linear_layout;
 
 pub mod ir;
 
 pub mod text;
 
-pub mod log;
+pub mod device_print;
 
 pub mod analysis;
 
 pub mod verify;
 
+pub mod error;
+
 pub mod layout;
 
-pub mod passes;
+pub mod tile;
 
-pub(crate) mod isa;
+pub mod expand;
+
+pub mod thread;
 
 pub(crate) mod regalloc;
 
+pub mod machine;
+
 pub mod ptx;
+
+pub mod pipeline;
 
 pub mod compile;
 
-pub mod emit;
+pub mod stages;
 
 pub mod interp;
 
@@ -92,7 +105,7 @@ pub mod front;
 pub mod filetest;
 
 #[cfg(feature = "tool")]
-pub mod tool;
+pub mod cli;
 
 #[cfg(feature = "cuda")]
 #[expect(

@@ -3,12 +3,13 @@
 //! Names that exist more than once (launch arguments and memory of the emulator, the interpreter and the driver) are not
 //! here; they come from [`crate::emu`], [`crate::interp`] and `tilelift::driver`.
 
-pub use crate::compile::{CompileError, CompiledKernel, compile};
+pub use crate::compile::{CompiledKernel, compile};
+pub use crate::error::CompileError;
 pub use crate::ir::attrs::{Cache, Evict, FloatPred, IntPred, NanRule, make};
 pub use crate::ir::builder::{BuildErrors, TileBuilder};
 pub use crate::ir::dfg::ValueList;
 pub use crate::ir::entities::Value;
 pub use crate::ir::function::TileFunction;
 pub use crate::ir::types::{Elem, Scalar, TileType};
-pub use crate::linear::shape::Shape;
+pub use crate::linear_layout::shape::Shape;
 pub use crate::settings::{Options, Target};

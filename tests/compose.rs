@@ -6,7 +6,7 @@ use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::compose::{self, ComposeError, SortOrder};
 use tilelift::ir::entities::Value;
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 use tilelift::settings::{Options, Target};
 use tilelift::{emu, interp};
 

@@ -11,8 +11,9 @@ mod on_emu;
 mod on_interp;
 
 use common::executor::{Executor, HostArg};
-use tilelift::compile::{Snapshot, compile_with};
+use tilelift::compile::compile_with;
 use tilelift::ir::function::TileFunction;
+use tilelift::pipeline::Snapshot;
 use tilelift::settings::{Options, Target};
 
 struct Both;

@@ -12,7 +12,8 @@ mod kernels;
 #[path = "common/ptxas.rs"]
 mod ptxas;
 
-use tilelift::compile::{CompileError, compile};
+use tilelift::compile::compile;
+use tilelift::error::CompileError;
 #[cfg(all(target_os = "linux", feature = "tool"))]
 use tilelift::ir::attrs::IntPred;
 use tilelift::ir::builder::TileBuilder;
@@ -20,7 +21,7 @@ use tilelift::ir::dfg::{SourceLine, SourceLoc};
 use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 use tilelift::settings::{Options, Target};
 use tilelift::text::parse::parse_tile;
 

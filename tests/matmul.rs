@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use tilelift::compile::{CompiledKernel, compile};
-use tilelift::emit::{Stage, emit};
 use tilelift::emu::{Arg, Launch, Memory, Module, Options as EmuOptions, Stats, run};
 use tilelift::ir::function::TileFunction;
 use tilelift::settings::{Options, Target};
+use tilelift::stages::{Stage, emit};
 use tilelift::text::parse::parse_tile;
 
 fn kernel(name: &str) -> TileFunction {

@@ -1,9 +1,9 @@
 //! What compiled kernels print and assert, read back from the emulator.
 
 use tilelift::compile::{CompiledKernel, compile};
+use tilelift::device_print::{CAPACITY, Log, SYMBOL};
 use tilelift::emu::{self, EmuError};
 use tilelift::ir::function::TileFunction;
-use tilelift::log::{CAPACITY, Log, SYMBOL};
 use tilelift::settings::{Asserts, Options, Target};
 use tilelift::text::parse::parse_file;
 

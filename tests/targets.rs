@@ -23,7 +23,7 @@ use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 use tilelift::settings::{Options, Target};
 
 /// Elements of the blocks: two for each lane of one warp, so that there are pairs.

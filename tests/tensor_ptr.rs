@@ -8,7 +8,7 @@ use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::tensor_ptr::{BlockPtr, Padding, TensorDesc, TensorPtrError};
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 use tilelift::settings::{Options, Target};
 use tilelift::{emu, interp};
 

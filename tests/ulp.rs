@@ -42,7 +42,7 @@ fn doubles_keep_their_bounds() {
 /// The table in the docs has every function, its bound, and errors no smaller than those of the first samples.
 #[test]
 fn the_table_in_the_docs_is_of_these_functions() {
-    let table = include_str!("../src/passes/lower_math/ULP.md");
+    let table = include_str!("../src/tile/lower_math/ULP.md");
     let (table, _) = table.split_once(ulp::GPU_TITLE).expect("two tables");
     let mut rows = table.lines().filter(|line| line.starts_with("| `"));
     for function in ulp::functions() {
@@ -70,7 +70,7 @@ fn the_table_in_the_docs_is_of_these_functions() {
 /// What a GPU computed keeps the bounds, is what the interpreter computes of the lowered functions, and is in the docs.
 #[test]
 fn a_gpu_keeps_the_bounds() {
-    let table = include_str!("../src/passes/lower_math/ULP.md");
+    let table = include_str!("../src/tile/lower_math/ULP.md");
     let functions = [ulp::functions(), ulp::machine_functions()].concat();
     for (row, listed) in ulp::measured_rows(&functions) {
         let Function { name, .. } = &row.function;

@@ -94,11 +94,11 @@ GROUPS = [(2048, 2048, 1024), (1024, 4096, 2048), (512, 1024, 4096), (4096, 512,
           (1040, 2064, 1008), (3072, 768, 768)]
 
 
-def product(name, m, n, k, dtype, out, rows, *, turned=False, total=":fp32", precision="tf32", expected="product", peer=None, **more):
-    """matmul of examples/kernels; `turned`: b lies in memory as n x k."""
+def product(name, m, n, k, dtype, out, rows, *, transposed=False, total=":fp32", precision="tf32", expected="product", peer=None, **more):
+    """matmul of examples/kernels; `transposed`: b lies in memory as n x k."""
     B, N, C = Buffer, Number, Const
-    b = B("b", dtype, (n, k) if turned else (k, n))
-    args = [B("a", dtype, (m, k)), b, B("c", out, (m, n), "poison"), *map(N, (m, n, k, k, *((1, k) if turned else (n, 1)), n)),
+    b = B("b", dtype, (n, k) if transposed else (k, n))
+    args = [B("a", dtype, (m, k)), b, B("c", out, (m, n), "poison"), *map(N, (m, n, k, k, *((1, k) if transposed else (n, 1)), n)),
             *map(C, BLOCKS), C(8), C(total), C(precision)]
     return Case(name, "matmul.py", "matmul", args, lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),), configs(BLOCKS, rows), expected,
                 2 * m * n * k, peer, **more)
@@ -169,12 +169,12 @@ def cases():
                                                (128, 64, 64, 264, 4, 3), (64, 128, 64, 264, 4, 3), (128, 256, 32, 132, 8, 3)]),
                "grouped", sum(2 * m * n * k for m, n, k in GROUPS), "grouped_mm")
     n = 4096
-    for turned in (True, False):
-        order = "n x k" if turned else "k x n"
-        yield product(f"matmul i8 4096^3, b {order}", n, n, n, "i8", "i32", BYTE, turned=turned, total=":i32", expected="integer",
-                      peer="int_mm" if turned else None)
-        yield product(f"matmul fp8 e4m3 4096^3, b {order}", n, n, n, "fp8e4nv", "fp16", BYTE, turned=turned, arch=89,
-                      peer="scaled_mm" if turned else None)
+    for transposed in (True, False):
+        order = "n x k" if transposed else "k x n"
+        yield product(f"matmul i8 4096^3, b {order}", n, n, n, "i8", "i32", BYTE, transposed=transposed, total=":i32", expected="integer",
+                      peer="int_mm" if transposed else None)
+        yield product(f"matmul fp8 e4m3 4096^3, b {order}", n, n, n, "fp8e4nv", "fp16", BYTE, transposed=transposed, arch=89,
+                      peer="scaled_mm" if transposed else None)
     yield product("matmul tf32 4096^3", n, n, n, "fp32", "fp32", TF32, expected="tf32", peer="mm_tf32")
     n = 2048
     yield product("matmul f32 ieee 2048^3", n, n, n, "fp32", "fp32", IEEE, precision="ieee", peer="mm")

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
     use crate::ir::builder::TileBuilder;
     use crate::ir::dfg::ValueList;
-    use crate::linear::shape::Shape;
+    use crate::linear_layout::shape::Shape;
 
     #[test]
     fn regions_are_walked_where_their_owner_stands() {

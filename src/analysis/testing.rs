@@ -9,7 +9,7 @@ use crate::ir::level::Level;
 use crate::ir::level::Tile;
 use crate::ir::ops::{TileOp, rules};
 use crate::ir::types::{Elem, Scalar, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// A shape from extents that are powers of two.
 pub(crate) fn shape(extents: &[u64]) -> Shape {

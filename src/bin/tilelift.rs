@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    tilelift::tool::main()
+    tilelift::cli::main()
 }

@@ -184,12 +184,12 @@ pub(super) struct Product {
     pub(super) b: Type,
     /// Of accumulator and result.
     pub(super) sum: Type,
-    /// Whether lanes hold columns of the left factor, and rows of the right one; only of four products at once.
-    pub(super) turned: [bool; 2],
+    /// Whether lanes hold columns of the left operand, and rows of the right one; only of four products at once.
+    pub(super) transposed: [bool; 2],
 }
 
 impl Product {
-    /// Products of matrices that one instruction computes: of `m8n8k4` in f16 one for each quarter of the warp.
+    /// Products of matrices that one instruction computes: of `m8n8k4` in f16 one for each quad pair of the warp.
     pub(super) fn products(&self) -> u32 {
         if self.shape == [8, 8, 4] && self.a.bits == 16 {
             4

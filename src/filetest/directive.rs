@@ -1,8 +1,8 @@
 //! What the comments of a file test ask for.
 
 use super::Failure;
-use crate::emit::Stage;
 use crate::settings::{Asserts, Options, Target};
+use crate::stages::Stage;
 use crate::text::parse::{Comment, Pos, comments};
 use crate::text::quote::quoted;
 

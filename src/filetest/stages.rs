@@ -4,7 +4,7 @@
 use super::directive::{Check, Directives, Kind, Test};
 use super::expect::diff;
 use super::{Config, Report, report_violations};
-use crate::emit::{Stage, emit};
+use crate::stages::{Stage, emit};
 use crate::text::parse::{ParsedFile, ParsedFunction};
 use crate::verify::verify;
 

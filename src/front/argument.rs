@@ -15,7 +15,7 @@ use super::signature::{Arg, Constant, TupleArg};
 use super::types::{DType, Ty};
 use super::value::{Tensor, Value};
 use crate::ir::types::TileType;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// Names that expressions read.
 #[derive(Default)]

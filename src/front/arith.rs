@@ -12,7 +12,7 @@ use super::types::{DType, Operand, PromotionError, Ty, promote, promote_ints, sh
 use super::value::{Const, Known, Number, Tensor, Value};
 use crate::ir::attrs::{FloatPred, IntPred, NanRule, Rounding};
 use crate::ir::entities;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// How operands are brought together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,7 +20,7 @@ use crate::ir::entities::{self, Block};
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::limits::EVALUATION_REGIONS;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// A branch after it was walked.
 struct Branch<'m> {

@@ -18,7 +18,7 @@ use super::value::{Const, Mark, Tensor, Tuple, Value};
 use crate::ir::attrs::Rounding;
 use crate::ir::entities::{self, Block};
 use crate::ir::types::TileType;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// A value whose numbers are parameters of a region.
 #[derive(Clone, Debug)]

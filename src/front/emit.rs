@@ -8,7 +8,7 @@ use super::types::{DType, Ty, float_dtype, int_dtype, show};
 use super::value::{Const, Known, Number, Tensor, Value};
 use crate::ir::attrs::{FloatPred, IntPred, Rounding};
 use crate::ir::types::TileType;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// How the message begins that something is no number.
 pub(crate) const NO_NUMBER: &str = "expected a number or a block, found";

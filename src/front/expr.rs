@@ -18,7 +18,7 @@ use super::types::{DType, Ty};
 use super::value::{Const, Known, Tensor, TypeValue, Value};
 use crate::ir::attrs::Rounding;
 use crate::limits::{STRING_BYTES, TUPLE_ELEMENTS};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 impl<'m> Lower<'m> {
     /// The value of an expression.
@@ -428,7 +428,7 @@ impl<'m> Lower<'m> {
                 BlockIndex::Kept => {}
                 BlockIndex::New => {
                     let rank = self.b.ty(value).shape.rank();
-                    if rank >= crate::linear::shape::MAX_RANK {
+                    if rank >= crate::linear_layout::shape::MAX_RANK {
                         return Err(self
                             .error(Code::Shape, "the block has too many dimensions")
                             .into());

@@ -20,7 +20,7 @@ use crate::ir::entities;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::limits::UNROLLED_TRIPS;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// Why a name has no value that is the counter of a loop elsewhere.
 pub(crate) const LOST: &str = "it is the counter of a loop that has ended";

@@ -22,7 +22,7 @@ use super::value::Value;
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::{SourceLine, SourceLoc};
 use crate::limits::{EVALUATION_OPERATIONS, EVALUATION_STEPS};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::settings::Target;
 
 /// Most warnings and notes of one kernel; later ones are left out.

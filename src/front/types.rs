@@ -8,7 +8,7 @@
 use std::fmt;
 
 use crate::ir::types::{Elem, Scalar};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// What a number of the language is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -13,7 +13,7 @@ use ruff_python_ast::{StmtClassDef, StmtFunctionDef};
 use super::library::Builtin;
 use super::types::{DType, Ty, show};
 use crate::ir::entities;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// A value that Python has.
 #[derive(Clone, Debug, PartialEq)]

@@ -16,7 +16,7 @@ use super::random::Random;
 use crate::compile::compile;
 use crate::runtime::cache::{Cache, Key, KeyBuilder, Kind, Settings};
 use crate::runtime::stored::Stored;
-use crate::runtime::{Patience, Stopped};
+use crate::runtime::{Deadline, Stopped};
 
 /// Entries of a cache.
 const ENTRIES: u64 = 3;
@@ -90,7 +90,7 @@ fn judge(seed: u64, folder: &Path) -> Verdict {
             return Verdict::Failed(format!("other contents of {kind:?} {key}"));
         }
         let made =
-            cache.get_or_make::<Stopped>(*kind, key, &Patience::default(), || Ok(contents.clone()));
+            cache.get_or_make::<Stopped>(*kind, key, &Deadline::default(), || Ok(contents.clone()));
         let again = cache.get(*kind, key).map(|(contents, _)| contents);
         if made.map(|(contents, _)| contents).as_ref() != Ok(contents)
             || again.as_ref() != Some(contents)

@@ -11,7 +11,9 @@ use super::last::Last;
 use super::mutate::{mutate_for, noise};
 use super::random::Random;
 use super::tile_ir::interpret;
-use crate::compile::{CompileError, Snapshot, compile, compile_with};
+use crate::compile::{compile, compile_with};
+use crate::error::CompileError;
+use crate::pipeline::Snapshot;
 use crate::text::parse::{AnyFunction, Checks, parse_file, parse_file_with};
 use crate::text::print::print;
 use crate::verify::verify;
@@ -46,11 +48,10 @@ fn source(random: &mut Random) -> Source {
         &case.func,
         case.target,
         &case.options,
-        &mut |_, snapshot| {
-            texts.push(match snapshot {
-                Snapshot::Tile(func) => print(func),
-                Snapshot::Thread(func) => print(func),
-            });
+        &mut |_, snapshot| match snapshot {
+            Snapshot::Tile(func) => texts.push(print(func)),
+            Snapshot::Thread(func) => texts.push(print(func)),
+            Snapshot::Machine(_) => {}
         },
     );
     // What does not compile is the business of another target.

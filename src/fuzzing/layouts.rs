@@ -8,9 +8,9 @@ use super::random::Random;
 use crate::layout::convert::shared::Access;
 use crate::layout::convert::simulate::{count_wavefronts, distribute, simulate};
 use crate::layout::convert::{Conversion, plan, shared, shuffle};
-use crate::linear::gf2;
-use crate::linear::layout::LinearLayout;
-use crate::linear::shape::Shape;
+use crate::linear_layout::gf2;
+use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::shape::Shape;
 
 /// Judges the conversion of a seed.
 pub fn check(seed: u64) -> Verdict {

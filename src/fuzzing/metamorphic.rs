@@ -17,7 +17,8 @@ use super::tile_ir::{
     Buffers, Failure, INTERPRETER_STEPS, Judgement, checked, emulate, fail, guarded, interpret,
     is_step_limit, show, verdict,
 };
-use crate::compile::{CompileError, compile};
+use crate::compile::compile;
+use crate::error::CompileError;
 use crate::ir::attrs::{Attr, Attrs, IntPred};
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::InstData;
@@ -27,7 +28,7 @@ use crate::ir::level::{Level, Tile};
 use crate::ir::ops::rules::Operands;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::settings::{Asserts, Options, Target};
 
 /// How a kernel is changed.

@@ -6,8 +6,8 @@
 use super::Options;
 use super::error::InterpErrorKind;
 use super::order::{Access, Kind, Order};
+use crate::device_print::{Log, Record};
 use crate::ir::attrs::MemOrder;
-use crate::log::{Log, Record};
 
 /// Address of the first buffer; small numbers taken for pointers hit nothing.
 const FIRST_ADDRESS: u64 = 0x10_0000_0000;
@@ -73,7 +73,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What kernels printed since this was last asked; [`crate::log::sites`] says what the numbers of sites mean.
+    /// What kernels printed since this was last asked; [`crate::device_print::sites`] says what the numbers of sites mean.
     pub fn take_log(&mut self) -> Log {
         let mut records = std::mem::take(&mut self.log);
         records.sort_unstable();

@@ -79,7 +79,7 @@ pub struct Options {
     /// Report `assume_*` ops and parameter hints that do not hold.
     pub check_promises: bool,
     /// Compute `fma` as a product and a sum, each rounded. Contraction then changes no bit, so that what it makes of a
-    /// kernel can be held against the kernel before it; see [`crate::passes::contract`].
+    /// kernel can be held against the kernel before it; see [`crate::tile::contract`].
     pub split_fma: bool,
 }
 

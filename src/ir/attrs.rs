@@ -289,7 +289,7 @@ named_enum! {
         /// The same with pieces of columns of both.
         F16K4Columns = "f16k4_columns",
         /// The same with pieces of columns of the left one and of rows of the right one.
-        F16K4Turned = "f16k4_turned",
+        F16K4Transposed = "f16k4_transposed",
         /// f16, m16n8k16.
         F16 = "f16",
         /// f16, m16n8k8.
@@ -324,7 +324,7 @@ impl MmaUnit {
             | MmaUnit::F16K4
             | MmaUnit::F16K4Rows
             | MmaUnit::F16K4Columns
-            | MmaUnit::F16K4Turned => (Elem::F16, Elem::F32),
+            | MmaUnit::F16K4Transposed => (Elem::F16, Elem::F32),
             MmaUnit::Bf16 => (Elem::BF16, Elem::F32),
             MmaUnit::Tf32 => (Elem::F32, Elem::F32),
             MmaUnit::F64 => (Elem::F64, Elem::F64),
@@ -336,16 +336,16 @@ impl MmaUnit {
     }
 
     /// Whether its instruction is m8n8k4 of f16.
-    pub fn is_quarters(self) -> bool {
+    pub fn is_quad_pairs(self) -> bool {
         matches!(
             self,
-            MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Turned
+            MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Transposed
         )
     }
 
     /// Registers of a thread that hold a tile of the left factor, of the right one (words; of f64 numbers) and of the sum.
     pub fn tile_registers(self) -> [u32; 3] {
-        if self.is_quarters() {
+        if self.is_quad_pairs() {
             [4, 4, 8]
         } else {
             [4, 2, 4]

@@ -19,7 +19,7 @@ use super::function::{Function, ParamHints};
 use super::level::{Level, Thread, Tile};
 use super::ops::{Opcode, OperandArg, ThreadOp, TileOp, rules};
 use super::types::{Elem, Scalar, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::num;
 
 /// A use of the builder that makes no valid instruction.

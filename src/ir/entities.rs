@@ -7,7 +7,7 @@ use std::fmt;
 
 use cranelift_entity::entity_impl;
 
-use crate::linear::pool::LayoutId;
+use crate::linear_layout::pool::LayoutId;
 
 /// An instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -11,8 +11,8 @@ use super::ops::Opcode;
 
 use super::order::Order;
 use super::types::Scalar;
-use crate::linear::pool::LayoutPool;
-use crate::linear::shape::Shape;
+use crate::linear_layout::pool::LayoutPool;
+use crate::linear_layout::shape::Shape;
 
 /// What the caller promises of an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

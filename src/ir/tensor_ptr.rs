@@ -15,7 +15,7 @@ use super::dfg::{InstData, ValueList};
 use super::entities::Value;
 use super::ops::TileOp;
 use super::types::{Elem, Scalar, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// Why a block pointer or descriptor cannot be made or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -4,8 +4,8 @@ use std::fmt;
 
 use cranelift_entity::packed_option::PackedOption;
 
-use crate::linear::pool::LayoutId;
-use crate::linear::shape::Shape;
+use crate::linear_layout::pool::LayoutId;
+use crate::linear_layout::shape::Shape;
 use crate::num::Format;
 
 /// A number format. Integers are signless: the op carries the sign, as in PTX.

@@ -6,7 +6,7 @@
 //! registers hold bits of the axis too, each of them is fetched and the right one selected, as long as that costs less
 //! than a trip through shared memory.
 
-use crate::linear::layout::{HwDim, LinearLayout};
+use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// How the elements are found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn within_warps(source: &LinearLayout, index: &LinearLayout, axis: usize) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::linear::shape::Shape;
+    use crate::linear_layout::shape::Shape;
 
     fn plan(source: &str, index: &str, axis: usize) -> Option<WarpGather> {
         let shape = Shape::new(&[4, 8]).expect("powers of two");

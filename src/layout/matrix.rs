@@ -2,7 +2,7 @@
 //!
 //! Almost all units are fed tiles of 16 rows, 8 columns and 32 bytes (f64: 8 elements) along the summed dimension, so that one
 //! family of layouts serves them all; smaller instructions take a tile in several steps. The first unit of all, m8n8k4 of f16,
-//! has a family of its own ([`quarters`]): tiles of 16 rows, 16 columns and 8 elements. Its factors come from shared memory by
+//! has a family of its own ([`quad_pairs`]): tiles of 16 rows, 16 columns and 8 elements. Its operands come from shared memory by
 //! ordinary loads, for which a thread may as well hold neighbours across the summed dimension as along it.
 
 use smallvec::SmallVec;
@@ -11,9 +11,9 @@ use crate::ir::attrs::{Attrs, DotPrecision, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::{Elem, Scalar};
-use crate::linear::layout::LinearLayout;
-use crate::linear::named::{self, quarters};
-use crate::linear::shape::Shape;
+use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::named::{self, quad_pairs};
+use crate::linear_layout::shape::Shape;
 use crate::settings::Target;
 
 /// What a unit is fed at once.
@@ -27,18 +27,18 @@ pub struct Tile {
     pub inner: u32,
     /// Row and column of each element of the sum in thread 0.
     pub sums: &'static [(u32, u32)],
-    /// Row and place along the summed dimension where each register of the left factor in thread 0 starts.
+    /// Row and place along the summed dimension where each register of the left operand in thread 0 starts.
     pub left: SmallVec<[(u32, u32); 4]>,
-    /// Column and place along the summed dimension where each register of the right factor in thread 0 starts.
+    /// Column and place along the summed dimension where each register of the right operand in thread 0 starts.
     pub right: SmallVec<[(u32, u32); 4]>,
 }
 
 /// What is known of a product of matrices.
 #[derive(Clone, Copy, Debug)]
 pub struct Product {
-    /// Elements of the left factor.
+    /// Elements of the left operand.
     pub left: Elem,
-    /// Elements of the right factor.
+    /// Elements of the right operand.
     pub right: Elem,
     /// Elements of the sum.
     pub sum: Elem,
@@ -61,7 +61,7 @@ pub fn product_of(func: &TileFunction, inst: Inst) -> Product {
     }
 }
 
-/// Bits of an element of the factors of a unit.
+/// Bits of an element of the operands of a unit.
 pub fn operand_bits(unit: MmaUnit) -> u32 {
     match unit {
         MmaUnit::F16
@@ -69,7 +69,7 @@ pub fn operand_bits(unit: MmaUnit) -> u32 {
         | MmaUnit::F16K4
         | MmaUnit::F16K4Rows
         | MmaUnit::F16K4Columns
-        | MmaUnit::F16K4Turned
+        | MmaUnit::F16K4Transposed
         | MmaUnit::Bf16 => 16,
         MmaUnit::Tf32 => 32,
         MmaUnit::F64 => 64,
@@ -86,7 +86,7 @@ pub fn operand_bits(unit: MmaUnit) -> u32 {
 pub fn tile_inner(unit: MmaUnit) -> u32 {
     match operand_bits(unit) {
         64 => 8,
-        _ if unit.is_quarters() => 8,
+        _ if unit.is_quad_pairs() => 8,
         bits => 256 / bits,
     }
 }
@@ -94,7 +94,7 @@ pub fn tile_inner(unit: MmaUnit) -> u32 {
 /// The tile of a unit.
 pub fn tile(unit: MmaUnit) -> Tile {
     let inner = tile_inner(unit);
-    if !unit.is_quarters() {
+    if !unit.is_quad_pairs() {
         let half = inner / 2;
         return Tile {
             rows: 16,
@@ -107,7 +107,8 @@ pub fn tile(unit: MmaUnit) -> Tile {
     }
     let along = [(0, 0), (0, 2), (0, 4), (0, 6)];
     let across = [(0, 0), (2, 0), (0, 4), (2, 4)];
-    let [left, right] = are_turned(unit).map(|turned| if turned { across } else { along });
+    let [left, right] =
+        are_transposed(unit).map(|transposed| if transposed { across } else { along });
     Tile {
         rows: 16,
         columns: 16,
@@ -127,12 +128,12 @@ pub fn tile(unit: MmaUnit) -> Tile {
     }
 }
 
-/// Whether a thread holds neighbours across the summed dimension, of the left factor and of the right one.
-pub fn are_turned(unit: MmaUnit) -> [bool; 2] {
+/// Whether a thread holds neighbours across the summed dimension, of the left operand and of the right one.
+pub fn are_transposed(unit: MmaUnit) -> [bool; 2] {
     match unit {
         MmaUnit::F16K4Rows => [false, true],
         MmaUnit::F16K4Columns => [true, false],
-        MmaUnit::F16K4Turned => [true, true],
+        MmaUnit::F16K4Transposed => [true, true],
         MmaUnit::F16K4
         | MmaUnit::F16
         | MmaUnit::F16K8
@@ -148,16 +149,16 @@ pub fn are_turned(unit: MmaUnit) -> [bool; 2] {
     }
 }
 
-/// The unit whose threads hold the factors so.
-pub fn with_turned(unit: MmaUnit, turned: [bool; 2]) -> MmaUnit {
-    if !unit.is_quarters() {
+/// The unit whose threads hold the operands so.
+pub fn with_transposed(unit: MmaUnit, transposed: [bool; 2]) -> MmaUnit {
+    if !unit.is_quad_pairs() {
         return unit;
     }
-    match turned {
+    match transposed {
         [false, false] => MmaUnit::F16K4,
         [false, true] => MmaUnit::F16K4Rows,
         [true, false] => MmaUnit::F16K4Columns,
-        [true, true] => MmaUnit::F16K4Turned,
+        [true, true] => MmaUnit::F16K4Transposed,
     }
 }
 
@@ -206,14 +207,14 @@ fn splits(shape: Shape, num_warps: u32) -> Vec<Warps> {
 }
 
 fn accumulator(shape: Shape, unit: MmaUnit, warps: &Warps) -> Option<LinearLayout> {
-    let made = match unit.is_quarters() {
-        true => quarters::accumulator(shape, warps),
+    let made = match unit.is_quad_pairs() {
+        true => quad_pairs::accumulator(shape, warps),
         false => named::mma_accumulator(shape, warps),
     };
     made.ok()
 }
 
-/// Layouts of a sum that the unit can add to, the one that shares most of the factors first.
+/// Layouts of a sum that the unit can add to, the one that shares most of the operands first.
 pub fn accumulators(shape: Shape, unit: MmaUnit, num_warps: u32) -> Vec<LinearLayout> {
     let tile = tile(unit);
     let tiles = |dim: usize, size: u32| (shape.extent(dim) as u32 / size).max(1);
@@ -249,8 +250,8 @@ pub fn is_accumulator(sum: &LinearLayout, unit: MmaUnit) -> bool {
     warps_of(sum, unit).is_some()
 }
 
-/// The layout of a factor of the shape that the unit wants for a sum with the layout; none if it does not add to such a sum.
-pub fn factor(
+/// The layout of an operand of the shape that the unit wants for a sum with the layout; none if it does not add to such a sum.
+pub fn operand(
     sum: &LinearLayout,
     unit: MmaUnit,
     shape: Shape,
@@ -258,11 +259,11 @@ pub fn factor(
 ) -> Option<LinearLayout> {
     let warps = warps_of(sum, unit)?;
     let bits = operand_bits(unit);
-    let made = match (is_left, unit.is_quarters()) {
+    let made = match (is_left, unit.is_quad_pairs()) {
         (true, false) => named::mma_operand_a(shape, bits, &warps),
         (false, false) => named::mma_operand_b(shape, bits, &warps),
-        (true, true) => quarters::operand_a(shape, &warps),
-        (false, true) => quarters::operand_b(shape, &warps),
+        (true, true) => quad_pairs::operand_a(shape, &warps),
+        (false, true) => quad_pairs::operand_b(shape, &warps),
     };
     made.ok()
 }
@@ -276,15 +277,15 @@ mod tests {
     }
 
     #[test]
-    fn factors_follow_from_the_sum() {
+    fn operands_follow_from_the_sum() {
         for (extents, num_warps) in [([128, 128], 4), ([64, 16], 8), ([16, 8], 4), ([256, 32], 1)] {
             let shape_c = shape(&extents);
             for unit in [MmaUnit::F16, MmaUnit::F16K4] {
                 for sum in accumulators(shape_c, unit, num_warps) {
                     let warps = warps_of(&sum, unit).expect("made for the unit");
                     assert_eq!(warps.iter().product::<u32>(), num_warps);
-                    let a = factor(&sum, unit, shape(&[extents[0], 32]), true);
-                    let a = a.expect("a layout of the left factor");
+                    let a = operand(&sum, unit, shape(&[extents[0], 32]), true);
+                    let a = a.expect("a layout of the left operand");
                     assert!(a.is_surjective() && a.num_warps() == num_warps);
                 }
             }
@@ -339,9 +340,10 @@ mod tests {
             };
             assert_eq!(places(sum, 1), tile.sums, "{unit:?}");
             let word = (32 / operand_bits(unit)).max(1);
-            let a = factor(sum, unit, extents(tile.rows, tile.inner), true).expect("a factor");
+            let a = operand(sum, unit, extents(tile.rows, tile.inner), true).expect("a operand");
             assert_eq!(places(&a, word), tile.left[..], "{unit:?}");
-            let b = factor(sum, unit, extents(tile.inner, tile.columns), false).expect("a factor");
+            let b =
+                operand(sum, unit, extents(tile.inner, tile.columns), false).expect("a operand");
             let found: Vec<_> = places(&b, word).into_iter().map(|(k, n)| (n, k)).collect();
             assert_eq!(found, tile.right[..], "{unit:?}");
             assert_eq!(

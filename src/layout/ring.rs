@@ -11,10 +11,10 @@
 //! those that vanish in the five bank bits make conflicts: as many times more trips as two to the number of dimensions that
 //! the differences lose when only bank bits are looked at.
 
-use crate::linear::gf2;
-use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
-use crate::linear::named::{self, quarters};
-use crate::linear::shape::Shape;
+use crate::linear_layout::gf2;
+use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
+use crate::linear_layout::named::{self, quad_pairs};
+use crate::linear_layout::shape::Shape;
 use crate::settings::diversity::Choices;
 
 /// Bytes that one thread copies at once, and of a row of a matrix.
@@ -56,7 +56,7 @@ pub struct Rows {
     /// What the three bits of the number of a row add to the index.
     pub columns: [u32; 3],
     /// Whether the rows are those of the transposed matrices.
-    pub turned: bool,
+    pub transposed: bool,
 }
 
 /// The rows of matrices that a layout asks for: 16 bytes next to each other, along the registers of a word and the lanes of
@@ -80,7 +80,7 @@ pub fn rows(
                 .enumerate()
                 .all(|(bit, &c)| offsets.of(c) == elem_bytes << bit)
     };
-    let (found, turned) = if is_row(&along) {
+    let (found, transposed) = if is_row(&along) {
         (groups, false)
     } else if elem_bytes == 2 && is_row(groups) {
         (&along[..], true)
@@ -89,7 +89,7 @@ pub fn rows(
     };
     Some(Rows {
         columns: found.try_into().ok()?,
-        turned,
+        transposed,
     })
 }
 
@@ -100,23 +100,23 @@ pub fn word_columns(reader: &LinearLayout, elem_bytes: u32) -> &[u32] {
     &registers[..bits.min(registers.len())]
 }
 
-/// The layout in which a factor of m8n8k4 is read, if the block stands in memory with neighbours across the summed dimension
+/// The layout in which an operand of m8n8k4 is read, if the block stands in memory with neighbours across the summed dimension
 /// next to each other and `reader` is the one with neighbours along it.
-pub fn turned_reader(
+pub fn transposed_reader(
     reader: &LinearLayout,
     offsets: &Offsets,
     elem_bytes: u32,
 ) -> Option<LinearLayout> {
-    let turned = quarters::turned(reader)?;
+    let transposed = quad_pairs::transposed(reader)?;
     let is_run = |layout: &LinearLayout| run_bits(layout, offsets, elem_bytes) >= 2;
-    (!is_run(reader) && is_run(&turned)).then_some(turned)
+    (!is_run(reader) && is_run(&transposed)).then_some(transposed)
 }
 
 /// The same for a block in memory as `writer` fills it, before it is known where chunks stand.
-pub fn turned_by(writer: &LinearLayout, reader: &LinearLayout) -> Option<LinearLayout> {
+pub fn transposed_by(writer: &LinearLayout, reader: &LinearLayout) -> Option<LinearLayout> {
     let inner = inner_dim(writer);
-    let turned = quarters::turned(reader)?;
-    (turned.run_bits(inner).starts_with(&[0, 1])).then_some(turned)
+    let transposed = quad_pairs::transposed(reader)?;
+    (transposed.run_bits(inner).starts_with(&[0, 1])).then_some(transposed)
 }
 
 /// Exponent of the elements that registers which follow each other take from one place on, at most 16 bytes of them.
@@ -269,9 +269,9 @@ mod tests {
     }
 
     #[test]
-    fn quarters_are_read_without_conflicts() {
+    fn quad_pairs_are_read_without_conflicts() {
         use crate::ir::attrs::MmaUnit;
-        use crate::layout::matrix::{accumulators, factor};
+        use crate::layout::matrix::{accumulators, operand};
         let shape = |extents: &[u64]| Shape::new(extents).expect("powers of two");
         let unit = MmaUnit::F16K4;
         for (rows, inner) in [(128, 32), (128, 64), (64, 16), (32, 128), (16, 8), (8, 8)] {
@@ -279,17 +279,21 @@ mod tests {
                 let [a, b] = [[rows, inner], [inner, rows]].map(|e| shape(&e));
                 let sum = &accumulators(shape(&[rows, rows]), unit, 4)[0];
                 for (shape, is_left) in [(a, true), (b, false)] {
-                    let reader = factor(sum, unit, shape, is_left).expect("a factor");
+                    let reader = operand(sum, unit, shape, is_left).expect("a operand");
                     let writer = named::coalesced(shape, &order, 8, 4).expect("a layout");
                     let is_across = (order[0] == 1) != is_left;
-                    let turned = turned_by(&writer, &reader);
-                    assert_eq!(turned.is_some(), is_across, "{shape} {order:?}");
-                    let used = turned.as_ref().unwrap_or(&reader);
+                    let transposed = transposed_by(&writer, &reader);
+                    assert_eq!(transposed.is_some(), is_across, "{shape} {order:?}");
+                    let used = transposed.as_ref().unwrap_or(&reader);
                     let memory = layout(2, &writer, &[used], &mut Choices::none());
                     assert_eq!(cost(&memory, 2, &writer, &[used]), 0, "{shape} {order:?}");
                     let offsets = Offsets::new(&memory, 2).expect("a place for each element");
                     // What is decided from the two is the same.
-                    assert_eq!(turned_reader(&reader, &offsets, 2), turned, "{shape}");
+                    assert_eq!(
+                        transposed_reader(&reader, &offsets, 2),
+                        transposed,
+                        "{shape}"
+                    );
                     let wide = if is_across { 2 } else { 3 };
                     assert_eq!(run_bits(used, &offsets, 2), wide, "{shape} {order:?}");
                 }
@@ -298,9 +302,9 @@ mod tests {
     }
 
     #[test]
-    fn factors_are_read_without_conflicts() {
+    fn operands_are_read_without_conflicts() {
         use crate::ir::attrs::MmaUnit;
-        use crate::layout::matrix::{accumulators, factor};
+        use crate::layout::matrix::{accumulators, operand};
         let shape = |extents: &[u64]| Shape::new(extents).expect("powers of two");
         for (unit, elem_bytes) in [(MmaUnit::F16, 2), (MmaUnit::Tf32, 4), (MmaUnit::S8, 1)] {
             for inner in [32, 64] {
@@ -308,14 +312,14 @@ mod tests {
                     let [a, b] = [[128, inner], [inner, 128]].map(|e| shape(&e));
                     let sum = &accumulators(shape(&[128, 128]), unit, 4)[0];
                     for (shape, is_left) in [(a, true), (b, false)] {
-                        let reader = factor(sum, unit, shape, is_left).expect("a factor");
+                        let reader = operand(sum, unit, shape, is_left).expect("a operand");
                         let writer = named::coalesced(shape, &order, 16 / elem_bytes, 4);
                         let writer = writer.expect("a layout of registers");
                         let memory = layout(elem_bytes, &writer, &[&reader], &mut Choices::none());
                         let found = cost(&memory, elem_bytes, &writer, &[&reader]);
                         // Bytes across rows are read one by one, four to a word.
-                        let turned = (order[0] == 1) != is_left;
-                        if !(elem_bytes == 1 && turned) {
+                        let transposed = (order[0] == 1) != is_left;
+                        if !(elem_bytes == 1 && transposed) {
                             assert_eq!(found, 0, "{unit:?} {shape} {order:?}");
                         }
                     }

@@ -1,18 +1,10 @@
-//! The back end: from the thread IR to PTX text.
+//! PTX text of machine code.
 
-use crate::compile::CompileError;
-use crate::ir::function::ThreadFunction;
-use crate::isa::{lower, order};
-use crate::regalloc;
-use crate::settings::diversity::{Choices, Site};
-use crate::settings::{Options, PtxVersion, Target};
-
-mod emit;
 mod params;
-mod program;
 mod register_bound;
+pub(crate) mod write;
 
-pub(crate) use params::param_bytes;
+pub(crate) use params::check_params;
 
 /// What was emitted, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,26 +32,3 @@ pub struct Stats {
     /// Most registers that are live at one place: predicates, 16, 32 and 64 bits.
     pub peak: [u32; 4],
 }
-
-/// PTX of a kernel, and the version of the language it is in: the lowest that has the target and all instructions used.
-pub fn emit(
-    func: &ThreadFunction,
-    target: Target,
-    options: &Options,
-) -> Result<(String, PtxVersion, Stats), CompileError> {
-    let mut code = lower::lower(func, target)?;
-    order::order(&mut code, Choices::new(options.diversity, Site::Order));
-    let program = program::CodeProgram(&code);
-    let choices = Choices::new(options.diversity, Site::Registers);
-    let allocation = regalloc::allocate(&program, choices);
-    if options.verify_passes {
-        regalloc::check::check(&program, &allocation).map_err(|error| CompileError::Internal {
-            pass: "register allocation",
-            message: error.to_string(),
-        })?;
-    }
-    Ok(emit::write(func, &code, &allocation, target, options))
-}
-
-#[cfg(test)]
-mod tests;

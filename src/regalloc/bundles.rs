@@ -8,7 +8,7 @@
 
 use super::live::{LiveRange, Liveness};
 use super::{Input, Program};
-use crate::isa::reg::{Group, Unit};
+use crate::regalloc::reg::{Group, Unit};
 use crate::settings::diversity::Choices;
 
 /// Comparisons of ranges for each group of the program, at most.

@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use smallvec::SmallVec;
 
 use super::{Allocation, Input, Move, Program, Source};
-use crate::isa::reg::{RegClass, Unit};
+use crate::regalloc::reg::{RegClass, Unit};
 
 /// A value that a register may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -9,7 +9,7 @@
 //! their block, arguments of a jump are read at its end.
 
 use super::{Delay, Ease, Input, Program};
-use crate::isa::reg::{Group, RegClass, Touch, Unit};
+use crate::regalloc::reg::{Group, RegClass, Touch, Unit};
 
 /// A stretch of points, half open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,13 +16,14 @@ use std::ops::Range;
 use bundles::Bundles;
 use live::Liveness;
 
-use crate::isa::reg::{RegClass, Registers, Touch, Unit, View};
+use crate::regalloc::reg::{RegClass, Registers, Touch, Unit, View};
 use crate::settings::diversity::Choices;
 
 mod bundles;
 pub(crate) mod check;
-mod live;
+pub(crate) mod live;
 mod moves;
+pub(crate) mod reg;
 mod scan;
 
 /// What a parameter gets.

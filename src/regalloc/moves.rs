@@ -4,7 +4,7 @@
 //! spare register opens (the usual algorithm; each destination occurs once, so cycles are disjoint).
 
 use super::{Move, Source};
-use crate::isa::reg::RegClass;
+use crate::regalloc::reg::RegClass;
 
 /// Orders `moves` (destinations differ) into a sequence with the same effect. `spare` gives a register of a class
 /// that nothing else uses.

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use super::Program;
 use super::bundles::Bundles;
 use super::live::Liveness;
-use crate::isa::reg::Unit;
+use crate::regalloc::reg::Unit;
 use crate::settings::diversity::Choices;
 
 /// Free names of a class: a bit each, set where taken; beyond the end everything is free.

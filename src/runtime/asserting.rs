@@ -6,8 +6,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use crate::device_print::{self, Log, Site, What};
 use crate::driver::{DriverError, Module, RawPtr, Stream};
-use crate::log::{self, Log, Site, What};
 
 use super::device::Device;
 use super::error::RuntimeError;
@@ -46,7 +46,7 @@ impl DeviceLog {
         file: Option<&str>,
         sites: &[Site],
     ) -> Result<Option<Arc<DeviceLog>>, DriverError> {
-        Ok(module.global(log::SYMBOL)?.map(|place| {
+        Ok(module.global(device_print::SYMBOL)?.map(|place| {
             Arc::new(DeviceLog {
                 kernel: kernel.to_owned(),
                 file: file.map(str::to_owned),
@@ -66,7 +66,7 @@ impl DeviceLog {
         device: &Device,
         stream: &Stream,
     ) -> Result<(), RuntimeError> {
-        let counter = RawPtr::from_parts(self.address, log::COUNTER_BYTES as usize);
+        let counter = RawPtr::from_parts(self.address, device_print::COUNTER_BYTES as usize);
         let cleared = counter.fill(stream, 0);
         cleared.map_err(|error| device.failed(Some(&self.kernel), error))?;
         if let Some(gpu) = device.as_gpu().filter(|_| self.asserts) {
@@ -84,13 +84,13 @@ impl DeviceLog {
 
     /// The assertions that failed since this was last asked.
     fn failed(&self, stream: &Stream) -> Result<Option<Vec<String>>, DriverError> {
-        let mut header = [0_u8; log::HEADER_BYTES as usize];
+        let mut header = [0_u8; device_print::HEADER_BYTES as usize];
         RawPtr::from_parts(self.address, header.len()).read(stream, &mut header)?;
-        if log::failed_site(&header).is_none() {
+        if device_print::failed_site(&header).is_none() {
             return Ok(None);
         }
         let log = self.read(stream)?;
-        let at = self.address + u64::from(log::COUNTER_BYTES);
+        let at = self.address + u64::from(device_print::COUNTER_BYTES);
         RawPtr::from_parts(at, 4).fill(stream, 0)?;
         stream.synchronize()?;
         Ok(Log::failed(&log, &self.sites, self.file.as_deref()))

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::grid;
 
+use super::arg_tree::{self, ArgTree};
 use super::argument::Arg;
 use super::constant::{Constants, Grid};
+use super::deadline::Deadline;
 use super::error::RuntimeError;
-use super::given::{self, Given};
+use super::executable::Executable;
 use super::kernel::{FOREVER, KernelInner};
-use super::patience::Patience;
-use super::ready::Ready;
 use super::recording;
 use super::stream::Stream;
 use super::table::Classes;
@@ -23,15 +23,15 @@ impl KernelInner {
     pub(super) fn ready(
         self: &Arc<Self>,
         classes: &Classes,
-        patience: &Patience,
-    ) -> Result<&Ready, RuntimeError> {
+        deadline: &Deadline,
+    ) -> Result<&Executable, RuntimeError> {
         let variant = match self.table.get(classes) {
             Some(variant) => variant,
             None => self.insert(classes)?,
         };
         match variant.ready.get() {
             Some(ready) => Ok(ready),
-            None => Variant::obtain(self, variant, patience),
+            None => Variant::obtain(self, variant, deadline),
         }
     }
 
@@ -48,8 +48,8 @@ impl KernelInner {
         if let Some(found) = self.table.get(&self.in_use(classes)) {
             return Ok(found);
         }
-        if let Some(family) = self.family.upgrade() {
-            family.keep(self);
+        if let Some(setups) = self.setups.upgrade() {
+            setups.keep(self);
         }
         let insert = |classes: &Classes, bound| {
             let make = || Variant::new(classes.clone());
@@ -58,7 +58,7 @@ impl KernelInner {
         if let Some(found) = insert(classes, self.room_for_values()) {
             return Ok(found);
         }
-        let plain = given::plain(classes);
+        let plain = arg_tree::plain(classes);
         insert(&plain, self.table.limit()).ok_or_else(|| RuntimeError::TooManyVariants {
             kernel: self.name.clone(),
             limit: self.table.limit(),
@@ -79,12 +79,15 @@ impl KernelInner {
         if !is_crowded || self.table.get(classes).is_some() {
             return Cow::Borrowed(classes);
         }
-        Cow::Owned(given::plain(classes))
+        Cow::Owned(arg_tree::plain(classes))
     }
 
     /// Classes as a signature.
     pub(crate) fn signature(&self, classes: &Classes) -> String {
-        let entries: Vec<String> = given::read(classes).iter().map(Given::to_string).collect();
+        let entries: Vec<String> = arg_tree::read(classes)
+            .iter()
+            .map(ArgTree::to_string)
+            .collect();
         entries.join(", ")
     }
 
@@ -93,13 +96,13 @@ impl KernelInner {
         stream: &Stream,
         grid: Grid<'_>,
         args: &[Arg<'_>],
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         let mut classes = Classes::none();
         if !self.classify(args, &mut classes) {
-            return self.launch_marked(stream, grid, args, patience);
+            return self.launch_marked(stream, grid, args, deadline);
         }
-        self.launch_classes(&classes, stream, grid, args, patience)
+        self.launch_classes(&classes, stream, grid, args, deadline)
     }
 
     /// [`KernelInner::launch`] with tuples or descriptors among the arguments, or numbers that become another type.
@@ -109,13 +112,13 @@ impl KernelInner {
         stream: &Stream,
         grid: Grid<'_>,
         args: &[Arg<'_>],
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         if let Some(typed) = self.typed(args)? {
-            return self.launch(stream, grid, typed.as_slice(), patience);
+            return self.launch(stream, grid, typed.as_slice(), deadline);
         }
         let classes = self.marked(args)?;
-        self.launch_classes(&classes, stream, grid, args, patience)
+        self.launch_classes(&classes, stream, grid, args, deadline)
     }
 
     /// The grid of such a launch.
@@ -127,7 +130,7 @@ impl KernelInner {
         match grid {
             Grid::Fixed(grid) => Ok(grid),
             Grid::Of(function) => {
-                let ready = self.ready(&self.classes(args)?, &Patience::default())?;
+                let ready = self.ready(&self.classes(args)?, &Deadline::default())?;
                 self.grid_of(function, ready)
             }
         }
@@ -140,9 +143,9 @@ impl KernelInner {
         stream: &Stream,
         grid: Grid<'_>,
         args: &[Arg<'_>],
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
-        let ready = self.ready(classes, patience)?;
+        let ready = self.ready(classes, deadline)?;
         let grid = match grid {
             Grid::Fixed(grid) => grid,
             Grid::Of(function) => self.grid_of(function, ready)?,
@@ -202,7 +205,7 @@ impl KernelInner {
     fn grid_of(
         &self,
         function: &dyn Fn(Constants<'_>) -> Option<[u32; 3]>,
-        ready: &Ready,
+        ready: &Executable,
     ) -> Result<[u32; 3], RuntimeError> {
         let constants = Constants {
             list: &self.options.constants,

@@ -2,9 +2,9 @@
 
 use crate::emu::{Fault, Space};
 
+use super::arg_tree;
 use super::argument::Arg;
 use super::error::RuntimeError;
-use super::given;
 use super::kernel::{KernelInner, Slot};
 use super::table::Classes;
 
@@ -32,7 +32,7 @@ impl KernelInner {
         if !args.iter().any(Arg::is_mark) {
             return Err(self.wrong(args));
         }
-        let by_param = given::split(args);
+        let by_param = arg_tree::split(args);
         if !(self.required..=self.slots.len()).contains(&by_param.len()) {
             return Err(self.wrong_count(by_param.len()));
         }
@@ -49,7 +49,7 @@ impl KernelInner {
                 return Err(self.not_a_multiple(arg, slot));
             }
         }
-        given::classify(args, self.masks.iter()).ok_or_else(|| RuntimeError::Setup {
+        arg_tree::classify(args, self.masks.iter()).ok_or_else(|| RuntimeError::Setup {
             kernel: self.name.clone(),
             problem: "a tuple among the arguments is too large, or not whole".to_owned(),
         })
@@ -62,7 +62,7 @@ impl KernelInner {
         name: &str,
     ) -> Option<&'s [Arg<'a>]> {
         let at = self.arguments().position(|n| n == name)?;
-        given::split(args).get(at).copied()
+        arg_tree::split(args).get(at).copied()
     }
 
     /// Fills in the classes of arguments; whether these can be launched with.
@@ -111,7 +111,7 @@ impl KernelInner {
         wrong: &Arg<'_>,
         problem: String,
     ) -> RuntimeError {
-        let by_param = given::split(args).into_iter().zip(self.arguments());
+        let by_param = arg_tree::split(args).into_iter().zip(self.arguments());
         let name = by_param
             .filter(|(args, _)| args.iter().any(|arg| std::ptr::eq(arg, wrong)))
             .map(|(_, name)| name.to_owned())
@@ -172,7 +172,7 @@ impl KernelInner {
                 .saturating_sub(address)
                 .max(address.saturating_sub(last))
         };
-        let by_param = given::split(args).into_iter().zip(self.arguments());
+        let by_param = arg_tree::split(args).into_iter().zip(self.arguments());
         let distances: Vec<(u64, &str)> = by_param
             .filter_map(|(args, name)| {
                 let pointers = args.iter().filter(|arg| arg.is_pointer());

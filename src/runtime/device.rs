@@ -12,10 +12,10 @@ use super::cache::Cache;
 use super::dump::Dump;
 use super::environment;
 use super::error::RuntimeError;
-use super::family::Family;
 use super::kernel::Kernel;
 use super::program::Program;
 use super::recording::Recording;
+use super::setups::Setups;
 use super::stream::Stream;
 
 #[cfg(feature = "cuda")]
@@ -65,29 +65,32 @@ pub struct Device {
 pub(super) struct Handles {
     instance: u32,
     /// Programs that keep kernels of it.
-    families: Mutex<Vec<Weak<Family>>>,
+    all_setups: Mutex<Vec<Weak<Setups>>>,
 }
 
 impl Handles {
     /// Notes a program that keeps kernels of the device.
-    pub(super) fn note(&self, family: &Arc<Family>) {
-        let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
-        if !families.iter().any(|f| f.as_ptr() == Arc::as_ptr(family)) {
+    pub(super) fn note(&self, setups: &Arc<Setups>) {
+        let mut all_setups = self
+            .all_setups
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !all_setups.iter().any(|f| f.as_ptr() == Arc::as_ptr(setups)) {
             // In place of those that are gone.
-            families.retain(|family| family.strong_count() > 0);
-            families.push(Arc::downgrade(family));
+            all_setups.retain(|setups| setups.strong_count() > 0);
+            all_setups.push(Arc::downgrade(setups));
         }
     }
 }
 
 impl Drop for Handles {
     fn drop(&mut self) {
-        let families = self
-            .families
+        let all_setups = self
+            .all_setups
             .get_mut()
             .unwrap_or_else(PoisonError::into_inner);
-        for family in families.iter().filter_map(Weak::upgrade) {
-            family.release_device(self.instance);
+        for setups in all_setups.iter().filter_map(Weak::upgrade) {
+            setups.release_device(self.instance);
         }
     }
 }
@@ -223,7 +226,7 @@ fn emulator_options() -> emu::Options {
 }
 
 impl Device {
-    /// The first GPU, or the emulator if there is none. A program with the feature `cuda` that gets the emulator is told
+    /// The first GPU, or the emulator if there is none. A program with the feature `cuda` that gets the emulator is warned
     /// why by a warning, once.
     pub fn best() -> Device {
         Device::best_with(DeviceOptions::from_env())
@@ -235,8 +238,8 @@ impl Device {
         match Device::gpu_with(0, options.clone()) {
             Ok(device) => return device,
             Err(error) => {
-                static TOLD: AtomicBool = AtomicBool::new(false);
-                if !TOLD.swap(true, Ordering::Relaxed) {
+                static WARNED: AtomicBool = AtomicBool::new(false);
+                if !WARNED.swap(true, Ordering::Relaxed) {
                     super::warning::warn(&format!("kernels run on the emulator: {error}"));
                 }
             }
@@ -333,7 +336,7 @@ impl Device {
         };
         let handles = Arc::new(Handles {
             instance,
-            families: Mutex::default(),
+            all_setups: Mutex::default(),
         });
         Device {
             inner: Arc::new(Inner {

@@ -1,10 +1,10 @@
 //! What can go wrong between an application and its kernels.
 
-use crate::compile::CompileError;
 use crate::emu::{EmuError, Fault, MemoryError};
+use crate::error::CompileError;
 
+use super::deadline::Stopped;
 use super::diagnostic::SourceError;
-use super::patience::Stopped;
 
 #[cfg(feature = "cuda")]
 use crate::driver::DriverError;

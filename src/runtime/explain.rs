@@ -1,27 +1,27 @@
 //! Which variant a launch uses, and why.
 
+use super::arg_tree::{self, ArgTree};
 use super::argument::{Arg, Class, DIVISIBLE, ONE};
-use super::given::{self, Given};
 use super::kernel::KernelInner;
 use super::report::Explanation;
 use super::table::Classes;
 
 impl KernelInner {
     pub(super) fn explain(&self, args: &[Arg<'_>], classes: &Classes) -> Explanation {
-        let asked = given::read(classes);
+        let asked = arg_tree::read(classes);
         let classes = &*self.in_use(classes);
         let slots = self.slots.iter().zip(self.masks.iter());
-        let given = given::read(classes);
+        let given = arg_tree::read(classes);
         let classes_of = given.iter().zip(&asked);
-        let reasons = given::split(args).into_iter().zip(slots).zip(classes_of);
+        let reasons = arg_tree::split(args).into_iter().zip(slots).zip(classes_of);
         let arguments = reasons.map(|((args, (slot, mask)), (given, asked))| {
             let reason = match (given, args) {
                 _ if given != asked => {
                     "the kernel has as many variants as it may have, and its type alone counts"
                         .to_owned()
                 }
-                (Given::Plain(class), [arg]) => reason(*class, arg, mask),
-                (Given::Descriptor { .. }, _) => {
+                (ArgTree::Plain(class), [arg]) => reason(*class, arg, mask),
+                (ArgTree::Descriptor { .. }, _) => {
                     "a tensor; of its sizes it counts which are multiples of 16, its address and strides are no part of it".to_owned()
                 }
                 _ => "a tuple, each element for itself".to_owned(),

@@ -10,10 +10,10 @@ use crate::driver::{
 use crate::settings::Target;
 
 use super::cache::{Key, KeyBuilder, Kind, Origin};
+use super::deadline::{Deadline, Stopped};
 use super::device::Gpu;
 use super::error::RuntimeError;
 use super::kernel::KernelInner;
-use super::patience::{Patience, Stopped};
 use super::report::{Report, Resources};
 use super::stored::Stored;
 use super::warning::warn;
@@ -53,12 +53,12 @@ impl Loading<'_> {
     /// Loads the kernel and fills in what the report lacks.
     pub(super) fn load(
         &self,
-        patience: &Patience,
+        deadline: &Deadline,
         report: &mut Report,
     ) -> Result<Prepared, RuntimeError> {
         let failed = |error| self.kernel.device.failed(Some(&self.kernel.name), error);
         let (module, origin) = self
-            .module(patience, report)
+            .module(deadline, report)
             .map_err(|problem| match problem {
                 Problem::Driver(error) => failed(error),
                 Problem::Stopped(stopped) => RuntimeError::Stopped {
@@ -117,7 +117,7 @@ impl Loading<'_> {
     /// The loaded machine code, and where it came from.
     fn module(
         &self,
-        patience: &Patience,
+        deadline: &Deadline,
         report: &mut Report,
     ) -> Result<(Module, Origin), Problem> {
         let context = &self.device.context;
@@ -129,7 +129,7 @@ impl Loading<'_> {
         let mut log = String::new();
         let mut assembling = std::time::Duration::ZERO;
         let clock = Instant::now();
-        let found = cache.get_or_make(Kind::Cubin, &key, patience, || {
+        let found = cache.get_or_make(Kind::Cubin, &key, deadline, || {
             let clock = Instant::now();
             let cubin = self.assemble()?;
             assembling = clock.elapsed();

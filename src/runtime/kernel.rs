@@ -18,19 +18,19 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use super::arg_tree;
 use super::argument::{Arg, ArgList, Args, DType, Specialize};
 use super::cache::KeyBuilder;
 use super::constant::Grid;
+use super::deadline::Deadline;
 use super::device::Device;
 use super::error::RuntimeError;
-use super::family::Family;
-use super::given;
 use super::making::{identity, predict};
-use super::patience::Patience;
 use super::pool;
 use super::program::{Param, Program, Source};
 use super::report::{Explanation, Prediction, Report};
 use super::setup::KernelOptions;
+use super::setups::Setups;
 use super::stream::Stream;
 use super::table::{Classes, Masks, Table};
 use super::variant::Variant;
@@ -38,8 +38,8 @@ use super::variant::Variant;
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;
 
-/// The patience of a plain launch.
-pub(super) static FOREVER: Patience = Patience {
+/// The deadline of a plain launch.
+pub(super) static FOREVER: Deadline = Deadline {
     deadline: None,
     cancel: None,
 };
@@ -49,7 +49,7 @@ pub(super) static FOREVER: Patience = Patience {
 #[derive(Clone)]
 pub struct Kernel {
     pub(super) inner: Arc<KernelInner>,
-    family: Arc<Family>,
+    setups: Arc<Setups>,
     /// As long as there is such a handle, the program keeps variants.
     device: Device,
 }
@@ -66,7 +66,7 @@ pub(crate) struct KernelInner {
     /// What it is found by among the kernels of its program.
     pub(super) setup: String,
     /// These kernels.
-    pub(super) family: Weak<Family>,
+    pub(super) setups: Weak<Setups>,
     /// No handle: what a program keeps holds no device.
     pub(crate) device: Device,
     pub(crate) source: Arc<Source>,
@@ -123,28 +123,28 @@ impl Kernel {
             opted_out: Vec::new(),
             variants: DEFAULT_VARIANTS,
         };
-        Kernel::with(device, &program.source, &program.family, name, options)
+        Kernel::with(device, &program.source, &program.setups, name, options)
     }
 
     fn with(
         device: &Device,
         source: &Arc<Source>,
-        family: &Arc<Family>,
+        setups: &Arc<Setups>,
         name: String,
         options: KernelOptions,
     ) -> Result<Kernel, RuntimeError> {
         let setup = format!("{} {name} {}", device.instance(), options.identity());
-        let inner = family.intern(&setup, || {
+        let inner = setups.intern(&setup, || {
             let kernel = KernelInner::new(device.quiet(), source.clone(), name, options)?;
             Ok(KernelInner {
                 setup: setup.clone(),
-                family: Arc::downgrade(family),
+                setups: Arc::downgrade(setups),
                 ..kernel
             })
         })?;
         Ok(Kernel {
             inner,
-            family: family.clone(),
+            setups: setups.clone(),
             device: device.clone(),
         })
     }
@@ -169,7 +169,7 @@ impl Kernel {
             });
         }
         let name = inner.name.clone();
-        Kernel::with(&self.device, &inner.source, &self.family, name, options)
+        Kernel::with(&self.device, &inner.source, &self.setups, name, options)
     }
 
     /// Everything that decides what a launch with such arguments does, but for values that are not specialised for.
@@ -239,7 +239,7 @@ impl Kernel {
     pub(crate) fn with_heuristics(&self, args: &[Arg<'_>]) -> Result<Kernel, RuntimeError> {
         let inner = &self.inner;
         // To a tuple or a descriptor a heuristic can say no more than that it is there.
-        let firsts = given::split(args).into_iter().filter_map(<[_]>::first);
+        let firsts = arg_tree::split(args).into_iter().filter_map(<[_]>::first);
         let given: Vec<(&str, &Arg<'_>)> = inner.arguments().zip(firsts).collect();
         let mut kernel = self.clone();
         for (name, value) in inner
@@ -288,16 +288,16 @@ impl Kernel {
     ///
     /// # Errors
     ///
-    /// [`RuntimeError::Stopped`] at the end of patience; those of [`Kernel::launch`].
+    /// [`RuntimeError::Stopped`] at the end of the deadline; those of [`Kernel::launch`].
     pub fn launch_with<'g>(
         &self,
         stream: &Stream,
         grid: impl Into<Grid<'g>>,
         args: impl Args,
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         let grid = grid.into();
-        args.with(|args| self.inner.launch(stream, grid, args, patience))
+        args.with(|args| self.inner.launch(stream, grid, args, deadline))
     }
 
     /// Launches on the device's own stream and waits for the end.
@@ -316,10 +316,10 @@ impl Kernel {
     /// # Errors
     ///
     /// Those of [`Kernel::launch_with`].
-    pub fn prepare(&self, args: impl Args, patience: &Patience) -> Result<Report, RuntimeError> {
+    pub fn prepare(&self, args: impl Args, deadline: &Deadline) -> Result<Report, RuntimeError> {
         args.with(|args| {
             let classes = self.inner.classes(args)?;
-            Ok(self.inner.ready(&classes, patience)?.report.clone())
+            Ok(self.inner.ready(&classes, deadline)?.report.clone())
         })
     }
 
@@ -331,9 +331,9 @@ impl Kernel {
     pub fn predict(
         &self,
         args: impl Args,
-        patience: &Patience,
+        deadline: &Deadline,
     ) -> Result<Prediction, RuntimeError> {
-        args.with(|args| predict(&self.inner, &self.inner.classes(args)?, patience))
+        args.with(|args| predict(&self.inner, &self.inner.classes(args)?, deadline))
     }
 
     /// Begins to compile the variant for such arguments on another thread. A launch that comes earlier waits for it.
@@ -385,12 +385,12 @@ impl Kernel {
 
     /// Whether its program keeps it, as it does what was launched.
     pub(crate) fn is_kept(&self) -> bool {
-        self.family.is_kept(&self.inner)
+        self.setups.is_kept(&self.inner)
     }
 
     /// Lets it go with its last handle.
     pub(crate) fn release(&self) {
-        self.family.release(&self.inner);
+        self.setups.release(&self.inner);
     }
 
     /// The variants that are ready, sorted by signature.
@@ -450,7 +450,7 @@ impl KernelInner {
         let table = Table::new(options.variants);
         Ok(KernelInner {
             setup: String::new(),
-            family: Weak::new(),
+            setups: Weak::new(),
             device,
             source,
             name,

@@ -12,23 +12,24 @@ use std::time::Instant;
 
 use smallvec::SmallVec;
 
-use crate::compile::{self, KernelMeta, ParamKind, Snapshot};
+use crate::compile::{self, KernelMeta, ParamKind};
 use crate::emu;
+use crate::pipeline::Snapshot;
 use crate::settings::{Target, Usage, spilled_bytes};
 
+use super::arg_tree::{self, ArgTree};
 use super::cache::{Key, KeyBuilder, Kind, Origin};
+use super::deadline::{Deadline, Stopped};
 use super::device::Backend;
 use super::dump::file_name;
 use super::error::RuntimeError;
-use super::given::{self, Given};
+use super::executable::{Code, Executable};
 #[cfg(feature = "cuda")]
 use super::gpu;
 use super::kernel::{FOREVER, KernelInner};
 use super::locate;
-use super::patience::{Patience, Stopped};
 use super::pool;
 use super::program::Param;
-use super::ready::{Code, Ready};
 use super::report::{Prediction, Report, Timing};
 use super::stored::Stored;
 use super::table::Classes;
@@ -72,13 +73,13 @@ impl Problem {
 pub(super) fn build(
     kernel: &KernelInner,
     classes: &Classes,
-    patience: &Patience,
-) -> Result<Ready, RuntimeError> {
+    deadline: &Deadline,
+) -> Result<Executable, RuntimeError> {
     let mut timing = Timing::default();
     let (stored, kernel_origin) =
-        obtain_kernel(kernel, classes, patience, &mut timing).map_err(|p| p.of(kernel))?;
+        obtain_kernel(kernel, classes, deadline, &mut timing).map_err(|p| p.of(kernel))?;
     let params = argument_of_each_param(kernel, classes, &stored.meta)?;
-    patience
+    deadline
         .check()
         .map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
     let mut report = Report {
@@ -111,7 +112,7 @@ pub(super) fn build(
                 stored: &stored,
                 name: &dump_name(kernel, &kernel_key(kernel, classes)),
             };
-            let prepared = loading.load(patience, &mut report);
+            let prepared = loading.load(deadline, &mut report);
             Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
         }
     };
@@ -132,7 +133,7 @@ pub(super) fn build(
         let value = is_default.then(|| kernel.source.read_constant(text))?;
         Some((name.clone(), value?))
     });
-    Ok(Ready {
+    Ok(Executable {
         report,
         defaults: defaults.collect(),
         printed: Mutex::default(),
@@ -171,21 +172,21 @@ fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> Ru
 
 /// What the compiler alone says of a variant.
 ///
-/// A caller whose patience may end leaves the work to a thread in the background, so that it can leave.
+/// A caller whose deadline may end leaves the work to a thread in the background, so that it can leave.
 pub(crate) fn predict(
     kernel: &Arc<KernelInner>,
     classes: &Classes,
-    patience: &Patience,
+    deadline: &Deadline,
 ) -> Result<Prediction, RuntimeError> {
-    if patience.is_endless() {
-        return predict_here(kernel, classes, patience);
+    if deadline.is_endless() {
+        return predict_here(kernel, classes, deadline);
     }
-    let (maker, classes, mut own) = (kernel.clone(), classes.clone(), patience.clone());
+    let (maker, classes, mut own) = (kernel.clone(), classes.clone(), deadline.clone());
     if kernel.device.cache().settings().is_some() {
         // A later call finds what this one did not wait for.
         own.deadline = None;
     }
-    let predicted = pool::within(patience, move || predict_here(&maker, &classes, &own));
+    let predicted = pool::within(deadline, move || predict_here(&maker, &classes, &own));
     let predicted = predicted.map_err(|stopped| Problem::Stopped(stopped).of(kernel))?;
     predicted.unwrap_or_else(|| {
         Err(RuntimeError::Internal {
@@ -198,9 +199,9 @@ pub(crate) fn predict(
 fn predict_here(
     kernel: &KernelInner,
     classes: &Classes,
-    patience: &Patience,
+    deadline: &Deadline,
 ) -> Result<Prediction, RuntimeError> {
-    let made = obtain_kernel(kernel, classes, patience, &mut Timing::default());
+    let made = obtain_kernel(kernel, classes, deadline, &mut Timing::default());
     let (stored, _) = made.map_err(|problem| problem.of(kernel))?;
     Ok(prediction(kernel, &stored))
 }
@@ -236,12 +237,12 @@ fn prediction(kernel: &KernelInner, stored: &Stored) -> Prediction {
 fn obtain_kernel(
     kernel: &KernelInner,
     classes: &Classes,
-    patience: &Patience,
+    deadline: &Deadline,
     timing: &mut Timing,
 ) -> Result<(Stored, Origin), Problem> {
     let key = kernel_key(kernel, classes);
     let slots = kernel.slots.iter().map(|slot| slot.param);
-    let by_param: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
+    let by_param: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
     if let Some(stored) = kernel.source.compiled(&by_param) {
         let stored = stored?;
         if !kernel.device.runs(stored.meta.target) {
@@ -259,7 +260,7 @@ fn obtain_kernel(
     }
     let dump = kernel.device.dump();
     if dump.is_on() {
-        let mut stored = compile_kernel(kernel, classes, &key, patience, timing)?;
+        let mut stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
         let name = dump_name(kernel, &key);
         if let Some((ptx, path)) =
             dump.replacement(&kernel.name, &name, &stored.ptx, &kernel.device)?
@@ -272,8 +273,8 @@ fn obtain_kernel(
     let clock = Instant::now();
     let cache = kernel.device.cache();
     let mut made = None;
-    let found = cache.get_or_make(Kind::Kernel, &key, patience, || {
-        let stored = compile_kernel(kernel, classes, &key, patience, timing)?;
+    let found = cache.get_or_make(Kind::Kernel, &key, deadline, || {
+        let stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
         let bytes = stored.encode();
         made = Some(stored);
         Ok::<_, Problem>(bytes)
@@ -289,7 +290,7 @@ fn obtain_kernel(
         Some(stored) => Ok((stored, origin)),
         None => {
             // The sum fits and the contents do not: a build of the same number with other contents wrote it.
-            let stored = compile_kernel(kernel, classes, &key, patience, timing)?;
+            let stored = compile_kernel(kernel, classes, &key, deadline, timing)?;
             cache.put(Kind::Kernel, &key, &stored.encode());
             Ok((stored, Origin::Made))
         }
@@ -342,11 +343,11 @@ fn compile_kernel(
     kernel: &KernelInner,
     classes: &Classes,
     key: &Key,
-    patience: &Patience,
+    deadline: &Deadline,
     timing: &mut Timing,
 ) -> Result<Stored, Problem> {
     let options = kernel.options.compiler();
-    compile_as(kernel, classes, &options, Some(key), patience, timing)
+    compile_as(kernel, classes, &options, Some(key), deadline, timing)
 }
 
 /// [`compile_kernel`] with other options; dumped with a key.
@@ -355,13 +356,13 @@ fn compile_as(
     classes: &Classes,
     options: &crate::settings::Options,
     key: Option<&Key>,
-    patience: &Patience,
+    deadline: &Deadline,
     timing: &mut Timing,
 ) -> Result<Stored, Problem> {
     let clock = Instant::now();
     let target = kernel.device.target();
     let slots = kernel.slots.iter().map(|slot| slot.param);
-    let classes: Vec<(usize, Given)> = slots.zip(given::read(classes)).collect();
+    let classes: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
     let made = kernel.source.make(
         &kernel.name,
         &kernel.options,
@@ -370,7 +371,7 @@ fn compile_as(
         &classes,
     )?;
     timing.lower = clock.elapsed();
-    patience.check()?;
+    deadline.check()?;
     let clock = Instant::now();
     let dump = kernel.device.dump();
     let name = key.map(|key| dump_name(kernel, key));
@@ -383,11 +384,14 @@ fn compile_as(
     };
     let compiled = compile::compile_with(&made.func, target, options, &mut |pass, snapshot| {
         if name.is_some() {
-            let text = match snapshot {
-                Snapshot::Tile(func) => func.to_string(),
-                Snapshot::Thread(func) => func.to_string(),
+            let ending = match snapshot {
+                Snapshot::Tile(_) | Snapshot::Thread(_) => "tir",
+                Snapshot::Machine(_) => "machine",
             };
-            save(&text, &format!("{number:02}-{pass}.tir"));
+            save(
+                &snapshot.to_string(),
+                &format!("{number:02}-{pass}.{ending}"),
+            );
             number += 1;
         }
     });
@@ -416,8 +420,8 @@ fn argument_of_each_param(
     classes: &Classes,
     meta: &KernelMeta,
 ) -> Result<SmallVec<[u16; 32]>, RuntimeError> {
-    let given = given::read(classes);
-    let params = given::places(&given);
+    let given = arg_tree::read(classes);
+    let params = arg_tree::places(&given);
     if params.len() != meta.params.len() {
         return Err(RuntimeError::Internal {
             kernel: kernel.name.clone(),

@@ -79,6 +79,7 @@
 //! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read is told by a warning.
 
 mod ahead;
+mod arg_tree;
 mod argument;
 #[cfg(feature = "cuda")]
 mod asserting;
@@ -87,15 +88,15 @@ pub mod cache;
 mod call;
 mod check;
 mod constant;
+mod deadline;
 mod descriptor;
 mod device;
 mod diagnostic;
 mod dump;
 mod environment;
 mod error;
+mod executable;
 mod explain;
-mod family;
-mod given;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod graph;
@@ -103,16 +104,15 @@ mod kernel;
 mod locate;
 mod making;
 mod memory;
-mod patience;
 mod pinned;
 mod pool;
 mod program;
 #[cfg(feature = "triton")]
 mod python;
-mod ready;
 mod recording;
 mod report;
 mod setup;
+mod setups;
 pub(crate) mod stored;
 mod stream;
 mod table;
@@ -123,6 +123,7 @@ pub use ahead::{Compiled, CompiledParam, RustModule, rust_module};
 pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
 pub use buffer::{Buffer, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
+pub use deadline::{CancelToken, Deadline, Stopped};
 pub use descriptor::Descriptor;
 pub use device::{Device, DeviceOptions};
 pub use diagnostic::{Diagnostic, Severity, SourceError};
@@ -130,7 +131,6 @@ pub use dump::Dump;
 pub use error::RuntimeError;
 pub use graph::Graph;
 pub use kernel::{DEFAULT_VARIANTS, Kernel};
-pub use patience::{CancelToken, Patience, Stopped};
 pub use program::Program;
 pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use stream::{Event, Stream};

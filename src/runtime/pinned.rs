@@ -1,8 +1,8 @@
 //! Numbers of other types than a program gives its parameters: `n: tl.int64` takes an `i32`, as Triton does.
 
+use super::arg_tree;
 use super::argument::{Arg, ArgList, Class, Number};
 use super::error::RuntimeError;
-use super::given;
 use super::kernel::{KernelInner, Slot};
 
 impl Slot {
@@ -23,7 +23,7 @@ impl KernelInner {
         if !self.is_picky || is_plain() && !pairs.any(|(arg, slot)| slot.is_to_convert(arg)) {
             return Ok(None);
         }
-        let by_param = given::split(args);
+        let by_param = arg_tree::split(args);
         let is_to_convert = |(args, slot): (&&[Arg<'_>], &Slot)| match args {
             [arg] => !arg.is_mark() && slot.is_to_convert(arg),
             _ => false,

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::patience::{Patience, Stopped};
+use super::deadline::{Deadline, Stopped};
 
 type Job = Box<dyn FnOnce() + Send>;
 
@@ -51,7 +51,7 @@ pub(crate) fn spawn(job: impl FnOnce() + Send + 'static) {
 }
 
 /// Runs a job, which somebody waits for, on a thread of its own. It stands in no queue: what was left to the background, or
-/// waits there itself, must not use up the patience. A child of a process with such threads can make some, too.
+/// waits there itself, must not use up the deadline. A child of a process with such threads can make some, too.
 pub(crate) fn apart(job: impl FnOnce() + Send + 'static) {
     let job: Job = Box::new(job);
     let slot = Arc::new(Mutex::new(Some(job)));
@@ -71,10 +71,10 @@ pub(crate) fn apart(job: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// Runs a job on a thread of its own and waits for its result as long as patience lasts; the job goes on. No result if it
+/// Runs a job on a thread of its own and waits for its result as long as the deadline lasts; the job goes on. No result if it
 /// panics.
 pub(crate) fn within<T: Send + 'static>(
-    patience: &Patience,
+    deadline: &Deadline,
     job: impl FnOnce() -> T + Send + 'static,
 ) -> Result<Option<T>, Stopped> {
     let (send, receive) = channel();
@@ -83,8 +83,8 @@ pub(crate) fn within<T: Send + 'static>(
         let _ = send.send(job());
     });
     loop {
-        patience.check()?;
-        match receive.recv_timeout(patience.pause()) {
+        deadline.check()?;
+        match receive.recv_timeout(deadline.pause()) {
             Ok(result) => return Ok(Some(result)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
@@ -109,7 +109,7 @@ fn work() {
 mod tests {
     use std::sync::mpsc;
 
-    use super::{Patience, Pool};
+    use super::{Deadline, Pool};
 
     #[test]
     fn a_child_has_threads_of_its_own() {
@@ -135,8 +135,8 @@ mod tests {
                 let _ = held.lock().map(|held| held.recv());
             });
         }
-        let patience = Patience::default();
-        assert_eq!(super::within(&patience, || 7), Ok(Some(7)));
+        let deadline = Deadline::default();
+        assert_eq!(super::within(&deadline, || 7), Ok(Some(7)));
         drop(hold);
     }
 

@@ -14,15 +14,15 @@ use crate::verify::verify;
 use crate::front;
 
 use super::ahead::{self, Compiled};
+use super::arg_tree::ArgTree;
 use super::argument::{Arg, Class, DIVISIBLE, DType, Specialize};
 use super::constant::Constant;
 use super::diagnostic::SourceError;
 use super::error::RuntimeError;
-use super::family::Family;
-use super::given::Given;
 #[cfg(feature = "triton")]
 use super::python;
 use super::setup::KernelOptions;
+use super::setups::Setups;
 use super::stored::Stored;
 
 /// A text in the Triton language, a text of the IR, or a function built in Rust. Clones are the same program; what was
@@ -30,7 +30,7 @@ use super::stored::Stored;
 #[derive(Clone, Debug)]
 pub struct Program {
     pub(crate) source: Arc<Source>,
-    pub(crate) family: Arc<Family>,
+    pub(crate) setups: Arc<Setups>,
 }
 
 /// What a program is made of.
@@ -96,7 +96,7 @@ impl Program {
     #[cfg(feature = "triton")]
     pub fn python(name: &str, text: &str) -> Result<Program, RuntimeError> {
         let module = front::Module::parse(name, text);
-        let module = module.map_err(python::told)?;
+        let module = module.map_err(python::source_error)?;
         Ok(Program::with(name, text.to_owned(), Form::Python(module)))
     }
 
@@ -151,7 +151,7 @@ impl Program {
         };
         Program {
             source: Arc::new(source),
-            family: Arc::default(),
+            setups: Arc::default(),
         }
     }
 
@@ -171,7 +171,7 @@ impl Program {
             return Ok((name, front::Tuning::default()));
         };
         let tuning = module.tuning(Some(&name));
-        let tuning = tuning.map_err(python::told)?;
+        let tuning = tuning.map_err(python::source_error)?;
         Ok((name, tuning))
     }
 
@@ -331,13 +331,13 @@ impl Source {
     /// The kernel, if it was compiled before.
     pub(crate) fn compiled(
         &self,
-        given: &[(usize, Given)],
+        given: &[(usize, ArgTree)],
     ) -> Option<Result<Stored, RuntimeError>> {
         let Form::Compiled(ahead) = &self.form else {
             return None;
         };
         let Ahead { stored, params, .. } = &**ahead;
-        let check = |(param, given): &(usize, Given)| {
+        let check = |(param, given): &(usize, ArgTree)| {
             check_elem(&stored.meta.name, &params[*param], given).map(drop)
         };
         Some(given.iter().try_for_each(check).map(|()| stored.clone()))
@@ -354,7 +354,7 @@ impl Source {
         options: &KernelOptions,
         target: Target,
         params: &[Param],
-        given: &[(usize, Given)],
+        given: &[(usize, ArgTree)],
     ) -> Result<Made, RuntimeError> {
         match &self.form {
             #[cfg(feature = "triton")]
@@ -400,7 +400,7 @@ impl Source {
 
 /// An error unless arguments of a class are what a parameter of the IR takes, whose integers may have a sign or not unless
 /// something is said about it.
-fn check_elem(kernel: &str, param: &Param, given: &Given) -> Result<Class, RuntimeError> {
+fn check_elem(kernel: &str, param: &Param, given: &ArgTree) -> Result<Class, RuntimeError> {
     let Some(class) = given.plain() else {
         return Err(RuntimeError::Argument {
             kernel: kernel.to_owned(),

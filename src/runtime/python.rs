@@ -3,11 +3,11 @@
 use crate::front;
 use crate::settings::Target;
 
+use super::arg_tree::ArgTree;
 use super::argument::{Arg, Class, DIVISIBLE, DType, ONE};
 use super::constant::Constant;
 use super::diagnostic::SourceError;
 use super::error::RuntimeError;
-use super::given::Given;
 use super::program::{Made, Param};
 use super::setup::KernelOptions;
 
@@ -18,7 +18,7 @@ pub(super) fn make(
     options: &KernelOptions,
     target: Target,
     params: &[Param],
-    given: &[(usize, Given)],
+    given: &[(usize, ArgTree)],
 ) -> Result<Made, RuntimeError> {
     let setup = |problem: String| RuntimeError::Setup {
         kernel: kernel.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn make(
         let given = given.iter().find(|&&(at, _)| at == index);
         let constant = options.constant(&param.name);
         args.push(match (given, constant) {
-            (Some((_, given)), _) => to_given(given).ok_or_else(|| RuntimeError::Argument {
+            (Some((_, given)), _) => to_arg_tree(given).ok_or_else(|| RuntimeError::Argument {
                 kernel: kernel.to_owned(),
                 name: param.name.clone(),
                 problem: format!("{given} is nothing that the language takes here"),
@@ -61,7 +61,7 @@ pub(super) fn make(
         ..front::Specialization::new(args, target)
     };
     let lowered = module.lower(Some(kernel), &spec);
-    let lowered = lowered.map_err(told)?;
+    let lowered = lowered.map_err(source_error)?;
     Ok(Made {
         func: lowered.func,
         constants: lowered.constants,
@@ -69,7 +69,7 @@ pub(super) fn make(
 }
 
 /// The front end's errors, with advice for who calls and not for who types commands.
-pub(super) fn told(mut errors: front::Diagnostics) -> RuntimeError {
+pub(super) fn source_error(mut errors: front::Diagnostics) -> RuntimeError {
     for diagnostic in &mut errors.list {
         let is_plain_tuple = diagnostic.message.starts_with("a tuple of ")
             && diagnostic.message.contains(" has no attribute ");
@@ -131,7 +131,7 @@ pub(super) fn heuristics(
         }
     }
     let found = module.heuristics(Some(kernel), &all);
-    let found = found.map_err(told)?;
+    let found = found.map_err(source_error)?;
     let constant = |(name, value): (String, front::Constant)| (name, Constant::from_front(&value));
     Ok(found.into_iter().map(constant).collect())
 }
@@ -148,10 +148,10 @@ pub(super) fn read_constant(text: &str) -> Option<Constant> {
 }
 
 /// What a parameter is given, in the words of the front end.
-fn to_given(given: &Given) -> Option<front::Arg> {
+fn to_arg_tree(given: &ArgTree) -> Option<front::Arg> {
     match given {
-        Given::Plain(class) => to_arg(*class),
-        Given::Descriptor {
+        ArgTree::Plain(class) => to_arg(*class),
+        ArgTree::Descriptor {
             dtype,
             block,
             divisible,
@@ -165,8 +165,8 @@ fn to_given(given: &Given) -> Option<front::Arg> {
                 nan: *nan,
             }))
         }
-        Given::Tuple(elements) => {
-            let items = elements.iter().map(to_given).collect::<Option<_>>()?;
+        ArgTree::Tuple(elements) => {
+            let items = elements.iter().map(to_arg_tree).collect::<Option<_>>()?;
             Some(front::Arg::Tuple(front::TupleArg { class: None, items }))
         }
     }

@@ -4,9 +4,9 @@
 //! error, and the kernel is made anew.
 
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
+use crate::device_print::{Site, What};
 use crate::ir::attrs::Show;
 use crate::ir::types::{AddressSpace, Elem, Scalar};
-use crate::log::{Site, What};
 use crate::settings::{PtxVersion, Target};
 
 /// A compiled kernel without what only reports of the compiler need.

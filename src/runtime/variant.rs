@@ -9,12 +9,12 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use super::deadline::{CancelToken, Deadline, Stopped};
 use super::error::RuntimeError;
+use super::executable::Executable;
 use super::kernel::KernelInner;
 use super::making::build;
-use super::patience::{CancelToken, Patience, Stopped};
 use super::pool;
-use super::ready::Ready;
 use super::table::{Classes, Keyed};
 use super::warning::hold;
 
@@ -23,7 +23,7 @@ use super::warning::hold;
 pub(crate) struct Variant {
     classes: Classes,
     /// Set once; launches look here alone.
-    pub(crate) ready: OnceLock<Ready>,
+    pub(crate) ready: OnceLock<Executable>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -93,13 +93,13 @@ impl Variant {
 
     /// Makes the variant, or waits for who makes it.
     ///
-    /// A caller whose patience may end leaves the work to a thread in the background, so that it can leave.
+    /// A caller whose deadline may end leaves the work to a thread in the background, so that it can leave.
     #[cold]
     pub(crate) fn obtain<'v>(
         kernel: &Arc<KernelInner>,
         variant: &'v Arc<Variant>,
-        patience: &Patience,
-    ) -> Result<&'v Ready, RuntimeError> {
+        deadline: &Deadline,
+    ) -> Result<&'v Executable, RuntimeError> {
         let stopped = |stopped| RuntimeError::Stopped {
             kernel: kernel.name.clone(),
             stopped,
@@ -119,8 +119,8 @@ impl Variant {
                     return Err(error);
                 }
                 State::Idle => {
-                    patience.check().map_err(stopped)?;
-                    let is_endless = patience.is_endless();
+                    deadline.check().map_err(stopped)?;
+                    let is_endless = deadline.is_endless();
                     let work = Work::new(is_endless);
                     let cancel = work.cancel.clone();
                     *state = State::Busy(work);
@@ -132,17 +132,17 @@ impl Variant {
                         pool::apart(move || variant.make(&kernel, cancel));
                     }
                 }
-                State::Busy(_) => variant.wait(state, patience).map_err(stopped)?,
+                State::Busy(_) => variant.wait(state, deadline).map_err(stopped)?,
             }
         }
     }
 
-    /// Waits until the work under way has ended, or patience has.
-    fn wait(&self, mut state: MutexGuard<'_, State>, patience: &Patience) -> Result<(), Stopped> {
+    /// Waits until the work under way has ended, or the deadline has.
+    fn wait(&self, mut state: MutexGuard<'_, State>, deadline: &Deadline) -> Result<(), Stopped> {
         let State::Busy(work) = &mut *state else {
             return Ok(());
         };
-        if patience.cancel.is_some() {
+        if deadline.cancel.is_some() {
             work.callers += 1;
         } else {
             // The work outlives a deadline.
@@ -153,8 +153,8 @@ impl Variant {
         loop {
             match &mut *state {
                 State::Busy(work) if work.cancel.is(&cancel) => {
-                    if let Err(stopped) = patience.check() {
-                        if patience.cancel.is_some() {
+                    if let Err(stopped) = deadline.check() {
+                        if deadline.cancel.is_some() {
                             work.callers -= 1;
                             work.is_kept |= stopped == Stopped::Deadline;
                         }
@@ -167,7 +167,7 @@ impl Variant {
                 _ => return Ok(()),
             }
             // Whether the time ran out shows at the next turn.
-            let waited = self.changed.wait_timeout(state, patience.pause());
+            let waited = self.changed.wait_timeout(state, deadline.pause());
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -191,14 +191,14 @@ impl Variant {
 
     /// Makes the variant and tells who waits.
     fn make(&self, kernel: &KernelInner, cancel: CancelToken) {
-        let patience = Patience {
+        let deadline = Deadline {
             deadline: None,
             cancel: Some(cancel),
         };
         // Who is told of something may ask for this very kernel.
         let _held = hold();
         // The compiler's own panics are errors already; this is for the rest of the way.
-        let built = catch_unwind(AssertUnwindSafe(|| build(kernel, &self.classes, &patience)));
+        let built = catch_unwind(AssertUnwindSafe(|| build(kernel, &self.classes, &deadline)));
         let built = built.unwrap_or_else(|_| {
             Err(RuntimeError::Internal {
                 kernel: kernel.name.clone(),
@@ -235,12 +235,12 @@ mod tests {
         let program = Program::python("put.py", text).expect("it is Python");
         let kernel = device.kernel(&program, "put").expect("there is a kernel");
         let x = Buffer::from_slice(&device, &[0_i32]).expect("there is memory");
-        let patience = Patience {
+        let deadline = Deadline {
             deadline: Some(Instant::now()),
             cancel: None,
         };
         // Without time the work is begun by nobody, and its place is there.
-        let stopped = kernel.launch_with(&device.stream(), 1, (&x,), &patience);
+        let stopped = kernel.launch_with(&device.stream(), 1, (&x,), &deadline);
         assert!(stopped.is_err());
         let variant = kernel.inner.table.iter().next().expect("there is one");
         let forked = Work {
@@ -248,11 +248,11 @@ mod tests {
             ..Work::new(true)
         };
         *variant.state.lock().expect("nobody panics") = State::Busy(forked);
-        let patience = Patience {
+        let deadline = Deadline {
             deadline: Some(Instant::now() + Duration::from_secs(300)),
             cancel: None,
         };
-        let ran = kernel.launch_with(&device.stream(), 1, (&x,), &patience);
+        let ran = kernel.launch_with(&device.stream(), 1, (&x,), &deadline);
         assert_eq!(ran, Ok(()));
         assert_eq!(x.read(&device.stream()), Ok(vec![1]));
     }

@@ -48,12 +48,12 @@ pub(crate) fn warn(text: &str) {
     }
 }
 
-/// Tells a warning unless the process has told the same before.
+/// Tells a warning unless the process has warned the same before.
 pub(crate) fn warn_once(text: &str) {
-    static TOLD: Mutex<Option<HashSet<String>>> = Mutex::new(None);
-    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_new = told.get_or_insert_default().insert(text.to_owned());
-    drop(told);
+    static WARNED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let mut warned = WARNED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_new = warned.get_or_insert_default().insert(text.to_owned());
+    drop(warned);
     if is_new {
         warn(text);
     }

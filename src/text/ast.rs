@@ -2,7 +2,7 @@
 
 use super::parse::Pos;
 use crate::ir::types::Elem;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// A number or word with its place.
 #[derive(Clone, Copy, Debug)]

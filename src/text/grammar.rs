@@ -10,7 +10,7 @@ use super::parse::{Code, MAX_ERRORS, MAX_NESTING, ParseError, Pos};
 use super::quote::quoted;
 use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 type Result<T> = std::result::Result<T, ParseError>;
 

@@ -20,7 +20,7 @@ use crate::ir::level::Level;
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Effect, Opcode};
 use crate::ir::types::{Elem, ValueType};
-use crate::linear::pool::LayoutId;
+use crate::linear_layout::pool::LayoutId;
 
 /// Which numbers entities are printed with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use crate::ir::level::Level;
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Opcode, rules};
 use crate::ir::types::{Elem, Extent, ValueType};
-use crate::linear::layout::LinearLayout;
-use crate::linear::pool::LayoutId;
+use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::pool::LayoutId;
 
 /// The function that `raw` states, or none after mistakes, which go to `errors`.
 pub(crate) fn resolve<L: Level>(

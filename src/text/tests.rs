@@ -16,9 +16,9 @@ use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Effect, Opcode, rules};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, TileType};
-use crate::linear::layout::LinearLayout;
-use crate::linear::pool::LayoutId;
-use crate::linear::shape::Shape;
+use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::pool::LayoutId;
+use crate::linear_layout::shape::Shape;
 
 fn tile_types() -> Vec<TileType> {
     let shape = Shape::new(&[16]).expect("a power of two");

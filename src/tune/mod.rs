@@ -84,7 +84,7 @@ pub use config::Config;
 pub use measure::Measure;
 pub use report::{Outcome, Row, TuneReport};
 
-use crate::runtime::{Arg, Args, Grid, Kernel, Patience, Prediction, RuntimeError, Stream};
+use crate::runtime::{Arg, Args, Deadline, Grid, Kernel, Prediction, RuntimeError, Stream};
 
 use crate::settings::Target;
 
@@ -95,7 +95,7 @@ use store::Results;
 pub type Progress<'a> = &'a (dyn Fn(usize, usize, &str) + Sync + 'a);
 
 /// A [`Progress`] that knows how many there are, and the bar.
-type Teller<'a> = Box<dyn Fn(usize, &str) + 'a>;
+type Reporter<'a> = Box<dyn Fn(usize, &str) + 'a>;
 
 /// A cost where there is no GPU, or in place of time: of a configuration and what it is expected to use. None skips it.
 pub type Cost<'a> = &'a (dyn Fn(&Config, &Prediction) -> Option<f64> + Sync + 'a);
@@ -255,7 +255,7 @@ impl<'a> Tuner<'a> {
             false => Results::open(kernel, &self.results_key(kernel, args)?),
         };
         let total = self.configs.len();
-        let tell = self.teller(total);
+        let report = self.reporter(total);
         let mut rows: Vec<Row> = Vec::with_capacity(total);
         let candidates: Vec<Result<Kernel, RuntimeError>> = self
             .configs
@@ -306,7 +306,7 @@ impl<'a> Tuner<'a> {
         let mut best = f64::INFINITY;
         let mut reused = 0;
         for (i, (config, candidate)) in self.configs.iter().zip(&candidates).enumerate() {
-            tell(i, &config.to_string());
+            report(i, &config.to_string());
             let (outcome, is_new) = match (filtered[i].take(), candidate) {
                 (Some(outcome), _) => {
                     let is_new = results.get(config).is_none();
@@ -336,7 +336,7 @@ impl<'a> Tuner<'a> {
                 outcome,
             });
         }
-        tell(total, "done");
+        report(total, "done");
         // A fraction that is none makes no two costs equal.
         let tie = self.measure.tie;
         let chosen = report::choose(&rows, if tie >= 0.0 { tie } else { 0.0 });
@@ -378,7 +378,7 @@ impl<'a> Tuner<'a> {
         args: &[Arg<'_>],
     ) -> Option<Outcome> {
         let kernel = candidate.as_ref().ok()?;
-        let prediction = match kernel.predict(args, &Patience::default()) {
+        let prediction = match kernel.predict(args, &Deadline::default()) {
             Ok(prediction) => prediction,
             Err(error) => return Some(Outcome::Failed(error.to_string())),
         };
@@ -449,7 +449,7 @@ impl<'a> Tuner<'a> {
     }
 
     /// What tells of the way.
-    fn teller(&self, total: usize) -> Teller<'a> {
+    fn reporter(&self, total: usize) -> Reporter<'a> {
         let progress = self.progress;
         #[cfg(feature = "tool")]
         let bar = self.bar.then(|| {

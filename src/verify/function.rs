@@ -141,7 +141,7 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
 /// Section 4.4 of the PTX manual: a letter, then letters, digits, `_` and `$`; or `_`, `$` or `%` and at least
 /// one of those. `%` is left to registers. The manual's predefined identifier and the module's log are taken.
 pub(crate) fn is_ptx_identifier(name: &str) -> bool {
-    if ["WARP_SZ", crate::log::SYMBOL].contains(&name) {
+    if ["WARP_SZ", crate::device_print::SYMBOL].contains(&name) {
         return false;
     }
     let follows = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';

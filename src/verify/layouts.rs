@@ -7,9 +7,9 @@ use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::ir::ops::{Opcode, TypeRule};
 use crate::ir::types::{Extent, ValueType};
-use crate::linear::layout::{HwDim, LinearLayout};
-use crate::linear::pool::LayoutId;
-use crate::linear::shape::Shape;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::pool::LayoutId;
+use crate::linear_layout::shape::Shape;
 
 pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
     let mut with = None;

@@ -7,8 +7,8 @@ use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
-use crate::linear::pool::LayoutId;
-use crate::linear::shape::Shape;
+use crate::linear_layout::pool::LayoutId;
+use crate::linear_layout::shape::Shape;
 use crate::text::parse::MAX_NESTING;
 
 /// `kernel @k() { v0 = const 1; v1 = iadd v0, v0; return }`

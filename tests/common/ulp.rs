@@ -10,8 +10,8 @@ use tilelift::ir::builder::TileBuilder;
 use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
-use tilelift::passes::lower_math::lower_math;
+use tilelift::linear_layout::shape::Shape;
+use tilelift::tile::lower_math::lower_math;
 
 /// A number of arbitrary precision.
 pub(crate) type Big = FBig<HalfEven, 2>;

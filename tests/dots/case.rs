@@ -62,7 +62,7 @@ pub(crate) struct Matrix {
     /// Type in memory.
     pub(crate) stored: Scalar,
     /// Whether neighbours in memory lie in one column.
-    pub(crate) turned: bool,
+    pub(crate) transposed: bool,
     /// Whether it is loaded as the transposed block.
     pub(crate) permuted: bool,
 }
@@ -232,7 +232,7 @@ impl Case {
         let is_float = used.is_float() && used.bits() > 8;
         let matrix = |random: &mut Random, stored| Matrix {
             stored,
-            turned: chance(random, 40),
+            transposed: chance(random, 40),
             permuted: chance(random, 20),
         };
         Case {
@@ -310,7 +310,7 @@ impl Case {
     /// Elements in a row of memory of a factor: more than it has, as multiples of the promise.
     pub(crate) fn row(&self, factor: usize) -> u64 {
         let [m, n, k] = self.extents;
-        let along = match (factor, self.factors[factor].turned) {
+        let along = match (factor, self.factors[factor].transposed) {
             (0, false) | (1, true) => k,
             (0, true) => m,
             _ => n,
@@ -321,7 +321,7 @@ impl Case {
     /// Elements of a factor in memory.
     pub(crate) fn elements(&self, factor: usize) -> u64 {
         let [m, n, k] = self.extents;
-        let rows = match (factor, self.factors[factor].turned) {
+        let rows = match (factor, self.factors[factor].transposed) {
             (0, false) => m,
             (1, true) => n,
             _ => k,

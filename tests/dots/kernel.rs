@@ -6,7 +6,7 @@ use tilelift::ir::dfg::ValueList;
 use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType, ValueType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 
 use crate::case::{Case, Chain, Edge, Form, Matrix, Start};
 use crate::common::executor::HostArg;
@@ -114,7 +114,7 @@ impl Writer<'_, '_> {
         self.b.icmp(index, limit, IntPred::Slt)
     }
 
-    fn turned(&mut self, x: Value) -> Value {
+    fn transposed(&mut self, x: Value) -> Value {
         let rank = self.b.ty(x).shape.rank() as u32;
         let mut dims: Vec<u32> = (0..rank).collect();
         dims.swap(rank as usize - 2, rank as usize - 1);
@@ -189,8 +189,8 @@ impl Writer<'_, '_> {
         let inner_numbers = self.range(k);
         let stride = params[8 + index];
         let one = self.int(1);
-        // Memory's rows are the matrix's columns where it is turned.
-        let (along_outer, along_inner) = match (index == 0) != matrix.turned {
+        // Memory's rows are the matrix's columns where it is transposed.
+        let (along_outer, along_inner) = match (index == 0) != matrix.transposed {
             true => (stride, one),
             false => (one, stride),
         };
@@ -260,7 +260,7 @@ impl Writer<'_, '_> {
             x = self.b.fmul(x, by);
         }
         if factor.matrix.permuted {
-            self.turned(x)
+            self.transposed(x)
         } else {
             x
         }

@@ -132,7 +132,7 @@ fn arguments(case: &Case) -> [Vec<HostArg>; 2] {
 fn case(target: Target, factors: [Scalar; 2], sum: Scalar, precision: DotPrecision) -> Case {
     let matrix = |stored| Matrix {
         stored,
-        turned: false,
+        transposed: false,
         permuted: false,
     };
     Case {

@@ -32,7 +32,7 @@ def few(x):
     return np.vectorize(lambda v: float(f"{v:.6g}"))(x)
 
 
-def matmul(m, n, k, ty, out, blocks=BLOCKS, turned=False, total="fp32", precision="tf32", pointer=None, warps=4):
+def matmul(m, n, k, ty, out, blocks=BLOCKS, transposed=False, total="fp32", precision="tf32", pointer=None, warps=4):
     a, b = whole((m, k), ty), whole((k, n), ty)
     c = wide(a) @ wide(b)
     stored = [x.astype(np.float32) for x in (a, b)]
@@ -42,8 +42,8 @@ def matmul(m, n, k, ty, out, blocks=BLOCKS, turned=False, total="fp32", precisio
         ty = "i8"
     case = Case("matmul.py", "matmul", [-(-m // blocks[0]) * -(-n // blocks[1])], warps, "sm_89" if pointer else None)
     case.data("a", ty, stored[0], pointer=pointer)
-    case.data("b", ty, stored[1].T if turned else stored[1], pointer=pointer).out("c", out, c, "exact")
-    for name, x in (("M", m), ("N", n), ("K", k), ("stride_a", k), ("stride_bk", 1 if turned else n), ("stride_bn", k if turned else 1),
+    case.data("b", ty, stored[1].T if transposed else stored[1], pointer=pointer).out("c", out, c, "exact")
+    for name, x in (("M", m), ("N", n), ("K", k), ("stride_a", k), ("stride_bk", 1 if transposed else n), ("stride_bn", k if transposed else 1),
                     ("stride_c", n)):
         case.one() if name in ("stride_bk", "stride_bn") and x == 1 else case.number(name, "i32", x)
     for x in (*blocks, 2, total, f"'{precision}'"):
@@ -52,12 +52,12 @@ def matmul(m, n, k, ty, out, blocks=BLOCKS, turned=False, total="fp32", precisio
 
 
 matmul(40, 24, 40, "f16", "f16")
-matmul(33, 48, 24, "bf16", "f32", turned=True)
+matmul(33, 48, 24, "bf16", "f32", transposed=True)
 matmul(32, 32, 32, "f32", "f32")
 matmul(32, 16, 24, "f32", "f32", precision="ieee", warps=2)
-matmul(32, 40, 48, "i8", "i32", blocks=(32, 32, 32), total="i32", turned=True)
+matmul(32, 40, 48, "i8", "i32", blocks=(32, 32, 32), total="i32", transposed=True)
 matmul(32, 24, 64, "i8", "i32", blocks=(32, 32, 32), total="i32")
-matmul(32, 32, 48, "f16", "f16", blocks=(32, 32, 32), turned=True, pointer="*fp8e4nv")
+matmul(32, 32, 48, "f16", "f16", blocks=(32, 32, 32), transposed=True, pointer="*fp8e4nv")
 matmul(32, 16, 32, "f16", "f16", blocks=(32, 32, 32), pointer="*fp8e4nv")
 
 x, w = whole((2, 40, 24)), whole((2, 24, 24))

@@ -4,7 +4,7 @@ use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::types::DType;
 use tilelift::front::{Module, Specialization, parse_signature};
 use tilelift::settings::{Asserts, Options};
-use tilelift::{emu, interp, log};
+use tilelift::{device_print, emu, interp};
 
 use crate::case::{Case, File, Param, Tolerance};
 use crate::data;
@@ -244,8 +244,8 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
             })
         });
         problems.extend(result.err());
-        let sites = log::sites(&lowered.func).into_iter();
-        let sites: Vec<log::Site> = sites.map(|(_, site)| site).collect();
+        let sites = device_print::sites(&lowered.func).into_iter();
+        let sites: Vec<device_print::Site> = sites.map(|(_, site)| site).collect();
         let lines = memory.take_log().lines(&sites);
         problems.extend(printed("interpreter", lines).err());
     }
@@ -296,7 +296,9 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
         })
     });
     problems.extend(result.err());
-    let log = memory.variable(log::SYMBOL).map(log::Log::decode);
+    let log = memory
+        .variable(device_print::SYMBOL)
+        .map(device_print::Log::decode);
     let lines = log.unwrap_or_default().lines(&compiled.meta.sites);
     problems.extend(printed("emulator", lines).err());
     match problems.is_empty() {

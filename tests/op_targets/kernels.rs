@@ -10,7 +10,7 @@ use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::ops::{Opcode, TileOp, TypeRule};
 use tilelift::ir::types::{Elem, Scalar, TileType, ValueType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 
 /// Elements of the blocks: two for each lane, so that there are pairs, and enough for every pair of edge cases.
 const COUNT: usize = 256;

@@ -30,11 +30,13 @@ use common::data::Random;
 use common::executor::HostArg;
 use kernels::{Domain, Judge, Kernel};
 use package::{Batch, Package};
-use tilelift::compile::{CompileError, CompiledKernel, Snapshot, compile_with};
+use tilelift::compile::{CompiledKernel, compile_with};
+use tilelift::error::CompileError;
 use tilelift::ir::function::ThreadFunction;
 use tilelift::ir::ops::{ThreadOp, TileOp};
 use tilelift::ir::types::{Scalar, ValueType};
 use tilelift::num::{Overflow, Rounding};
+use tilelift::pipeline::Snapshot;
 use tilelift::settings::{Options, Target};
 
 /// What a target makes of an op.

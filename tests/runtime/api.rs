@@ -5,8 +5,8 @@ use std::time::Duration;
 use tilelift::prelude::{Elem, Scalar, Shape, TileBuilder, TileType};
 use tilelift::runtime::cache::Origin;
 use tilelift::runtime::{
-    Arg, ArgList, Buffer, CancelToken, Constants, DType, Descriptor, Device, DeviceOptions, Event,
-    Graph, Kernel, NONE, Patience, Program, RuntimeError, Stopped,
+    Arg, ArgList, Buffer, CancelToken, Constants, DType, Deadline, Descriptor, Device,
+    DeviceOptions, Event, Graph, Kernel, NONE, Program, RuntimeError, Stopped,
 };
 use tilelift::tune::{Autotuned, Config, Tuner};
 
@@ -507,14 +507,14 @@ fn kernels_are_prepared_ahead() {
     let (kernel, [x, y, out]) = setup(&device, 64);
     let args = (&x, &y, &out, 64);
     let report = kernel
-        .prepare(args, &Patience::default())
+        .prepare(args, &Deadline::default())
         .expect("it compiles");
     assert_eq!(report.signature, "*fp32:16, *fp32:16, *fp32:16, i32:16");
     assert_eq!((report.num_warps, report.resources), (4, None));
     assert_eq!(report.constants[0], ("BLOCK".to_owned(), "128".to_owned()));
     assert!(report.timing.total() > Duration::ZERO);
     let predicted = report.predicted;
-    assert_eq!(kernel.predict(args, &Patience::default()), Ok(predicted));
+    assert_eq!(kernel.predict(args, &Deadline::default()), Ok(predicted));
     // 4 warps of few registers: 16 programs fill the 64 warps of a multiprocessor.
     assert!((8..40).contains(&predicted.registers), "{predicted}");
     assert_eq!((predicted.most_registers, predicted.threads), (255, 128));
@@ -524,7 +524,7 @@ fn kernels_are_prepared_ahead() {
     let tight = kernel
         .max_registers(16)
         .and_then(|k| k.constant("BLOCK", 8192));
-    let tight = tight.and_then(|k| k.predict(args, &Patience::default()));
+    let tight = tight.and_then(|k| k.predict(args, &Deadline::default()));
     let tight = tight.expect("it compiles");
     assert_eq!(tight.most_registers, 16);
     assert!(tight.registers > 24 && tight.spilled_bytes > 0, "{tight}");
@@ -540,11 +540,11 @@ fn kernels_are_prepared_ahead() {
     let cancel = CancelToken::new();
     cancel.cancel();
     let late = kernel.warps(2).expect("a number of warps");
-    for (patience, why) in [
-        (Patience::until(&cancel), Stopped::Cancelled),
-        (Patience::within(Duration::ZERO), Stopped::Deadline),
+    for (deadline, why) in [
+        (Deadline::until(&cancel), Stopped::Cancelled),
+        (Deadline::within(Duration::ZERO), Stopped::Deadline),
     ] {
-        let error = late.prepare(args, &patience).expect_err("it stopped");
+        let error = late.prepare(args, &deadline).expect_err("it stopped");
         let expected = RuntimeError::Stopped {
             kernel: "add".to_owned(),
             stopped: why,
@@ -556,7 +556,7 @@ fn kernels_are_prepared_ahead() {
         &device.stream(),
         1,
         args,
-        &Patience::within(Duration::from_secs(600)),
+        &Deadline::within(Duration::from_secs(600)),
     )
     .expect("it runs");
 }

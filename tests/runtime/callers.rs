@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tilelift::runtime::{
-    Buffer, CancelToken, Device, Kernel, Patience, Program, RuntimeError, Stopped,
+    Buffer, CancelToken, Deadline, Device, Kernel, Program, RuntimeError, Stopped,
 };
 
 use crate::tools::emulator;
@@ -48,13 +48,13 @@ fn a_caller_that_is_cancelled_leaves_alone() {
     let x = Buffer::from_slice(&device, &[0_i32; 128]).expect("there is memory");
     let (kernel, args) = (long(&device, 3000), (&x,));
     let [first, second] = [CancelToken::new(), CancelToken::new()];
-    let prepare = |patience: &Patience| kernel.prepare(args, patience).map(drop);
+    let prepare = |deadline: &Deadline| kernel.prepare(args, deadline).map(drop);
     std::thread::scope(|scope| {
         // The first one begins the work; the others wait for it, each in its own way.
-        let cancelled = scope.spawn(|| prepare(&Patience::until(&first)));
+        let cancelled = scope.spawn(|| prepare(&Deadline::until(&first)));
         a_moment();
-        let patient = scope.spawn(|| prepare(&Patience::until(&second)));
-        let timed = scope.spawn(|| prepare(&Patience::within(Duration::from_secs(600))));
+        let patient = scope.spawn(|| prepare(&Deadline::until(&second)));
+        let timed = scope.spawn(|| prepare(&Deadline::within(Duration::from_secs(600))));
         let endless = scope.spawn(|| kernel.launch(&device.stream(), 1, args));
         a_moment();
         first.cancel();
@@ -76,16 +76,16 @@ fn who_comes_after_a_cancellation_is_served() {
     for (steps, pause) in [(3002, Duration::ZERO), (3003, Duration::from_secs(2))] {
         let kernel = long(&device, steps);
         let [first, second] = [CancelToken::new(), CancelToken::new()];
-        let patience = Patience::until(&first);
+        let deadline = Deadline::until(&first);
         std::thread::scope(|scope| {
-            let cancelled = scope.spawn(|| kernel.prepare((&x,), &patience).map(drop));
+            let cancelled = scope.spawn(|| kernel.prepare((&x,), &deadline).map(drop));
             a_moment();
             first.cancel();
             let cancelled = cancelled.join().expect("no panic");
             assert_eq!(cancelled, Err(stopped(Stopped::Cancelled)));
         });
         std::thread::sleep(pause);
-        let served = kernel.prepare((&x,), &Patience::until(&second));
+        let served = kernel.prepare((&x,), &Deadline::until(&second));
         assert_eq!(served.map(drop), Ok(()));
     }
 }
@@ -95,17 +95,17 @@ fn a_prediction_keeps_to_the_deadline() {
     let device = emulator(None);
     let x = Buffer::from_slice(&device, &[0_i32; 128]).expect("there is memory");
     let kernel = long(&device, 3001);
-    let predict = |patience: &Patience| kernel.predict((&x,), patience).map(drop);
-    let short = Patience::within(Duration::from_millis(1));
+    let predict = |deadline: &Deadline| kernel.predict((&x,), deadline).map(drop);
+    let short = Deadline::within(Duration::from_millis(1));
     assert_eq!(predict(&short), Err(stopped(Stopped::Deadline)));
     let cancel = CancelToken::new();
     cancel.cancel();
-    let cancelled = predict(&Patience::until(&cancel));
+    let cancelled = predict(&Deadline::until(&cancel));
     assert_eq!(cancelled, Err(stopped(Stopped::Cancelled)));
-    assert_eq!(predict(&Patience::default()), Ok(()));
-    assert_eq!(predict(&Patience::within(Duration::from_secs(600))), Ok(()));
+    assert_eq!(predict(&Deadline::default()), Ok(()));
+    assert_eq!(predict(&Deadline::within(Duration::from_secs(600))), Ok(()));
     // A mistake shows through the wait.
     let wrong = kernel.constant("N", "no number").expect("a constant");
-    let wrong = wrong.predict((&x,), &Patience::within(Duration::from_secs(600)));
+    let wrong = wrong.predict((&x,), &Deadline::within(Duration::from_secs(600)));
     assert!(matches!(wrong, Err(RuntimeError::Source(_))), "{wrong:?}");
 }

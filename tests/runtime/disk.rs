@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use tilelift::runtime::cache::{Cache, KeyBuilder, Kind, Origin, Settings};
-use tilelift::runtime::{Buffer, Patience};
+use tilelift::runtime::{Buffer, Deadline};
 
 use crate::tools::{add_program, another_process, emulator, role};
 
@@ -30,7 +30,7 @@ fn ask_for_all(dir: &Path, thread: usize) {
     for i in 0..KERNELS {
         let scale = (i * 7 + thread as i64 * 11) % KERNELS;
         let kernel = add.constant("SCALE", scale).expect("a constant");
-        let report = kernel.prepare((&x, &x, &out, 32), &Patience::default());
+        let report = kernel.prepare((&x, &x, &out, 32), &Deadline::default());
         if report.expect("it compiles").kernel_origin == Origin::Made {
             log.write_all(format!("{scale}\n").as_bytes())
                 .expect("it can be written");
@@ -127,11 +127,11 @@ fn a_process_that_is_killed_leaves_a_whole_cache() {
             assert_eq!(found, contents(n));
         }
         // A lock that was held by one that was killed is free.
-        let patience = Patience::within(Duration::from_secs(60));
+        let deadline = Deadline::within(Duration::from_secs(60));
         let made = cache.get_or_make::<tilelift::runtime::Stopped>(
             Kind::Cubin,
             &key(n),
-            &patience,
+            &deadline,
             || Ok(contents(n)),
         );
         assert_eq!(made.map(|(found, _)| found), Ok(contents(n)));

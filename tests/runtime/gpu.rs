@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tilelift::driver;
 use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Buffer, Constants, DType, Descriptor, Device, DeviceOptions, Graph, Kernel, Patience, Pointer,
+    Buffer, Constants, DType, Deadline, Descriptor, Device, DeviceOptions, Graph, Kernel, Pointer,
     Program, RuntimeError, Stream,
 };
 use tilelift::settings::{Target, Usage};
@@ -108,7 +108,7 @@ fn what_is_said_of_residence_is_what_the_driver_says() {
         let add = add
             .and_then(|kernel| kernel.warps(warps))
             .expect("a number");
-        let report = add.prepare((&x, &x, &x, 256), &Patience::default());
+        let report = add.prepare((&x, &x, &x, 256), &Deadline::default());
         let report = report.expect("it is made");
         let used = report.resources.expect("it is on a GPU");
         let resident = target.resident(Usage {
@@ -185,7 +185,7 @@ fn graphs_replay_on_a_gpu() {
     let many = &grid(n);
     let launch = |stream: &Stream| count.launch(stream, many, (&x, n as i32));
     count
-        .prepare((&x, n as i32), &tilelift::runtime::Patience::default())
+        .prepare((&x, n as i32), &tilelift::runtime::Deadline::default())
         .expect("it compiles");
     let graph = Graph::capture(&stream, |stream| (0..20).try_for_each(|_| launch(stream)));
     let graph = graph.expect("it is recorded");
@@ -347,7 +347,7 @@ fn machine_code_made_ahead_runs() {
     let dumping = dumping.expect("there is one");
     let x = Buffer::from_slice(&device, &numbers(256)).expect("there is memory");
     let out = Buffer::<f32>::new(&device, 256).expect("there is memory");
-    let made = add(&dumping).prepare((&x, &x, &out, 5), &tilelift::runtime::Patience::default());
+    let made = add(&dumping).prepare((&x, &x, &out, 5), &tilelift::runtime::Deadline::default());
     let made = made.expect("it compiles");
     let files = std::fs::read_dir(dir.path()).expect("it was written");
     let ptx = files.filter_map(|file| {

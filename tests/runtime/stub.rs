@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use tilelift::driver::{Driver, DriverError};
 use tilelift::runtime::cache::{Cache, Origin, Settings};
 use tilelift::runtime::{
-    Arg, Buffer, Constants, Device, DeviceOptions, Kernel, Patience, Program, RuntimeError,
+    Arg, Buffer, Constants, Deadline, Device, DeviceOptions, Kernel, Program, RuntimeError,
 };
 
 use crate::counting::COUNT;
@@ -471,7 +471,7 @@ fn refused_code_is_told_with_its_line() {
     if role().is_some() {
         let device = gpu(None);
         let x = Buffer::<f32>::new(&device, 256).expect("there is memory");
-        let error = add(&device).prepare((&x, &x, &x, 5), &Patience::default());
+        let error = add(&device).prepare((&x, &x, &x, 5), &Deadline::default());
         let text = error.expect_err("it is refused").to_string();
         assert!(
             text.starts_with("kernel `add`: add.py:10: the driver's assembler refused"),

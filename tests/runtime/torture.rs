@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use tilelift::runtime::cache::{Cache, Origin, Settings};
-use tilelift::runtime::{Buffer, Patience};
+use tilelift::runtime::{Buffer, Deadline};
 
 use crate::tools::{add_program, another_process, emulator, role};
 
@@ -49,7 +49,7 @@ fn launch(dir: &Path, scale: usize) -> Origin {
     add.run(1, (&x, &x, &out, 32)).expect("it runs");
     let sums = out.read(&device.stream()).expect("it ran");
     assert_eq!(sums, [2 * scale as i32; 32]);
-    let report = add.prepare((&x, &x, &out, 32), &Patience::default());
+    let report = add.prepare((&x, &x, &out, 32), &Deadline::default());
     report.expect("it is there").kernel_origin
 }
 

@@ -1,6 +1,6 @@
 //! Which variant serves a launch, and how long set-ups stay.
 
-use tilelift::runtime::{Buffer, Constants, Device, Kernel, Patience, Program};
+use tilelift::runtime::{Buffer, Constants, Deadline, Device, Kernel, Program};
 
 use crate::tools::emulator;
 
@@ -111,7 +111,7 @@ fn threads_that_meet_the_bound_share_the_variant_of_the_types() {
                     let pick = |bit: i32| if i & bit == 0 { 7 } else { 1 };
                     start.wait();
                     let prepared =
-                        total.prepare((&out, pick(1), pick(2), pick(4)), &Patience::default());
+                        total.prepare((&out, pick(1), pick(2), pick(4)), &Deadline::default());
                     prepared.expect("there is room for the one of the types");
                 });
             }

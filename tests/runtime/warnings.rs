@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 
 use tilelift::runtime::cache::{Cache, Settings};
-use tilelift::runtime::{Buffer, Device, DeviceOptions, Dump, Patience, Program, on_warning};
+use tilelift::runtime::{Buffer, Deadline, Device, DeviceOptions, Dump, Program, on_warning};
 
 use crate::tools::{add_program, another_process, emulator, role};
 
@@ -118,7 +118,7 @@ fn the_environment_is_read_as_people_write_it() {
         .expect("there is a kernel");
     let x = Buffer::from_slice(&device, &[1.0_f32; 32]).expect("there is memory");
     let add = add.constant("BLOCK", 32).expect("a constant");
-    let made = add.prepare((&x, &x, &x, 32), &Patience::default());
+    let made = add.prepare((&x, &x, &x, 32), &Deadline::default());
     assert!(made.is_ok());
 }
 

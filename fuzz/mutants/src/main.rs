@@ -67,16 +67,16 @@ const BY_HAND: &str = "by hand";
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "layouts",
-        &["src/layout", "src/linear", "src/passes/place_shared.rs"],
+        &["src/layout", "src/linear_layout", "src/thread/place_shared.rs"],
     ),
-    ("selection", &["src/isa"]),
-    ("expansion", &["src/passes/expand", "src/passes/legalize"]),
+    ("selection", &["src/machine"]),
+    ("expansion", &["src/expand", "src/tile/legalize"]),
     ("allocator", &["src/regalloc"]),
     (
         "barriers",
-        &["src/passes/insert_barriers.rs", "src/analysis"],
+        &["src/thread/insert_barriers.rs", "src/analysis"],
     ),
-    ("pipelining", &["src/passes/pipeline_loops"]),
+    ("pipelining", &["src/tile/pipeline_loops"]),
     ("emulator", &["src/emu"]),
     ("cache", &["src/runtime/cache", "src/runtime/stored.rs"]),
 ];

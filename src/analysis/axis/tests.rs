@@ -8,7 +8,7 @@ use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::ValueList;
 use crate::ir::types::{Scalar, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 struct Rng(u64);
 
@@ -291,9 +291,9 @@ fn turn(b: &mut TileBuilder, rng: &mut Rng, pool: &[Value]) {
         b.gather(x, z, rng.below(ty.shape.rank() as u64) as u8);
     }
     let rank = b.ty(pair).shape.rank() as u32;
-    let turned = b.permute(pair, (0..rank).map(|i| (i + 1) % rank).collect());
-    let n = b.ty(turned).shape.elements() as u64;
-    let flat = b.reshape(turned, ty.with_shape(shape(&[n])));
+    let transposed = b.permute(pair, (0..rank).map(|i| (i + 1) % rank).collect());
+    let n = b.ty(transposed).shape.elements() as u64;
+    let flat = b.reshape(transposed, ty.with_shape(shape(&[n])));
     let first = 1 << rng.below(5);
     let cut = b.reshape(x, ty.with_shape(shape(&[first, 4, n / 8 / first])));
     b.permute(cut, [0, 2, 1].into_iter().collect());

@@ -16,7 +16,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{TileOp, tile_functions};
 use crate::ir::types::{Elem, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// What is known of the single result of an instruction without regions.
 pub(super) fn transfer(

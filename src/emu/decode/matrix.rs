@@ -111,7 +111,7 @@ impl<'a> Decoder<'_, 'a> {
         let [Some(left), Some(right)] = sides else {
             return self.unsupported();
         };
-        let turned = [!left, right];
+        let transposed = [!left, right];
         let [sum, a, b, c] = [self.ty()?, self.ty()?, self.ty()?, self.ty()?];
         let known = matches!(
             (a.kind, a.bits, [m, n, k]),
@@ -148,9 +148,9 @@ impl<'a> Decoder<'_, 'a> {
             a,
             b,
             sum,
-            turned,
+            transposed,
         };
-        if turned != [false; 2] && product.products() != 4 {
+        if transposed != [false; 2] && product.products() != 4 {
             return self.unsupported();
         }
         let (register, wide) = match a.bits {

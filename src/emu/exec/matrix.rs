@@ -216,9 +216,9 @@ impl Machine<'_> {
             ..
         } = *product;
         if product.products() == 4 {
-            let factors = [&a[..], &b, &c];
+            let operands = [&a[..], &b, &c];
             let defined = [a_defined, b_defined, c_defined].iter().all(|&d| d);
-            multiply_quarters(product, factors, warp, dsts, defined);
+            multiply_quad_pairs(product, operands, warp, dsts, defined);
             return Ok(());
         }
         let left = Factor::new(product.a, m);
@@ -391,10 +391,10 @@ impl Machine<'_> {
     }
 }
 
-/// Four products of 8x4 and 4x8 matrices of f16. A lane of a quarter holds one row of the left factor (or, turned, half of a
+/// Four products of 8x4 and 4x8 matrices of f16. A lane of a quad pair holds one row of the left operand (or, transposed, half of a
 /// column), one column of the right one (or half of a row), and of sums of f16 one row; of sums of f32 it holds four pairs of
 /// neighbours.
-fn multiply_quarters(
+fn multiply_quad_pairs(
     product: &Product,
     [a, b, c]: [&[[u64; 32]]; 3],
     warp: &mut Warp,
@@ -405,16 +405,17 @@ fn multiply_quarters(
         registers[i / 2][lane] >> (16 * (i % 2)) & 0xffff
     };
     let is_half = product.sum.bits == 16;
-    // What the quarter of `lane` holds of a row or column, at a place along it.
-    let [left, right] = [(a, product.turned[0]), (b, product.turned[1])].map(|(words, turned)| {
-        move |lane: usize, index: usize, inner: usize| {
-            let quarter = lane & 12 | (index & 4) << 2;
-            match turned {
-                false => half(words, quarter | index & 3, inner),
-                true => half(words, quarter | inner, index & 3),
+    // What the quad pair of `lane` holds of a row or column, at a place along it.
+    let [left, right] =
+        [(a, product.transposed[0]), (b, product.transposed[1])].map(|(words, transposed)| {
+            move |lane: usize, index: usize, inner: usize| {
+                let quarter = lane & 12 | (index & 4) << 2;
+                match transposed {
+                    false => half(words, quarter | index & 3, inner),
+                    true => half(words, quarter | inner, index & 3),
+                }
             }
-        }
-    });
+        });
     // Row and column of element `i` of the sum.
     let place = |lane: usize, i: usize| match is_half {
         true => (lane & 3 | (lane & 16) >> 2, i),
@@ -447,7 +448,7 @@ fn multiply_quarters(
     }
 }
 
-/// How the lanes of a warp hold a factor: the outer index (row or column) and the summed one of each element.
+/// How the lanes of a warp hold an operand: the outer index (row or column) and the summed one of each element.
 struct Factor {
     ty: Type,
     /// Elements of a register.

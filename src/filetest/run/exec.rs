@@ -1,12 +1,12 @@
 //! What runs a kernel: the interpreter, which is the reference, and whatever runs compiled code.
 
 use crate::compile::compile;
+use crate::device_print::{self, Log, Site};
 use crate::emu;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_STEPS;
-use crate::log::{self, Log, Site};
 use crate::runtime::source_place;
 use crate::settings::{Options, Target};
 
@@ -383,7 +383,7 @@ impl Executor for Emulator {
             };
         }
         let buffers = emulated_buffers(job.args, &addresses, &memory);
-        let log = memory.variable(log::SYMBOL).map(Log::decode);
+        let log = memory.variable(device_print::SYMBOL).map(Log::decode);
         Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
     }
 }

@@ -9,11 +9,11 @@ use super::exec::{
     ArgValue, Executor, Finished, Job, Outcome, contents, failed, from_bytes, to_bytes,
 };
 use crate::compile::{CompiledKernel, compile};
+use crate::device_print::{self, Log};
 use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
     Stream, launch,
 };
-use crate::log::{self, Log};
 
 /// Bytes on each side of a buffer that no kernel may touch.
 const GUARD: usize = 4096;
@@ -177,7 +177,7 @@ fn try_run(
         })
         .collect();
     // A module that was just loaded has a log of zeros.
-    let log = match module.global(log::SYMBOL)? {
+    let log = match module.global(device_print::SYMBOL)? {
         Some(variable) => {
             let mut bytes = vec![0u8; variable.bytes()];
             variable.read(stream, &mut bytes)?;

@@ -2,8 +2,8 @@
 
 use super::compare::Distances;
 use super::exec::{ArgValue, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed};
+use crate::device_print::{self, Site};
 use crate::interp;
-use crate::log::{self, Site};
 
 /// Memory of the interpreter that holds the buffers, and the address for each argument.
 fn interpreted(job: &Job<'_>) -> Result<(interp::Memory, Vec<u64>), String> {
@@ -196,7 +196,10 @@ impl Executor for Interpreter {
                 ArgValue::Scalar { .. } | ArgValue::Null => None,
             });
         let buffers = outputs.collect();
-        let sites: Vec<Site> = log::sites(job.func).into_iter().map(|(_, s)| s).collect();
+        let sites: Vec<Site> = device_print::sites(job.func)
+            .into_iter()
+            .map(|(_, s)| s)
+            .collect();
         Finished::outcome(buffers, Some(&memory.take_log()), &sites)
     }
 }

@@ -16,7 +16,7 @@ use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Mark, Tensor, Tuple, Value};
 use crate::ir::entities;
 use crate::ir::tensor_ptr::BlockPtr;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "make_block_ptr"("base shape strides offsets block_shape order") make_block_ptr;

@@ -10,7 +10,7 @@ use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::entities;
 use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::verify::combines;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;

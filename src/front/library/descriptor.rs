@@ -20,7 +20,7 @@ use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Mark, Tensor, Tuple, Value};
 use crate::ir::attrs::Rounding;
 use crate::ir::types::{Elem, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "make_tensor_descriptor"("base shape strides block_shape; padding_option") make_descriptor;

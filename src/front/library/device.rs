@@ -9,7 +9,7 @@ use crate::front::types::{DType, Ty};
 use crate::front::value::{Const, Tensor, Value};
 use crate::ir::attrs::{Flag, Rounding, Show, make};
 use crate::ir::types::TileType;
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "device_print"("prefix *args; hex") device_print;

@@ -12,7 +12,7 @@ use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
 use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{DotPrecision, List, Rounding};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "dot"("input other; acc input_precision allow_tf32 max_num_imprecise_acc out_dtype trans_a trans_b") dot;
@@ -107,7 +107,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 }
 
 /// A block of rank 2 or more; older kernels ask for its transpose.
-fn operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str, turned: &str) -> Res<Tensor> {
+fn operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str, transposed: &str) -> Res<Tensor> {
     let t = cx.tensor_arg(args, name)?;
     let rank = t.shape.rank();
     if rank < 2 {
@@ -120,7 +120,7 @@ fn operand<'m>(cx: &mut Lower<'m>, args: &Args<'m>, name: &str, turned: &str) ->
         Ty::Num(DType::Float8e4b15) => cx.cast(t, Ty::Num(DType::Float16), Rounding::Nearest)?,
         _ => t,
     };
-    if !cx.bool_arg(args, turned, false)? {
+    if !cx.bool_arg(args, transposed, false)? {
         return Ok(t);
     }
     let mut order: List = (0..rank as u32).collect();

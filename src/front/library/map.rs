@@ -9,7 +9,7 @@ use crate::front::diagnostic::Code;
 use crate::front::lower::{Combining, Lower, Res, Stop};
 use crate::front::value::{Tensor, Value};
 use crate::ir::ops::{Effect, Opcode, TileOp};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "map_elementwise"("scalar_fn *args; pack") map_elementwise;

@@ -7,7 +7,7 @@ use crate::front::lower::{Lower, Res};
 use crate::front::types::{DType, Ty, show};
 use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{Cache, Evict, Flag, Rounding, make};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "load"("pointer; mask other boundary_check padding_option cache_modifier eviction_policy volatile") load;

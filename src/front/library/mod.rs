@@ -44,7 +44,7 @@ use super::diagnostic::Code;
 use super::lower::{Lower, Res};
 use super::types::{DType, Ty};
 use super::value::{Const, Value};
-use crate::linear::shape::MAX_LOG2_ELEMENTS;
+use crate::linear_layout::shape::MAX_LOG2_ELEMENTS;
 
 /// Where a name is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

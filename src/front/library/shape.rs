@@ -7,7 +7,7 @@ use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, show};
 use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::List;
-use crate::linear::shape::{MAX_RANK, Shape};
+use crate::linear_layout::shape::{MAX_RANK, Shape};
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "expand_dims"("input axis") |cx, args| expand(cx, args, "axis");

@@ -5,7 +5,7 @@
 //! mixed with the number of the run. Runs end at a return or after so many blocks.
 
 use super::problem::{Problem, Step};
-use crate::isa::reg::{RegClass, Unit};
+use crate::regalloc::reg::{RegClass, Unit};
 use crate::regalloc::{Allocation, Input, Move, Program, Source};
 
 /// Blocks of a run.

@@ -16,8 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::Verdict;
 use super::random::Random;
-use crate::isa::reg::RegClass;
 use crate::regalloc::check::check as prove;
+use crate::regalloc::reg::RegClass;
 use crate::regalloc::{Allocation, Program, allocate};
 use crate::settings::diversity::{Choices, Site};
 use execute::execute;

@@ -7,7 +7,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::fuzzing::random::Random;
-use crate::isa::reg::{Group, RegClass, Registers, Touch, Unit, View};
+use crate::regalloc::reg::{Group, RegClass, Registers, Touch, Unit, View};
 use crate::regalloc::{Delay, Ease, Input, Program};
 
 /// Most blocks.

@@ -5,7 +5,7 @@ use crate::ir::attrs::{MemOrder, RmwOp, Scope, make};
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// What does not depend on the order of steps.
 const COMMUTATIVE: &[RmwOp] = &[

@@ -7,7 +7,7 @@ use crate::ir::dfg::{BlockCall, InstData, ValueList};
 use crate::ir::entities::{Block, Value};
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// What was in scope before a region.
 pub(super) struct Scope {

@@ -36,8 +36,9 @@ mod tests {
 
     use super::super::case;
     use super::*;
-    use crate::compile::{Snapshot, compile_with};
+    use crate::compile::compile_with;
     use crate::ir::ops::Opcode;
+    use crate::pipeline::Snapshot;
 
     /// Seeds in which every op must occur.
     const SEEDS: u64 = 1500;

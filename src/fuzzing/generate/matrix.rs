@@ -10,7 +10,7 @@ use crate::ir::attrs::{DotPrecision, IntPred, Rounding, make};
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::num::{Overflow, Rounding as NumRounding};
 
 /// Types of the factors and of the sum, those with units more often.
@@ -82,7 +82,7 @@ struct Factor {
     offsets: Value,
     /// Elements from one index along the sum to the next: scalar.
     stride: Value,
-    /// Whether the block is turned after the load.
+    /// Whether the block is transposed after the load.
     permuted: bool,
 }
 
@@ -202,24 +202,27 @@ impl Generator {
         } else {
             (n, plan.stored[1])
         };
-        let (turned, permuted) = (self.random.chance(40), self.random.chance(25));
+        let (transposed, permuted) = (self.random.chance(40), self.random.chance(25));
         let rows_first = left != permuted;
         let (shape, inner_dim) = match rows_first {
             true => (plane(outer, inner), 1),
             false => (plane(inner, outer), 0),
         };
         let length = plan.steps << inner;
-        let (along, across) = match turned {
+        let (along, across) = match transposed {
             true => (1 << outer, length),
             false => (length, 1 << outer),
         };
         let row = along + self.random.pick(&[0, 0, 0, 8, 16, 3]);
         let base = self.small_input(scalar, row * across, plan.largest);
         let (row, one) = (self.size(row), self.int(1));
-        let (stride, other) = if turned { (row, one) } else { (one, row) };
+        let (stride, other) = if transposed { (row, one) } else { (one, row) };
         let inner_index = self.along(shape, inner_dim, 1);
         let outer_index = self.along(shape, 1 - inner_dim, 1);
-        let parts = [(inner_index, turned, stride), (outer_index, !turned, other)];
+        let parts = [
+            (inner_index, transposed, stride),
+            (outer_index, !transposed, other),
+        ];
         let [a, b] = parts.map(|(index, is_long, by)| {
             if is_long {
                 self.scaled(index, by)

@@ -9,7 +9,7 @@ use crate::ir::attrs::{Attr, Cache, Evict, Flag, IntPred, make};
 use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Scalar, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// A pointer, or a block of them, into an input buffer.
 #[derive(Clone, Copy, Debug)]

@@ -28,7 +28,7 @@ use crate::ir::builder::TileBuilder;
 use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
 use crate::ir::types::{Elem, Scalar, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::settings::{Asserts, Options, Target};
 
 use super::random::Random;

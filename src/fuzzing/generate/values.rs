@@ -8,7 +8,7 @@ use crate::ir::level::{Level, Tile};
 use crate::ir::ops::rules::Operands;
 use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{Elem, Scalar, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 use crate::num::{Overflow, Rounding as NumRounding};
 use crate::text::number;
 
@@ -446,7 +446,7 @@ impl Generator {
         self.b.or(positive, one)
     }
 
-    /// A block from blocks of other shapes: expanded, repeated or spread, turned, joined and split, gathered, or counted.
+    /// A block from blocks of other shapes: expanded, repeated or spread, transposed, joined and split, gathered, or counted.
     pub(super) fn reshape(&mut self) {
         let ty = TileType::block(self.elem(), self.shape());
         if ty.is_scalar() {
@@ -458,16 +458,16 @@ impl Generator {
             return;
         }
         let x = self.value(ty);
-        let turned = match self.random.below(5) {
+        let transposed = match self.random.below(5) {
             0 => {
-                // Cut anywhere, turned, and put together again.
+                // Cut anywhere, transposed, and put together again.
                 let log2 = ty.shape.log2_elements() as usize;
                 let low = self.random.below(log2 + 1);
                 let cut = Shape::from_log2(&[(log2 - low) as u8, low as u8]);
                 let cut = cut.expect("as many elements as before");
                 let cut = self.b.reshape(x, ty.with_shape(cut));
-                let turned = self.b.permute(cut, [1, 0].into_iter().collect());
-                self.b.reshape(turned, ty)
+                let transposed = self.b.permute(cut, [1, 0].into_iter().collect());
+                self.b.reshape(transposed, ty)
             }
             1 => {
                 let other = self.value(ty);
@@ -497,7 +497,7 @@ impl Generator {
                 self.b.gather(x, index, axis)
             }
         };
-        self.values.push(turned);
+        self.values.push(transposed);
     }
 
     /// A product of matrices whose sums are exact: of bytes, or of small whole numbers in some floating-point type.

@@ -2,6 +2,7 @@
 
 use smallvec::{SmallVec, smallvec};
 
+use crate::device_print::Record;
 use crate::interp::error::InterpErrorKind;
 use crate::interp::promise::{self, Promise};
 use crate::interp::{float, int};
@@ -10,7 +11,6 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::Inst;
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp};
-use crate::log::Record;
 use crate::num::Rounding;
 
 use super::{Elems, Flow, Machine, Outcome, Results, malformed, operand, owned, required};

@@ -110,7 +110,7 @@ pub(super) fn run(
         rings: Rings::default(),
         slack,
         sites: (0..)
-            .zip(crate::log::sites(func))
+            .zip(crate::device_print::sites(func))
             .map(|(number, (inst, _))| (inst, number))
             .collect(),
     };

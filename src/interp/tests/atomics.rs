@@ -8,7 +8,7 @@ use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{self, Bf16, F16, F32, F64, I16, I32, I64};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const OPS: &[TileOp] = &[TileOp::AtomicRmw, TileOp::AtomicCas];
 

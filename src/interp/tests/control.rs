@@ -10,7 +10,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::I32;
 use crate::ir::types::{Elem, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const OPS: &[TileOp] = &[
     TileOp::For,

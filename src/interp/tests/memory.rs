@@ -11,7 +11,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{self, F32, I1, I8, I32, I64};
 use crate::ir::types::{Elem, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const OPS: &[TileOp] = &[TileOp::Load, TileOp::Store, TileOp::Barrier];
 

@@ -23,7 +23,7 @@ use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 fn shape(extents: &[u64]) -> Shape {
     Shape::new(extents).expect("tests use powers of two")

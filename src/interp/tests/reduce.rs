@@ -9,7 +9,7 @@ use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::ValueList;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{F32, I32};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const OPS: &[TileOp] = &[TileOp::Reduce, TileOp::Scan];
 

@@ -1,13 +1,13 @@
 //! Prints and assertions.
 
 use super::{Memory, block, finish, launch, shape};
+use crate::device_print::sites;
 use crate::interp::{Arg, InterpErrorKind};
 use crate::ir::attrs::{IntPred, Show, make};
 use crate::ir::builder::TileBuilder;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::I32;
 use crate::ir::types::{Elem, TileType};
-use crate::log::sites;
 
 pub(super) const OPS: &[TileOp] = &[TileOp::DevicePrint, TileOp::DeviceAssert];
 
@@ -43,7 +43,7 @@ fn the_first_element_that_fails_is_named() {
     let n_block = b.to_shape(n, shape(&[4]));
     let below = b.icmp(x, n_block, IntPred::Slt);
     b.device_assert(below, "below n".into());
-    let zero = b.i32(0, crate::linear::shape::Shape::SCALAR);
+    let zero = b.i32(0, crate::linear_layout::shape::Shape::SCALAR);
     let positive = b.icmp(n, zero, IntPred::Sgt);
     b.device_assert(positive, "positive".into());
     let func = finish(b);

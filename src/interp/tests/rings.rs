@@ -7,7 +7,7 @@ use crate::ir::builder::TileBuilder;
 use crate::ir::function::BufferData;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{self, I32};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const OPS: &[TileOp] = &[
     TileOp::AsyncCopy,

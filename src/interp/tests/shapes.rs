@@ -8,7 +8,7 @@ use crate::ir::entities::Value;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{F32, I8, I32};
 use crate::ir::types::{Elem, TileType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 pub(super) const OPS: &[TileOp] = &[
     TileOp::Const,
@@ -52,8 +52,8 @@ fn shapes_change_in_row_major_order() {
     let found = eval(&[(I32, &x)], |b, xs| {
         let cube = b.reshape(xs[0], block(I32, &[2, 2, 2]));
         // Element (i, j, k) of the result is (j, k, i) of the operand.
-        let turned = b.permute(cube, List::from_slice(&[2, 0, 1]));
-        b.reshape(turned, block(I32, &[8]))
+        let transposed = b.permute(cube, List::from_slice(&[2, 0, 1]));
+        b.reshape(transposed, block(I32, &[8]))
     });
     assert_eq!(found, [0, 2, 4, 6, 1, 3, 5, 7]);
     let inputs: [(_, &[u64]); 2] = [(I32, &x), (I32, &y)];

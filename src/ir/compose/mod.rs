@@ -12,7 +12,7 @@ use super::attrs::IntPred;
 use super::builder::TileBuilder;
 use super::entities::Value;
 use super::types::{Elem, Scalar, TileType, ValueType};
-use crate::linear::shape::{Shape, ShapeError};
+use crate::linear_layout::shape::{Shape, ShapeError};
 
 /// Why a composition cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -15,7 +15,7 @@ use crate::ir::builder::TileBuilder;
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::Value;
 use crate::ir::types::{Elem, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// What comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

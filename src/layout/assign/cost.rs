@@ -9,8 +9,8 @@ use super::pbqp::Cost;
 use crate::ir::attrs::MmaUnit;
 use crate::ir::ops::TileOp;
 use crate::layout::{gather, matrix};
-use crate::linear::gf2::Span;
-use crate::linear::layout::{HwDim, LinearLayout};
+use crate::linear_layout::gf2::Span;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// A barrier, and the latency around it.
 const BARRIER: Cost = 120;

@@ -16,8 +16,8 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{TileOp, tile_functions};
 use crate::layout::matrix;
-use crate::linear::pool::LayoutId;
-use crate::linear::shape::{MAX_RANK, Shape};
+use crate::linear_layout::pool::LayoutId;
+use crate::linear_layout::shape::{MAX_RANK, Shape};
 use crate::settings::Target;
 
 /// Operations per element that a value computed anew for another layout may take.

@@ -18,9 +18,9 @@ use crate::ir::dfg::{InstData, ValueDef, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::linear::digits::Digit;
-use crate::linear::layout::{HwDim, LinearLayout};
-use crate::linear::pool::LayoutId;
+use crate::linear_layout::digits::Digit;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::pool::LayoutId;
 
 /// What was decided.
 #[derive(Clone, Copy)]

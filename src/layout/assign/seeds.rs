@@ -24,9 +24,9 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::layout::matrix;
-use crate::linear::layout::{LOG2_LANES, LayoutError, LinearLayout};
-use crate::linear::named;
-use crate::linear::shape::Shape;
+use crate::linear_layout::layout::{LOG2_LANES, LayoutError, LinearLayout};
+use crate::linear_layout::named;
+use crate::linear_layout::shape::Shape;
 use crate::settings::Target;
 
 /// Largest copy of one thread to shared memory in bytes.

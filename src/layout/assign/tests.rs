@@ -4,7 +4,7 @@ use super::*;
 use crate::analysis::testing::{self, all, shape};
 use crate::ir::attrs::Attrs;
 use crate::ir::types::Scalar;
-use crate::linear::layout::HwDim;
+use crate::linear_layout::layout::HwDim;
 
 /// Assigns, checks that every block has a layout and the types still fit.
 fn assign(mut func: TileFunction) -> (TileFunction, LayoutStats) {
@@ -121,7 +121,7 @@ fn a_transposed_copy_converts_once() {
     for op in [TileOp::Load, TileOp::Store] {
         let text = layout_of(&func, op, 0);
         let dim = if op == TileOp::Load { 1 } else { 0 };
-        let layout = crate::linear::layout::LinearLayout::parse(&text, shape(&[64, 64]));
+        let layout = crate::linear_layout::layout::LinearLayout::parse(&text, shape(&[64, 64]));
         let layout = layout.expect("printed by us");
         assert_eq!(layout.run_bits(dim).len(), 2, "{text}");
     }

@@ -7,9 +7,9 @@ use super::cost;
 use super::graph::{Dims, Need};
 use super::pbqp::Cost;
 use crate::layout::matrix;
-use crate::linear::layout::{HwDim, LinearLayout};
-use crate::linear::pool::{LayoutId, LayoutPool};
-use crate::linear::shape::Shape;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::pool::{LayoutId, LayoutPool};
+use crate::linear_layout::shape::Shape;
 
 /// A step from one layout to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,7 +59,7 @@ impl Views {
                 View::Need(Need::BeforeSplit) | View::Join => old.join(),
                 View::Need(Need::BeforeDot(shape, is_left)) => old.before_dot(shape, is_left),
                 View::Need(Need::BeforeUnit(shape, is_left, unit)) => {
-                    matrix::factor(old, unit, shape, is_left)
+                    matrix::operand(old, unit, shape, is_left)
                         .unwrap_or_else(|| old.before_dot(shape, is_left))
                 }
                 // Where nothing is asked for, the own layout is as good as any; who asks has seen that the shape is the same.

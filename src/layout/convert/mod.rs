@@ -21,7 +21,7 @@ pub mod shared;
 pub mod shuffle;
 pub(crate) mod simulate;
 
-use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
+use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
 use crate::settings::diversity::Choices;
 use shared::SharedPlan;
 use shuffle::ShufflePlan;

@@ -49,8 +49,8 @@ use smallvec::SmallVec;
 
 use super::Cost;
 use super::shuffle::deposit;
-use crate::linear::gf2::{self, Span};
-use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
+use crate::linear_layout::gf2::{self, Span};
+use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
 
 /// Exponent of the bytes of a vector access.
 const LOG2_VECTOR_BYTES: u32 = 4;

@@ -49,8 +49,8 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::Cost;
-use crate::linear::gf2::{self, Span};
-use crate::linear::layout::{HwDim, LOG2_LANES, LinearLayout};
+use crate::linear_layout::gf2::{self, Span};
+use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
 
 /// A value of a plan: the source's registers first, then the results of the steps in order.
 pub type Value = u16;

@@ -6,7 +6,7 @@
 use super::Conversion;
 use super::shared::{Access, SharedPlan};
 use super::shuffle::{ShufflePlan, Step};
-use crate::linear::layout::{HwDim, LinearLayout};
+use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 impl Access {
     /// The thread's part of the byte offset.

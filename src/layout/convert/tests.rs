@@ -3,9 +3,9 @@
 use super::shared::Access;
 use super::simulate::{Wavefronts, count_wavefronts, distribute, simulate};
 use super::*;
-use crate::linear::gf2;
-use crate::linear::named;
-use crate::linear::shape::Shape;
+use crate::linear_layout::gf2;
+use crate::linear_layout::named;
+use crate::linear_layout::shape::Shape;
 
 fn shape(extents: &[u64]) -> Shape {
     Shape::new(extents).expect("powers of two")

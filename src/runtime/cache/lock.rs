@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::entry::Key;
 use super::make_dir;
-use crate::runtime::patience::{Patience, Stopped};
+use crate::runtime::deadline::{Deadline, Stopped};
 
 /// The first and the longest pause between tries.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(5)];
@@ -37,15 +37,15 @@ impl Drop for Held {
 pub(super) fn acquire(
     folder: &Path,
     key: &Key,
-    patience: &Patience,
+    deadline: &Deadline,
 ) -> Result<io::Result<Held>, Stopped> {
-    acquire_within(folder, key, patience, LONGEST)
+    acquire_within(folder, key, deadline, LONGEST)
 }
 
 fn acquire_within(
     folder: &Path,
     key: &Key,
-    patience: &Patience,
+    deadline: &Deadline,
     longest_wait: Duration,
 ) -> Result<io::Result<Held>, Stopped> {
     let name = &key.to_string()[..3];
@@ -67,7 +67,7 @@ fn acquire_within(
             Err(TryLockError::WouldBlock) => {}
             Err(TryLockError::Error(error)) => return Ok(Err(error)),
         }
-        patience.check()?;
+        deadline.check()?;
         if begin.elapsed() >= longest_wait {
             let seconds = longest_wait.as_secs();
             let problem = format!("another process has held the lock {name} for {seconds} s");
@@ -87,16 +87,16 @@ mod tests {
     fn a_lock_that_nobody_lets_go_is_not_waited_for_without_end() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let key = KeyBuilder::new().finish();
-        let patience = Patience::default();
-        let wait = |time| acquire_within(folder.path(), &key, &patience, time);
-        let held = wait(Duration::ZERO).expect("patience is endless");
+        let deadline = Deadline::default();
+        let wait = |time| acquire_within(folder.path(), &key, &deadline, time);
+        let held = wait(Duration::ZERO).expect("deadline is endless");
         assert!(held.is_ok());
-        let refused = wait(Duration::from_millis(20)).expect("patience is endless");
+        let refused = wait(Duration::from_millis(20)).expect("deadline is endless");
         assert_eq!(
             refused.expect_err("it is held").kind(),
             io::ErrorKind::TimedOut
         );
         drop(held);
-        assert!(wait(Duration::ZERO).expect("patience is endless").is_ok());
+        assert!(wait(Duration::ZERO).expect("deadline is endless").is_ok());
     }
 }

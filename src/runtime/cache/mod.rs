@@ -40,8 +40,8 @@ use std::time::{Duration, SystemTime};
 pub use entry::{Damage, Key, KeyBuilder, Kind};
 
 use self::entry::{decode, encode, read_file};
+use super::deadline::{Deadline, Stopped};
 use super::environment;
-use super::patience::{Patience, Stopped};
 use super::warning::{hold, warn};
 
 /// Bytes that a cache may take where nothing is said.
@@ -127,8 +127,8 @@ struct Store {
     settings: Settings,
     /// Bytes of all entries as far as known; the largest number until counted.
     usage: AtomicU64,
-    /// Whether it was told that the folder cannot be written.
-    told: AtomicBool,
+    /// Whether it was reported that the folder cannot be written.
+    warned: AtomicBool,
     /// Numbers files in `tmp`.
     counter: AtomicU64,
 }
@@ -157,7 +157,7 @@ impl Cache {
         let store = Store {
             settings,
             usage: AtomicU64::new(u64::MAX),
-            told: AtomicBool::new(false),
+            warned: AtomicBool::new(false),
             counter: AtomicU64::new(0),
         };
         Cache {
@@ -180,7 +180,7 @@ impl Cache {
         self.find(kind, key, true)
     }
 
-    /// As [`Cache::get`]; damage in the folder itself is told if `tell`.
+    /// As [`Cache::get`]; damage in the folder itself is reported if `tell`.
     fn find(&self, kind: Kind, key: &Key, tell: bool) -> Option<(Vec<u8>, Origin)> {
         let store = self.store.as_ref()?;
         if let Some(contents) = read_checked(&store.settings.dir, kind, key, tell) {
@@ -211,24 +211,24 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// Those of `make`; [`Stopped`] if patience ends while another makes it.
+    /// Those of `make`; [`Stopped`] if the deadline ends while another makes it.
     pub fn get_or_make<E: From<Stopped>>(
         &self,
         kind: Kind,
         key: &Key,
-        patience: &Patience,
+        deadline: &Deadline,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<(Vec<u8>, Origin), E> {
         let Some(store) = &self.store else {
             return Ok((make()?, Origin::Made));
         };
-        // What is damaged is read, and told, once more under the lock.
+        // What is damaged is read, and reported, once more under the lock.
         if let Some(found) = self.find(kind, key, false) {
             return Ok(found);
         }
-        // What comes up under the lock is told without it: who is told may ask for the same entry.
+        // What comes up under the lock is reported without it: who is warned may ask for the same entry.
         let _held = hold();
-        let locked = lock::acquire(&store.folder().join("lock"), key, patience)?;
+        let locked = lock::acquire(&store.folder().join("lock"), key, deadline)?;
         if let Err(error) = &locked {
             store.tell(&format!("cannot lock: {error}"));
         } else if let Some(contents) = read_checked(&store.settings.dir, kind, key, true) {
@@ -369,7 +369,7 @@ fn entry_path(dir: &Path, kind: Kind, key: &Key) -> PathBuf {
     dir.join(FOLDER).join(entry_name(kind, key))
 }
 
-/// The contents of an entry below `dir`; what is damaged counts as absent, and is told if `tell`.
+/// The contents of an entry below `dir`; what is damaged counts as absent, and is reported if `tell`.
 fn read_checked(dir: &Path, kind: Kind, key: &Key, tell: bool) -> Option<Vec<u8>> {
     let path = entry_path(dir, kind, key);
     let read = || -> Result<Option<Vec<u8>>, Damage> {
@@ -409,7 +409,7 @@ impl Store {
         self.settings.dir.join(FOLDER)
     }
 
-    /// Writes an entry; a failure is told once.
+    /// Writes an entry; a failure is reported once.
     fn write(&self, kind: Kind, key: &Key, contents: &[u8]) {
         if contents.len() as u64 > self.settings.limit {
             return;
@@ -453,7 +453,7 @@ impl Store {
 
     /// Tells the first trouble with the folder; the later ones are of the same kind.
     fn tell(&self, what: &str) {
-        if !self.told.swap(true, Ordering::Relaxed) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
             let dir = self.settings.dir.display();
             warn(&format!("the cache {dir} is of no use: {what}"));
         }

@@ -39,7 +39,7 @@ fn a_cache_that_is_off_or_cannot_be_written_still_makes() {
     for cache in [Cache::off(), Cache::new(Settings::new(&file))] {
         for _ in 0..2 {
             let made =
-                cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Patience::default(), || {
+                cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Deadline::default(), || {
                     Ok(b"made".to_vec())
                 });
             assert_eq!(made, Ok((b"made".to_vec(), Origin::Made)));
@@ -51,13 +51,13 @@ fn a_cache_that_is_off_or_cannot_be_written_still_makes() {
 #[test]
 fn an_error_of_the_maker_leaves_nothing() {
     let (_dir, cache) = cache();
-    let patience = Patience::default();
-    let failed = cache.get_or_make(Kind::Kernel, &key(1), &patience, || Err(Stopped::Cancelled));
+    let deadline = Deadline::default();
+    let failed = cache.get_or_make(Kind::Kernel, &key(1), &deadline, || Err(Stopped::Cancelled));
     assert_eq!(failed, Err(Stopped::Cancelled));
     assert_eq!(cache.entries(), []);
-    let made = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &patience, || Ok(vec![7]));
+    let made = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &deadline, || Ok(vec![7]));
     assert_eq!(made, Ok((vec![7], Origin::Made)));
-    let found = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &patience, || Ok(vec![8]));
+    let found = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &deadline, || Ok(vec![8]));
     assert_eq!(found, Ok((vec![7], Origin::Disk)));
 }
 
@@ -69,19 +69,19 @@ fn who_waits_for_another_gives_up_in_time() {
     std::thread::scope(|scope| {
         let cache = &cache;
         let slow = scope.spawn(move || {
-            cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Patience::default(), || {
+            cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &Deadline::default(), || {
                 begun.send(()).expect("the test waits");
                 may_end.recv().expect("the test sends");
                 Ok(vec![1])
             })
         });
         has_begun.recv().expect("the maker begins");
-        let hasty = Patience::within(Duration::from_millis(30));
+        let hasty = Deadline::within(Duration::from_millis(30));
         let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &hasty, || Ok(vec![2]));
         assert_eq!(stopped, Err(Stopped::Deadline));
-        let cancel = super::super::patience::CancelToken::new();
+        let cancel = super::super::deadline::CancelToken::new();
         cancel.cancel();
-        let until = Patience::until(&cancel);
+        let until = Deadline::until(&cancel);
         let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &until, || Ok(vec![3]));
         assert_eq!(stopped, Err(Stopped::Cancelled));
         end.send(()).expect("the maker waits");
@@ -105,9 +105,9 @@ fn threads_make_once() {
                 let settings = cache.settings().expect("it is on").clone();
                 let cache = Cache::new(settings);
                 for n in 0..10 {
-                    let patience = Patience::default();
+                    let deadline = Deadline::default();
                     let found =
-                        cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &patience, || {
+                        cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &deadline, || {
                             made.fetch_add(1, Ordering::Relaxed);
                             Ok(vec![n as u8; 1000])
                         });
@@ -236,7 +236,7 @@ fn seeds_are_read_and_never_written() {
     let shipped = Some((b"shipped".to_vec(), Origin::Seed(1)));
     assert_eq!(second.get(Kind::Kernel, &key(1)), shipped);
     let made =
-        second.get_or_make::<Stopped>(Kind::Cubin, &key(2), &Patience::default(), || Ok(vec![5]));
+        second.get_or_make::<Stopped>(Kind::Cubin, &key(2), &Deadline::default(), || Ok(vec![5]));
     assert_eq!(made, Ok((vec![5], Origin::Made)));
     assert_eq!(second.entries().len(), 1, "what a seed has is not copied");
     assert_eq!(std::fs::read(&damaged).expect("it is there"), b"short");
@@ -370,7 +370,7 @@ fn no_damage_goes_unnoticed() {
         let damaged = cache.verify();
         assert_eq!(damaged.len(), 1, "{how}: {damaged:?}");
         assert_eq!(damaged[0].0.path, path);
-        let made = cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &Patience::default(), || {
+        let made = cache.get_or_make::<Stopped>(Kind::Cubin, &key(n), &Deadline::default(), || {
             Ok(contents(n))
         });
         assert_eq!(made, Ok((contents(n), Origin::Made)), "{how}");

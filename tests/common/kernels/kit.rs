@@ -6,7 +6,7 @@ use tilelift::ir::dfg::ValueList;
 use tilelift::ir::entities::Value;
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::types::{Elem, Scalar, TileType};
-use tilelift::linear::shape::Shape;
+use tilelift::linear_layout::shape::Shape;
 
 use super::Config;
 

@@ -144,10 +144,10 @@ impl Tiles<'_, '_> {
             }
             "turn" => {
                 let x = self.load(p[0]);
-                let turned = self.k.b.permute(x, [1, 0].into_iter().collect());
+                let transposed = self.k.b.permute(x, [1, 0].into_iter().collect());
                 let (rows, cols) = self.place();
                 let pointers = self.tile(p[1], cols, rows);
-                self.k.b.store(pointers, turned, None);
+                self.k.b.store(pointers, transposed, None);
             }
             "row_and_column_sums" => {
                 let x = self.load(p[0]);

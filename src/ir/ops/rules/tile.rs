@@ -10,7 +10,7 @@ use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, TileType, ValueType};
-use crate::linear::shape::Shape;
+use crate::linear_layout::shape::Shape;
 
 /// The result types of a tile op, or why its operands do not fit.
 pub(crate) fn result_types(

@@ -1,0 +1,308 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use super::help;
+use crate::settings::Options;
+use crate::stages::Stage;
+
+/// A GPU compiler for block programs: the Triton language (.py) or the text form of the IR (.tir) in, PTX out.
+#[derive(Debug, Parser)]
+#[command(name = "tilelift", version, arg_required_else_help = true, after_help = help::TOOL)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Compile a kernel of a .py or .tir file to PTX, or to what --emit names.
+    Compile(CompileArgs),
+    /// Run kernels on interpreter, emulator and GPU: the `; run:` lines of .tir files, the `# run:` lines of .py files; or PTX.
+    Run(RunArgs),
+    /// Run file tests, and the `# run:` lines of .py files; --bless rewrites what .tir files expect.
+    Test(TestArgs),
+    /// Show a kernel of a .py or .tir file after every pass.
+    Explain(ExplainArgs),
+    /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
+    Reduce(ReduceArgs),
+    /// Look after the cache of compiled kernels.
+    #[command(after_help = help::CACHE)]
+    Cache {
+        #[command(subcommand)]
+        action: CacheAction,
+    },
+    /// Show devices, driver, targets and the cache; takes nothing.
+    Info,
+}
+
+/// What to do with the cache.
+#[derive(Debug, Subcommand)]
+pub(super) enum CacheAction {
+    /// List the entries: kind, bytes, time since the last use, file.
+    List,
+    /// Check every entry; damaged ones are named and make the command fail.
+    Verify,
+    /// Remove every entry, and what the autotuner knows.
+    Clear,
+    /// Copy every whole entry to a folder, to be shipped as a seed; damaged ones are named, and make the command fail.
+    Export {
+        /// The folder.
+        dir: PathBuf,
+    },
+}
+
+/// The language of the input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Lang {
+    /// Triton's Python.
+    Py,
+    /// The text form of the IR.
+    Tir,
+}
+
+/// What to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Emit {
+    /// The block program.
+    Tile,
+    /// The block program after simplification.
+    Opt,
+    /// The block program with layouts.
+    Layout,
+    /// Live ranges of shared memory against offsets.
+    Shared,
+    /// What one thread does.
+    Thread,
+    /// PTX.
+    Ptx,
+    /// Conversions and their bytes, instructions, registers.
+    Stats,
+    /// A Rust module with the PTX and a typed launch function.
+    Rust,
+}
+
+impl Emit {
+    /// The stage whose text it is.
+    pub(super) fn stage(self) -> Option<Stage> {
+        match self {
+            Emit::Tile => Some(Stage::Tile),
+            Emit::Opt => Some(Stage::Opt),
+            Emit::Layout => Some(Stage::Layout),
+            Emit::Shared => Some(Stage::Shared),
+            Emit::Thread => Some(Stage::Thread),
+            Emit::Ptx => Some(Stage::Ptx),
+            Emit::Stats => Some(Stage::Stats),
+            Emit::Rust => None,
+        }
+    }
+}
+
+/// Which kernel of a file, and how it is compiled.
+#[derive(Debug, ClapArgs)]
+pub(super) struct KernelArgs {
+    /// The input: a .py or .tir file, or - for standard input (.tir unless --lang py).
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) how: HowArgs,
+}
+
+/// How kernels are chosen and compiled.
+#[derive(Clone, Debug, Default, ClapArgs)]
+pub(super) struct HowArgs {
+    /// The kernel, if the file has several.
+    #[arg(short = 'n', long = "name", value_name = "KERNEL")]
+    pub(super) name: Option<String>,
+    /// Types and constants of the parameters, as in "*fp32:16, i32, 1024" (.py only); `compile --help` has all spellings.
+    #[arg(
+        short = 's',
+        long,
+        value_name = "SIGNATURE",
+        allow_hyphen_values = true
+    )]
+    pub(super) signature: Option<String>,
+    /// A constant of **META or of the module (.py only).
+    #[arg(short = 'c', long = "constant", value_name = "NAME=VALUE")]
+    pub(super) constants: Vec<String>,
+    /// Warps of a CTA; a .tir file states them itself, this overrides.
+    #[arg(short = 'w', long = "num-warps", value_name = "WARPS")]
+    pub(super) num_warps: Option<u32>,
+    /// Stages of loops that do not state their own.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32))]
+    pub(super) num_stages: Option<u8>,
+    /// CTAs of a program; it runs in one, which has the warps of all.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) num_ctas: u32,
+    /// Most registers of a thread.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(i64::from(*Options::REGISTERS.start())..=i64::from(*Options::REGISTERS.end())))]
+    pub(super) maxnreg: Option<u16>,
+    /// Keep products and sums apart.
+    #[arg(long)]
+    pub(super) no_fp_fusion: bool,
+    /// Do not check integer arithmetic for overflow in debug builds (.py only).
+    #[arg(long)]
+    pub(super) no_sanitize_overflow: bool,
+    /// Keep device assertions; what fails is written to the log of the module.
+    #[arg(long)]
+    pub(super) debug: bool,
+    /// Let tools show the lines of the source.
+    #[arg(long)]
+    pub(super) line_info: bool,
+    /// The target, as in sm_80 or 80; else the GPU present, else sm_80.
+    #[arg(short = 't', long, value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    /// The language of the input; else by the file's name.
+    #[arg(long, value_enum)]
+    pub(super) lang: Option<Lang>,
+}
+
+impl HowArgs {
+    /// What files say themselves.
+    pub(super) fn of_files() -> HowArgs {
+        HowArgs {
+            num_ctas: 1,
+            ..HowArgs::default()
+        }
+    }
+}
+
+/// Arguments of `compile`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::KERNEL)]
+pub(super) struct CompileArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// What to write.
+    #[arg(long, value_enum, default_value_t = Emit::Ptx)]
+    pub(super) emit: Emit,
+    /// With --emit rust: machine code beside the PTX, by the GPU's driver or by ptxas.
+    #[arg(long)]
+    pub(super) cubin: bool,
+    /// Where to write it; else to standard output.
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    pub(super) out: Option<PathBuf>,
+    /// Where to write what a launcher must know, as JSON.
+    #[arg(long, value_name = "OUT.json")]
+    pub(super) meta: Option<PathBuf>,
+}
+
+/// Arguments of `explain`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::KERNEL)]
+pub(super) struct ExplainArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+}
+
+/// Arguments of `run`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = RUN_HELP)]
+pub(super) struct RunArgs {
+    /// The inputs: .py and .tir files with run lines, a .ptx file with --args, or - for standard input (.tir unless --lang py).
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(super) how: HowArgs,
+    /// A run line in place of those in the file (.py: the kernel by -n and -s; .ptx: the entry by -n).
+    #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
+    pub(super) line: Option<String>,
+    /// Compare every bit of what no `expect` is about, and not within the bounds that the ops state.
+    #[arg(long)]
+    pub(super) exact: bool,
+    /// Write a buffer to a file of NumPy after the run: out.npy has `out`, or NAME=FILE.
+    #[arg(long, value_name = "[NAME=]FILE.npy")]
+    pub(super) save: Vec<String>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+}
+
+/// What bounds a run line.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(super) struct LimitArgs {
+    /// Steps after which a run line is given up that does not say steps(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
+    /// Programs that the grid of a run line may have that does not say programs(N) itself.
+    #[arg(long, value_name = "N")]
+    pub(super) programs: Option<u64>,
+}
+
+/// How a run line reads.
+const RUN_HELP: &str = r#"A .py file says in comments what to run:
+  # run: add "*fp32, *fp32, i32, 256" : grid(4) x=f32[1000] normal(1) out=f32[1000] poison n=1000 ; expect out within ulp 2
+or the command line does:
+  tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=f32[1000] normal(1) out=f32[1000] poison n=1000"
+
+Each parameter that is no constant gets a number, `null`, or TYPE[LENGTH] with what it holds: poison, zeros, const(1.5),
+iota(0), normal(SEED), uniform(SEED,LOW,HIGH) or a list [1,2,3]. After `;` stands what is expected: `expect out = [1,2,3]`,
+`expect out within rel 1e-6`, `expect error WORDS`, `expect printed LINE`. In a .tir file the line is `; run: grid(4) ..`.
+What no `expect` is about is compared within the bounds that the ops of the kernel state; --exact compares bits.
+
+Buffers come from files of NumPy and go to them:
+  tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=@x.npy out=f32[1000] zeros n=1000" --save out.npy
+PTX runs on the emulator; parameters have their names in PTX, of kernel_param_0 the end will do:
+  tilelift run add.ptx --args "grid(4) block(128) shared(0) param_0=f32[512] iota(0) param_1=512"
+A failed device_assert fails. A run has at most 2^20 programs (--programs N) and 2^24 steps of the emulator (--steps N)."#;
+
+/// Arguments of `test`.
+#[derive(Debug, ClapArgs)]
+pub(super) struct TestArgs {
+    /// Files (.tir, and .py with `# run:` lines), and folders with such files in them; - for standard input (.tir).
+    #[arg(required = true, value_name = "PATH")]
+    pub(super) paths: Vec<PathBuf>,
+    /// Rewrite what .tir files expect, as BLESS=1 does.
+    #[arg(long)]
+    pub(super) bless: bool,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+}
+
+/// What is wrong with a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Symptom {
+    /// The compiler or an executor panics, or a pass breaks the kernel: a mistake of ours.
+    Panics,
+    /// It does not compile.
+    Refused,
+    /// Emulator or GPU leave other buffers than the interpreter, or report an error.
+    Differs,
+    /// The assembler refuses the PTX (ptxas by TILELIFT_PTXAS or the path).
+    Ptxas,
+}
+
+/// Arguments of `reduce`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = REDUCE_HELP)]
+pub(super) struct ReduceArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// What must stay wrong; else the first of these that is.
+    #[arg(long, value_enum)]
+    pub(super) check: Option<Symptom>,
+    /// Words that the message must keep.
+    #[arg(long, value_name = "TEXT")]
+    pub(super) message: Option<String>,
+    /// Seconds after which the smallest kernel so far is taken.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(super) seconds: u64,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+    /// Where to write it; else to standard output.
+    #[arg(short = 'o', long = "output", value_name = "OUT")]
+    pub(super) out: Option<PathBuf>,
+}
+
+/// How a reduction goes.
+const REDUCE_HELP: &str = r#"Operations are left out, one after the other, loops and choices replaced by what they start with or by a branch, and
+warps halved; each attempt is verified and judged. Parameters and run lines stay. The result is a file test:
+  tilelift reduce bad.tir -t sm_90 --check differs -o tests/filetests/run/small.tir
+  tilelift reduce bad.tir --check panics --message "out of bounds" > small.tir
+  tilelift reduce bad.py -n add -s "*fp32, *fp32, i32, 256" > small.tir
+
+Of a .py file it is the kernel's IR that is reduced; its `# run:` lines for the same signature and constants come along.
+
+Only what the compiler does wrong is reduced. A run line that fails on the interpreter, because what it expects does not
+hold or the kernel does something undefined, is for the author of the kernel: `tilelift run` shows it."#;

@@ -1,0 +1,167 @@
+//! `tilelift compile`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::args::{CompileArgs, Emit};
+use super::cubin;
+use super::input::Kernel;
+use super::metadata;
+use super::{Failure, Result, write_out};
+use crate::compile::{self, CompiledKernel};
+use crate::ir::attrs::Attrs;
+use crate::ir::function::TileFunction;
+use crate::runtime::{RustModule, name_source};
+use crate::settings::{Options, Target, spilled_bytes};
+use crate::stages::{Stage, emit};
+
+/// Compiles a kernel and writes what was asked for.
+pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
+    // A Rust module holds the PTX.
+    let stage = args.emit.stage().unwrap_or(Stage::Ptx);
+    if let (Some(out), Some(meta)) = (&args.out, &args.meta)
+        && is_same(out, meta)
+    {
+        let message = "-o and --meta name the same file; one would replace the other";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if args.cubin && args.emit != Emit::Rust {
+        let message = "--cubin goes with --emit rust";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let kernel = Kernel::load(&args.kernel)?;
+    let (func, target, options) = (&kernel.func, kernel.target, &kernel.options);
+    let refused = |e| kernel.refused(&e);
+    // The description needs the whole way; the text may stop earlier.
+    let compiled = match (&args.meta, stage) {
+        (None, stage) if stage != Stage::Ptx => None,
+        _ => Some(compile::compile(func, target, options).map_err(refused)?),
+    };
+    let compiled = compiled.map(|mut compiled| {
+        if options.line_info && kernel.has_lines {
+            compiled.ptx = name_source(&compiled.ptx, &kernel.source.name);
+        }
+        compiled
+    });
+    if let Some(compiled) = &compiled {
+        warn_of_spills(compiled, options);
+        warn_of_cut_stages(compiled);
+    }
+    let text = match (&compiled, stage) {
+        (Some(compiled), _) if args.emit == Emit::Rust => {
+            let cubin = match args.cubin {
+                true => Some(cubin::assemble(compiled)?),
+                false => None,
+            };
+            let mut module = RustModule::new(compiled, &func.param_hints);
+            #[cfg(feature = "triton")]
+            {
+                module = module.signature(&kernel.signature);
+            }
+            if let Some(cubin) = &cubin {
+                module = module.cubin(cubin);
+            }
+            module.to_string()
+        }
+        (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
+        _ => emit(func, target, options, stage).map_err(refused)?,
+    };
+    if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
+        let json = metadata::json(
+            &compiled.meta,
+            num_stages(func, compiled),
+            &kernel.constants,
+        );
+        write_out(Some(path), &json)?;
+    }
+    write_out(args.out.as_deref(), &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says on standard error when a thread needs more registers than there are; the kernel is right, but slow.
+fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
+    let threads = 32 * kernel.meta.num_warps;
+    let most = Target::most_registers(threads);
+    let most = options.max_registers.map_or(most, |n| most.min(n.into()));
+    let needed = kernel.stats.machine.needed_registers;
+    if needed > most {
+        let bytes = spilled_bytes(needed, most);
+        eprintln!(
+            "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread: \
+             use {}",
+            kernel.meta.name,
+            remedy(kernel.meta.num_warps, needed)
+        );
+    }
+}
+
+/// What to change where a thread needs too many registers: the fewest warps with which there are enough, if what a thread
+/// holds is dealt to more threads.
+fn remedy(num_warps: u32, needed: u32) -> String {
+    let more = (1..).map(|bits| num_warps << bits);
+    let mut more = more.take_while(|&warps| warps <= 32);
+    let enough = |warps: &u32| needed / (warps / num_warps) <= Target::most_registers(32 * warps);
+    match more.find(enough) {
+        Some(warps) => format!("{warps} warps, or smaller blocks"),
+        None => "smaller blocks, or more warps".to_owned(),
+    }
+}
+
+/// Says on standard error when a loop has fewer stages than it asks for.
+fn warn_of_cut_stages(kernel: &CompiledKernel) {
+    if let Some(cut) = kernel.stats.cut_stages {
+        eprintln!(
+            "warning: {}: a loop asks for {} stages, shared memory has room for {}, which it gets: \
+             use smaller blocks for more",
+            kernel.meta.name, cut.asked, cut.used
+        );
+    }
+}
+
+/// Whether two paths lead to one place, as far as can be told before anything is written there.
+fn is_same(a: &Path, b: &Path) -> bool {
+    let place = |path: &Path| -> PathBuf {
+        if let Ok(place) = path.canonicalize() {
+            return place;
+        }
+        let folder = match path.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        folder.join(path.file_name().unwrap_or_default())
+    };
+    // What is no regular file, such as the null device, takes several texts.
+    let replaces = |path: &Path| path.metadata().map_or(true, |m| m.is_file());
+    (a == b || place(a) == place(b)) && replaces(a)
+}
+
+/// The most stages that a loop of the kernel asks for; if shared memory has too little room for them, those there is room for.
+fn num_stages(func: &TileFunction, compiled: &CompiledKernel) -> u32 {
+    if let Some(cut) = compiled.stats.cut_stages {
+        return cut.used;
+    }
+    let blocks = func.all_blocks();
+    let insts = blocks.iter().flat_map(|&block| func.order.insts(block));
+    let stages = insts.filter_map(|&inst| func.dfg.insts[inst].stages());
+    stages.copied().max().map_or(1, u32::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::remedy;
+
+    #[test]
+    fn the_fewest_warps_that_are_enough_are_named() {
+        for (num_warps, needed, expected) in [
+            // With 8 warps 165 of 255; with 8, 16 and 32 warps 320 of 255, 160 of 128 and 80 of 64.
+            (4, 330, "8 warps, or smaller blocks"),
+            (1, 320, "2 warps, or smaller blocks"),
+            (4, 640, "smaller blocks, or more warps"),
+            (16, 140, "smaller blocks, or more warps"),
+            (32, 100, "smaller blocks, or more warps"),
+        ] {
+            assert_eq!(remedy(num_warps, needed), expected, "{num_warps} {needed}");
+        }
+    }
+}

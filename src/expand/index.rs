@@ -1,0 +1,234 @@
+//! Expansion of what gives elements their place: ranges, program indices, and changes of shape.
+
+use crate::ir::attrs::{Attrs, SpecialReg};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::types::{Elem, ThreadType};
+use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::shape::Shape;
+
+use super::regs::{Expanded, PartsBuilder};
+use super::{Expander, Result, bug};
+
+impl Expander<'_> {
+    pub(super) fn expand_const(&mut self, inst: Inst) -> Result<Expanded> {
+        let raw = self.tile.dfg.insts[inst].value().copied().unwrap_or(0);
+        let elem = self.result_type(inst)?.elem;
+        Ok(Expanded::Uniform(
+            self.constant(ThreadType::scalar(elem), raw),
+        ))
+    }
+
+    pub(super) fn expand_program(&mut self, inst: Inst) -> Expanded {
+        let data = &self.tile.dfg.insts[inst];
+        let is_index = data.op == TileOp::ProgramId;
+        let reg = match (is_index, data.axis().copied().unwrap_or(0)) {
+            (true, 0) => SpecialReg::ProgramX,
+            (true, 1) => SpecialReg::ProgramY,
+            (true, _) => SpecialReg::ProgramZ,
+            (false, 0) => SpecialReg::ProgramsX,
+            (false, 1) => SpecialReg::ProgramsY,
+            (false, _) => SpecialReg::ProgramsZ,
+        };
+        Expanded::Uniform(self.special(reg))
+    }
+
+    /// A special register, read once in the prologue.
+    pub(super) fn special(&mut self, reg: SpecialReg) -> Value {
+        if let Some(&value) = self.specials.get(&reg) {
+            return value;
+        }
+        let value = self.in_prologue(|this| this.b.special(reg));
+        self.note_bits(value);
+        self.specials.insert(reg, value);
+        value
+    }
+
+    /// The exclusive or of `columns[bit]` over the bits that are set in the thread index (lane bits first,
+    /// then warp bits), an i32 made once in the prologue.
+    pub(super) fn thread_part(&mut self, columns: &[u32]) -> Result<Value> {
+        let key: Vec<u32> = columns.to_vec();
+        if let Some(&value) = self.thread_parts.get(&key) {
+            return Ok(value);
+        }
+        let value = self.in_prologue(|this| this.make_thread_part(&key))?;
+        self.thread_parts.insert(key, value);
+        Ok(value)
+    }
+
+    /// Thread bits that go equally far up or down move together, wherever they stand: a swizzle, where a bit switches two index
+    /// bits, is two such moves. A bit that would need two of its own is multiplied, which is one step less.
+    fn make_thread_part(&mut self, columns: &[u32]) -> Result<Value> {
+        // How far up each thread bit goes to the index bits of its column.
+        let ways = |(bit, &column): (i32, &u32)| {
+            let reached = (0..32).filter(move |i| column >> i & 1 == 1);
+            reached.map(move |index_bit| index_bit - bit)
+        };
+        let every: Vec<i32> = (0..).zip(columns).flat_map(ways).collect();
+        let is_alone = |up: &i32| every.iter().filter(|&other| other == up).count() == 1;
+        // Moves with the index bits that are reached by each, and bits with their columns.
+        let mut moves: Vec<(i32, u32)> = Vec::new();
+        let mut multiplied: Vec<(i32, u32)> = Vec::new();
+        for (bit, column) in (0..).zip(columns) {
+            if 2 <= ways((bit, column)).filter(is_alone).count() {
+                multiplied.push((bit, *column));
+                continue;
+            }
+            for up in ways((bit, column)) {
+                let reached = 1 << (bit + up);
+                match moves.iter_mut().find(|(known, _)| *known == up) {
+                    Some((_, others)) => *others |= reached,
+                    None => moves.push((up, reached)),
+                }
+            }
+        }
+        let mut sum: Option<(Value, u32)> = None;
+        for (up, reached) in moves {
+            let term = self.moved_bits(columns.len(), up, reached)?;
+            sum = Some(self.switched(sum, term, reached)?);
+        }
+        for (bit, column) in multiplied {
+            let on = self.moved_bits(columns.len(), -bit, 1)?;
+            let factor = self.int(Elem::I32, i64::from(column));
+            let term = self.binary(ThreadOp::Imul, on, factor)?;
+            sum = Some(self.switched(sum, term, column)?);
+        }
+        Ok(match sum {
+            Some((value, _)) => value,
+            None => self.int(Elem::I32, 0),
+        })
+    }
+
+    /// Of the thread index, which has `width` bits, those that `up` places higher are the bits of `reached`.
+    fn moved_bits(&mut self, width: usize, up: i32, reached: u32) -> Result<Value> {
+        let mut value = self.special(SpecialReg::Tid);
+        let every = (1u64 << width) - 1;
+        let there = match up {
+            0 => every,
+            ..0 => {
+                let by = self.int(Elem::I32, i64::from(-up));
+                value = self.binary(ThreadOp::Ushr, value, by)?;
+                every >> -up
+            }
+            _ => {
+                let by = self.int(Elem::I32, i64::from(up));
+                value = self.binary(ThreadOp::Shl, value, by)?;
+                every << up
+            }
+        };
+        if there != u64::from(reached) {
+            let mask = self.int(Elem::I32, i64::from(reached));
+            value = self.binary(ThreadOp::And, value, mask)?;
+        }
+        Ok(value)
+    }
+
+    /// `sum`, a number and the bits that it can have, with `term`, which can have those of `reached`, switched.
+    fn switched(
+        &mut self,
+        sum: Option<(Value, u32)>,
+        term: Value,
+        reached: u32,
+    ) -> Result<(Value, u32)> {
+        let Some((rest, covered)) = sum else {
+            return Ok((term, reached));
+        };
+        let op = if covered & reached == 0 {
+            ThreadOp::Or
+        } else {
+            ThreadOp::Xor
+        };
+        Ok((self.binary(op, rest, term)?, covered | reached))
+    }
+
+    /// Columns of a layout for each bit of the thread index: lanes, then warps.
+    pub(super) fn thread_columns(layout: &LinearLayout) -> Vec<u32> {
+        [layout.columns(HwDim::Lane), layout.columns(HwDim::Warp)].concat()
+    }
+
+    /// A range: the thread's part plus a constant per register.
+    pub(super) fn expand_arange(&mut self, inst: Inst) -> Result<Expanded> {
+        let layout = self.layout(self.result_type(inst)?)?;
+        let start = i64::from(self.tile.dfg.insts[inst].start().copied().unwrap_or(0));
+        let base = self.thread_part(&Self::thread_columns(layout))?;
+        let registers = layout.columns(HwDim::Register);
+        let thread_bits = Self::thread_columns(layout)
+            .iter()
+            .fold(0, |all, c| all | c);
+        let register_bits = registers.iter().fold(0, |all, c| all | c);
+        let mut parts = PartsBuilder::default();
+        for register in 0..layout.num_registers() {
+            let offset = layout.apply(register, 0, 0, 0);
+            if thread_bits & register_bits == 0 {
+                parts.push(base, i64::from(offset) + start);
+            } else {
+                // A swizzled range: registers and threads switch common bits, so nothing adds up.
+                let offset = self.int(Elem::I32, i64::from(offset));
+                let place = self.binary(ThreadOp::Xor, base, offset)?;
+                parts.push(place, start);
+            }
+        }
+        Ok(Expanded::Parts(parts.finish()))
+    }
+
+    /// A new dimension of extent 1 moves no element; registers may be numbered anew.
+    pub(super) fn expand_expand_dims(&mut self, inst: Inst) -> Result<Expanded> {
+        let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
+        let source = self.arg(inst, 0)?;
+        if from.is_scalar() {
+            return Ok(source);
+        }
+        match source_registers(self.layout(to)?, self.layout(from)?, |flat| flat) {
+            Some(map) => self.pick(&source, &map),
+            None => bug("the layout of expand_dims does not follow from its operand's"),
+        }
+    }
+
+    /// Each register reads the one that holds its element with the grown dimensions at 0.
+    pub(super) fn expand_broadcast(&mut self, inst: Inst) -> Result<Expanded> {
+        let source = self.arg(inst, 0)?;
+        if let Expanded::Uniform(_) = source {
+            return Ok(source);
+        }
+        let (from, to) = (self.arg_type(inst, 0)?, self.result_type(inst)?);
+        let (small, big) = (self.layout(from)?, self.layout(to)?);
+        let map = source_registers(big, small, |flat| shrink(flat, to.shape, from.shape));
+        match map {
+            Some(map) => self.pick(&source, &map),
+            None => bug("the layout of a broadcast does not follow from its operand's"),
+        }
+    }
+}
+
+/// Flat index in the small shape of the element at `flat` in the big one, where extents of 1 grew.
+pub(super) fn shrink(flat: u32, big: Shape, small: Shape) -> u32 {
+    let dims = 0..big.rank();
+    let kept = dims.filter(|&d| small.extent(d) == big.extent(d));
+    kept.fold(0, |sum, d| {
+        sum | big.coordinate(flat, d) << small.bit_offset(d)
+    })
+}
+
+/// For each register of `to`, a register of `from` in the same thread that holds the element `element`
+/// maps to; none if a thread would need an element that it does not hold. `element` is linear.
+pub(super) fn source_registers(
+    to: &LinearLayout,
+    from: &LinearLayout,
+    element: impl Fn(u32) -> u32,
+) -> Option<Vec<u16>> {
+    for dim in [HwDim::Lane, HwDim::Warp] {
+        let mapped = to.columns(dim).iter().map(|&c| element(c));
+        if !mapped.eq(from.columns(dim).iter().copied()) {
+            return None;
+        }
+    }
+    let mut holders = rustc_hash::FxHashMap::default();
+    for register in 0..from.num_registers() {
+        holders
+            .entry(from.apply(register, 0, 0, 0))
+            .or_insert(register as u16);
+    }
+    (0..to.num_registers())
+        .map(|r| holders.get(&element(to.apply(r, 0, 0, 0))).copied())
+        .collect()
+}

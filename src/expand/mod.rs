@@ -1,0 +1,668 @@
+//! Expansion: from block programs with layouts to what one thread does.
+//!
+//! A tile value becomes the registers that its layout gives to each thread (`Expanded`): data
+//! is a pack, on which one thread op works as a whole; indices, pointers and masks are a few bases plus
+//! constants (`Parts`), so that what differs between registers by a constant becomes an
+//! immediate of an address. Which accesses can be wide follows from that form and from the bits that can
+//! be one (`PossibleBits`), without another analysis: neighbours have one base, one mask, and
+//! offsets that count up from an aligned one.
+//!
+//! Values that depend on the thread index and constants alone are made once, in the entry block.
+//! Structured control flow becomes a graph of blocks. Exchanges between warps write and read slots of
+//! shared memory; barriers are placed later, by hazard analysis.
+//!
+//! What a thread may hold and do is bounded (`limits`): the text grows with the elements, so a block too large for its
+//! threads would otherwise take minutes and gigabytes, here and in the assembler.
+//!
+//! Invariant: what is expanded was verified with layouts, so a mismatch is a bug of a pass; it is
+//! returned as an error and never panics.
+
+mod atomic;
+mod control;
+mod convert;
+mod dot;
+mod elementwise;
+mod fill;
+mod gather;
+mod histogram;
+mod index;
+mod inline;
+mod known;
+mod limits;
+mod memory;
+mod promise;
+mod reduce;
+mod regs;
+mod report;
+mod scan;
+mod shape;
+mod shared;
+
+use std::cell::OnceCell;
+use std::rc::Rc;
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use crate::analysis::async_groups::AsyncGroups;
+use crate::analysis::axis::Axis;
+use crate::error::CompileError;
+use crate::ir::attrs::SpecialReg;
+use crate::ir::builder::ThreadBuilder;
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::function::{Extent, Function, ThreadFunction, TileFunction};
+use crate::ir::level::Thread;
+use crate::ir::ops::{Opcode, ThreadOp, TileOp};
+use crate::ir::types::{Elem, ThreadType, TileType};
+use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::settings::Target;
+use crate::settings::diversity::Choices;
+
+use known::{PossibleBits, constant, sign_extend};
+use regs::{Expanded, Parts, PartsBuilder};
+
+/// Expands a kernel whose block values all have layouts. Other `choices` change the ways of conversions and swizzles.
+pub fn expand(
+    tile: &TileFunction,
+    target: Target,
+    choices: Choices,
+) -> Result<ThreadFunction, CompileError> {
+    limits::check_elements(tile, target)?;
+    let mut expander = Expander::new(tile, target, choices);
+    expander.params();
+    expander.block(tile.entry)?;
+    expander.finish()
+}
+
+type Result<T, E = CompileError> = std::result::Result<T, E>;
+
+/// A mismatch that verification should have found.
+fn bug<T>(message: impl Into<String>) -> Result<T> {
+    Err(CompileError::Internal {
+        pass: "expand",
+        message: message.into(),
+    })
+}
+
+/// The values that anything uses.
+fn used_values(tile: &TileFunction) -> EntitySet<Value> {
+    let mut used = EntitySet::with_capacity(tile.dfg.values.len());
+    for block in tile.all_blocks() {
+        for &inst in tile.order.insts(block) {
+            for value in tile.dfg.uses(inst) {
+                used.insert(value);
+            }
+        }
+    }
+    used
+}
+
+/// State of an expansion.
+struct Expander<'a> {
+    tile: &'a TileFunction,
+    target: Target,
+    /// Entry block: holds what depends on constants and the thread index alone.
+    prologue: Block,
+    /// First block of the body; joined to the prologue at the end.
+    body: Block,
+    /// For each loop of which an attempt failed, what was still assumed of its carried values then.
+    weakened: FxHashMap<Inst, Vec<control::Form>>,
+    /// Values that anything uses.
+    used: EntitySet<Value>,
+    /// Groups of copies that may be under way at waits.
+    groups: AsyncGroups,
+    /// Blocks in shared memory that only units of matrices read, tile by tile.
+    lazy: EntitySet<Value>,
+    /// Where the elements of blocks stand in rings.
+    rings: FxHashMap<Slot, Rc<LinearLayout>>,
+    /// How blocks change their layouts.
+    choices: Choices,
+    /// Facts about numbers, computed when they are asked for first.
+    axis: OnceCell<Axis>,
+    /// Numbers of the places that write to the log.
+    sites: FxHashMap<Inst, u32>,
+    state: State,
+}
+
+/// A place to which an attempt may be taken back.
+struct Mark {
+    extent: Extent,
+    block: Block,
+    work: limits::WorkMark,
+}
+
+/// What grows while a kernel is expanded.
+struct State {
+    b: ThreadBuilder,
+    values: SecondaryMap<Value, Option<Expanded>>,
+    bits: PossibleBits,
+    constants: FxHashMap<(ThreadType, u64), Value>,
+    thread_parts: FxHashMap<Vec<u32>, Value>,
+    specials: FxHashMap<crate::ir::attrs::SpecialReg, Value>,
+    leaders: FxHashMap<u32, Value>,
+    /// Addresses in slots: of the thread's part given by its columns, with some bits switched.
+    shared_bases: FxHashMap<(Slot, Vec<u32>, u32), Value>,
+    /// How much a thread has to do so far.
+    work: limits::Work,
+}
+
+impl std::ops::Deref for Expander<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl std::ops::DerefMut for Expander<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
+    }
+}
+
+impl<'a> Expander<'a> {
+    fn new(tile: &'a TileFunction, target: Target, mut choices: Choices) -> Expander<'a> {
+        let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
+        func.partitions = tile.partitions.clone();
+        func.slots = tile.slots.clone();
+        let mut b = ThreadBuilder::on(func);
+        let prologue = b.block();
+        let (body, _) = b.new_block(&[]);
+        b.append_block(body);
+        b.switch_to(body);
+        let lazy = shared::lazy_values(tile);
+        Expander {
+            tile,
+            target,
+            prologue,
+            body,
+            weakened: FxHashMap::default(),
+            used: used_values(tile),
+            axis: OnceCell::new(),
+            groups: AsyncGroups::compute(tile),
+            rings: shared::ring_layouts(tile, target, &lazy, &mut choices),
+            lazy,
+            choices,
+            sites: (0..)
+                .zip(crate::device_print::sites(tile))
+                .map(|(number, (inst, _))| (inst, number))
+                .collect(),
+            state: State {
+                b,
+                values: SecondaryMap::new(),
+                bits: PossibleBits::default(),
+                constants: FxHashMap::default(),
+                thread_parts: FxHashMap::default(),
+                specials: FxHashMap::default(),
+                leaders: FxHashMap::default(),
+                shared_bases: FxHashMap::default(),
+                work: limits::Work::default(),
+            },
+        }
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            extent: self.b.func().extent(),
+            block: self.b.block(),
+            work: self.work.mark(),
+        }
+    }
+
+    /// Takes back what was made since. What tile values became stays: those of a region are found anew before they are asked for.
+    fn take_back(&mut self, mark: &Mark) {
+        let state = &mut self.state;
+        state.b.func_mut().shrink_to(&mark.extent);
+        state.b.switch_to(mark.block);
+        state.work.take_back(mark.work);
+        state.bits.forget(mark.extent.values);
+        let is_old = |value: &mut Value| value.as_u32() < mark.extent.values;
+        state.constants.retain(|_, value| is_old(value));
+        state.thread_parts.retain(|_, value| is_old(value));
+        state.specials.retain(|_, value| is_old(value));
+        state.leaders.retain(|_, value| is_old(value));
+        state.shared_bases.retain(|_, value| is_old(value));
+    }
+
+    fn params(&mut self) {
+        for (i, &param) in self.tile.params().iter().enumerate() {
+            let ty = ThreadType::scalar(self.tile.dfg.ty(param).elem);
+            let hints = self.tile.param_hints[i];
+            let name = self.tile.param_names[i].clone();
+            let value = self.b.func_mut().append_param(name, ty, hints);
+            let zeros = hints.divisible.max(1).trailing_zeros();
+            self.bits.set(value, u64::MAX << zeros);
+            self.values[param] = Some(Expanded::Uniform(value));
+        }
+    }
+
+    /// Joins prologue and body and hands out the function.
+    fn finish(mut self) -> Result<ThreadFunction> {
+        let (prologue, body) = (self.prologue, self.body);
+        let func = self.b.func_mut();
+        let joined = [func.order.insts(prologue), func.order.insts(body)].concat();
+        func.order.replace(body, Vec::new());
+        func.order.replace(prologue, joined);
+        func.order.blocks.retain(|&b| b != body);
+        self.state
+            .b
+            .finish()
+            .or_else(|errors| bug(errors.to_string()))
+    }
+
+    /// Expands the instructions of a tile block up to its terminator, which is the caller's business
+    /// unless it ends the kernel.
+    fn block(&mut self, block: Block) -> Result<()> {
+        let tile = self.tile;
+        for &inst in tile.order.insts(block) {
+            let op = tile.dfg.insts[inst].op;
+            if matches!(op, TileOp::Yield | TileOp::Condition) {
+                break;
+            }
+            self.b.set_loc(tile.dfg.insts[inst].loc);
+            let outer = self.work.enter(inst);
+            self.inst(inst)?;
+            self.work.leave(outer);
+        }
+        Ok(())
+    }
+
+    fn inst(&mut self, inst: Inst) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let result = match data.op {
+            TileOp::Return => {
+                self.b.ret();
+                return Ok(());
+            }
+            TileOp::Barrier => {
+                let threads = self.tile.num_threads();
+                self.b.barrier(0, threads);
+                return Ok(());
+            }
+            TileOp::GdcWait if self.target.sm >= 90 => {
+                self.b.gdc_wait();
+                return Ok(());
+            }
+            TileOp::GdcLaunchDependents if self.target.sm >= 90 => {
+                self.b.gdc_launch_dependents();
+                return Ok(());
+            }
+            TileOp::GdcWait | TileOp::GdcLaunchDependents => return Ok(()),
+            TileOp::SmId => Expanded::Uniform(self.special(SpecialReg::SmId)),
+            TileOp::GlobalTimer => {
+                // Threads read at different times: one reads for all.
+                let read = self.b.global_timer();
+                let ty = self.result_type(inst)?;
+                Expanded::Uniform(self.share(read, ty, false)?)
+            }
+            TileOp::Const => self.expand_const(inst)?,
+            TileOp::ProgramId | TileOp::NumPrograms => self.expand_program(inst),
+            TileOp::Arange => self.expand_arange(inst)?,
+            TileOp::Splat => self.arg(inst, 0)?,
+            TileOp::ExpandDims => self.expand_expand_dims(inst)?,
+            TileOp::Broadcast => self.expand_broadcast(inst)?,
+            TileOp::Reshape => self.expand_reshape(inst)?,
+            TileOp::Permute => self.expand_permute(inst)?,
+            TileOp::Join => self.expand_join(inst)?,
+            TileOp::Split => self.expand_split(inst)?,
+            TileOp::Gather => self.expand_gather(inst)?,
+            TileOp::Histogram => self.expand_histogram(inst)?,
+            TileOp::Dot => self.expand_dot(inst)?,
+            TileOp::AsyncCopy => self.expand_async_copy(inst)?,
+            TileOp::AsyncCommit => {
+                self.commit();
+                Expanded::nothing()
+            }
+            TileOp::AsyncWait => {
+                let pending = self.groups.pending(inst);
+                self.wait(pending);
+                return Ok(());
+            }
+            TileOp::SharedStore => return self.expand_shared_store(inst),
+            TileOp::SharedLoad => self.expand_shared_load(inst)?,
+            TileOp::ConvertLayout => self.expand_convert(inst)?,
+            TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
+                self.expand_promise(inst)?
+            }
+            TileOp::Load => self.expand_load(inst)?,
+            TileOp::Store => return self.expand_store(inst),
+            TileOp::AtomicRmw | TileOp::AtomicCas => return self.expand_atomic(inst),
+            TileOp::Reduce => return self.expand_reduce(inst),
+            TileOp::DevicePrint | TileOp::DeviceAssert => return self.expand_report(inst),
+            TileOp::InlinePtx => return self.expand_inline_ptx(inst),
+            TileOp::Scan => return self.expand_scan(inst),
+            TileOp::For => return self.expand_for(inst),
+            TileOp::While => return self.expand_while(inst),
+            TileOp::If => return self.expand_if(inst),
+            TileOp::Yield | TileOp::Condition => return bug("a region's terminator out of place"),
+            _ => {
+                let count = self.registers(self.result_type(inst)?)?;
+                self.expand_elementwise(inst, count)?
+            }
+        };
+        self.set_result(inst, result)
+    }
+
+    // Tile-side queries.
+
+    /// Whether anything uses the value.
+    fn is_used(&self, value: Value) -> bool {
+        self.used.contains(value)
+    }
+
+    /// Whether no element of a value of the tile level is taken to be negative.
+    fn is_non_negative(&self, value: Value) -> bool {
+        let axis = self.axis.get_or_init(|| Axis::compute(self.tile));
+        axis.info(value).is_non_negative()
+    }
+
+    fn result_type(&self, inst: Inst) -> Result<TileType> {
+        match self.tile.dfg.single_result(inst) {
+            Some(value) => Ok(self.tile.dfg.ty(value)),
+            None => bug(format!(
+                "{} has no single result",
+                self.tile.dfg.insts[inst].op
+            )),
+        }
+    }
+
+    fn set_result(&mut self, inst: Inst, expanded: Expanded) -> Result<()> {
+        match self.tile.dfg.single_result(inst) {
+            Some(value) => {
+                let expanded = self.without_copies(expanded, self.tile.dfg.ty(value))?;
+                self.values[value] = Some(expanded);
+                Ok(())
+            }
+            None => bug("a result was expected"),
+        }
+    }
+
+    /// The value; of a pack that may lead to addresses, registers that the layout makes copies become the same value.
+    fn without_copies(&mut self, expanded: Expanded, ty: TileType) -> Result<Expanded> {
+        if !matches!(expanded, Expanded::Pack(_)) || ty.is_scalar() {
+            return Ok(expanded);
+        }
+        let copies = self.layout(ty)?.free_mask(HwDim::Register) as usize;
+        if copies == 0 {
+            return Ok(expanded);
+        }
+        let map: Vec<u16> = (0..self.registers(ty)?)
+            .map(|r| (r & !copies) as u16)
+            .collect();
+        if let Expanded::Pack(pack) = expanded
+            && self.is_repeated_index(pack, &map)
+        {
+            return self.pick(&expanded, &map);
+        }
+        Ok(expanded)
+    }
+
+    fn arg(&self, inst: Inst, index: usize) -> Result<Expanded> {
+        match self.tile.dfg.insts[inst].args.get(index) {
+            Some(&value) => self.expanded(value),
+            None => bug("an operand is missing"),
+        }
+    }
+
+    fn arg_type(&self, inst: Inst, index: usize) -> Result<TileType> {
+        match self.tile.dfg.insts[inst].args.get(index) {
+            Some(&value) => Ok(self.tile.dfg.ty(value)),
+            None => bug("an operand is missing"),
+        }
+    }
+
+    fn expanded(&self, value: Value) -> Result<Expanded> {
+        match &self.values[value] {
+            Some(expanded) => Ok(expanded.clone()),
+            None => bug(format!("{value} was not expanded")),
+        }
+    }
+
+    fn layout(&self, ty: TileType) -> Result<&'a LinearLayout> {
+        match ty.layout.expand().and_then(|id| self.tile.layouts.get(id)) {
+            Some(layout) => Ok(layout),
+            None => bug(format!("a block without layout: {ty}")),
+        }
+    }
+
+    /// Registers of each thread that hold a value of the type.
+    fn registers(&self, ty: TileType) -> Result<usize> {
+        if ty.is_scalar() {
+            Ok(1)
+        } else {
+            Ok(self.layout(ty)?.num_registers() as usize)
+        }
+    }
+
+    // Thread-side construction.
+
+    /// Makes an instruction of single or pack values; its bits are derived.
+    fn op(&mut self, data: InstData<Thread>, given: &[ThreadType]) -> Result<Value> {
+        let op = data.op;
+        let inst = self.b.inst(data, given);
+        match self.b.func().dfg.single_result(inst) {
+            Some(value) => {
+                self.charge(u32::from(self.ty(value).count))?;
+                self.note_bits(value);
+                Ok(value)
+            }
+            None => bug(format!("{} gives no value", op.info().name)),
+        }
+    }
+
+    /// Makes an instruction without result.
+    fn effect(&mut self, data: InstData<Thread>) -> Result<()> {
+        self.charge(1)?;
+        self.b.inst(data, &[]);
+        Ok(())
+    }
+
+    fn note_bits(&mut self, value: Value) {
+        let threads = self.tile.num_threads();
+        let State { b, bits, .. } = &mut self.state;
+        bits.derive(b.func(), value, threads);
+    }
+
+    fn binary(&mut self, op: ThreadOp, a: Value, b: Value) -> Result<Value> {
+        self.op(InstData::new(op, &[a, b]), &[])
+    }
+
+    /// Runs `make` with the builder in the prologue.
+    fn in_prologue<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let (block, prologue) = (self.b.block(), self.prologue);
+        self.b.switch_to(prologue);
+        let result = make(self);
+        self.b.switch_to(block);
+        result
+    }
+
+    /// A constant, made once.
+    fn constant(&mut self, ty: ThreadType, raw: u64) -> Value {
+        let raw = if ty.elem.bits() < 64 {
+            raw & ((1 << ty.elem.bits()) - 1)
+        } else {
+            raw
+        };
+        if let Some(&value) = self.constants.get(&(ty, raw)) {
+            return value;
+        }
+        let value = self.in_prologue(|this| this.b.const_bits(raw, ty));
+        self.note_bits(value);
+        self.constants.insert((ty, raw), value);
+        value
+    }
+
+    fn int(&mut self, elem: Elem, number: i64) -> Value {
+        self.constant(ThreadType::scalar(elem), number as u64)
+    }
+
+    fn ty(&self, value: Value) -> ThreadType {
+        self.b.ty(value)
+    }
+
+    /// The number a single value is, if it is constant.
+    fn known(&self, value: Value) -> Option<i64> {
+        constant(self.b.func(), value)
+    }
+
+    /// `base + offset` as one value; for pointers the offset counts bytes.
+    fn add_offset(&mut self, base: Value, offset: i64) -> Result<Value> {
+        let elem = self.ty(base).elem;
+        if offset == 0 {
+            return Ok(base);
+        }
+        if let Some(number) = self.known(base) {
+            return Ok(self.int(elem, number.wrapping_add(offset)));
+        }
+        if let Some(pointee) = elem.pointee() {
+            let index = self.int(Elem::I64, offset / i64::from(pointee.bytes()));
+            return self.binary(ThreadOp::Addptr, base, index);
+        }
+        let offset = self.int(elem, offset);
+        self.binary(ThreadOp::Iadd, base, offset)
+    }
+
+    /// Elements of values laid end to end, as a pack (or a single value for one element).
+    fn rearrange(&mut self, sources: &[Value], map: &[u32]) -> Result<Value> {
+        let elem = self.ty(sources[0]).elem;
+        if let [source] = sources {
+            let count = usize::from(self.ty(*source).count);
+            if map.len() == count && map.iter().enumerate().all(|(i, &m)| i == m as usize) {
+                return Ok(*source);
+            }
+        }
+        let mut data = InstData::new(ThreadOp::Rearrange, sources);
+        data.attrs.push(crate::ir::attrs::make::map(map.into()));
+        self.op(data, &[ThreadType::pack(elem, map.len() as u16)])
+    }
+
+    /// The value as a pack of `count` elements.
+    fn pack_of(&mut self, expanded: &Expanded, count: usize) -> Result<Value> {
+        match expanded {
+            Expanded::Pack(value) => Ok(*value),
+            Expanded::Shared(_) => bug("a block in shared memory where registers are wanted"),
+            Expanded::Uniform(value) if count == 1 => Ok(*value),
+            Expanded::Uniform(value) => {
+                let ty = ThreadType::pack(self.ty(*value).elem, count as u16);
+                match self.known(*value) {
+                    Some(number) => Ok(self.constant(ty, number as u64)),
+                    None => self.op(InstData::new(ThreadOp::Splat, &[*value]), &[ty]),
+                }
+            }
+            Expanded::Parts(parts) => {
+                let mut singles = Vec::new();
+                let mut numbers = FxHashMap::default();
+                let mut map = Vec::with_capacity(parts.regs.len());
+                for &part in &parts.regs {
+                    let number = match numbers.get(&part) {
+                        Some(&number) => number,
+                        None => {
+                            let base = parts.bases[usize::from(part.base)];
+                            singles.push(self.add_offset(base, part.offset)?);
+                            numbers.insert(part, singles.len() as u32 - 1);
+                            singles.len() as u32 - 1
+                        }
+                    };
+                    map.push(number);
+                }
+                if count == 1 {
+                    Ok(singles[0])
+                } else {
+                    self.rearrange(&singles, &map)
+                }
+            }
+        }
+    }
+
+    /// The value register by register.
+    fn parts_of(&mut self, expanded: &Expanded, count: usize) -> Result<Parts> {
+        let mut builder = PartsBuilder::default();
+        match expanded {
+            Expanded::Parts(parts) => return Ok(parts.clone()),
+            Expanded::Shared(_) => {
+                return bug("a block in shared memory where registers are wanted");
+            }
+            Expanded::Uniform(value) => (0..count).for_each(|_| builder.push(*value, 0)),
+            Expanded::Pack(value) if count == 1 => builder.push(*value, 0),
+            Expanded::Pack(value) => {
+                for i in 0..count {
+                    let single = self.rearrange(&[*value], &[i as u32])?;
+                    builder.push(single, 0);
+                }
+            }
+        }
+        Ok(builder.finish())
+    }
+
+    /// Number of registers that a value which is not uniform holds.
+    fn held(&self, expanded: &Expanded) -> usize {
+        match expanded {
+            Expanded::Uniform(_) => 1,
+            Expanded::Shared(_) => 0,
+            Expanded::Parts(parts) => parts.regs.len(),
+            Expanded::Pack(value) => usize::from(self.ty(*value).count),
+        }
+    }
+
+    /// Registers `map[i]` of a value.
+    fn pick(&mut self, expanded: &Expanded, map: &[u16]) -> Result<Expanded> {
+        let in_place = map.iter().enumerate().all(|(i, &m)| i == usize::from(m));
+        if in_place && map.len() == self.held(expanded) {
+            return Ok(expanded.clone());
+        }
+        Ok(match expanded {
+            Expanded::Uniform(value) => Expanded::Uniform(*value),
+            Expanded::Shared(_) => {
+                return bug("a block in shared memory where registers are wanted");
+            }
+            Expanded::Parts(parts) => Expanded::Parts(parts.select(map)),
+            Expanded::Pack(value) if self.is_repeated_index(*value, map) => {
+                let mut singles = FxHashMap::default();
+                let mut builder = PartsBuilder::default();
+                for &m in map {
+                    let single = match singles.get(&m) {
+                        Some(&single) => single,
+                        None => {
+                            let single = self.rearrange(&[*value], &[u32::from(m)])?;
+                            singles.insert(m, single);
+                            single
+                        }
+                    };
+                    builder.push(single, 0);
+                }
+                Expanded::Parts(builder.finish())
+            }
+            Expanded::Pack(value) => {
+                let map: Vec<u32> = map.iter().map(|&m| u32::from(m)).collect();
+                Expanded::Pack(self.rearrange(&[*value], &map)?)
+            }
+        })
+    }
+
+    /// Whether elements that may lead to addresses, or be masks, repeat in the registers `map`, as rows that are read from memory
+    /// do when they are spread over columns: which of them are equal is kept, so that neighbours differ by constants.
+    fn is_repeated_index(&self, pack: Value, map: &[u16]) -> bool {
+        let elem = self.ty(pack).elem;
+        let is_mask = elem == Elem::I1;
+        let leads_to_addresses = elem.is_ptr() || elem.is_int() && elem.bits() >= 32 || is_mask;
+        let mut distinct: SmallVec<[u16; 16]> = map.iter().copied().collect();
+        distinct.sort_unstable();
+        distinct.dedup();
+        leads_to_addresses && distinct.len() < map.len()
+    }
+
+    /// A constant operand, sign-extended, of a tile-level scalar that is the same everywhere.
+    fn uniform_constant(&self, expanded: &Expanded) -> Option<i64> {
+        match expanded {
+            Expanded::Uniform(value) => self.known(*value),
+            Expanded::Parts(_) | Expanded::Pack(_) | Expanded::Shared(_) => None,
+        }
+    }
+
+    /// Bits of a constant as a number of its width.
+    fn wrap(elem: Elem, number: i64) -> i64 {
+        sign_extend(number as u64, elem.bits())
+    }
+}

@@ -1,0 +1,761 @@
+//! Orders instructions by consumer, so that few values live at once.
+//!
+//! Selection writes an operation over packs element after element, operation after operation: a chain of operations on
+//! 64 elements holds 64 or 128 values at every step. Where more is live than [`NARROW`], the repetitions are taken apart,
+//! into as many as [`PARTS`] parts, and each block is walked once:
+//!
+//! - **Roots** stay in their order: accesses to memory, barriers, shuffles, and what is guarded or writes a register
+//!   that is written elsewhere too. So loads stay as early as they were, and nothing convergent moves. Reads of shared
+//!   memory are no roots, as their latency is short: they wait until their value is needed, or until a root comes that
+//!   may write there or order accesses to it. Where that would read [`MANY`] registers at once, what is computed from them
+//!   comes before such a root as well, in the old order: the sums of products without a unit of matrices.
+//! - Everything else is put off until a root needs it, which evaluates what it needs depth first just before. A sum over
+//!   many elements that are needed later as well is a tree that holds the logarithm of its leaves; a store of four
+//!   elements takes four through the whole chain. What no root needs is needed by other blocks and stands at the end.
+//!
+//! Parts that still follow each other become one instruction again. Packs whose registers are no longer written and read
+//! together fall apart into registers of their own, so that each is free when its own value ends.
+//!
+//! Instructions only move down, within their block, and a register that is written again is read in its old place; so no
+//! value changes. ptxas orders anew, but starts from here, so that the number of registers it takes can be foretold.
+//!
+//! **Rematerialization.** What is made from nothing (numbers, parameters, special registers) is made again where it is
+//! needed after a stretch of high pressure, instead of living over it.
+//!
+//! Each read and write is looked at a fixed number of times; the order depends on the program alone.
+
+use cranelift_entity::EntitySet;
+
+use super::code::{Code, End};
+use super::inst::{Arg, Form, InstGroup, MInst, Modifier, Place, Ptx};
+use crate::ir::types::AddressSpace;
+use crate::regalloc::reg::{Group, RegClass, Unit, View};
+use crate::settings::diversity::Choices;
+
+/// What needs no more 32-bit registers than this is left as it is: ptxas takes about as many to hide latencies.
+const NARROW: u32 = 32;
+
+/// 32-bit registers that are live where values are rather made again than kept.
+const HIGH_PRESSURE: i32 = 24;
+
+/// Instructions after which they are made again, if the pressure was high meanwhile.
+const LONG: u32 = 32;
+
+/// Parts that the repetitions of an instruction fall into, at most.
+const PARTS: u16 = 8;
+
+/// 32-bit registers that are read from shared memory before it changes which are too many to wait for their uses.
+const MANY: u32 = 64;
+
+/// Stands for no item, no instruction and no block.
+const NONE: u32 = u32::MAX;
+
+/// Repetitions of an instruction.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Reps {
+    start: u16,
+    count: u16,
+}
+
+impl Reps {
+    /// All of an instruction.
+    fn all(inst: &MInst) -> Reps {
+        Reps {
+            start: 0,
+            count: inst.reps,
+        }
+    }
+}
+
+/// An instruction or some of its repetitions.
+#[derive(Clone, Copy)]
+struct Item {
+    inst: u32,
+    /// Which repetitions.
+    reps: Reps,
+    /// Where what it reads and writes ends in the list of all; it begins where that of the item before ends.
+    end: u32,
+    /// Whether it has been written down.
+    done: bool,
+}
+
+/// What is known of a register.
+#[derive(Clone, Copy)]
+struct Known {
+    /// The item that writes it, of those reached.
+    writer: u32,
+    /// Reads not yet written down.
+    reads_left: u32,
+    /// The last instruction of the program that writes it.
+    last_write: u32,
+    /// The block that touches it first.
+    block: u32,
+    /// When it was written or read last, in instructions written down.
+    touched: u32,
+    /// What stands for it since it was made again.
+    instead: Option<Unit>,
+    /// Written more than once.
+    rewritten: bool,
+    /// Needed beyond its block.
+    escapes: bool,
+    /// Read in places where nothing can stand for it.
+    fixed: bool,
+    words: i8,
+}
+
+impl Known {
+    /// 32-bit registers that become live where `inst` writes it.
+    fn born(&self, inst: u32) -> i32 {
+        // What is written twice is live since the first time.
+        match self.rewritten && self.last_write == inst {
+            true => 0,
+            false => i32::from(self.words),
+        }
+    }
+}
+
+/// Most 32-bit registers live within a block, those apart that only other blocks read.
+fn width(code: &Code) -> u32 {
+    let n_units = code.regs.num_units();
+    let mut words = vec![0_u8; n_units];
+    for group in code.regs.groups.values() {
+        let first = group.first.as_u32() as usize;
+        words[first..first + usize::from(group.count)].fill(group.class.words() as u8);
+    }
+    let mut is_live = vec![false; n_units];
+    let mut most = 0;
+    for block in code.blocks.iter().rev() {
+        let mut live = 0;
+        for inst in code.insts[block.insts.clone()].iter().rev() {
+            visit(code, inst, Reps::all(inst), |unit, access| {
+                let unit = unit.as_u32() as usize;
+                match access {
+                    Access::Write if is_live[unit] && inst.guard.is_none() => {
+                        is_live[unit] = false;
+                        live -= u32::from(words[unit]);
+                    }
+                    Access::Read | Access::FixedRead if !is_live[unit] => {
+                        is_live[unit] = true;
+                        live += u32::from(words[unit]);
+                    }
+                    _ => {}
+                }
+            });
+            most = most.max(live);
+        }
+        // What is left comes from other blocks.
+        if live != 0 {
+            is_live.fill(false);
+        }
+    }
+    most
+}
+
+/// Bounds that other choices change.
+#[derive(Clone, Copy)]
+struct Bounds {
+    parts: u16,
+    high: i32,
+    long: u32,
+    /// In how many of 100 cases what could be put off stays where it is.
+    early: usize,
+}
+
+impl Bounds {
+    fn new(choices: &mut Choices, is_diverse: bool) -> Bounds {
+        if !is_diverse {
+            return Bounds {
+                parts: PARTS,
+                high: HIGH_PRESSURE,
+                long: LONG,
+                early: 0,
+            };
+        }
+        Bounds {
+            parts: 1 + choices.below(usize::from(PARTS)) as u16,
+            high: [0, 8, HIGH_PRESSURE][choices.below(3)],
+            long: [0, 4, LONG][choices.below(3)],
+            early: [0, 20, 60][choices.below(3)],
+        }
+    }
+}
+
+/// Orders the instructions of all blocks, if much is live in one of them. By other `choices` some kernels stay as they are, or
+/// are ordered though little is live, in any order that keeps to the rules.
+pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
+    let is_diverse = choices.chance(70);
+    if is_diverse && choices.chance(20) {
+        return;
+    }
+    let width = width(code);
+    if width <= NARROW && !is_diverse {
+        return;
+    }
+    code.width = Some(width);
+    let bounds = Bounds::new(&mut choices, is_diverse);
+    let any = if is_diverse { choices } else { Choices::none() };
+    let mut order = Order::new(code, bounds, any);
+    let mut first = 0;
+    for block in 0..code.blocks.len() {
+        let start = order.out.len();
+        let insts = code.blocks[block].insts.end as u32;
+        let behind = order.items[first..].partition_point(|item| item.inst < insts);
+        order.block(code, first as u32..(first + behind) as u32);
+        first += behind;
+        code.blocks[block].insts = start..order.out.len();
+    }
+    code.insts = order.out;
+    // The set counts up to its largest group.
+    for group in order.torn.keys().filter(|&g| order.torn.contains(g)) {
+        code.regs.dissolve(group);
+    }
+}
+
+/// How an item touches a register.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Access {
+    Write,
+    /// By an operand that is this register alone.
+    Read,
+    /// As a guard or as part of a vector.
+    FixedRead,
+    /// Keeps what it holds where the guard is false.
+    Keep,
+}
+
+/// Calls `visit` for what repetitions of an instruction read and then for what they write.
+fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Access)) {
+    let args = code.args(inst);
+    let forms = inst.op.info().operands;
+    let each = |form: Form, view: View| match form {
+        Form::VDef | Form::VUse => view.count / inst.reps.max(1),
+        _ => 1,
+    };
+    let units = |form: Form, view: View| {
+        let each = each(form, view);
+        match view.count {
+            1 => 0..1,
+            _ if view.is_uniform() => 0..1,
+            _ => reps.start * each..(reps.start + reps.count) * each,
+        }
+    };
+    for (&(form, _), arg) in forms.iter().zip(args) {
+        match (form, arg) {
+            (Form::Def | Form::VDef, _) => {}
+            (_, Arg::Regs(view) | Arg::Place(Place::Register(view, _))) => {
+                let units = units(form, *view);
+                let access = match units.len() {
+                    1 if form != Form::VUse => Access::Read,
+                    _ => Access::FixedRead,
+                };
+                units.for_each(|i| visit(code.regs.unit(*view, i), access));
+            }
+            _ => {}
+        }
+    }
+    if let Some(guard) = inst.guard {
+        visit(guard.pred, Access::FixedRead);
+    }
+    for (&(form, _), arg) in forms.iter().zip(args) {
+        if let (Form::Def | Form::VDef, Arg::Regs(view)) = (form, arg) {
+            for i in units(form, *view) {
+                if inst.guard.is_some() {
+                    visit(code.regs.unit(*view, i), Access::Keep);
+                }
+                visit(code.regs.unit(*view, i), Access::Write);
+            }
+        }
+    }
+}
+
+/// Whether an instruction does nothing but compute.
+fn is_pure(inst: &MInst) -> bool {
+    match inst.op.info().group {
+        InstGroup::Memory => inst.op == Ptx::LdParam,
+        InstGroup::Sync => exchanges(inst),
+        InstGroup::Matrix => false,
+        _ => true,
+    }
+}
+
+/// Whether an instruction exchanges registers within the warp. All lanes are there wherever the block runs, and it orders
+/// nothing else.
+fn exchanges(inst: &MInst) -> bool {
+    matches!(
+        inst.op,
+        Ptx::ShflBfly | Ptx::ShflIdx | Ptx::ShflUp | Ptx::ShflDown | Ptx::Redux
+    )
+}
+
+/// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
+pub(crate) fn reads_shared(inst: &MInst) -> bool {
+    let is_shared = |modifier| {
+        matches!(
+            modifier,
+            Modifier::Memory(access) if access.space == AddressSpace::Shared && !access.volatile
+        )
+    };
+    inst.op == Ptx::Ld && is_shared(inst.modifier)
+}
+
+/// Whether reads of shared memory must not move behind an instruction that stays where it is.
+pub(crate) fn orders_shared(inst: &MInst) -> bool {
+    match inst.op {
+        Ptx::Ld | Ptx::LdEvict | Ptx::LdHint => false,
+        Ptx::LdWide | Ptx::LdWideHint | Ptx::LdParam => false,
+        _ if exchanges(inst) => false,
+        _ => match (inst.op.info().group, inst.modifier) {
+            (InstGroup::Memory, Modifier::Memory(access)) => access.space == AddressSpace::Shared,
+            (InstGroup::Memory | InstGroup::Sync, _) => true,
+            _ => inst.op == Ptx::Inline,
+        },
+    }
+}
+
+/// Makes an instruction some of its repetitions.
+fn take(code: &mut Code, inst: &mut MInst, reps: Reps) {
+    let first = code.args.len() as u32;
+    let n_args = inst.op.info().operands.len();
+    code.args.resize(code.args.len() + n_args, Arg::Imm(0));
+    parts(code, inst, first, reps);
+    (inst.first_arg, inst.reps) = (first, reps.count);
+}
+
+/// Writes the operands of some repetitions of an instruction into the list from `to` on.
+fn parts(code: &mut Code, inst: &MInst, to: u32, Reps { start, count }: Reps) {
+    for (i, &(form, _)) in inst.op.info().operands.iter().enumerate() {
+        let arg = match code.args[inst.first_arg as usize + i] {
+            Arg::Regs(view) => Arg::Regs(match form {
+                Form::VDef | Form::VUse => {
+                    let each = view.count / inst.reps;
+                    view.part(start * each, count * each)
+                }
+                _ if view.is_uniform() => view.part(0, 1),
+                _ => view.part(start, count),
+            }),
+            other => other,
+        };
+        code.args[to as usize + i] = arg;
+    }
+}
+
+/// Repetitions of an instruction, written down one after the other.
+#[derive(Default)]
+struct Run {
+    inst: u32,
+    reps: Reps,
+    /// Whether these are not all of them.
+    is_split: bool,
+    /// Whether the next ones can join.
+    open: bool,
+}
+
+/// State of the walk.
+struct Order {
+    known: Vec<Known>,
+    items: Vec<Item>,
+    /// What the items read and write.
+    touches: Vec<(Unit, Access)>,
+    /// Items to be written down: each before those below it.
+    stack: Vec<u32>,
+    out: Vec<MInst>,
+    /// What was written down last.
+    run: Run,
+    /// Groups of which parts are written or read alone.
+    torn: EntitySet<Group>,
+    /// Words live after what was written down.
+    live: i32,
+    /// When the pressure was high last.
+    last_high: u32,
+    bounds: Bounds,
+    choices: Choices,
+}
+
+impl Order {
+    /// Makes the items, and notes what holds of registers over the whole program.
+    fn new(code: &Code, bounds: Bounds, choices: Choices) -> Order {
+        let unknown = Known {
+            writer: NONE,
+            reads_left: 0,
+            last_write: NONE,
+            block: NONE,
+            touched: 0,
+            instead: None,
+            rewritten: false,
+            escapes: false,
+            fixed: false,
+            words: 0,
+        };
+        let mut order = Order {
+            known: vec![unknown; code.regs.num_units()],
+            items: Vec::with_capacity(2 * code.insts.len()),
+            touches: Vec::with_capacity(6 * code.insts.len()),
+            stack: Vec::new(),
+            out: Vec::with_capacity(2 * code.insts.len()),
+            run: Run::default(),
+            torn: EntitySet::new(),
+            live: 0,
+            last_high: 0,
+            bounds,
+            choices,
+        };
+        for group in code.regs.groups.values() {
+            let first = group.first.as_u32() as usize;
+            for unit in &mut order.known[first..first + usize::from(group.count)] {
+                unit.words = group.class.words() as i8;
+            }
+        }
+        for (index, block) in (0..).zip(&code.blocks) {
+            let known = |unit: Unit| unit.as_u32() as usize;
+            for &param in &block.params {
+                for unit in code.regs.units(param) {
+                    order.known[known(unit)].escapes = true;
+                }
+            }
+            for i in block.insts.clone() {
+                let inst = &code.insts[i];
+                let step = match is_pure(inst) && inst.guard.is_none() {
+                    true => inst.reps.div_ceil(bounds.parts),
+                    false => inst.reps,
+                };
+                for start in (0..inst.reps.max(1)).step_by(usize::from(step.max(1))) {
+                    let count = step.min(inst.reps - start);
+                    order.item(code, i, Reps { start, count }, index);
+                }
+            }
+            let mut escape = |unit: Unit| {
+                let unit = &mut order.known[known(unit)];
+                (unit.escapes, unit.fixed) = (true, true);
+            };
+            if let End::Branch { cond, .. } = block.end {
+                escape(cond);
+            }
+            for edge in block.end.edges() {
+                for arg in &code.edge_args[edge.args.clone()] {
+                    if let Arg::Regs(view) = arg {
+                        code.regs.units(*view).for_each(&mut escape);
+                    }
+                }
+            }
+        }
+        order
+    }
+
+    /// Makes an item.
+    fn item(&mut self, code: &Code, inst: usize, reps: Reps, block: u32) {
+        let (known, touches) = (&mut self.known, &mut self.touches);
+        visit(code, &code.insts[inst], reps, |unit, access| {
+            touches.push((unit, access));
+            let unit = &mut known[unit.as_u32() as usize];
+            if unit.block == NONE {
+                unit.block = block;
+            }
+            unit.escapes |= unit.block != block;
+            unit.fixed |= matches!(access, Access::FixedRead | Access::Keep);
+            match access {
+                Access::Keep => {}
+                Access::Write => {
+                    unit.rewritten |= unit.last_write != NONE;
+                    unit.last_write = inst as u32;
+                }
+                Access::Read | Access::FixedRead => {
+                    unit.reads_left += 1;
+                }
+            }
+        });
+        self.items.push(Item {
+            inst: inst as u32,
+            reps,
+            end: self.touches.len() as u32,
+            done: false,
+        });
+    }
+
+    /// What an item reads and writes.
+    fn touches(&self, k: u32) -> std::ops::Range<usize> {
+        let start = k
+            .checked_sub(1)
+            .map_or(0, |before| self.items[before as usize].end);
+        start as usize..self.items[k as usize].end as usize
+    }
+
+    /// Orders a block with these items.
+    fn block(&mut self, code: &mut Code, items: std::ops::Range<u32>) {
+        let mut waiting = Vec::new();
+        for k in items.clone() {
+            let inst = code.insts[self.items[k as usize].inst as usize];
+            if !self.is_root(code, k) {
+                waiting.extend(reads_shared(&inst).then_some(k));
+                if self.choices.chance(self.bounds.early) {
+                    self.evaluate(code, k);
+                }
+                continue;
+            }
+            if orders_shared(&inst) {
+                if MANY <= self.words(&waiting) {
+                    self.consume(code, &waiting, k);
+                }
+                for read in waiting.drain(..) {
+                    self.evaluate(code, read);
+                }
+            }
+            self.evaluate(code, k);
+        }
+        for k in items {
+            self.evaluate(code, k);
+        }
+        self.end_run(code);
+    }
+
+    /// The 32-bit registers that items write.
+    fn words(&self, items: &[u32]) -> u32 {
+        let touches = items.iter().flat_map(|&k| &self.touches[self.touches(k)]);
+        let writes = touches.filter(|&&(_, access)| access == Access::Write);
+        let words = writes.map(|&(unit, _)| self.known[unit.as_u32() as usize].words as u32);
+        words.sum()
+    }
+
+    /// Writes down what is computed before item `end` from what is read, in the old order.
+    fn consume(&mut self, code: &mut Code, reads: &[u32], end: u32) {
+        let Some(&first) = reads.first() else {
+            return;
+        };
+        let mut is_made = EntitySet::new();
+        let mut next = 0;
+        for k in first..end {
+            let is_read = reads.get(next) == Some(&k);
+            next += usize::from(is_read);
+            let touches = &self.touches[self.touches(k)];
+            let is_consumer = touches.iter().any(|&(unit, access)| {
+                matches!(access, Access::Read | Access::FixedRead) && is_made.contains(unit)
+            });
+            if is_read || is_consumer {
+                let writes = touches
+                    .iter()
+                    .filter(|(_, access)| *access == Access::Write);
+                is_made.extend(writes.map(|&(unit, _)| unit));
+            }
+            if is_consumer {
+                self.evaluate(code, k);
+            }
+        }
+    }
+
+    /// Whether an item stays where it is.
+    fn is_root(&mut self, code: &Code, k: u32) -> bool {
+        let item = self.items[k as usize];
+        let inst = &code.insts[item.inst as usize];
+        let mut is_root = !(is_pure(inst) || reads_shared(inst)) || inst.guard.is_some();
+        for &(unit, access) in &self.touches[self.touches(k)] {
+            let known = &mut self.known[unit.as_u32() as usize];
+            match access {
+                Access::Keep => {}
+                Access::Write => {
+                    known.writer = k;
+                    is_root |= known.rewritten;
+                }
+                Access::Read | Access::FixedRead => {
+                    // Read before it is written for the last time, perhaps in a loop.
+                    is_root |= known.rewritten && item.inst <= known.last_write;
+                }
+            }
+        }
+        is_root
+    }
+
+    /// Writes an item down, after what it needs.
+    fn evaluate(&mut self, code: &mut Code, k: u32) {
+        self.stack.push(k);
+        while let Some(&k) = self.stack.last() {
+            if self.items[k as usize].done {
+                self.stack.pop();
+                continue;
+            }
+            let first = self.stack.len();
+            let (known, items, stack) = (&self.known, &self.items, &mut self.stack);
+            let start = k
+                .checked_sub(1)
+                .map_or(0, |before| items[before as usize].end);
+            let touches = start as usize..items[k as usize].end as usize;
+            for &(unit, access) in &self.touches[touches] {
+                let writer = known[unit.as_u32() as usize].writer;
+                let reads = matches!(access, Access::Read | Access::FixedRead);
+                if reads && writer < k && !items[writer as usize].done {
+                    stack.push(writer);
+                }
+            }
+            match self.stack.len() - first {
+                0 => {
+                    self.stack.pop();
+                    self.write(code, k);
+                }
+                1 => {}
+                // What stood first goes first.
+                _ => {
+                    self.stack[first..].sort_unstable_by(|a, b| b.cmp(a));
+                    self.choices.shuffle(&mut self.stack[first..]);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, code: &mut Code, k: u32) {
+        self.items[k as usize].done = true;
+        let item = self.items[k as usize];
+        let mut inst = code.insts[item.inst as usize];
+        let is_split = item.reps.count != inst.reps;
+        if is_split {
+            take(code, &mut inst, item.reps);
+        }
+        let is_whole = !self.replace(code, &mut inst);
+        let now = self.out.len() as u32;
+        let is_param = inst.op == Ptx::LdParam;
+        let is_load = matches!(inst.op, Ptx::Ld | Ptx::LdEvict | Ptx::LdWide);
+        let reads_half = |&(unit, access): &(Unit, Access)| {
+            access != Access::Write && code.regs.class_of(unit) == RegClass::H
+        };
+        let is_widening =
+            inst.op == Ptx::Cvt && self.touches[self.touches(k)].iter().any(reads_half);
+        for &(unit, access) in &self.touches[self.touches(k)] {
+            let known = &mut self.known[unit.as_u32() as usize];
+            known.touched = now;
+            match access {
+                Access::Keep => {}
+                Access::Write => {
+                    self.live += known.born(item.inst);
+                    if is_param {
+                        code.params.insert(unit);
+                    } else if is_load && known.reads_left == 1 && !known.escapes {
+                        code.loaded_once.insert(unit);
+                    } else if is_widening && code.regs.class_of(unit) == RegClass::W {
+                        code.widened.insert(unit);
+                    }
+                }
+                Access::Read | Access::FixedRead => {
+                    known.reads_left -= 1;
+                    if known.reads_left == 0 && !known.escapes {
+                        self.live -= i32::from(known.words);
+                    }
+                }
+            }
+        }
+        if self.bounds.high <= self.live {
+            self.last_high = now;
+        }
+        let run = &mut self.run;
+        let next = (run.inst, run.reps.start + run.reps.count);
+        if is_whole && run.open && next == (item.inst, item.reps.start) {
+            run.reps.count += item.reps.count;
+            code.args.truncate(inst.first_arg as usize);
+            return;
+        }
+        self.end_run(code);
+        self.run = Run {
+            inst: item.inst,
+            reps: item.reps,
+            is_split,
+            open: is_split && is_whole,
+        };
+        self.out.push(inst);
+    }
+
+    /// Makes repetitions that follow each other one instruction again, and notes which packs fell apart.
+    fn end_run(&mut self, code: &mut Code) {
+        let run = std::mem::take(&mut self.run);
+        if !run.is_split {
+            return;
+        }
+        let original = code.insts[run.inst as usize];
+        if run.reps.count == original.reps {
+            if let Some(last) = self.out.last_mut() {
+                *last = original;
+            }
+            return;
+        }
+        if let Some(last) = self.out.last_mut().filter(|_| run.open) {
+            last.reps = run.reps.count;
+            parts(code, &original, last.first_arg, run.reps);
+        }
+        for i in 0..original.op.info().operands.len() {
+            if let Arg::Regs(view) = code.args[original.first_arg as usize + i] {
+                for unit in code.regs.units(view) {
+                    self.torn.insert(code.regs.group_of(unit));
+                }
+            }
+        }
+    }
+
+    /// Makes operands again that were made from nothing before a stretch of high pressure; tells whether something
+    /// stands for one of them.
+    fn replace(&mut self, code: &mut Code, inst: &mut MInst) -> bool {
+        let mut replaced = false;
+        let n_args = inst.op.info().operands.len();
+        for i in 0..n_args {
+            let arg = code.args[inst.first_arg as usize + i];
+            let form = inst.op.info().operands[i].0;
+            if matches!(form, Form::Def | Form::VDef | Form::VUse) {
+                continue;
+            }
+            let (Arg::Regs(view) | Arg::Place(Place::Register(view, _))) = arg else {
+                continue;
+            };
+            if !view.is_uniform() {
+                continue;
+            }
+            let unit = code.regs.unit(view, 0);
+            let known = self.known[unit.as_u32() as usize];
+            let now = self.out.len() as u32;
+            let again = known.touched < self.last_high
+                && self.bounds.long <= now - known.touched
+                && self.is_free(code, known);
+            if again {
+                let group = code.regs.make_group(code.regs.class_of(unit), 1);
+                let whole = code.regs.whole(group);
+                let mut maker = code.insts[self.items[known.writer as usize].inst as usize];
+                let first = code.args.len();
+                for i in 0..maker.op.info().operands.len() {
+                    code.args.push(code.args[maker.first_arg as usize + i]);
+                }
+                code.args[first] = Arg::Regs(whole);
+                (maker.first_arg, maker.reps) = (first as u32, 1);
+                self.end_run(code);
+                self.out.push(maker);
+                let unit_again = code.regs.unit(whole, 0);
+                if maker.op == Ptx::LdParam {
+                    code.params.insert(unit_again);
+                }
+                self.known[unit.as_u32() as usize].instead = Some(unit_again);
+            }
+            if let Some(instead) = self.known[unit.as_u32() as usize].instead {
+                let view = code.regs.view_of(&[instead]).repeat(view.count);
+                let first = code.args.len();
+                for i in 0..n_args {
+                    code.args.push(code.args[inst.first_arg as usize + i]);
+                }
+                inst.first_arg = first as u32;
+                replaced = true;
+                code.args[first + i] = match arg {
+                    Arg::Place(Place::Register(_, offset)) => {
+                        Arg::Place(Place::Register(view, offset))
+                    }
+                    _ => Arg::Regs(view),
+                };
+            }
+        }
+        replaced
+    }
+
+    /// Whether a register's value is made from nothing and can be made again.
+    fn is_free(&self, code: &Code, known: Known) -> bool {
+        if known.writer == NONE || known.escapes || known.fixed || known.rewritten {
+            return false;
+        }
+        let inst = &code.insts[self.items[known.writer as usize].inst as usize];
+        inst.guard.is_none()
+            && match inst.op {
+                Ptx::LdParam | Ptx::Special | Ptx::Symbol => true,
+                Ptx::Mov => matches!(code.args(inst)[1], Arg::Imm(_)),
+                _ => false,
+            }
+    }
+}

@@ -1,0 +1,692 @@
+//! What the selection rules call: extractors that look at the IR, constructors that emit.
+
+use super::rules::InstView;
+use super::{Lower, rules};
+use crate::ir::attrs::{Attr, Attrs, FloatPred, IntPred, NanRule, RedOp, Rounding};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::types::Elem;
+use crate::machine::inst::{Arg, Cmp, Form, Kind, Modifier, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, View};
+
+/// All lanes of a warp.
+const ALL_LANES: u64 = 0xffff_ffff;
+
+impl Lower<'_> {
+    /// An instruction as rules see it.
+    pub(super) fn view_inst(&self, inst: Inst) -> InstView {
+        let data = &self.func.dfg.insts[inst];
+        let op = data.op;
+        match data.args[..] {
+            [] => InstView::Nullary { op },
+            [a] => InstView::Unary { op, a },
+            [a, b] => InstView::Binary { op, a, b },
+            [a, b, c] => InstView::Ternary { op, a, b, c },
+            _ => InstView::Other { op },
+        }
+    }
+
+    /// Emits a row of the table; gives the registers of its result. `sources` are all operands but the first.
+    pub(super) fn result_of(
+        &mut self,
+        op: Ptx,
+        ty: PtxType,
+        from: PtxType,
+        modifier: Modifier,
+        sources: &[Arg],
+    ) -> Arg {
+        let forms = op.info().operands;
+        let inst = crate::machine::inst::MInst {
+            op,
+            ty,
+            from,
+            modifier,
+            reps: 1,
+            first_arg: 0,
+            guard: None,
+            loc: self.loc,
+        };
+        let mut args = [Arg::Imm(0); 6];
+        let mut reps = 1;
+        let all_numbers = sources.iter().all(|a| matches!(a, Arg::Imm(_)));
+        for (i, &source) in sources.iter().enumerate() {
+            let (form, _) = forms[i + 1];
+            let number_fits = form == Form::Imm
+                && takes_numbers(inst.operand_type(i + 1))
+                && !(all_numbers && i == 0);
+            let source = match source {
+                Arg::Imm(_) if !number_fits => {
+                    Arg::Regs(self.in_register(source, inst.class(i + 1)))
+                }
+                other => other,
+            };
+            if let Arg::Regs(view) = source {
+                reps = reps.max(if form == Form::VUse {
+                    view.count / 2
+                } else {
+                    view.count
+                });
+            }
+            args[i + 1] = source;
+        }
+        let per_rep = match forms[0].0 {
+            Form::VDef => 2,
+            _ => 1,
+        };
+        let dest = self.fresh(inst.class(0), per_rep * reps);
+        args[0] = Arg::Regs(dest);
+        self.emit(op, ty, from, modifier, reps, &args[..sources.len() + 1]);
+        Arg::Regs(dest)
+    }
+
+    fn plain(&mut self, op: Ptx, ty: PtxType, sources: &[Arg]) -> Arg {
+        self.result_of(op, ty, ty, Modifier::None, sources)
+    }
+
+    fn attrs(&self) -> &[Attr] {
+        &self.func.dfg.insts[self.root].attrs
+    }
+
+    /// Bytes of what the pointer that `value` is points to.
+    fn pointee_bytes(&self, value: Value) -> u64 {
+        let pointee = self.func.dfg.ty(value).elem.pointee();
+        u64::from(pointee.map_or(1, |s| s.bytes()))
+    }
+
+    fn root_arg_elem(&self, index: usize) -> Elem {
+        let value = self.func.dfg.insts[self.root].args[index];
+        self.func.dfg.ty(value).elem
+    }
+}
+
+/// The sign of a word.
+const SIGN: u64 = 1 << 31;
+
+/// Whether ptxas takes a number where an instruction has an operand of the type.
+fn takes_numbers(ty: PtxType) -> bool {
+    !matches!(
+        ty,
+        PtxType::F16
+            | PtxType::F16x2
+            | PtxType::Bf16
+            | PtxType::Bf16x2
+            | PtxType::S16x2
+            | PtxType::U16x2
+            | PtxType::F32x2
+    )
+}
+
+/// Attributes without the trait's name in the way.
+struct AttrsOf<'a>(&'a [Attr]);
+
+impl Attrs for AttrsOf<'_> {
+    fn attrs(&self) -> &[Attr] {
+        self.0
+    }
+}
+
+fn every_second(arg: Arg, start: u16) -> Arg {
+    match arg {
+        Arg::Regs(view) => Arg::Regs(view.every_second(start)),
+        other => other,
+    }
+}
+
+/// PTX's type of two 8-bit floats.
+fn pair_of_eight(kind: Kind) -> PtxType {
+    match kind {
+        Kind::E4m3 => PtxType::E4m3x2,
+        _ => PtxType::E5m2x2,
+    }
+}
+
+impl rules::Context for Lower<'_> {
+    fn use_value(&mut self, value: Value) -> Arg {
+        Lower::use_value(self, value)
+    }
+
+    fn imm(&mut self, bits: u64) -> Arg {
+        Arg::Imm(bits)
+    }
+
+    fn def(&mut self, value: Value) -> Option<InstView> {
+        let inst = self.func.dfg.def_inst(value)?;
+        Some(self.view_inst(inst))
+    }
+
+    fn uniform(&mut self, value: Value) -> Option<()> {
+        match self.values[value]? {
+            Arg::Regs(view) => view.is_uniform().then_some(()),
+            _ => Some(()),
+        }
+    }
+
+    fn one_register(&mut self, value: Value) -> Arg {
+        let arg = Lower::use_value(self, value);
+        Arg::Regs(self.in_register(arg, RegClass::P).part(0, 1))
+    }
+
+    fn has_sm(&mut self, sm: u32) -> bool {
+        sm <= self.target.sm
+    }
+
+    fn op1(&mut self, op: &Ptx, ty: &PtxType, a: Arg) -> Arg {
+        match (op, ty, a) {
+            (Ptx::Not, PtxType::Pred, Arg::Imm(truth)) => Arg::Imm(truth ^ 1),
+            _ => self.plain(*op, *ty, &[a]),
+        }
+    }
+
+    // No truth value is combined with a number: of many such, whose registers serve again, `ptxas` 13.0 lost a masked store.
+    fn op2(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg) -> Arg {
+        match (op, ty, a, b) {
+            (Ptx::And, PtxType::Pred, x, Arg::Imm(1))
+            | (Ptx::And, PtxType::Pred, Arg::Imm(1), x) => x,
+            (Ptx::Or, PtxType::Pred, x, Arg::Imm(0)) | (Ptx::Or, PtxType::Pred, Arg::Imm(0), x) => {
+                x
+            }
+            (Ptx::And, PtxType::Pred, zero @ Arg::Imm(0), _)
+            | (Ptx::And, PtxType::Pred, _, zero @ Arg::Imm(0)) => zero,
+            (Ptx::Or, PtxType::Pred, one @ Arg::Imm(1), _)
+            | (Ptx::Or, PtxType::Pred, _, one @ Arg::Imm(1)) => one,
+            _ => self.plain(*op, *ty, &[a, b]),
+        }
+    }
+
+    fn op3(&mut self, op: &Ptx, ty: &PtxType, a: Arg, b: Arg, c: Arg) -> Arg {
+        self.plain(*op, *ty, &[a, b, c])
+    }
+
+    fn cvt(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg) -> Arg {
+        match (op, ty, from, a) {
+            (Ptx::Cvt, PtxType::U32, PtxType::U16, Arg::Imm(bits)) => Arg::Imm(bits & 0xffff),
+            _ => self.result_of(*op, *ty, *from, Modifier::None, &[a]),
+        }
+    }
+
+    fn cvt2(&mut self, op: &Ptx, ty: &PtxType, from: &PtxType, a: Arg, b: Arg) -> Arg {
+        self.result_of(*op, *ty, *from, Modifier::None, &[a, b])
+    }
+
+    fn setp(&mut self, op: &Ptx, cmp: &Cmp, ty: &PtxType, a: Arg, b: Arg) -> Arg {
+        self.result_of(*op, *ty, *ty, Modifier::Cmp(*cmp), &[a, b])
+    }
+
+    fn halves(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm(bits & 0xffff),
+            other => self.plain(Ptx::Split32, PtxType::B32, &[other]),
+        }
+    }
+
+    fn pair(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm(bits & 0xffff | bits << 16 & 0xffff_0000),
+            // One register that stands for all.
+            Arg::Regs(view) if view.count == 1 => {
+                self.plain(Ptx::Join32, PtxType::B32, &[Arg::Regs(view.repeat(2))])
+            }
+            other => self.plain(Ptx::Join32, PtxType::B32, &[other]),
+        }
+    }
+
+    fn even(&mut self, arg: Arg) -> Arg {
+        every_second(arg, 0)
+    }
+
+    fn odd(&mut self, arg: Arg) -> Arg {
+        every_second(arg, 1)
+    }
+
+    fn interleave(&mut self, a: Arg, b: Arg) -> Arg {
+        let a = self.in_register(a, RegClass::W);
+        let b = self.in_register(b, RegClass::W);
+        Arg::Regs(self.alternating(a, b))
+    }
+
+    fn joined(&mut self, low: Arg, high: Arg) -> Arg {
+        if let (Arg::Imm(low), Arg::Imm(high)) = (low, high) {
+            return Arg::Imm(low & 0xffff | high << 16 & 0xffff_0000);
+        }
+        let low = self.in_register(low, RegClass::H);
+        let high = self.in_register(high, RegClass::H);
+        let both = Arg::Regs(self.alternating(low, high));
+        self.plain(Ptx::Join32, PtxType::B32, &[both])
+    }
+
+    fn packs_two(&mut self) -> bool {
+        let data = &self.func.dfg.insts[self.root];
+        let count = data
+            .results
+            .first()
+            .map_or(1, |&v| self.func.dfg.ty(v).count);
+        // Of operands that are one register each there is one result.
+        let differ = data
+            .args
+            .iter()
+            .any(|&arg| matches!(self.values[arg], Some(Arg::Regs(view)) if !view.is_uniform()));
+        count.is_multiple_of(2) && differ && self.target.packs_f32()
+    }
+
+    fn twos(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm(bits & 0xffff_ffff | bits << 32),
+            // One register that stands for all.
+            Arg::Regs(view) if view.count == 1 => {
+                self.plain(Ptx::Join64, PtxType::B64, &[Arg::Regs(view.repeat(2))])
+            }
+            other => self.plain(Ptx::Join64, PtxType::B64, &[other]),
+        }
+    }
+
+    fn split64(&mut self, arg: Arg) -> Arg {
+        self.plain(Ptx::Split64, PtxType::B64, &[arg])
+    }
+
+    fn join64(&mut self, arg: Arg) -> Arg {
+        self.plain(Ptx::Join64, PtxType::B64, &[arg])
+    }
+
+    fn signed(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::Pred,
+            Kind::I32 | Kind::F32 => PtxType::S32,
+            Kind::I64 | Kind::F64 => PtxType::S64,
+            _ => PtxType::S16,
+        }
+    }
+
+    fn unsigned(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::Pred,
+            Kind::I32 | Kind::F32 => PtxType::U32,
+            Kind::I64 | Kind::F64 => PtxType::U64,
+            _ => PtxType::U16,
+        }
+    }
+
+    fn bits(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::Pred,
+            Kind::I8 | Kind::I16 | Kind::F16 | Kind::Bf16 | Kind::E4m3 | Kind::E5m2 => PtxType::B16,
+            Kind::I16x2 | Kind::F16x2 | Kind::Bf16x2 | Kind::I32 | Kind::F32 => PtxType::B32,
+            Kind::I64 | Kind::F64 => PtxType::B64,
+        }
+    }
+
+    fn one_bits(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I16x2 | Kind::F16x2 | Kind::Bf16x2 => PtxType::B16,
+            other => self.bits(other),
+        }
+    }
+
+    fn float(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::F16 => PtxType::F16,
+            Kind::F16x2 => PtxType::F16x2,
+            Kind::Bf16 => PtxType::Bf16,
+            Kind::Bf16x2 => PtxType::Bf16x2,
+            Kind::F64 => PtxType::F64,
+            _ => PtxType::F32,
+        }
+    }
+
+    fn one_float(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::F16x2 => PtxType::F16,
+            Kind::Bf16x2 => PtxType::Bf16,
+            other => self.float(other),
+        }
+    }
+
+    fn exact_signed(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::S32,
+            Kind::I8 => PtxType::S8,
+            other => self.signed(other),
+        }
+    }
+
+    fn exact_unsigned(&mut self, kind: &Kind) -> PtxType {
+        match kind {
+            Kind::I1 => PtxType::U32,
+            Kind::I8 => PtxType::U8,
+            other => self.unsigned(other),
+        }
+    }
+
+    fn wide_float(&mut self, kind: &Kind) -> Option<()> {
+        matches!(kind, Kind::F32 | Kind::F64).then_some(())
+    }
+
+    fn paired(&mut self, kind: &Kind) -> Option<()> {
+        matches!(kind, Kind::I16x2 | Kind::F16x2 | Kind::Bf16x2).then_some(())
+    }
+
+    fn native(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::F16 | Kind::F16x2 | Kind::F32 | Kind::F64).then_some(*kind)
+    }
+
+    fn bf16(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::Bf16 | Kind::Bf16x2).then_some(*kind)
+    }
+
+    fn not_bf16(&mut self, kind: &Kind) -> Option<Kind> {
+        (!matches!(kind, Kind::Bf16 | Kind::Bf16x2)).then_some(*kind)
+    }
+
+    fn not_i8(&mut self, kind: &Kind) -> Option<Kind> {
+        (*kind != Kind::I8).then_some(*kind)
+    }
+
+    fn eight(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::E4m3 | Kind::E5m2).then_some(*kind)
+    }
+
+    fn half_of_f16(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::F16 | Kind::F16x2).then_some(*kind)
+    }
+
+    fn eight_from_single(&mut self, to: &Kind, a: Arg) -> Arg {
+        let ty = pair_of_eight(*to);
+        let cvt = |this: &mut Self, high: Arg, low: Arg| {
+            let sources = [high, low];
+            this.result_of(Ptx::CvtRnF8, ty, PtxType::F32, Modifier::None, &sources)
+        };
+        match a {
+            Arg::Regs(view) if view.count > 1 => {
+                let low = cvt(self, every_second(a, 1), every_second(a, 0));
+                let high = self.plain(Ptx::Shr, PtxType::U16, &[low, Arg::Imm(8)]);
+                self.interleave_halves(low, high)
+            }
+            one => cvt(self, Arg::Imm(0), one),
+        }
+    }
+
+    fn half_from_eight(&mut self, to: &Kind, from: &Kind, a: Arg) -> Arg {
+        let ty = pair_of_eight(*from);
+        let both = |this: &mut Self, low: Arg, high: Arg| {
+            let low = this.plain(Ptx::And, PtxType::B16, &[low, Arg::Imm(0xff)]);
+            let high = this.plain(Ptx::Shl, PtxType::B16, &[high, Arg::Imm(8)]);
+            this.plain(Ptx::Or, PtxType::B16, &[low, high])
+        };
+        let pairs = match a {
+            Arg::Regs(view) if view.count > 1 => both(self, every_second(a, 0), every_second(a, 1)),
+            Arg::Imm(bits) => Arg::Imm(bits & 0xff | bits << 8 & 0xff00),
+            // One register that stands for all.
+            one if *to == Kind::F16x2 => both(self, one, one),
+            one => one,
+        };
+        let result = self.result_of(Ptx::CvtF8, PtxType::F16x2, ty, Modifier::None, &[pairs]);
+        match (a, to) {
+            (Arg::Regs(view), _) if view.count > 1 => result,
+            (_, Kind::F16x2) => result,
+            // The lower of the two.
+            _ => every_second(self.plain(Ptx::Split32, PtxType::B32, &[result]), 0),
+        }
+    }
+
+    fn spare_bits(&mut self, kind: &Kind) -> Arg {
+        Arg::Imm(if *kind == Kind::I8 { 24 } else { 16 })
+    }
+
+    fn half(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::F16 | Kind::F16x2 | Kind::Bf16 | Kind::Bf16x2).then_some(*kind)
+    }
+
+    fn narrow_int(&mut self, kind: &Kind) -> Option<Kind> {
+        matches!(kind, Kind::I8 | Kind::I16 | Kind::I16x2).then_some(*kind)
+    }
+
+    fn wide_int(&mut self, ty: &PtxType) -> Option<PtxType> {
+        (32 <= ty.bits()).then_some(*ty)
+    }
+
+    fn one_half(&mut self, kind: &Kind) -> Option<()> {
+        (self.bits(kind) == PtxType::B16).then_some(())
+    }
+
+    fn two_words(&mut self, kind: &Kind) -> Option<()> {
+        (self.bits(kind) == PtxType::B64).then_some(())
+    }
+
+    fn exponent(&mut self, value: Value) -> Option<u64> {
+        let dfg = &self.func.dfg;
+        let data = &dfg.insts[dfg.def_inst(value)?];
+        let bits = *data.value()?;
+        let exponent = u64::from(bits.trailing_zeros());
+        let is_positive = exponent + 1 < u64::from(dfg.ty(value).elem.bits());
+        (bits.is_power_of_two() && 0 < exponent && is_positive).then_some(exponent)
+    }
+
+    fn bits_but(&mut self, kind: &Kind, n: u64) -> Arg {
+        Arg::Imm(u64::from(self.one_bits(kind).bits()) - n)
+    }
+
+    fn upper_bits(&mut self, kind: &Kind, n: u64) -> Arg {
+        let width = self.one_bits(kind).bits();
+        Arg::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
+    }
+
+    fn is_number(&mut self, value: Value, bits: u64) -> bool {
+        let dfg = &self.func.dfg;
+        let inst = dfg.def_inst(value);
+        inst.is_some_and(|inst| dfg.insts[inst].value() == Some(&bits))
+    }
+
+    fn is_i32(&mut self, value: Value) -> bool {
+        self.func.dfg.ty(value).elem == Elem::I32
+    }
+
+    fn elem_bytes(&mut self) -> u64 {
+        self.pointee_bytes(self.func.dfg.insts[self.root].args[0])
+    }
+
+    fn elem_shift(&mut self) -> u64 {
+        u64::from(self.elem_bytes().trailing_zeros())
+    }
+
+    fn bf16_number(&mut self, of: &Kind, bits: u64) -> Arg {
+        match of {
+            Kind::Bf16x2 => Arg::Imm(bits << 16 | bits),
+            _ => Arg::Imm(bits),
+        }
+    }
+
+    fn sign_mask(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(match of {
+            Kind::F16 | Kind::Bf16 => 0x8000,
+            Kind::F16x2 | Kind::Bf16x2 => 0x8000_8000,
+            Kind::F64 => 1 << 63,
+            Kind::E4m3 | Kind::E5m2 => 0x80,
+            _ => 1 << 31,
+        })
+    }
+
+    fn magnitude_mask(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(match of {
+            Kind::F16 | Kind::Bf16 => 0x7fff,
+            Kind::F16x2 | Kind::Bf16x2 => 0x7fff_7fff,
+            Kind::F64 => i64::MAX as u64,
+            Kind::E4m3 | Kind::E5m2 => 0x7f,
+            _ => 0x7fff_ffff,
+        })
+    }
+
+    fn propagates(&mut self) -> bool {
+        AttrsOf(self.attrs()).nan() == Some(&NanRule::Propagate)
+    }
+
+    fn to_zero(&mut self) -> bool {
+        AttrsOf(self.attrs()).round() == Some(&Rounding::Zero)
+    }
+
+    fn root_float(&mut self) -> PtxType {
+        match self.root_arg_elem(0) {
+            Elem::F64 => PtxType::F64,
+            _ => PtxType::F32,
+        }
+    }
+
+    fn canonical_nan(&mut self) -> Arg {
+        match self.root_arg_elem(0) {
+            Elem::F64 => Arg::Imm(i64::MAX as u64),
+            _ => Arg::Imm(0x7fff_ffff),
+        }
+    }
+
+    fn root_cmp(&mut self) -> Cmp {
+        let attrs = AttrsOf(self.attrs());
+        if let Some(pred) = attrs.ipred() {
+            if let Some(equality) = self.equality(self.root) {
+                return equality;
+            }
+            return match pred {
+                IntPred::Eq => Cmp::Eq,
+                IntPred::Ne => Cmp::Ne,
+                IntPred::Slt => Cmp::Lt,
+                IntPred::Sle => Cmp::Le,
+                IntPred::Sgt => Cmp::Gt,
+                IntPred::Sge => Cmp::Ge,
+                IntPred::Ult => Cmp::Lo,
+                IntPred::Ule => Cmp::Ls,
+                IntPred::Ugt => Cmp::Hi,
+                IntPred::Uge => Cmp::Hs,
+            };
+        }
+        match attrs.fpred().unwrap_or(&FloatPred::Uno) {
+            FloatPred::Oeq => Cmp::Eq,
+            FloatPred::One => Cmp::Ne,
+            FloatPred::Olt => Cmp::Lt,
+            FloatPred::Ole => Cmp::Le,
+            FloatPred::Ogt => Cmp::Gt,
+            FloatPred::Oge => Cmp::Ge,
+            FloatPred::Ueq => Cmp::Equ,
+            FloatPred::Une => Cmp::Neu,
+            FloatPred::Ult => Cmp::Ltu,
+            FloatPred::Ule => Cmp::Leu,
+            FloatPred::Ugt => Cmp::Gtu,
+            FloatPred::Uge => Cmp::Geu,
+            FloatPred::Ord => Cmp::Num,
+            FloatPred::Uno => Cmp::Nan,
+        }
+    }
+
+    fn flipped_cmp(&mut self) -> Cmp {
+        match self.root_cmp() {
+            Cmp::Lt => Cmp::Lo,
+            Cmp::Le => Cmp::Ls,
+            Cmp::Gt => Cmp::Hi,
+            Cmp::Ge => Cmp::Hs,
+            other => other,
+        }
+    }
+
+    fn flip_sign(&mut self, arg: Arg) -> Arg {
+        match arg {
+            Arg::Imm(bits) => Arg::Imm((bits ^ SIGN) & 0xffff_ffff),
+            _ => self.plain(Ptx::Xor, PtxType::B32, &[arg, Arg::Imm(SIGN)]),
+        }
+    }
+
+    fn taken_for_float(&mut self, a: Value, b: Value) -> bool {
+        let ordered_unsigned = matches!(self.root_cmp(), Cmp::Lo | Cmp::Ls | Cmp::Hi | Cmp::Hs);
+        let is_recast = |value: Value| match self.values[value] {
+            Some(Arg::Regs(view)) => {
+                let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
+                units.into_iter().any(|unit| self.recast.contains(unit))
+            }
+            _ => false,
+        };
+        !ordered_unsigned && [a, b].into_iter().any(is_recast)
+    }
+
+    fn cmp_is_signed(&mut self) -> bool {
+        matches!(
+            AttrsOf(self.attrs()).ipred(),
+            Some(IntPred::Slt | IntPred::Sle | IntPred::Sgt | IntPred::Sge)
+        )
+    }
+
+    fn least_signed(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(if *of == Kind::I8 { -128_i64 } else { -32768 } as u64)
+    }
+
+    fn most_signed(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(if *of == Kind::I8 { 127 } else { 32767 })
+    }
+
+    fn most_unsigned(&mut self, of: &Kind) -> Arg {
+        Arg::Imm(if *of == Kind::I8 { 255 } else { 65535 })
+    }
+
+    fn lane_mask(&mut self) -> Arg {
+        let attrs = AttrsOf(self.attrs());
+        let bits = attrs.mask().or(attrs.delta());
+        Arg::Imm(u64::from(*bits.unwrap_or(&0)))
+    }
+
+    fn op2_lanes(&mut self, op: &Ptx, a: Arg, b: Arg) -> Arg {
+        // The last lane that is read; going up it is the first.
+        let bound = if matches!(op, Ptx::ShflUp) { 0 } else { 31 };
+        self.plain(
+            *op,
+            PtxType::B32,
+            &[a, b, Arg::Imm(bound), Arg::Imm(ALL_LANES)],
+        )
+    }
+
+    fn redux(&mut self, a: Arg) -> Arg {
+        let op = *AttrsOf(self.attrs()).redop().unwrap_or(&RedOp::Add);
+        let ty = match op {
+            RedOp::Add | RedOp::Smin | RedOp::Smax => PtxType::S32,
+            RedOp::Umin | RedOp::Umax => PtxType::U32,
+            RedOp::And | RedOp::Or | RedOp::Xor => PtxType::B32,
+        };
+        self.result_of(
+            Ptx::Redux,
+            ty,
+            ty,
+            Modifier::Red(op),
+            &[a, Arg::Imm(ALL_LANES)],
+        )
+    }
+
+    fn shuffle_tree(&mut self, a: Arg) -> Arg {
+        let op = *AttrsOf(self.attrs()).redop().unwrap_or(&RedOp::Add);
+        let (op, ty) = match op {
+            RedOp::Add => (Ptx::Add, PtxType::S32),
+            RedOp::Smin => (Ptx::Min, PtxType::S32),
+            RedOp::Smax => (Ptx::Max, PtxType::S32),
+            RedOp::Umin => (Ptx::Min, PtxType::U32),
+            RedOp::Umax => (Ptx::Max, PtxType::U32),
+            RedOp::And => (Ptx::And, PtxType::B32),
+            RedOp::Or => (Ptx::Or, PtxType::B32),
+            RedOp::Xor => (Ptx::Xor, PtxType::B32),
+        };
+        let mut sum = a;
+        for lane_bit in [16, 8, 4, 2, 1] {
+            let other = self.op2_lanes(&Ptx::ShflBfly, sum, Arg::Imm(lane_bit));
+            sum = self.plain(op, ty, &[sum, other]);
+        }
+        sum
+    }
+}
+
+impl Lower<'_> {
+    /// The registers of two results in turns, 16 bits each.
+    fn interleave_halves(&mut self, a: Arg, b: Arg) -> Arg {
+        let a = self.in_register(a, RegClass::H);
+        let b = self.in_register(b, RegClass::H);
+        Arg::Regs(self.alternating(a, b))
+    }
+
+    /// The units of two views in turns.
+    pub(super) fn alternating(&mut self, a: View, b: View) -> View {
+        let regs = &self.code.regs;
+        let units: smallvec::SmallVec<[_; 16]> = (0..a.count.max(b.count))
+            .flat_map(|i| [a, b].map(|view| regs.unit(view, if view.count == 1 { 0 } else { i })))
+            .collect();
+        self.code.regs.view_of(&units)
+    }
+}

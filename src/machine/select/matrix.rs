@@ -1,0 +1,202 @@
+//! Matrices: loads of fragments, products, and copies to shared memory that do not go through registers.
+//!
+//! A product of packs is one row of the table for each instruction of the unit that a tile takes, repeated for every tile: the
+//! operands are lists in which the fragments of a row or column of tiles stand as often as they are read.
+
+use super::{Lower, internal};
+use crate::error::CompileError;
+use crate::ir::attrs::{Attrs, MmaUnit};
+use crate::ir::entities::{Inst, Value};
+use crate::layout::matrix::are_transposed;
+use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, Unit, View};
+
+use super::memory::When;
+
+/// The instructions of a unit.
+struct Form {
+    op: Ptx,
+    types: (PtxType, PtxType),
+    /// Instructions along the summed dimension of a tile.
+    steps: u16,
+    /// Instructions along its rows.
+    halves: u16,
+    modifier: Modifier,
+}
+
+fn form(unit: MmaUnit) -> Form {
+    let whole = |op, a, b| Form {
+        op,
+        types: (a, b),
+        steps: 1,
+        halves: 1,
+        modifier: Modifier::None,
+    };
+    let b32 = PtxType::B32;
+    match unit {
+        MmaUnit::F16 => whole(Ptx::Mma16, PtxType::F16, PtxType::F16),
+        MmaUnit::Bf16 => whole(Ptx::Mma16, PtxType::Bf16, PtxType::Bf16),
+        MmaUnit::F16K8 => Form {
+            steps: 2,
+            ..whole(Ptx::Mma16K8, PtxType::F16, PtxType::F16)
+        },
+        MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Transposed => {
+            Form {
+                steps: 2,
+                modifier: Modifier::Transposed(are_transposed(unit)),
+                ..whole(Ptx::Mma16K4, PtxType::F16, PtxType::F16)
+            }
+        }
+        MmaUnit::Tf32 => whole(Ptx::MmaTf32, b32, b32),
+        MmaUnit::F64 => Form {
+            steps: 2,
+            halves: 2,
+            ..whole(Ptx::MmaF64, PtxType::F64, PtxType::F64)
+        },
+        MmaUnit::S8 => whole(Ptx::MmaS8, b32, b32),
+        MmaUnit::S8K16 => Form {
+            steps: 2,
+            halves: 2,
+            ..whole(Ptx::MmaS8K16, b32, b32)
+        },
+        MmaUnit::E4m3 => whole(Ptx::MmaF8, PtxType::E4m3, PtxType::E4m3),
+        MmaUnit::E4m3E5m2 => whole(Ptx::MmaF8, PtxType::E4m3, PtxType::E5m2),
+        MmaUnit::E5m2E4m3 => whole(Ptx::MmaF8, PtxType::E5m2, PtxType::E4m3),
+        MmaUnit::E5m2 => whole(Ptx::MmaF8, PtxType::E5m2, PtxType::E5m2),
+    }
+}
+
+impl Lower<'_> {
+    pub(super) fn select_ldmatrix(&mut self, inst: Inst) -> Result<Arg, CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let count = self.func.dfg.ty(data.results[0]).registers();
+        let place = self.place(data.args[0], *data.offset().unwrap_or(&0));
+        let dest = Arg::Regs(self.fresh(RegClass::W, count));
+        let modifier = Modifier::Matrices(count, data.trans().is_some());
+        let ty = PtxType::B16;
+        let args = [dest, Arg::Place(place)];
+        self.emit(Ptx::LdMatrix, ty, ty, modifier, 1, &args);
+        Ok(dest)
+    }
+
+    pub(super) fn select_mma(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let (Some(&unit), &[a, b, c]) = (data.unit(), &data.args[..]) else {
+            return Err(self.not_selected(data.op));
+        };
+        let Some(Arg::Regs(own)) = self.values[data.results[0]] else {
+            return Err(internal("a product has no registers"));
+        };
+        let form = form(unit);
+        let (a, b) = (self.all_units(a), self.all_units(b));
+        let c = self.all_units(c);
+        let mut sums = self.code.regs.view_of(&c);
+        let [words_a, words_b, _] = unit.tile_registers().map(|n| n as usize);
+        let (rows, columns) = (a.len() / words_a, b.len() / words_b);
+        let (steps, halves) = (usize::from(form.steps), usize::from(form.halves));
+        let (each_a, each_b) = (words_a / steps / halves, words_b / steps);
+        for step in 0..steps {
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            for row in 0..rows {
+                for column in 0..columns {
+                    for half in 0..halves {
+                        let first = words_a * row + step * words_a / steps + half;
+                        left.extend_from_slice(&a[first..first + each_a]);
+                        let first = words_b * column + step * each_b;
+                        right.extend_from_slice(&b[first..first + each_b]);
+                    }
+                }
+            }
+            let args = [
+                own,
+                self.code.regs.view_of(&left),
+                self.code.regs.view_of(&right),
+                sums,
+            ];
+            let reps = (rows * columns * halves) as u16;
+            let (ty, from) = form.types;
+            self.emit(form.op, ty, from, form.modifier, reps, &args.map(Arg::Regs));
+            sums = own;
+        }
+        Ok(())
+    }
+
+    /// Every register of a pack, in order.
+    fn all_units(&mut self, value: Value) -> Vec<Unit> {
+        let ty = self.func.dfg.ty(value);
+        let arg = self.use_value(value);
+        let view = self.in_register(arg, super::class(ty));
+        let count = ty.registers();
+        let place = |i| if view.count == count { i } else { 0 };
+        (0..count)
+            .map(|i| self.code.regs.unit(view, place(i)))
+            .collect()
+    }
+
+    pub(super) fn select_copy(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let &bytes = data.bytes().unwrap_or(&16);
+        let to = self.place(data.args[0], *data.offset().unwrap_or(&0));
+        let from = *data.read_offset().unwrap_or(&0);
+        let from = self.place(data.args[1], from);
+        let mut args = vec![Arg::Place(to), Arg::Place(from), Arg::Imm(u64::from(bytes))];
+        let (pred, size) = (data.args.get(2).copied(), data.args.get(3).copied());
+        let when = self.when(pred);
+        let size = size.map(|size| self.use_value(size));
+        let op = match (when, size) {
+            (When::Always, None) => Ptx::CpAsync,
+            (When::Always, Some(size)) => {
+                args.push(size);
+                Ptx::CpAsyncFill
+            }
+            (When::Never, _) => {
+                args.push(Arg::Imm(0));
+                Ptx::CpAsyncFill
+            }
+            (When::If(guard), size) => {
+                let pred = Arg::Regs(self.code.regs.view_of(&[guard.pred]));
+                let u32 = PtxType::U32;
+                let whole = Arg::Imm(u64::from(bytes));
+                let sources = [size.unwrap_or(whole), Arg::Imm(0), pred];
+                args.push(self.result_of(Ptx::Selp, u32, u32, Modifier::None, &sources));
+                Ptx::CpAsyncFill
+            }
+        };
+        let policy = self.func.dfg.insts[inst].evict().copied();
+        let op = match (policy, op) {
+            (None, op) => op,
+            (Some(_), Ptx::CpAsync) => Ptx::CpAsyncHint,
+            (Some(_), _) => Ptx::CpAsyncFillHint,
+        };
+        args.extend(policy.map(|evict| self.policy(evict)));
+        let ty = PtxType::U32;
+        self.emit(op, ty, ty, Modifier::Copy(bytes == 16), 1, &args);
+        Ok(())
+    }
+
+    pub(super) fn select_copy_wait(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let pending = *self.func.dfg.insts[inst].pending().unwrap_or(&0);
+        let (ty, args) = (PtxType::U32, [Arg::Imm(u64::from(pending))]);
+        self.emit(Ptx::CpAsyncWait, ty, ty, Modifier::None, 1, &args);
+        Ok(())
+    }
+
+    /// Bytes in words; what lies in words already was renamed.
+    pub(super) fn select_words(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+        let arg = self.func.dfg.insts[inst].args[0];
+        let ty = self.func.dfg.ty(arg);
+        let used = self.use_value(arg);
+        if ty.elem.bits() != 8 {
+            return Ok(None);
+        }
+        let bytes: View = match used {
+            Arg::Imm(byte) => return Ok(Some(Arg::Imm((byte & 0xff) * 0x0101_0101))),
+            arg => self.in_register(arg, RegClass::H),
+        };
+        let all = match bytes.count {
+            count if count == ty.count => bytes,
+            _ => bytes.repeat(ty.count),
+        };
+        Ok(Some(Arg::Regs(self.put_together(all))))
+    }
+}

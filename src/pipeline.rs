@@ -1,0 +1,379 @@
+//! The pipeline: every pass by name, in order, from a block program to PTX.
+//!
+//! ```text
+//! tile IR --tile passes--> tile IR with layouts --expand--> thread IR --thread passes--> thread IR with placed memory
+//!         --select, schedule, allocate--> machine code --write--> PTX
+//! ```
+//!
+//! Each stage is a function below; what a pass does is told in its own file. After each pass the program is shown to whoever
+//! watches and, if [`Options::verify_passes`] is set, verified, so that an error names the pass at fault.
+//!
+//! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides
+//! is known only after expansion, so the first of the [`Resources`] plans with which the kernel fits is the one that counts.
+
+use std::fmt;
+
+use crate::analysis::axis::Axis;
+use crate::device_print;
+use crate::error::CompileError;
+use crate::expand::expand;
+use crate::ir::function::{Function, ThreadFunction, TileFunction};
+use crate::ir::level::Level;
+use crate::layout::assign::{LayoutStats, assign_layouts};
+use crate::machine::listing::MachineCode;
+use crate::machine::program::CodeProgram;
+use crate::machine::schedule::schedule;
+use crate::machine::select::select;
+use crate::ptx;
+use crate::regalloc;
+use crate::settings::diversity::{Choices, Site};
+use crate::settings::{Options, PtxVersion, Target};
+use crate::thread::check_shared::check_shared;
+use crate::thread::delay_copies::delay_copies;
+use crate::thread::drop_parameters::drop_parameters;
+use crate::thread::insert_barriers::insert_barriers;
+use crate::thread::place_shared::place_shared;
+use crate::tile::add_invariants_first::add_invariants_first;
+use crate::tile::advance_scalars::advance_scalars;
+use crate::tile::apply_promises::apply_promises;
+use crate::tile::contract::contract;
+use crate::tile::defer_sums::defer_sums;
+use crate::tile::eliminate_dead_code::eliminate_dead_code;
+use crate::tile::forget_layouts::forget_layouts;
+use crate::tile::hoist_invariants::hoist_invariants;
+use crate::tile::legalize::legalize;
+use crate::tile::lower_dots::lower_dots;
+use crate::tile::lower_math::lower_math;
+use crate::tile::merge_equal_values::merge_equal_values;
+use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
+use crate::tile::settle_asserts::settle_asserts;
+use crate::tile::share_operands::{holds_operands, share_invariant, share_loaded, split_readers};
+use crate::tile::simplify::simplify;
+use crate::verify::verify;
+
+/// The kernel as it stands after a pass.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Snapshot<'a> {
+    /// A block program.
+    Tile(&'a TileFunction),
+    /// What one thread does.
+    Thread(&'a ThreadFunction),
+    /// Instructions of the machine, over virtual registers or over those that were allocated.
+    Machine(MachineCode<'a>),
+}
+
+impl fmt::Display for Snapshot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Snapshot::Tile(func) => func.fmt(f),
+            Snapshot::Thread(func) => func.fmt(f),
+            Snapshot::Machine(code) => code.fmt(f),
+        }
+    }
+}
+
+/// What was done to a tile function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileStats {
+    /// What layout assignment arrived at.
+    pub layouts: LayoutStats,
+    /// Stages that shared memory has too little room for.
+    pub cut_stages: Option<CutStages>,
+}
+
+/// What comes out at the end.
+pub(crate) struct Output {
+    /// What the kernel prints and asserts.
+    pub(crate) sites: Vec<device_print::Site>,
+    /// What was done to the block program.
+    pub(crate) tile: TileStats,
+    /// What one thread does.
+    pub(crate) thread: ThreadFunction,
+    /// Bytes of shared memory.
+    pub(crate) shared: u32,
+    /// Barriers placed.
+    pub(crate) barriers: usize,
+    pub(crate) ptx: String,
+    pub(crate) ptx_version: PtxVersion,
+    pub(crate) machine: ptx::Stats,
+}
+
+/// What a compilation may spend shared memory on, beside what it cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Operands of `dot` may be kept there instead of in registers.
+    pub shared_operands: bool,
+}
+
+impl Resources {
+    /// Everything that makes code faster.
+    pub const ALL: Resources = Resources {
+        shared_operands: true,
+    };
+
+    /// What is left to do without, if the kernel does not fit.
+    fn less(self, tile: &TileFunction) -> Option<Resources> {
+        (self.shared_operands && holds_operands(tile)).then_some(Resources {
+            shared_operands: false,
+        })
+    }
+}
+
+/// Shows what each pass leaves behind, and verifies it.
+struct Watch<'a> {
+    show: &'a mut dyn FnMut(&str, Snapshot<'_>),
+    verifies: bool,
+}
+
+impl Watch<'_> {
+    fn tile(&mut self, pass: &'static str, func: &TileFunction) -> Result<(), CompileError> {
+        (self.show)(pass, Snapshot::Tile(func));
+        self.check(pass, func)
+    }
+
+    fn thread(&mut self, pass: &'static str, func: &ThreadFunction) -> Result<(), CompileError> {
+        (self.show)(pass, Snapshot::Thread(func));
+        self.check(pass, func)
+    }
+
+    fn machine(&mut self, pass: &'static str, code: MachineCode<'_>) {
+        (self.show)(pass, Snapshot::Machine(code));
+    }
+
+    /// A pass that leaves an invalid function behind is a bug of ours.
+    fn check<L: Level>(&self, pass: &'static str, func: &Function<L>) -> Result<(), CompileError> {
+        if !self.verifies {
+            return Ok(());
+        }
+        verify(func).map_err(|errors| CompileError::Internal {
+            pass,
+            message: errors.to_string(),
+        })
+    }
+}
+
+/// Compiles a kernel and shows it to `show` after each pass.
+pub(crate) fn run(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+    show: &mut dyn FnMut(&str, Snapshot<'_>),
+) -> Result<Output, CompileError> {
+    options.check(target).map_err(CompileError::Settings)?;
+    verify(func).map_err(CompileError::Invalid)?;
+    let mut watch = Watch {
+        show,
+        verifies: options.verify_passes,
+    };
+    let mut resources = Resources {
+        shared_operands: !Choices::new(options.diversity, Site::Sharing).chance(30),
+    };
+    let (tile, mut thread, done, shared) = loop {
+        let mut tile = func.clone();
+        let done = tile_passes(&mut tile, target, options, resources, &mut watch)?;
+        let (thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
+        match check_shared(shared, target, &tile, &thread) {
+            Ok(()) => break (tile, thread, done, shared),
+            Err(error) => resources = resources.less(&tile).ok_or(error)?,
+        }
+    };
+    ptx::check_params(&thread)?;
+    let barriers = order_accesses(&mut thread, &mut watch)?;
+    let (ptx, ptx_version, machine) = machine_code(&thread, target, options, &mut watch)?;
+    let sites = device_print::sites(&tile);
+    Ok(Output {
+        sites: sites.into_iter().map(|(_, site)| site).collect(),
+        tile: done,
+        thread,
+        shared,
+        barriers,
+        ptx,
+        ptx_version,
+        machine,
+    })
+}
+
+/// Everything between a verified block program and its expansion. `on_pass_end` sees the function after each pass.
+pub fn optimize(
+    func: &mut TileFunction,
+    target: Target,
+    options: &Options,
+    resources: Resources,
+    on_pass_end: &mut dyn FnMut(&str, &TileFunction),
+) -> Result<TileStats, CompileError> {
+    let mut show = |pass: &str, snapshot: Snapshot<'_>| {
+        if let Snapshot::Tile(func) = snapshot {
+            on_pass_end(pass, func);
+        }
+    };
+    let mut watch = Watch {
+        show: &mut show,
+        verifies: options.verify_passes,
+    };
+    tile_passes(func, target, options, resources, &mut watch)
+}
+
+/// Block programs: cleaned, lowered to what the target has, pipelined, and with a layout for every block.
+///
+/// The order matters in four places: contraction looks for products with one use, so dead code and copies go
+/// first; it comes before legalization, which takes products and sums apart; what lowering writes per element is
+/// often uniform or invariant, so the cleaning passes run again after it; layouts come last, because they multiply
+/// index arithmetic.
+fn tile_passes(
+    func: &mut TileFunction,
+    target: Target,
+    options: &Options,
+    resources: Resources,
+    watch: &mut Watch<'_>,
+) -> Result<TileStats, CompileError> {
+    settle_asserts(func, options.asserts);
+    if forget_layouts(func) {
+        watch.tile("forget_layouts", func)?;
+    }
+    if apply_promises(func) > 0 {
+        watch.tile("apply_promises", func)?;
+    }
+    simplify(func);
+    watch.tile("simplify", func)?;
+    merge_equal_values(func);
+    watch.tile("merge_equal_values", func)?;
+    eliminate_dead_code(func);
+    watch.tile("eliminate_dead_code", func)?;
+
+    if defer_sums(func, options.fp_fusion) > 0 {
+        watch.tile("defer_sums", func)?;
+    }
+    lower_dots(func, target);
+    watch.tile("lower_dots", func)?;
+    lower_math(func);
+    watch.tile("lower_math", func)?;
+    if options.fp_fusion {
+        contract(func, target);
+        watch.tile("contract", func)?;
+    }
+    legalize(func, target);
+    watch.tile("legalize", func)?;
+
+    simplify(func);
+    watch.tile("simplify_again", func)?;
+    merge_equal_values(func);
+    watch.tile("merge_equal_values_again", func)?;
+    hoist_invariants(func);
+    watch.tile("hoist_invariants", func)?;
+    if add_invariants_first(func) > 0 {
+        watch.tile("add_invariants_first", func)?;
+        hoist_invariants(func);
+    }
+    eliminate_dead_code(func);
+    watch.tile("eliminate_dead_code_again", func)?;
+
+    if resources.shared_operands && share_invariant(func, target) > 0 {
+        watch.tile("share_invariant", func)?;
+    }
+    let mut axis = Axis::compute(func);
+    if advance_scalars(func, &axis) > 0 {
+        axis = Axis::compute(func);
+        watch.tile("advance_scalars", func)?;
+    }
+    let choices = |site| Choices::new(options.diversity, site);
+    let pipelined = pipeline_loops(func, &axis, target, choices(Site::Stages));
+    if pipelined.loops > 0 {
+        watch.tile("pipeline_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_last", func)?;
+    }
+    if resources.shared_operands && share_loaded(func, target) > 0 {
+        watch.tile("share_loaded", func)?;
+    }
+    if split_readers(func) > 0 {
+        watch.tile("split_readers", func)?;
+    }
+    let axis = Axis::compute(func);
+    let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
+    watch.tile("assign_layouts", func)?;
+    Ok(TileStats {
+        layouts,
+        cut_stages: pipelined.cut,
+    })
+}
+
+/// What one thread does, with a place for each slot of shared memory; and the bytes that these take.
+fn expand_and_place(
+    tile: &TileFunction,
+    target: Target,
+    options: &Options,
+    watch: &mut Watch<'_>,
+) -> Result<(ThreadFunction, u32), CompileError> {
+    let choices = |site| Choices::new(options.diversity, site);
+    let mut thread = expand(tile, target, choices(Site::Exchange))?;
+    watch.thread("expand", &thread)?;
+    if drop_parameters(&mut thread) > 0 {
+        watch.thread("drop_parameters", &thread)?;
+    }
+    let shared = place_shared(&mut thread, &mut choices(Site::Offsets));
+    watch.thread("place_shared", &thread)?;
+    Ok((thread, shared))
+}
+
+/// Barriers between accesses that must not overtake each other, and copies behind what waits for the last ones; the number of
+/// barriers.
+fn order_accesses(
+    thread: &mut ThreadFunction,
+    watch: &mut Watch<'_>,
+) -> Result<usize, CompileError> {
+    let barriers = insert_barriers(thread);
+    watch.thread("insert_barriers", thread)?;
+    if delay_copies(thread) > 0 {
+        watch.thread("delay_copies", thread)?;
+    }
+    Ok(barriers)
+}
+
+/// PTX of what one thread does, and the version of the language it is in: the lowest that has the target and all instructions
+/// used.
+fn machine_code(
+    thread: &ThreadFunction,
+    target: Target,
+    options: &Options,
+    watch: &mut Watch<'_>,
+) -> Result<(String, PtxVersion, ptx::Stats), CompileError> {
+    let choices = |site| Choices::new(options.diversity, site);
+    let mut code = select(thread, target)?;
+    watch.machine("select", MachineCode::virtual_registers(&code));
+    schedule(&mut code, choices(Site::Order));
+    watch.machine("schedule", MachineCode::virtual_registers(&code));
+    let program = CodeProgram(&code);
+    let allocation = regalloc::allocate(&program, choices(Site::Registers));
+    if options.verify_passes {
+        regalloc::check::check(&program, &allocation).map_err(|error| CompileError::Internal {
+            pass: "allocate",
+            message: error.to_string(),
+        })?;
+    }
+    watch.machine("allocate", MachineCode::allocated(&code, &allocation));
+    Ok(ptx::write::write(
+        thread,
+        &code,
+        &allocation,
+        target,
+        options,
+    ))
+}
+
+/// PTX of what one thread does.
+#[cfg(test)]
+pub(crate) fn compile_thread(
+    thread: &ThreadFunction,
+    target: Target,
+    options: &Options,
+) -> Result<(String, PtxVersion, ptx::Stats), CompileError> {
+    let mut watch = Watch {
+        show: &mut |_, _| {},
+        verifies: options.verify_passes,
+    };
+    machine_code(thread, target, options, &mut watch)
+}

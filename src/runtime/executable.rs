@@ -1,0 +1,218 @@
+//! Variants that can be launched, on a GPU and on the emulator.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use crate::compile::KernelMeta;
+use crate::device_print::{self, Log};
+use crate::emu;
+
+use super::argument::Arg;
+use super::constant::Constant;
+use super::device::{Backend, Device};
+use super::error::RuntimeError;
+use super::kernel::KernelInner;
+use super::making::locate;
+use super::recording::{self, Recorded};
+use super::report::Report;
+use super::stream::Stream;
+use super::table::Classes;
+
+#[cfg(feature = "cuda")]
+use super::asserting::DeviceLog;
+
+/// A variant that can be launched.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    pub(crate) report: Report,
+    /// Values of `constexpr` parameters that were not given.
+    pub(super) defaults: Vec<(String, Constant)>,
+    /// For each parameter of the PTX entry the argument that it takes.
+    pub(super) params: SmallVec<[u16; 32]>,
+    /// Whether that is each argument in its place.
+    #[cfg(feature = "cuda")]
+    pub(super) is_direct: bool,
+    pub(super) code: Code,
+    pub(super) meta: KernelMeta,
+    pub(super) ptx: String,
+    /// The file that the PTX was taken from in place of what was made.
+    pub(super) replaced: Option<String>,
+    /// What the last launch printed, on the emulator.
+    pub(super) printed: Mutex<Vec<u8>>,
+    /// Where a GPU writes what is printed.
+    #[cfg(feature = "cuda")]
+    pub(super) log: Option<Arc<DeviceLog>>,
+}
+
+#[derive(Debug)]
+pub(super) enum Code {
+    Emulated(emu::Module),
+    #[cfg(feature = "cuda")]
+    Gpu(crate::driver::Prepared),
+}
+
+impl Executable {
+    /// Launches with arguments of these classes, which the variant serves.
+    #[inline(always)]
+    pub(crate) fn launch(
+        &self,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        args: &[Arg<'_>],
+    ) -> Result<(), RuntimeError> {
+        match &self.code {
+            Code::Emulated(module) => self.emulate(module, kernel, classes, grid, stream, args),
+            #[cfg(feature = "cuda")]
+            Code::Gpu(prepared) => {
+                let raw = stream.driver()?;
+                if let Some(log) = &self.log {
+                    log.begin(&kernel.device, raw)?;
+                }
+                let launched = if self.is_direct {
+                    prepared.launch(grid, raw, args, |arg| &arg.bits)
+                } else {
+                    prepared.launch(grid, raw, &self.params, |&at| &args[usize::from(at)].bits)
+                };
+                if let Err(error) = launched {
+                    return Err(kernel.device.failed(Some(&kernel.name), error));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// What the last launch printed and asserted, a line each, after everything in the stream.
+    pub(crate) fn printed(
+        &self,
+        kernel: &KernelInner,
+        stream: &Stream,
+    ) -> Result<Vec<String>, RuntimeError> {
+        stream.expect_device(&kernel.device)?;
+        #[cfg(feature = "cuda")]
+        if let Some(log) = &self.log {
+            let log = log.read(stream.driver()?);
+            let log = log.map_err(|error| kernel.device.failed(Some(&kernel.name), error))?;
+            return Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()));
+        }
+        stream.expect_no_recording("reading what a kernel printed")?;
+        let log = self.printed.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Log::decode(&log).lines_of(&self.meta.sites, kernel.source.file()))
+    }
+
+    /// The arguments that the PTX entry takes: some of those that the variant's classes were taken from.
+    #[inline]
+    fn picked<'a, 'b>(&'a self, args: &'a [Arg<'b>]) -> impl ExactSizeIterator<Item = &'a Arg<'b>> {
+        self.params.iter().map(|&at| &args[usize::from(at)])
+    }
+
+    #[inline(never)]
+    fn emulate(
+        &self,
+        module: &emu::Module,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        args: &[Arg<'_>],
+    ) -> Result<(), RuntimeError> {
+        Device::note_counts(emu::Stats::ZERO);
+        if grid.contains(&0) {
+            self.printed
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .clear();
+            return Ok(());
+        }
+        kernel.check_grid(grid)?;
+        let is_recorded = stream.record(|| {
+            Recorded::Launch(Arc::new(recording::Launch {
+                kernel: kernel.clone(),
+                classes: classes.clone(),
+                grid,
+                args: args.iter().map(Arg::detached).collect(),
+            }))
+        });
+        if is_recorded {
+            return Ok(());
+        }
+        let params = self.picked(args).zip(&self.meta.params);
+        let given: Vec<emu::Arg> = params
+            .map(|(arg, param)| {
+                let bytes = arg.bits.to_le_bytes();
+                emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
+            })
+            .collect();
+        match stream.device().backend() {
+            Backend::Emulated(emulated) => {
+                let launch = emu::Launch {
+                    grid,
+                    block: [32 * self.meta.num_warps, 1, 1],
+                    shared_bytes: self.meta.shared,
+                    args: &given,
+                    options: emulated.options.clone(),
+                };
+                let mut memory = emulated.memory();
+                let is_whole = |arg: &&Arg<'_>| {
+                    let (address, bytes) = arg.range();
+                    !arg.is_borrowed() || bytes == 0 || memory.holds(address, bytes)
+                };
+                if let Some(arg) = args.iter().find(|arg| !is_whole(arg)) {
+                    let (address, bytes) = arg.range();
+                    let problem = format!("there are no {bytes} bytes of memory at {address:#x}");
+                    return Err(kernel.wrong_memory(args, arg, problem));
+                }
+                // Of a buffer that was borrowed in part the kernel may touch that part.
+                memory.limit(args.iter().filter(|arg| arg.is_pointer()).map(Arg::range));
+                let run = emu::run(module, &self.meta.name, &launch, &mut memory);
+                let mut failed = None;
+                if !self.meta.sites.is_empty() {
+                    let log = memory
+                        .variable(device_print::SYMBOL)
+                        .unwrap_or_default()
+                        .to_vec();
+                    failed = Log::failed(&log, &self.meta.sites, kernel.source.file());
+                    *self.printed.lock().unwrap_or_else(PoisonError::into_inner) = log;
+                }
+                memory.limit(std::iter::empty());
+                drop(memory);
+                run.map(Device::note_counts)
+                    .map_err(|error| self.emulator_error(kernel, classes, args, error))?;
+                match failed {
+                    None => Ok(()),
+                    Some(failures) => Err(RuntimeError::Assertion {
+                        kernel: kernel.name.clone(),
+                        failures,
+                    }),
+                }
+            }
+            #[cfg(feature = "cuda")]
+            Backend::Gpu(_) => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn emulator_error(
+        &self,
+        kernel: &KernelInner,
+        classes: &Classes,
+        args: &[Arg<'_>],
+        error: emu::EmuError,
+    ) -> RuntimeError {
+        let line = error.line();
+        let line = line.and_then(|line| {
+            let replaced = self.replaced.as_deref();
+            locate(kernel, &kernel.in_use(classes), &self.ptx, replaced, line)
+        });
+        RuntimeError::Emulator {
+            kernel: kernel.name.clone(),
+            argument: error
+                .fault()
+                .and_then(|fault| kernel.concerned(args, fault)),
+            line,
+            error: Box::new(error),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The text of a kernel at each stage of its way: what `--emit` prints and file tests compare.
+
+use cranelift_entity::SecondaryMap;
+
+use crate::compile::{CompiledKernel, compile_with};
+use crate::error::CompileError;
+use crate::ir::entities::Slot;
+use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
+use crate::pipeline::Snapshot;
+use crate::settings::{Options, Target};
+use crate::thread::place_shared::live_ranges;
+
+/// A stage of compilation that has a text form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stage {
+    /// Block programs as they were read.
+    Tile,
+    /// Block programs after simplification.
+    Opt,
+    /// Block programs with layouts.
+    Layout,
+    /// Live ranges of shared memory against offsets.
+    Shared,
+    /// What one thread does.
+    Thread,
+    /// Instructions before and after allocation, with live ranges.
+    Machine,
+    /// PTX.
+    Ptx,
+    /// Conversions and their bytes.
+    Stats,
+}
+
+impl Stage {
+    /// Every stage, in order.
+    pub const ALL: [Stage; 8] = [
+        Stage::Tile,
+        Stage::Opt,
+        Stage::Layout,
+        Stage::Shared,
+        Stage::Thread,
+        Stage::Machine,
+        Stage::Ptx,
+        Stage::Stats,
+    ];
+
+    /// Its name on the command line and in file tests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Stage::Tile => "tile",
+            Stage::Opt => "opt",
+            Stage::Layout => "layout",
+            Stage::Shared => "shared",
+            Stage::Thread => "thread",
+            Stage::Machine => "machine",
+            Stage::Ptx => "ptx",
+            Stage::Stats => "stats",
+        }
+    }
+
+    /// The stage with this name.
+    pub fn from_name(name: &str) -> Option<Stage> {
+        Stage::ALL.into_iter().find(|stage| stage.name() == name)
+    }
+}
+
+/// The text of a kernel after a stage.
+///
+/// A kernel that is refused at a later stage has the text of the earlier ones all the same.
+pub fn emit(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+    stage: Stage,
+) -> Result<String, CompileError> {
+    if stage == Stage::Tile {
+        return Ok(func.to_string());
+    }
+    let mut text = None;
+    let mut rings = SecondaryMap::new();
+    let result = compile_with(
+        func,
+        target,
+        options,
+        &mut |pass, snapshot| match (snapshot, stage) {
+            (Snapshot::Tile(func), Stage::Opt) if pass != LAYOUT_PASS => {
+                text = Some(func.to_string());
+            }
+            (Snapshot::Tile(func), Stage::Layout) => text = Some(func.to_string()),
+            (Snapshot::Thread(func), Stage::Thread) => text = Some(func.to_string()),
+            (Snapshot::Machine(_), Stage::Machine) if pass == "schedule" => {
+                text = Some(format!("; before allocation\n{snapshot}"));
+            }
+            (Snapshot::Machine(_), Stage::Machine) if pass == "allocate" => {
+                text.get_or_insert_default()
+                    .push_str(&format!("\n; after allocation\n{snapshot}"));
+            }
+            (Snapshot::Tile(func), Stage::Shared) => rings.clone_from(&func.buffers),
+            (Snapshot::Thread(func), Stage::Shared) => text = Some(draw_shared(func, &rings)),
+            _ => {}
+        },
+    );
+    match (text, stage) {
+        (Some(text), _) => Ok(text),
+        (None, Stage::Ptx) => result.map(|kernel| kernel.ptx),
+        (None, Stage::Stats) => result.map(|kernel| stats_text(&kernel)),
+        // No pass changed the program before layouts were assigned.
+        (None, _) => result.map(|_| func.to_string()),
+    }
+}
+
+/// The pass after which block programs have layouts.
+const LAYOUT_PASS: &str = "assign_layouts";
+
+/// Columns of the drawing of shared memory.
+const COLUMNS: u32 = 60;
+
+/// Slots of shared memory by offset, each with a bar from its first to its last access; rings say what they hold.
+fn draw_shared(func: &ThreadFunction, rings: &SecondaryMap<Slot, Option<BufferData>>) -> String {
+    let ranges = live_ranges(func);
+    let end = ranges.iter().map(|r| r.last + 1).max().unwrap_or(1);
+    let mut rows: Vec<(u32, String)> = Vec::new();
+    for range in &ranges {
+        let slot = &func.slots[range.slot];
+        let offset = slot.offset.unwrap_or(0);
+        let (first, last) = (range.first * COLUMNS / end, range.last * COLUMNS / end);
+        let bar: String = (0..COLUMNS)
+            .map(|c| if first <= c && c <= last { '#' } else { '.' })
+            .collect();
+        let bytes = format!("{offset}..{}", offset + slot.bytes);
+        let name = range.slot.to_string();
+        let ring = rings[range.slot].map_or(String::new(), |ring| format!(" {ring}"));
+        rows.push((
+            offset,
+            format!(
+                "{name:8} {bytes:>14} {bar} {}..{}{ring}\n",
+                range.first, range.last
+            ),
+        ));
+    }
+    rows.sort();
+    let slots = match rows.len() {
+        0 => return "no shared memory\n".to_owned(),
+        1 => "1 slot".to_owned(),
+        n => format!("{n} slots"),
+    };
+    let mut text = format!("{slots}; bytes, and instructions from first to last access\n");
+    text.extend(rows.into_iter().map(|(_, row)| row));
+    text
+}
+
+/// What the compiler counted, one number to a line.
+fn stats_text(kernel: &CompiledKernel) -> String {
+    let (stats, machine) = (&kernel.stats, &kernel.stats.machine);
+    let rows: [(&str, u64); 17] = [
+        ("layout conversions", stats.layouts.conversions.into()),
+        ("bytes converted", stats.layouts.bytes),
+        ("layout choice is exact", stats.layouts.exact.into()),
+        ("barriers", stats.barriers as u64),
+        ("shared bytes", kernel.meta.shared.into()),
+        ("instructions: integer", machine.int.into()),
+        ("instructions: float", machine.float.into()),
+        ("instructions: compare", machine.compare.into()),
+        ("instructions: convert", machine.convert.into()),
+        ("instructions: memory", machine.memory.into()),
+        ("instructions: sync", machine.sync.into()),
+        ("instructions: move", machine.moves.into()),
+        ("instructions: branch", machine.branches.into()),
+        ("predicted registers", machine.predicted_registers.into()),
+        ("live at once: 16 bits", machine.peak[1].into()),
+        ("live at once: 32 bits", machine.peak[2].into()),
+        ("live at once: 64 bits", machine.peak[3].into()),
+    ];
+    rows.iter()
+        .map(|(name, number)| format!("{name:24} {number}\n"))
+        .collect()
+}

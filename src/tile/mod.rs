@@ -1,0 +1,28 @@
+//! Passes over block programs. [`crate::pipeline`] has their order.
+//!
+//! A pass is a function over `&mut TileFunction` in a file of its name. It leaves a valid function behind, says
+//! what it changed, and ends in time linear in the function but for stated, bounded iteration.
+
+pub mod add_invariants_first;
+pub mod advance_scalars;
+pub mod apply_promises;
+pub mod contract;
+pub mod defer_sums;
+pub mod eliminate_dead_code;
+pub mod forget_layouts;
+pub mod hoist_invariants;
+pub mod legalize;
+pub mod lower_dots;
+pub mod lower_math;
+pub mod merge_equal_values;
+pub mod pipeline_loops;
+pub mod settle_asserts;
+pub mod share_operands;
+pub mod simplify;
+
+mod edit;
+mod repeats;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

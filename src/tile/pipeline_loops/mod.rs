@@ -1,0 +1,325 @@
+//! Software pipelines: loads that feed products of matrices become copies to shared memory, some iterations ahead.
+//!
+//! ```text
+//! for i in 0..n {                     copy(0); commit -> t1; copy(1); commit -> t2      (where there are such iterations)
+//!     x = load p(i)                   for i in 0..n carrying t1, t2 {
+//!     acc = dot x, .., acc     =>         wait t1; copy(i + 2) to the entry read last; commit -> t
+//! }                                       x = shared_load(i mod 3); acc = dot x, .., acc
+//!                                         yield t2, t
+//!                                     }
+//!                                     wait t1, t2
+//! ```
+//!
+//! A pipeline of S stages has a ring of S entries for each load, S - 1 iterations in flight, and no code of its own for the
+//! first and the last iterations: copies of iterations that do not exist are masked off, and zeros arrive instead. What the
+//! addresses and masks of the loads are computed from (their slice) runs ahead: before the loop for the first iterations, and
+//! inside of it on carried values of its own. Loads in there, of a table's entries say, run one iteration further ahead, so that
+//! no copy waits for one. Which group a wait means follows from the distance of its token.
+//!
+//! Where a row ends inside of a copy, the copy reads up to there ([`Axis::copy_width`]), so that rows may have any length. What
+//! copies cannot move, 4 bytes or more at a time, goes through registers: an iteration loads what a later one needs when it
+//! begins, and stores it to the entry of the ring when it ends. Where nothing can be copied, as on targets without copies, that
+//! is the next iteration and a ring of two. A load for which registers are short stays where it is.
+//!
+//! A loop is pipelined if it is innermost and has `stages` above 1 ([`DEFAULT_STAGES`] if it says nothing). A load takes part if
+//! a product of matrices uses it through ops on elements and changes of shape, if its slice has no effects, and if it gives
+//! zero where it is masked off. There are fewer stages where shared memory is short.
+//!
+//! A ring has an entry less where an SM then holds many more warps at once, as of small tiles: copies go to the entry that was
+//! just read, so they start behind the products, and a second barrier stands before them.
+//!
+//! ```text
+//! for i in 0..n carrying t1, t2 {
+//!     wait t1; x = shared_load(i mod 2); acc = dot x, .., acc
+//!     copy(i + 2) to the entry read; commit -> t
+//!     yield t2, t
+//! }
+//! ```
+
+mod rewrite;
+mod slice;
+#[cfg(test)]
+mod tests;
+
+use cranelift_entity::EntitySet;
+
+use crate::analysis::axis::Axis;
+use crate::ir::attrs::{Attrs, MemOrder};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::{Effect, TileOp};
+use crate::ir::types::TileType;
+use crate::settings::diversity::Choices;
+use crate::settings::{Target, Usage};
+use crate::tile::share_operands::registers_needed;
+use rewrite::Pipeliner;
+use slice::{Ahead, Slice};
+
+/// Stages of loops that say nothing.
+pub const DEFAULT_STAGES: u8 = 3;
+
+/// Most stages.
+const MAX_STAGES: u32 = 8;
+
+/// Fewest bytes that a copy moves at once.
+const MIN_BYTES: u32 = 4;
+
+/// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
+const MORE_WARPS: u32 = 8;
+
+/// Part of shared memory in quarters that pipelines may take.
+const SHARE: u32 = 4;
+
+/// What was pipelined.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pipelined {
+    /// Number of loops.
+    pub loops: usize,
+    /// Of the loops that say how many stages they want and do not get them, the one that asks for most.
+    pub cut: Option<CutStages>,
+}
+
+/// Stages of a loop that shared memory has too little room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CutStages {
+    /// Stages it asks for.
+    pub asked: u32,
+    /// Stages it has.
+    pub used: u32,
+}
+
+/// Pipelines loops. `axis` was computed for the function as it is. Other `choices` change the number of stages
+/// and the way.
+pub fn pipeline_loops(
+    func: &mut TileFunction,
+    axis: &Axis,
+    target: Target,
+    mut choices: Choices,
+) -> Pipelined {
+    let loops: Vec<(Block, Inst)> = func
+        .all_blocks()
+        .into_iter()
+        .flat_map(|block| {
+            let insts = func.order.insts(block).iter();
+            insts.map(move |&inst| (block, inst))
+        })
+        .filter(|&(_, inst)| func.dfg.insts[inst].op == TileOp::For)
+        .collect();
+    let taken = func
+        .buffers
+        .values()
+        .flatten()
+        .map(|b| b.stage_bytes() * b.stages);
+    let mut room = (target.shared_limit() / 4 * SHARE).saturating_sub(taken.sum());
+    let mut found = Pipelined::default();
+    for (block, inst) in loops {
+        let room_of = (target, room);
+        if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {
+            let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
+            room -= rings.sum::<u32>();
+            Pipeliner::new(func, plan).run(block, inst);
+            found.loops += 1;
+        }
+    }
+    found
+}
+
+/// A load that reads from a ring.
+struct Load {
+    inst: Inst,
+    ty: TileType,
+    /// Bytes of a block.
+    bytes: u32,
+    /// Whether what is loaded goes through registers.
+    staged: bool,
+}
+
+/// What becomes of a loop.
+struct Plan {
+    body: Block,
+    loads: Vec<Load>,
+    /// One more than the iterations under way.
+    stages: u32,
+    /// Entries of the rings: as many, or one less, so that copies wait for the readers of their iteration.
+    entries: u32,
+    /// The loop's step, if it is known.
+    step: Option<i64>,
+    /// What runs ahead as far as the loads do.
+    near: Ahead,
+    /// What runs one iteration further ahead, the slices of `tables`.
+    far: Ahead,
+    /// Loads that slices need, in order.
+    tables: Vec<Inst>,
+}
+
+/// The loop's pipeline, if there is to be one within so many bytes of shared memory; `cut` learns of it if that makes stages fewer.
+fn plan(
+    func: &TileFunction,
+    axis: &Axis,
+    inst: Inst,
+    (target, room): (Target, u32),
+    cut: &mut Option<CutStages>,
+    choices: &mut Choices,
+) -> Option<Plan> {
+    let data = &func.dfg.insts[inst];
+    let body = data.blocks.first()?.block;
+    let stages = match choices.chance(50) {
+        true => 1 + choices.below(5) as u32,
+        false => u32::from(data.stages().copied().unwrap_or(DEFAULT_STAGES)).min(MAX_STAGES),
+    };
+    if stages < 2 {
+        return None;
+    }
+    let insts = func.order.insts(body);
+    if !insts.iter().all(|&i| may_stand(func, i)) {
+        return None;
+    }
+    let step = constant(func, data.args[2]);
+    if step.is_some_and(|step| step < 1) {
+        return None;
+    }
+    let feeding = feeding(func, body);
+    let no_copies = target.sm < 80 || choices.chance(15);
+    let mut loads = Vec::new();
+    let mut slice = Slice::new(func, body);
+    let needed = registers_needed(func, body);
+    let mut left = Target::most_registers(func.num_threads()).saturating_sub(needed);
+    for &inst in insts {
+        let load = &func.dfg.insts[inst];
+        if load.op != TileOp::Load || !feeding.contains(load.results[0]) {
+            continue;
+        }
+        let Some(mut found) = as_copy(func, axis, inst) else {
+            continue;
+        };
+        // What copies cannot move are elements of a register each, and pointers to some of them.
+        let registers = 2 * (found.ty.shape.elements() as u32).div_ceil(func.num_threads());
+        if found.staged && !no_copies {
+            match left.checked_sub(registers) {
+                Some(rest) => left = rest,
+                None => continue,
+            }
+        }
+        found.staged |= no_copies || choices.chance(15);
+        let mut with = slice.clone();
+        if load.args.iter().all(|&arg| with.add(arg)) && with.tables().is_some() {
+            slice = with;
+            loads.push(found);
+        }
+    }
+    let all_staged = loads.iter().all(|load| load.staged);
+    let wanted = if all_staged { 2 } else { stages };
+    let bytes_of_stage: u32 = loads.iter().map(|load| load.bytes).sum();
+    let fit = room.checked_div(bytes_of_stage)?;
+    if fit < wanted && data.stages().is_some() {
+        let (asked, used) = (stages, fit.max(1));
+        *cut = (*cut).max(Some(CutStages { asked, used }));
+    }
+    let stages = wanted.min(fit);
+    let can_lack = stages > 2 && loads.iter().all(|load| !load.staged);
+    // Warps that an SM holds, by their registers and shared memory.
+    let resident = |entries: u32| {
+        let usage = Usage {
+            threads: func.num_threads(),
+            registers: needed,
+            shared: target.shared_limit() - room + entries * bytes_of_stage,
+        };
+        target.resident(usage) * func.num_warps()
+    };
+    let pays = || resident(stages) + MORE_WARPS <= resident(stages - 1);
+    let entries = stages - u32::from(can_lack && (pays() || choices.chance(25)));
+    let fits = i64::from(stages).checked_mul(step.unwrap_or(1))? <= i64::from(i32::MAX);
+    if stages < 2 || !fits {
+        return None;
+    }
+    let (tables, far) = slice.tables()?;
+    Some(Plan {
+        body,
+        loads,
+        stages,
+        entries,
+        step,
+        near: slice.ahead(),
+        far: far.ahead(),
+        tables,
+    })
+}
+
+/// Whether a loop with the instruction in it can be pipelined: it is no loop, and nothing in it orders accesses to memory. Of
+/// atomic steps those on a scalar do, unless they are relaxed; what those on a block order lies beyond the nearest barriers,
+/// and there are none in the loop.
+fn may_stand(func: &TileFunction, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    let is_ordered = match data.op {
+        TileOp::For | TileOp::While => true,
+        TileOp::AtomicRmw | TileOp::AtomicCas => {
+            let is_relaxed = data.sem() == Some(&MemOrder::Relaxed);
+            func.dfg.ty(data.args[0]).is_scalar() && !is_relaxed
+        }
+        _ => data.effect() == Effect::Sync,
+    };
+    let inner = func.regions(inst).flat_map(|block| func.order.insts(block));
+    !is_ordered && inner.into_iter().all(|&inst| may_stand(func, inst))
+}
+
+/// The number a scalar is.
+fn constant(func: &TileFunction, value: Value) -> Option<i64> {
+    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    let bits = func.dfg.ty(value).elem.bits();
+    let raw = *data.value()?;
+    Some((raw << (64 - bits)) as i64 >> (64 - bits))
+}
+
+/// Values of the body that products of matrices are made of, through ops on elements and changes of shape.
+fn feeding(func: &TileFunction, body: Block) -> EntitySet<Value> {
+    let mut found = EntitySet::new();
+    for &inst in func.order.insts(body).iter().rev() {
+        let data = &func.dfg.insts[inst];
+        if data.op == TileOp::Dot {
+            found.extend(data.args[..2].iter().copied());
+        } else if data.results.iter().any(|&v| found.contains(v)) && data.effect() == Effect::Pure {
+            found.extend(data.args.iter().copied());
+        }
+    }
+    found
+}
+
+/// The load as a copy, or by way of registers if copies cannot move it, if it can be one.
+fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
+    let data = &func.dfg.insts[inst];
+    let ty = func.dfg.ty(data.results[0]);
+    let other = data.args.get(2);
+    let is_zero = |&v: &Value| uniform_bits(func, v) == Some(0);
+    if ty.is_scalar()
+        || data.volatile().is_some()
+        || ty.elem.bits() < 8
+        || !other.is_none_or(is_zero)
+    {
+        return None;
+    }
+    let (ptr, mask) = (data.args[0], data.args.get(1).copied());
+    let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+    // A copy that ends inside of its bytes is one thread's; of what is less for each thread, several hold copies.
+    let may_end = bytes >= MIN_BYTES * func.num_threads();
+    let width = |dim: usize| match may_end {
+        true => axis.copy_width(func, ptr, mask, dim, MIN_BYTES),
+        false => axis.vector_width(func, ptr, mask, dim, MIN_BYTES),
+    };
+    let widest = (0..ty.shape.rank()).map(width).max()? as u32;
+    Some(Load {
+        inst,
+        ty,
+        bytes,
+        staged: widest * ty.elem.bytes() < MIN_BYTES,
+    })
+}
+
+/// The bits in every element of a block.
+fn uniform_bits(func: &TileFunction, value: Value) -> Option<u64> {
+    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    match data.op {
+        TileOp::Const => data.value().copied(),
+        TileOp::Splat | TileOp::Broadcast => uniform_bits(func, data.args[0]),
+        _ => None,
+    }
+}

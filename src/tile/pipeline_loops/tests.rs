@@ -1,0 +1,211 @@
+//! What pipelines look like, and that they compute what their loops did.
+
+use super::pipeline_loops;
+use crate::analysis::async_groups::AsyncGroups;
+use crate::analysis::axis::Axis;
+use crate::ir::dfg::{SourceLine, SourceLoc};
+use crate::ir::entities::{Block, Inst};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::settings::Target;
+use crate::settings::diversity::Choices;
+use crate::tile::testing::{parse, run, verified};
+
+/// Sums up the products of blocks of 16 columns with blocks of 16 rows, `count` of them.
+fn sum_of_products(count: u32, attrs: &str, body: &str) -> TileFunction {
+    parse(&text(count, attrs, body))
+}
+
+fn text(count: u32, attrs: &str, body: &str) -> String {
+    format!(
+        "kernel @k(v0: ptr<f32> {{divisible = 16}}, v1: ptr<f32> {{divisible = 16}}, v2: ptr<f32>) warps(1) {{
+        block0:
+            v3 = const {{value = 0}} : i32
+            v4 = const {{value = {count}}} : i32
+            v5 = const {{value = 1}} : i32
+            v6 = arange {{start = 0}} : i32[256]
+            v7 = reshape v6 : i32[16,16]
+            v8 = splat v0 : ptr<f32>[16,16]
+            v9 = addptr v8, v7 : ptr<f32>[16,16]
+            v10 = splat v1 : ptr<f32>[16,16]
+            v11 = const {{value = 0.0}} : f32[16,16]
+            v12 = const {{value = 256}} : i32
+            v13 = const {{value = 256}} : i32[16,16]
+            v30, v31 = for v3, v4, v5, v11, v9 {{{attrs}}} : f32[16,16], ptr<f32>[16,16] {{
+            block1(v14: i32, v15: f32[16,16], v16: ptr<f32>[16,16]):
+                v17 = load v16 : f32[16,16]
+                v18 = imul v14, v12 : i32
+                v19 = splat v18 : i32[16,16]
+                v20 = iadd v19, v7 : i32[16,16]
+                v21 = addptr v10, v20 : ptr<f32>[16,16]
+                v22 = load v21 : f32[16,16]
+                {body}
+                v23 = dot v17, v22, v15 {{precision = ieee}} : f32[16,16]
+                v24 = addptr v16, v13 : ptr<f32>[16,16]
+                yield v23, v24
+            }}
+            v40 = splat v2 : ptr<f32>[16,16]
+            v41 = addptr v40, v7 : ptr<f32>[16,16]
+            store v41, v30
+            return
+        }}"
+    )
+}
+
+fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
+    let mut func = func.clone();
+    let axis = Axis::compute(&func);
+    let found = pipeline_loops(&mut func, &axis, target, Choices::none());
+    verified(&func);
+    (found.loops, func)
+}
+
+fn count(func: &TileFunction, op: TileOp) -> usize {
+    let blocks = func.all_blocks();
+    let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
+    insts.filter(|&&i| func.dfg.insts[i].op == op).count()
+}
+
+#[test]
+fn sums_stay_what_they_are() {
+    for iterations in [0, 1, 2, 3, 7] {
+        let func = sum_of_products(iterations, "stages = 4", "");
+        let numbers = |seed: u32| -> Vec<u8> {
+            let number = |i: u32| ((i * seed) % 13) as f32 - 6.0;
+            let count = 256 * iterations.max(1);
+            (0..count).flat_map(|i| number(i).to_le_bytes()).collect()
+        };
+        let buffers = [numbers(7), numbers(11), vec![0; 1024]];
+        let expected = run(&func, &buffers);
+        for target in [Target::SM_75, Target::SM_80] {
+            let (changes, func) = pipelined(&func, target);
+            assert_eq!(changes, 1);
+            assert_eq!(run(&func, &buffers), expected, "{iterations} on {target}");
+        }
+    }
+}
+
+#[test]
+fn stages_run_ahead() {
+    let (_, func) = pipelined(&sum_of_products(9, "stages = 4", ""), Target::SM_80);
+    // Three iterations ahead, and one copy of each load in the loop.
+    assert_eq!(count(&func, TileOp::AsyncCopy), 2 * 4);
+    assert_eq!(count(&func, TileOp::AsyncCommit), 4);
+    assert_eq!(count(&func, TileOp::SharedLoad), 2);
+    assert_eq!(count(&func, TileOp::Load), 0);
+    let groups = AsyncGroups::compute(&func);
+    let waits = func.dfg.insts.keys();
+    let waits = waits.filter(|&i| func.dfg.insts[i].op == TileOp::AsyncWait);
+    let pending: Vec<u32> = waits.map(|i| groups.pending(i)).collect();
+    assert_eq!(pending, [2, 0], "in the loop, and behind it");
+}
+
+/// An SM has shared memory for 18 such warps with four entries, 23 with three, and 32 with two.
+#[test]
+fn rings_have_an_entry_less_where_many_more_warps_fit() {
+    for (stages, entries) in [(2, 2), (3, 2), (4, 4)] {
+        let attrs = format!("stages = {stages}");
+        let (_, func) = pipelined(&sum_of_products(9, &attrs, ""), Target::SM_80);
+        let mut rings = func.buffers.values().flatten();
+        assert!(rings.all(|ring| ring.stages == entries), "{stages} stages");
+        let copies = count(&func, TileOp::AsyncCopy);
+        assert_eq!(copies, 2 * stages, "as many are under way");
+        let is_body =
+            |&&block: &&Block| block != func.entry && !func.dfg.blocks[block].params.is_empty();
+        let blocks = func.all_blocks();
+        let body = blocks.iter().find(is_body).expect("the loop has a body");
+        let at = |op: TileOp| {
+            let mut insts = func.order.insts(*body).iter();
+            insts.position(|&i| func.dfg.insts[i].op == op)
+        };
+        let is_behind = at(TileOp::Dot) < at(TileOp::AsyncCopy);
+        assert_eq!(is_behind, entries < stages as u32, "{stages} stages");
+    }
+}
+
+#[test]
+fn without_copies_blocks_go_through_registers() {
+    let (_, func) = pipelined(&sum_of_products(9, "stages = 4", ""), Target::SM_75);
+    assert_eq!(count(&func, TileOp::AsyncCopy), 0);
+    assert_eq!(count(&func, TileOp::Load), 2 * 2);
+    assert_eq!(count(&func, TileOp::SharedStore), 2 * 2);
+    assert_eq!(count(&func, TileOp::SharedLoad), 2);
+}
+
+#[test]
+fn some_loops_stay() {
+    for (attrs, body) in [
+        ("stages = 1", ""),
+        // What the barrier orders may not move across it.
+        ("stages = 3", "barrier"),
+    ] {
+        let func = sum_of_products(9, attrs, body);
+        let (changes, after) = pipelined(&func, Target::SM_80);
+        assert_eq!(changes, 0, "{attrs} {body}");
+        assert_eq!(after.to_string(), func.to_string());
+    }
+}
+
+#[test]
+fn factors_of_computed_numbers_and_of_four_bytes_are_copied() {
+    let computed = text(9, "stages = 4", "v50 = fneg v17 : f32[16,16]");
+    let computed = computed.replace("dot v17", "dot v50");
+    // One element of the second factor at a time.
+    let narrow = text(9, "stages = 4", "");
+    let narrow = narrow.replace("v1: ptr<f32> {divisible = 16}", "v1: ptr<f32>");
+    for text in [computed, narrow] {
+        let (changes, func) = pipelined(&parse(&text), Target::SM_80);
+        assert_eq!((changes, count(&func, TileOp::AsyncCopy)), (1, 2 * 4));
+    }
+}
+
+#[test]
+fn the_loop_keeps_its_line() {
+    let mut func = sum_of_products(9, "stages = 3", "");
+    let is_loop = |func: &TileFunction, inst: Inst| func.dfg.insts[inst].op == TileOp::For;
+    let of = |func: &TileFunction| {
+        let mut insts = func.order.insts(func.entry).iter().copied();
+        insts.find(|&inst| is_loop(func, inst))
+    };
+    let line = SourceLoc(Some(SourceLine(7, 0)).into());
+    let before = of(&func).expect("there is one");
+    func.dfg.insts[before].loc = line;
+    let (_, func) = pipelined(&func, Target::SM_80);
+    let after = of(&func).expect("it stays one");
+    assert_eq!(func.dfg.insts[after].loc, line);
+}
+
+#[test]
+fn a_volatile_load_stays_in_its_iteration() {
+    let func = sum_of_products(9, "stages = 3", "v50 = load v16 {volatile} : f32[16,16]");
+    let (changes, func) = pipelined(&func, Target::SM_80);
+    assert_eq!((changes, count(&func, TileOp::Load)), (1, 1));
+}
+
+/// What comes into the loop is older than what an iteration leaves.
+#[test]
+fn a_wait_in_a_loop_counts_for_every_iteration() {
+    let func = parse(
+        "kernel @k() warps(1) {
+        block0:
+            v1 = const {value = 0} : i32
+            v2 = const {value = 9} : i32
+            v3 = const {value = 1} : i32
+            v4 = async_commit : token
+            v5 = async_commit : token
+            v6 = async_commit : token
+            v7 = for v1, v2, v3, v4 : token {
+            block1(v8: i32, v9: token):
+                async_wait v9
+                v10 = async_commit : token
+                yield v10
+            }
+            async_wait v7
+            return
+        }",
+    );
+    let groups = AsyncGroups::compute(&func);
+    let waits = func.dfg.insts.keys();
+    let waits = waits.filter(|&i| func.dfg.insts[i].op == TileOp::AsyncWait);
+    assert_eq!(waits.map(|i| groups.pending(i)).collect::<Vec<_>>(), [0, 0]);
+}
