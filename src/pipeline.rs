@@ -104,19 +104,32 @@ pub(crate) struct Output {
 pub struct Resources {
     /// Operands of `dot` may be kept there instead of in registers.
     pub shared_operands: bool,
+    /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
+    pub reserved: u32,
 }
 
 impl Resources {
     /// Everything that makes code faster.
     pub const ALL: Resources = Resources {
         shared_operands: true,
+        reserved: 0,
     };
 
-    /// What is left to do without, if the kernel does not fit.
-    fn less(self, tile: &TileFunction) -> Option<Resources> {
-        (self.shared_operands && holds_operands(tile)).then_some(Resources {
-            shared_operands: false,
-        })
+    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first operands, then entries of
+    /// rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
+    fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<Resources> {
+        if self.shared_operands && holds_operands(tile) {
+            return Some(Resources {
+                shared_operands: false,
+                ..self
+            });
+        }
+        let rings = || tile.buffers.values().flatten();
+        let in_rings: u32 = rings().map(|r| r.stages * r.stage_bytes()).sum();
+        let more = self.reserved.checked_add(needed - limit)?;
+        let reserved = more.max(needed.saturating_sub(in_rings));
+        let can_shrink = rings().any(|ring| 1 < ring.stages);
+        can_shrink.then_some(Resources { reserved, ..self })
     }
 }
 
@@ -168,14 +181,23 @@ pub(crate) fn run(
     };
     let mut resources = Resources {
         shared_operands: !Choices::new(options.diversity, Site::Sharing).chance(30),
+        ..Resources::ALL
     };
+    // Said of the first plan, which is what the author asked for.
+    let mut refusal = None;
     let (tile, mut thread, done, shared) = loop {
         let mut tile = func.clone();
         let done = tile_passes(&mut tile, target, options, resources, &mut watch)?;
         let (thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
         match check_shared(shared, target, &tile, &thread) {
             Ok(()) => break (tile, thread, done, shared),
-            Err(error) => resources = resources.less(&tile).ok_or(error)?,
+            Err(error) => {
+                let error = refusal.get_or_insert(error);
+                match resources.less(&tile, shared, target.shared_limit()) {
+                    Some(less) => resources = less,
+                    None => return Err(error.clone()),
+                }
+            }
         }
     };
     ptx::check_params(&thread)?;
@@ -277,7 +299,13 @@ fn tile_passes(
         watch.tile("advance_scalars", func)?;
     }
     let choices = |site| Choices::new(options.diversity, site);
-    let pipelined = pipeline_loops(func, &axis, target, choices(Site::Stages));
+    let pipelined = pipeline_loops(
+        func,
+        &axis,
+        target,
+        resources.reserved,
+        choices(Site::Stages),
+    );
     if pipelined.loops > 0 {
         watch.tile("pipeline_loops", func)?;
         simplify(func);

@@ -189,6 +189,28 @@ fn loops_share_the_room_for_their_copies() {
     same_on_both("two_loops", &kernel, 1, &args);
 }
 
+/// Six stages of 24 KiB have room on sm_80, but not beside the 32 KiB through which a block is transposed: a stage goes.
+#[test]
+fn stages_leave_room_for_exchanges() {
+    let signature = "*fp32:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16, 128, 64, 64";
+    let kernel = lowered("both_ways", signature, 6, &[]);
+    let found = compiled(&kernel, Target::SM_80);
+    let cut = found.stats.cut_stages.expect("a stage is cut");
+    assert_eq!((cut.asked, cut.used), (6, 5));
+    assert!(copies(&found).0 > 0);
+    let mut random = Random(17);
+    let numbers = (0..128 * 64_u16).flat_map(|i| f32::from(i % 512).to_le_bytes());
+    let args = [
+        HostArg::Output(128 * 64 * 4),
+        halves(128 * 192, &mut random),
+        halves(192 * 64, &mut random),
+        HostArg::Buffer(numbers.collect()),
+        HostArg::Output(3 * 128 * 64 * 4),
+        HostArg::I32(192),
+    ];
+    same_on_both("both_ways", &kernel, 1, &args);
+}
+
 /// A volatile load happens in its iteration and no other, once for each element that is not masked off.
 #[test]
 fn volatile_loads_are_not_copied_ahead() {

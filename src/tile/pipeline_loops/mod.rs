@@ -67,9 +67,6 @@ const MIN_BYTES: u32 = 4;
 /// Warps by which an SM must hold more for an entry less, so that they hide more than a second barrier costs.
 const MORE_WARPS: u32 = 8;
 
-/// Part of shared memory in quarters that pipelines may take.
-const SHARE: u32 = 4;
-
 /// What was pipelined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pipelined {
@@ -88,12 +85,13 @@ pub struct CutStages {
     pub used: u32,
 }
 
-/// Pipelines loops. `axis` was computed for the function as it is. Other `choices` change the number of stages
-/// and the way.
+/// Pipelines loops, whose rings leave `reserved` bytes of shared memory free. `axis` was computed for the function as it is.
+/// Other `choices` change the number of stages and the way.
 pub fn pipeline_loops(
     func: &mut TileFunction,
     axis: &Axis,
     target: Target,
+    reserved: u32,
     mut choices: Choices,
 ) -> Pipelined {
     let loops: Vec<(Block, Inst)> = func
@@ -105,12 +103,12 @@ pub fn pipeline_loops(
         })
         .filter(|&(_, inst)| func.dfg.insts[inst].op == TileOp::For)
         .collect();
-    let taken = func
-        .buffers
-        .values()
-        .flatten()
-        .map(|b| b.stage_bytes() * b.stages);
-    let mut room = (target.shared_limit() / 4 * SHARE).saturating_sub(taken.sum());
+    let buffers = func.buffers.values().flatten();
+    let taken: u32 = buffers.map(|b| b.stage_bytes() * b.stages).sum();
+    let mut room = target
+        .shared_limit()
+        .saturating_sub(taken)
+        .saturating_sub(reserved);
     let mut found = Pipelined::default();
     for (block, inst) in loops {
         let room_of = (target, room);

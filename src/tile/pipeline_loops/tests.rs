@@ -55,7 +55,7 @@ fn text(count: u32, attrs: &str, body: &str) -> String {
 fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
     let mut func = func.clone();
     let axis = Axis::compute(&func);
-    let found = pipeline_loops(&mut func, &axis, target, Choices::none());
+    let found = pipeline_loops(&mut func, &axis, target, 0, Choices::none());
     verified(&func);
     (found.loops, func)
 }

@@ -2,7 +2,7 @@
 //!
 //! A unit wants its operands dealt to threads in its own way, while loads want neighbours side by side. A conversion of layouts
 //! brings a whole block through shared memory at once; a product that reads shared memory itself takes what each of its steps
-//! needs ([`super::expand`]), by `ldmatrix` from an arrangement made for it, so that the block is never in registers as a whole.
+//! needs ([`crate::expand`]), by `ldmatrix` from an arrangement made for it, so that the block is never in registers as a whole.
 //! Three rewrites, each a heuristic about speed that leaves the values the same, make more of that:
 //!
 //! - [`share_invariant`], before loops are pipelined: operands that a loop does not change, where registers are short.

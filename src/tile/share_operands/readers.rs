@@ -90,7 +90,7 @@ mod tests {
         let before = products(32, 4, 3);
         let mut func = before.clone();
         let axis = Axis::compute(&func);
-        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, Choices::none());
+        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, 0, Choices::none());
         assert_eq!(changes.loops, 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 1);
         assert_eq!(split_readers(&mut func), 1);
