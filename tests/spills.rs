@@ -180,13 +180,6 @@ fn nine_of_ten_spills_are_foretold() {
     );
     eprintln!("{table}");
     assert_eq!(found.len(), cases.len());
-    // Of sums of 256 registers a thread, which are computed in pieces; 3,144 bytes of the f16 one if they are not.
-    let large = |o: &&Outcome| o.name == "matmul.py matmul 128 256 64 8 4 3 sm_80";
-    let large: Vec<u32> = found.iter().filter(large).map(|o| o.used.spilled).collect();
-    assert!(
-        !large.is_empty() && large.iter().all(|&bytes| bytes <= 2600),
-        "{large:?}"
-    );
     assert!(hits > 100, "{table}");
     assert!(10 * missed < hits + missed, "{table}");
     assert!(10 * false_alarms < hits + false_alarms, "{table}");

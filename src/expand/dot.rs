@@ -5,10 +5,6 @@
 //! memory, eight rows of 16 bytes at a time (`ldmatrix`), just before they are used. A step is one op over all tiles. Where a
 //! block is smaller than a tile, its rows and columns are repeated.
 //!
-//! A sum that leaves no room in the registers is computed piece by piece, each through all steps: a piece is then read from
-//! local memory and written there once for each product, instead of once for each step. Operands are read from shared memory
-//! again for each piece, which is much less.
-//!
 //! **Without a unit** each thread computes its elements by itself: it holds the rows and columns they take, or loads them from
 //! shared memory a few at a time, and adds one product after the other along the summed dimension, all elements at once.
 
@@ -120,40 +116,27 @@ impl<'a> Expander<'a> {
         let mut addresses = Sums::default();
         let mut sums = Vec::new();
         let mut places: FxHashMap<u32, u32> = FxHashMap::default();
-        let mut first = 0;
-        let words = ty.elem.bytes().div_ceil(4) * tile.sums.len() as u32;
-        let is_shared = |factor: &Factor<'_>| matches!(factor.source, Source::Shared(_));
-        // Bytes may have to be brought together one by one, which is too much for more than once.
-        let is_cheap = |factor: &Factor<'_>| is_shared(factor) && factor.elem.bits() != 8;
-        let can_reload = self.target.sm < MERGES && factors.iter().all(is_cheap);
-        let parts = match can_reload {
-            true => piece([rows.len(), columns.len()], words),
-            false => [rows.len(), columns.len()],
-        };
-        let pieces = batches.iter().flat_map(|&batch| {
-            let rows = rows.chunks(parts[0]);
-            let columns = &columns;
-            rows.flat_map(move |rows| columns.chunks(parts[1]).map(move |c| (batch, rows, c)))
-        });
-        for (batch, rows, columns) in pieces {
+        for &batch in &batches {
             let mut map = Vec::with_capacity(held);
-            for &row in rows {
-                for &column in columns {
+            for &row in &rows {
+                for &column in &columns {
                     for &(below, beside) in tile.sums {
                         let element = flat(ty.shape, batch, row + below, column + beside);
                         let Some(&register) = numbers.get(&element) else {
                             return bug("a tile of a sum that a thread does not hold");
                         };
-                        places.entry(register).or_insert(first + map.len() as u32);
+                        let all = rows.len() * columns.len() * tile.sums.len();
+                        let place = (sums.len() * all + map.len()) as u32;
+                        places.entry(register).or_insert(place);
                         map.push(register);
                     }
                 }
             }
-            first += map.len() as u32;
             let mut sum = self.rearrange(&[acc], &map)?;
             // One column of tiles leaves room in the registers that four matrices fill: for the next step.
             let inner = left.extent(column_dim) as u32;
-            let leaves_room = is_shared(&factors[1]) && tile.right.len() == 2;
+            let is_shared = matches!(factors[1].source, Source::Shared(_));
+            let leaves_room = is_shared && tile.right.len() == 2;
             let at_once = match columns.len() {
                 1 if leaves_room && inner.is_multiple_of(2 * step) => 2,
                 _ => 1,
@@ -522,15 +505,6 @@ impl<'a> Expander<'a> {
 /// The bits of an f32 that `tf32` keeps.
 const TF32_BITS: u64 = 0xffff_e000;
 
-/// 32-bit registers of a sum that leave room for all else that a loop needs, of the 255 that there are.
-const LARGE: usize = 128;
-
-/// 32-bit registers of the pieces that a larger sum is computed in.
-const PIECE: usize = 64;
-
-/// The target from which on ptxas loads once what is loaded twice, and keeps it in registers.
-const MERGES: u32 = 90;
-
 /// A factor of a product without a unit.
 struct Lines<'a> {
     source: Source,
@@ -542,22 +516,6 @@ struct Lines<'a> {
     chunk: u32,
     /// The first of those loaded last, a pack, and where in it each element stands.
     loaded: Option<(u32, Value, Holders)>,
-}
-
-/// How many rows and columns of tiles of a sum are taken through all steps together: all of them, or what [`PIECE`] holds.
-fn piece([mut rows, mut columns]: [usize; 2], words: u32) -> [usize; 2] {
-    let size = |rows: usize, columns: usize| rows * columns * words as usize;
-    if size(rows, columns) <= LARGE {
-        return [rows, columns];
-    }
-    while PIECE < size(rows, columns) && 1 < rows * columns {
-        // As many registers for operands of both sides: a row of tiles takes twice those of a column.
-        match columns < 2 * rows {
-            true => rows = rows.div_ceil(2),
-            false => columns = columns.div_ceil(2),
-        }
-    }
-    [rows, columns]
 }
 
 /// The first register that holds each element of a thread, those of thread 0 standing for all.
