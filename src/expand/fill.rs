@@ -6,6 +6,10 @@
 //!
 //! What is read off here are comparisons of the registers that a copy takes: `x` must count up from one to the next, from a
 //! multiple of their number on, so that it does not wrap. Nothing else makes a copy end.
+//!
+//! ptxas writes the bytes that are left out into the low bits of the address, which is a multiple of the copy's width: no copy
+//! reaches out of its aligned 16 bytes. `compute-sanitizer` (CUDA 13.0) takes each for a read of the whole width all the same, and
+//! reports one that ends where an allocation does.
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
