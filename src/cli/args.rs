@@ -77,6 +77,8 @@ pub(super) enum Emit {
     Shared,
     /// What one thread does.
     Thread,
+    /// Instructions before and after registers are allocated, with live ranges.
+    Machine,
     /// PTX.
     Ptx,
     /// Conversions and their bytes, instructions, registers.
@@ -94,6 +96,7 @@ impl Emit {
             Emit::Layout => Some(Stage::Layout),
             Emit::Shared => Some(Stage::Shared),
             Emit::Thread => Some(Stage::Thread),
+            Emit::Machine => Some(Stage::Machine),
             Emit::Ptx => Some(Stage::Ptx),
             Emit::Stats => Some(Stage::Stats),
             Emit::Rust => None,
