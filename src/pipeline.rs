@@ -216,8 +216,9 @@ pub(crate) fn run(
     })
 }
 
-/// Everything between a verified block program and its expansion. `on_pass_end` sees the function after each pass.
-pub fn optimize(
+/// The tile passes alone. `on_pass_end` sees the function after each.
+#[cfg(test)]
+pub(crate) fn optimize(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
