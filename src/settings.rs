@@ -6,9 +6,12 @@ use std::ops::RangeInclusive;
 
 mod ctas;
 pub mod diversity;
+mod exists;
 mod occupancy;
 
 pub(crate) use ctas::{one_cta, program_warps};
+pub use exists::Exists;
+pub(crate) use exists::exists;
 pub use occupancy::{Usage, spilled_bytes};
 
 /// A PTX target: an architecture, and whether its code may use what later architectures lack (`a`).

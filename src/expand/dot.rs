@@ -17,6 +17,7 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType, ValueType};
+use crate::ir::units::Fragments;
 use crate::layout::{matrix, ring};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
@@ -83,8 +84,11 @@ impl<'a> Expander<'a> {
             self.factor_of(inst, 0, unit)?,
             self.factor_of(inst, 1, unit)?,
         ];
-        let unit =
-            matrix::with_transposed(unit, factors.each_ref().map(|factor| factor.transposed));
+        let [left, right] = factors.each_ref().map(|factor| factor.transposed);
+        let unit = unit.with_fragments(match unit.info().fragments {
+            Fragments::Rows => Fragments::Rows,
+            Fragments::QuadPairs(..) => Fragments::QuadPairs(left, right),
+        });
         let tile = matrix::tile(unit);
         // Tiles that thread 0 has a part of; the others have theirs at the same places.
         let (mut batches, mut rows, mut columns) = (Vec::new(), Vec::new(), Vec::new());

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::entities::Slot;
 use super::literal::{Literal, Payload};
-use super::types::Elem;
+pub use super::units::MmaUnit;
 
 /// Declares an enum whose variants have a text name.
 macro_rules! named_enum {
@@ -45,6 +45,7 @@ macro_rules! named_enum {
         }
     };
 }
+pub(super) use named_enum;
 
 named_enum! {
     /// How two integers are compared.
@@ -274,82 +275,6 @@ named_enum! {
         Tf32x3 = "tf32x3",
         /// Operands as they are.
         Ieee = "ieee",
-    }
-}
-
-named_enum! {
-    /// A unit that multiplies matrices, by its instruction. Each is fed tiles of 16 rows, 8 columns and 32 bytes along the
-    /// summed dimension (f64: 8 elements), with one instruction or several; m8n8k4 of f16 is fed 16 rows, 16 columns and 8
-    /// elements. Of the latter a thread holds pieces of rows or of columns of either factor.
-    MmaUnit {
-        /// f16, m8n8k4, pieces of rows of the left factor and of columns of the right one.
-        F16K4 = "f16k4",
-        /// The same with pieces of rows of both.
-        F16K4Rows = "f16k4_rows",
-        /// The same with pieces of columns of both.
-        F16K4Columns = "f16k4_columns",
-        /// The same with pieces of columns of the left one and of rows of the right one.
-        F16K4Transposed = "f16k4_transposed",
-        /// f16, m16n8k16.
-        F16 = "f16",
-        /// f16, m16n8k8.
-        F16K8 = "f16k8",
-        /// bf16, m16n8k16.
-        Bf16 = "bf16",
-        /// f32 of which the low 13 bits do not count, m16n8k8.
-        Tf32 = "tf32",
-        /// f64, m8n8k4.
-        F64 = "f64",
-        /// Signed 8-bit integers, m16n8k32.
-        S8 = "s8",
-        /// Signed 8-bit integers, m8n8k16.
-        S8K16 = "s8k16",
-        /// f8e4m3, m16n8k32.
-        E4m3 = "e4m3",
-        /// f8e4m3 with f8e5m2, m16n8k32.
-        E4m3E5m2 = "e4m3e5m2",
-        /// f8e5m2 with f8e4m3, m16n8k32.
-        E5m2E4m3 = "e5m2e4m3",
-        /// f8e5m2, m16n8k32.
-        E5m2 = "e5m2",
-    }
-}
-
-impl MmaUnit {
-    /// What holds operands (8-bit numbers four to an i32), and what sums have.
-    pub fn elems(self) -> (Elem, Elem) {
-        match self {
-            MmaUnit::F16
-            | MmaUnit::F16K8
-            | MmaUnit::F16K4
-            | MmaUnit::F16K4Rows
-            | MmaUnit::F16K4Columns
-            | MmaUnit::F16K4Transposed => (Elem::F16, Elem::F32),
-            MmaUnit::Bf16 => (Elem::BF16, Elem::F32),
-            MmaUnit::Tf32 => (Elem::F32, Elem::F32),
-            MmaUnit::F64 => (Elem::F64, Elem::F64),
-            MmaUnit::S8 | MmaUnit::S8K16 => (Elem::I32, Elem::I32),
-            MmaUnit::E4m3 | MmaUnit::E4m3E5m2 | MmaUnit::E5m2E4m3 | MmaUnit::E5m2 => {
-                (Elem::I32, Elem::F32)
-            }
-        }
-    }
-
-    /// Whether its instruction is m8n8k4 of f16.
-    pub fn is_quad_pairs(self) -> bool {
-        matches!(
-            self,
-            MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Transposed
-        )
-    }
-
-    /// Registers of a thread that hold a tile of the left factor, of the right one (words; of f64 numbers) and of the sum.
-    pub fn tile_registers(self) -> [u32; 3] {
-        if self.is_quad_pairs() {
-            [4, 4, 8]
-        } else {
-            [4, 2, 4]
-        }
     }
 }
 

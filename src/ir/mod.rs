@@ -134,6 +134,7 @@ pub mod compose;
 pub mod entities;
 pub mod tensor_ptr;
 pub mod types;
+pub mod units;
 #[macro_use]
 pub mod ops;
 pub mod builder;

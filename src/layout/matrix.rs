@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 use crate::ir::attrs::{Attrs, DotPrecision, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
-use crate::ir::types::{Elem, Scalar};
+use crate::ir::types::Elem;
+use crate::ir::units::Fragments;
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named::{self, quad_pairs};
 use crate::linear_layout::shape::Shape;
@@ -63,137 +64,69 @@ pub fn product_of(func: &TileFunction, inst: Inst) -> Product {
 
 /// Bits of an element of the operands of a unit.
 pub fn operand_bits(unit: MmaUnit) -> u32 {
-    match unit {
-        MmaUnit::F16
-        | MmaUnit::F16K8
-        | MmaUnit::F16K4
-        | MmaUnit::F16K4Rows
-        | MmaUnit::F16K4Columns
-        | MmaUnit::F16K4Transposed
-        | MmaUnit::Bf16 => 16,
-        MmaUnit::Tf32 => 32,
-        MmaUnit::F64 => 64,
-        MmaUnit::S8
-        | MmaUnit::S8K16
-        | MmaUnit::E4m3
-        | MmaUnit::E4m3E5m2
-        | MmaUnit::E5m2E4m3
-        | MmaUnit::E5m2 => 8,
-    }
+    unit.info().scalars[0].bits()
 }
 
 /// Elements of a tile along the summed dimension.
 pub fn tile_inner(unit: MmaUnit) -> u32 {
-    match operand_bits(unit) {
-        64 => 8,
-        _ if unit.is_quad_pairs() => 8,
-        bits => 256 / bits,
-    }
+    unit.info().tile[2]
 }
 
 /// The tile of a unit.
 pub fn tile(unit: MmaUnit) -> Tile {
-    let inner = tile_inner(unit);
-    if !unit.is_quad_pairs() {
-        let half = inner / 2;
-        return Tile {
-            rows: 16,
-            columns: 8,
-            inner,
-            sums: &[(0, 0), (0, 1), (8, 0), (8, 1)],
-            left: [(0, 0), (8, 0), (0, half), (8, half)].into(),
-            right: [(0, 0), (0, half)].into_iter().collect(),
-        };
-    }
+    let [rows, columns, inner] = unit.info().tile;
+    let half = inner / 2;
     let along = [(0, 0), (0, 2), (0, 4), (0, 6)];
     let across = [(0, 0), (2, 0), (0, 4), (2, 4)];
-    let [left, right] =
-        are_transposed(unit).map(|transposed| if transposed { across } else { along });
+    let pieces = |is_crossed| if is_crossed { across } else { along };
+    let (sums, left, right): (&[_], _, _) = match unit.info().fragments {
+        Fragments::Rows => (
+            &[(0, 0), (0, 1), (8, 0), (8, 1)],
+            [(0, 0), (8, 0), (0, half), (8, half)],
+            [(0, 0), (0, half)].into_iter().collect(),
+        ),
+        Fragments::QuadPairs(left, right) => (
+            &[
+                (0, 0),
+                (0, 1),
+                (2, 0),
+                (2, 1),
+                (0, 8),
+                (0, 9),
+                (2, 8),
+                (2, 9),
+            ],
+            pieces(left),
+            pieces(right).into(),
+        ),
+    };
     Tile {
-        rows: 16,
-        columns: 16,
+        rows,
+        columns,
         inner,
-        sums: &[
-            (0, 0),
-            (0, 1),
-            (2, 0),
-            (2, 1),
-            (0, 8),
-            (0, 9),
-            (2, 8),
-            (2, 9),
-        ],
+        sums,
         left: left.into(),
-        right: right.into(),
-    }
-}
-
-/// Whether a thread holds neighbours across the summed dimension, of the left operand and of the right one.
-pub fn are_transposed(unit: MmaUnit) -> [bool; 2] {
-    match unit {
-        MmaUnit::F16K4Rows => [false, true],
-        MmaUnit::F16K4Columns => [true, false],
-        MmaUnit::F16K4Transposed => [true, true],
-        MmaUnit::F16K4
-        | MmaUnit::F16
-        | MmaUnit::F16K8
-        | MmaUnit::Bf16
-        | MmaUnit::Tf32
-        | MmaUnit::F64
-        | MmaUnit::S8
-        | MmaUnit::S8K16
-        | MmaUnit::E4m3
-        | MmaUnit::E4m3E5m2
-        | MmaUnit::E5m2E4m3
-        | MmaUnit::E5m2 => [false, false],
-    }
-}
-
-/// The unit whose threads hold the operands so.
-pub fn with_transposed(unit: MmaUnit, transposed: [bool; 2]) -> MmaUnit {
-    if !unit.is_quad_pairs() {
-        return unit;
-    }
-    match transposed {
-        [false, false] => MmaUnit::F16K4,
-        [false, true] => MmaUnit::F16K4Rows,
-        [true, false] => MmaUnit::F16K4Columns,
-        [true, true] => MmaUnit::F16K4Transposed,
+        right,
     }
 }
 
 /// The unit of the target for a product; none if it has none, or if the matrices are too short for its tiles.
 pub fn unit(product: &Product, target: Target) -> Option<MmaUnit> {
-    use Scalar::{Bf16, F8E4M3, F8E5M2, F16, F32, F64, I8, I32};
-    let scalars = (
+    let scalars = [
         product.left.scalar()?,
         product.right.scalar()?,
         product.sum.scalar()?,
-    );
-    let sm = target.sm;
-    let found = match scalars {
-        (F16, F16, F32) if sm >= 80 => MmaUnit::F16,
-        (F16, F16, F32) if sm >= 75 => MmaUnit::F16K8,
-        (F16, F16, F32) => MmaUnit::F16K4,
-        (Bf16, Bf16, F32) if sm >= 80 => MmaUnit::Bf16,
-        (F32, F32, F32) if sm >= 80 && product.precision == DotPrecision::Tf32 => MmaUnit::Tf32,
-        (F64, F64, F64) if sm >= 80 => MmaUnit::F64,
-        (I8, I8, I32) if sm >= 80 => MmaUnit::S8,
-        (I8, I8, I32) if sm >= 75 => MmaUnit::S8K16,
-        (F8E4M3, F8E4M3, F32) if sm >= 89 => MmaUnit::E4m3,
-        (F8E4M3, F8E5M2, F32) if sm >= 89 => MmaUnit::E4m3E5m2,
-        (F8E5M2, F8E4M3, F32) if sm >= 89 => MmaUnit::E5m2E4m3,
-        (F8E5M2, F8E5M2, F32) if sm >= 89 => MmaUnit::E5m2,
-        _ => return None,
-    };
+    ];
+    let found = MmaUnit::of(scalars, product.precision, target)?;
     (u64::from(tile_inner(found)) <= product.inner).then_some(found)
 }
 
 /// Warps along each dimension.
 type Warps = SmallVec<[u32; 3]>;
 
-/// Every way to deal warps to rows and columns, when those of the batch have theirs.
-fn splits(shape: Shape, num_warps: u32) -> Vec<Warps> {
+/// Every way to deal warps to rows and columns, when those of the batch have theirs; those that execute an instruction together
+/// have rows of the same columns.
+fn splits(shape: Shape, unit: MmaUnit, num_warps: u32) -> Vec<Warps> {
     let batch = match shape.rank() {
         3 => (shape.extent(0) as u32).min(num_warps),
         _ => 1,
@@ -203,13 +136,16 @@ fn splits(shape: Shape, num_warps: u32) -> Vec<Warps> {
         let all: &[u32] = &[batch, left / columns, columns];
         Warps::from_slice(&all[3 - shape.rank()..])
     };
-    (0..=left.ilog2()).map(|bits| split(1 << bits)).collect()
+    let together = unit.info().warps;
+    let ways = (0..=left.ilog2()).map(|bits| 1 << bits);
+    let whole = ways.filter(|columns| (left / columns).is_multiple_of(together));
+    whole.map(split).collect()
 }
 
 fn accumulator(shape: Shape, unit: MmaUnit, warps: &Warps) -> Option<LinearLayout> {
-    let made = match unit.is_quad_pairs() {
-        true => quad_pairs::accumulator(shape, warps),
-        false => named::mma_accumulator(shape, warps),
+    let made = match unit.info().fragments {
+        Fragments::QuadPairs(..) => quad_pairs::accumulator(shape, warps),
+        Fragments::Rows => named::mma_accumulator(shape, warps),
     };
     made.ok()
 }
@@ -220,7 +156,7 @@ pub fn accumulators(shape: Shape, unit: MmaUnit, num_warps: u32) -> Vec<LinearLa
     let tiles = |dim: usize, size: u32| (shape.extent(dim) as u32 / size).max(1);
     let rank = shape.rank();
     let (rows, columns) = (tiles(rank - 2, tile.rows), tiles(rank - 1, tile.columns));
-    let mut splits = splits(shape, num_warps);
+    let mut splits = splits(shape, unit, num_warps);
     // A warp reads its rows and its columns.
     let read = |warps: &Warps| {
         let own = |tiles: u32, warps: u32| tiles.div_ceil(warps);
@@ -241,7 +177,7 @@ fn warps_of(sum: &LinearLayout, unit: MmaUnit) -> Option<Warps> {
     if !(2..=3).contains(&shape.rank()) {
         return None;
     }
-    let mut all = splits(shape, sum.num_warps()).into_iter();
+    let mut all = splits(shape, unit, sum.num_warps()).into_iter();
     all.find(|warps| accumulator(shape, unit, warps).is_some_and(|layout| layout == *sum))
 }
 
@@ -259,11 +195,11 @@ pub fn operand(
 ) -> Option<LinearLayout> {
     let warps = warps_of(sum, unit)?;
     let bits = operand_bits(unit);
-    let made = match (is_left, unit.is_quad_pairs()) {
-        (true, false) => named::mma_operand_a(shape, bits, &warps),
-        (false, false) => named::mma_operand_b(shape, bits, &warps),
-        (true, true) => quad_pairs::operand_a(shape, &warps),
-        (false, true) => quad_pairs::operand_b(shape, &warps),
+    let made = match (is_left, unit.info().fragments) {
+        (true, Fragments::Rows) => named::mma_operand_a(shape, bits, &warps),
+        (false, Fragments::Rows) => named::mma_operand_b(shape, bits, &warps),
+        (true, Fragments::QuadPairs(..)) => quad_pairs::operand_a(shape, &warps),
+        (false, Fragments::QuadPairs(..)) => quad_pairs::operand_b(shape, &warps),
     };
     made.ok()
 }

@@ -15,10 +15,10 @@
 
 use std::fmt;
 
-use crate::ir::attrs::{Attrs, MmaUnit};
+use crate::ir::attrs::Attrs;
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{AddressSpace, Elem};
+use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{Target, Usage};
 
 /// Registers by which a prediction may be too low.
@@ -68,8 +68,9 @@ impl RegisterBound {
         if let Some(unit) = unit
             && registers > CHOICE
         {
-            return match unit {
-                MmaUnit::E4m3 | MmaUnit::E4m3E5m2 | MmaUnit::E5m2E4m3 | MmaUnit::E5m2 => None,
+            let [factor, ..] = unit.info().scalars;
+            return match factor {
+                Scalar::F8E4M3 | Scalar::F8E5M2 => None,
                 _ if registers > ROOMY => Some(RegisterBound::Ctas(1)),
                 _ => Some(RegisterBound::Registers(ROOMY.min(most))),
             };

@@ -7,64 +7,24 @@ use super::{Lower, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
-use crate::layout::matrix::are_transposed;
+use crate::ir::units::{Fragments, for_each_unit};
 use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, Unit, View};
 
 use super::memory::When;
 
-/// The instructions of a unit.
-struct Form {
-    op: Ptx,
-    types: (PtxType, PtxType),
-    /// Instructions along the summed dimension of a tile.
-    steps: u16,
-    /// Instructions along its rows.
-    halves: u16,
-    modifier: Modifier,
-}
-
-fn form(unit: MmaUnit) -> Form {
-    let whole = |op, a, b| Form {
-        op,
-        types: (a, b),
-        steps: 1,
-        halves: 1,
-        modifier: Modifier::None,
-    };
-    let b32 = PtxType::B32;
-    match unit {
-        MmaUnit::F16 => whole(Ptx::Mma16, PtxType::F16, PtxType::F16),
-        MmaUnit::Bf16 => whole(Ptx::Mma16, PtxType::Bf16, PtxType::Bf16),
-        MmaUnit::F16K8 => Form {
-            steps: 2,
-            ..whole(Ptx::Mma16K8, PtxType::F16, PtxType::F16)
-        },
-        MmaUnit::F16K4 | MmaUnit::F16K4Rows | MmaUnit::F16K4Columns | MmaUnit::F16K4Transposed => {
-            Form {
-                steps: 2,
-                modifier: Modifier::Transposed(are_transposed(unit)),
-                ..whole(Ptx::Mma16K4, PtxType::F16, PtxType::F16)
-            }
+macro_rules! forms {
+    ($($(#[$doc:meta])+ $variant:ident $name:literal ($($scalar:ident)*)
+        m $rows:literal n $columns:literal $(to $most:literal)? k $inner:literal, tile $tile:expr, sm $sm:literal $($which:ident)?,
+        warps $warps:literal, ($($place:ident),*) $when:ident, $fragments:ident $(($($crossed:literal),*))?,
+        $ptx:ident ($left:ident $right:ident);)*) => {
+        /// The instruction of a unit, and its types.
+        fn form(unit: MmaUnit) -> (Ptx, PtxType, PtxType) {
+            match unit { $(MmaUnit::$variant => (Ptx::$ptx, PtxType::$left, PtxType::$right),)* }
         }
-        MmaUnit::Tf32 => whole(Ptx::MmaTf32, b32, b32),
-        MmaUnit::F64 => Form {
-            steps: 2,
-            halves: 2,
-            ..whole(Ptx::MmaF64, PtxType::F64, PtxType::F64)
-        },
-        MmaUnit::S8 => whole(Ptx::MmaS8, b32, b32),
-        MmaUnit::S8K16 => Form {
-            steps: 2,
-            halves: 2,
-            ..whole(Ptx::MmaS8K16, b32, b32)
-        },
-        MmaUnit::E4m3 => whole(Ptx::MmaF8, PtxType::E4m3, PtxType::E4m3),
-        MmaUnit::E4m3E5m2 => whole(Ptx::MmaF8, PtxType::E4m3, PtxType::E5m2),
-        MmaUnit::E5m2E4m3 => whole(Ptx::MmaF8, PtxType::E5m2, PtxType::E4m3),
-        MmaUnit::E5m2 => whole(Ptx::MmaF8, PtxType::E5m2, PtxType::E5m2),
-    }
+    };
 }
+for_each_unit!(forms);
 
 impl Lower<'_> {
     pub(super) fn select_ldmatrix(&mut self, inst: Inst) -> Result<Arg, CompileError> {
@@ -87,13 +47,17 @@ impl Lower<'_> {
         let Some(Arg::Regs(own)) = self.values[data.results[0]] else {
             return Err(internal("a product has no registers"));
         };
-        let form = form(unit);
+        let (op, ty, from) = form(unit);
+        let modifier = match unit.info().fragments {
+            Fragments::Rows => Modifier::None,
+            Fragments::QuadPairs(left, right) => Modifier::Transposed([left, right]),
+        };
         let (a, b) = (self.all_units(a), self.all_units(b));
         let c = self.all_units(c);
         let mut sums = self.code.regs.view_of(&c);
         let [words_a, words_b, _] = unit.tile_registers().map(|n| n as usize);
         let (rows, columns) = (a.len() / words_a, b.len() / words_b);
-        let (steps, halves) = (usize::from(form.steps), usize::from(form.halves));
+        let [halves, steps] = unit.steps().map(|n| n as usize);
         let (each_a, each_b) = (words_a / steps / halves, words_b / steps);
         for step in 0..steps {
             let (mut left, mut right) = (Vec::new(), Vec::new());
@@ -114,8 +78,7 @@ impl Lower<'_> {
                 sums,
             ];
             let reps = (rows * columns * halves) as u16;
-            let (ty, from) = form.types;
-            self.emit(form.op, ty, from, form.modifier, reps, &args.map(Arg::Regs));
+            self.emit(op, ty, from, modifier, reps, &args.map(Arg::Regs));
             sums = own;
         }
         Ok(())
