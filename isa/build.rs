@@ -27,7 +27,7 @@ struct Op {
 
 macro_rules! thread_ops {
     (@list $($(#[$doc:meta])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:tt)*} {$($opt:tt)*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        {$($req:tt)*} {$($opt:tt)*} [$($given:ident)?] $rule:ident, $class:ident $({$($detail:tt)*})?;)*) => {
         &[$(Op { variant: stringify!($variant), operands: &[$(stringify!($oty)),*] }),*]
     };
     (both {$($both:tt)*} functions {$($function:tt)*} tile {$($tile:tt)*} thread {$($thread:tt)*}) => {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tilelift::filetest::{Config, find_files, run_file};
 use tilelift::ir::function::TileFunction;
-use tilelift::ir::ops::{Effect, Opcode, TileOp, TypeRule};
+use tilelift::ir::ops::{Opcode, TileOp, TypeRule};
 use tilelift::ir::types::Elem;
 use tilelift::text::parse::parse_file;
 
@@ -132,7 +132,7 @@ fn add_uses(func: &TileFunction, op: TileOp, found: &mut BTreeSet<Use>) {
         let arg = |i: usize| inst.args.get(i).map(|&arg| place(func.dfg.ty(arg).elem));
         let result = inst.results.first().map(|&r| place(func.dfg.ty(r).elem));
         let is_inline = op.info().rule == TypeRule::InlinePtx;
-        let is_cast = op.info().result_is_given && (op.info().effect == Effect::Pure || is_inline);
+        let is_cast = op.info().result_is_given && (op.info().is_pure() || is_inline);
         match (op.info().rule, arg(0), result) {
             (
                 TypeRule::Store

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use crate::ir::entities::Block;
 use crate::ir::function::Function;
 use crate::ir::level::Level;
-use crate::ir::ops::{Effect, Opcode};
+use crate::ir::ops::Opcode;
 
 /// Edges of one block.
 #[derive(Clone, Debug, Default)]
@@ -56,7 +56,7 @@ impl Cfg {
                 continue;
             };
             let data = &func.dfg.insts[last];
-            if data.op.info().effect != Effect::Terminator {
+            if !data.op.info().ends_block() {
                 continue;
             }
             for call in &data.blocks {

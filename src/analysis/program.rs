@@ -8,7 +8,7 @@ use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, Opcode};
+use crate::ir::ops::Opcode;
 
 /// A step of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl ProgramOrder {
                     let insts = func.order.insts(block);
                     for (index, &inst) in insts.iter().enumerate().skip(from) {
                         let data = &func.dfg.insts[inst];
-                        if data.op.info().effect != Effect::Region {
+                        if !data.op.info().owns_regions() {
                             order.steps.push(Step::Inst(inst));
                             continue;
                         }

@@ -12,7 +12,7 @@ use crate::ir::attrs::make;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Arity, Effect, Opcode, TileOp};
+use crate::ir::ops::{Arity, Opcode, TileOp};
 use crate::ir::types::Elem;
 use crate::verify::verify;
 
@@ -176,7 +176,7 @@ fn shrink_launch(best: &mut Case, fails: &impl Fn(&Case) -> bool) -> bool {
 fn smaller(func: &TileFunction, inst: Inst) -> Vec<TileFunction> {
     let data = &func.dfg.insts[inst];
     let mut out = Vec::new();
-    if data.op.info().effect == Effect::Terminator || data.op == TileOp::Const {
+    if data.op.info().ends_block() || data.op == TileOp::Const {
         return out;
     }
     let operands = data.op.info().operands;
@@ -329,7 +329,7 @@ fn clean(func: &mut TileFunction) {
             let dfg = &func.dfg;
             func.order.retain(block, |inst| {
                 let data = &dfg.insts[inst];
-                let pure = matches!(data.op.info().effect, Effect::Pure | Effect::Read);
+                let pure = data.op.info().is_pure() || data.op.info().only_reads();
                 let keep = !pure || data.results.iter().any(|v| used.contains(v));
                 changed |= !keep;
                 keep

@@ -216,11 +216,11 @@ impl<L: Level> Builder<L> {
 macro_rules! builder_methods {
     ($enum:ident, $level:ty;
      $($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $class:ident $({$($detail:tt)*})?;)*) => {
         impl Builder<$level> {
             $(builder_method! {
                 $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*)
-                {$($req : $rty),*} [$($given)?] $rule $effect
+                {$($req : $rty),*} [$($given)?] $rule $class
             })*
         }
     };
@@ -234,7 +234,7 @@ macro_rules! builder_method {
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ Jump $($rest:tt)*) => {};
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ Brif $($rest:tt)*) => {};
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] NoResult $effect:ident) => {
+        {$($req:ident : $rty:ty),*} [] NoResult $class:ident) => {
         $(#[doc = $doc])+
         #[track_caller]
         pub fn $method(&mut self $(, $operand: $oty)* $(, $req: $rty)*) {
@@ -246,35 +246,35 @@ macro_rules! builder_method {
         }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] Print $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] Print $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] Assert $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] Assert $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] Store $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] Store $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] St $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] St $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] SharedStore $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] SharedStore $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] CpAsync $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] CpAsync $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [] AsyncWait $effect:ident) => {
-        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $effect }
+        {$($req:ident : $rty:ty),*} [] AsyncWait $class:ident) => {
+        builder_method! { $enum $level; $(#[doc = $doc])+ $variant $method ($($operand : $oty),*) {$($req : $rty),*} [] NoResult $class }
     };
     ($enum:ident $level:ty; $(#[doc = $doc:literal])+ $variant:ident $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} [$($given:ident)?] $rule:ident $effect:ident) => {
+        {$($req:ident : $rty:ty),*} [$($given:ident)?] $rule:ident $class:ident) => {
         $(#[doc = $doc])+
         #[track_caller]
         pub fn $method(&mut self $(, $operand: $oty)* $(, $req: $rty)* $(, $given: <$level as Level>::Type)?) -> Value {

@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 use super::attrs::{Attr, Attrs};
 use super::entities::{Block, Inst, Value};
 use super::level::Level;
-use super::ops::{Effect, Opcode};
 use super::types::ValueType;
 
 /// A short list of values.
@@ -79,16 +78,6 @@ impl<L: Level> InstData<L> {
             blocks: SmallVec::new(),
             results: SmallVec::new(),
             loc: SourceLoc::default(),
-        }
-    }
-}
-
-impl<L: Level> InstData<L> {
-    /// What the instruction does beside computing its results: what its op does, unless it says that it is pure.
-    pub fn effect(&self) -> Effect {
-        match self.pure() {
-            Some(_) => Effect::Pure,
-            None => self.op.info().effect,
         }
     }
 }

@@ -245,7 +245,7 @@ impl<L: Level> Function<L> {
     /// The regions an instruction owns.
     pub fn regions(&self, inst: Inst) -> impl Iterator<Item = Block> + '_ {
         let data = &self.dfg.insts[inst];
-        let owns = data.op.info().effect == super::ops::Effect::Region;
+        let owns = data.op.info().owns_regions();
         data.blocks
             .iter()
             .filter(move |_| owns)

@@ -139,6 +139,7 @@ pub mod units;
 pub mod ops;
 pub mod builder;
 pub mod dfg;
+pub mod effects;
 pub mod function;
 pub(crate) mod inline;
 pub mod level;

@@ -18,7 +18,7 @@ use crate::ir::entities::{AnyEntity, Block, Inst, Value};
 use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::ir::literal::Literal;
-use crate::ir::ops::{Effect, Opcode};
+use crate::ir::ops::Opcode;
 use crate::ir::types::{Elem, ValueType};
 use crate::linear_layout::pool::LayoutId;
 
@@ -218,7 +218,7 @@ fn walk<'a, L: Level>(func: &'a Function<L>, mut visit: impl FnMut(Step<'a, L>))
                     continue;
                 };
                 visit(Step::Inst(inst, data));
-                if data.op.info().effect == Effect::Region && !data.blocks.is_empty() {
+                if data.op.info().owns_regions() && !data.blocks.is_empty() {
                     stack.push(Work::EndRegions);
                     for (i, call) in data.blocks.iter().enumerate().rev() {
                         stack.push(Work::Block(call.block));
@@ -438,7 +438,7 @@ impl<L: Level> Printer<'_, L> {
             self.out.push(' ');
             self.values(&data.args);
         }
-        let owns = info.effect == Effect::Region && !data.blocks.is_empty();
+        let owns = info.owns_regions() && !data.blocks.is_empty();
         if !owns && !data.blocks.is_empty() {
             self.out
                 .push_str(if data.args.is_empty() { " " } else { ", " });

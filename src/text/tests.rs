@@ -14,7 +14,7 @@ use crate::ir::entities::{AnyEntity, Slot};
 use crate::ir::function::{BufferData, Function, SlotData};
 use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::literal::Literal;
-use crate::ir::ops::{Effect, Opcode, rules};
+use crate::ir::ops::{Opcode, rules};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, TileType};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::pool::LayoutId;
@@ -159,13 +159,13 @@ fn function_with<L: Level>(op: L::Op, attrs: &[Attr], types: &[L::Type]) -> Func
     let mut data = InstData::new(op, &values);
     data.attrs.extend(attrs.iter().cloned());
     data.loc = SourceLoc(Some(SourceLine(7, 0)).into());
-    if info.effect == Effect::Region {
+    if info.owns_regions() {
         for _ in 0..2 {
             let region = func.dfg.make_block();
             func.dfg.append_param(region, types[0]);
             data.blocks.push(BlockCall::region(region));
         }
-    } else if info.effect == Effect::Terminator {
+    } else if info.ends_block() {
         let target = func.dfg.make_block();
         let param = func.dfg.append_param(target, types[0]);
         func.order.blocks.push(target);

@@ -23,7 +23,7 @@
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::ThreadFunction;
-use crate::ir::ops::{Effect, ThreadOp};
+use crate::ir::ops::ThreadOp;
 
 /// Moves copies behind products; gives in how many blocks.
 pub fn delay_copies(func: &mut ThreadFunction) -> usize {
@@ -43,13 +43,7 @@ fn delay(func: &mut ThreadFunction, block: Block) -> bool {
         return false;
     };
     // What may stand between copies and their new place; it ends with the block.
-    let may_pass = |at: usize| match data(at).op {
-        ThreadOp::CpAsync | ThreadOp::CpAsyncCommit => true,
-        ThreadOp::LdMatrix | ThreadOp::Mma | ThreadOp::Redux => true,
-        ThreadOp::ShflBfly | ThreadOp::ShflIdx | ThreadOp::ShflUp | ThreadOp::ShflDown => true,
-        ThreadOp::Ld => data(at).volatile().is_none(),
-        _ => data(at).effect() == Effect::Pure,
-    };
+    let may_pass = |at: usize| is_copy(at) || data(at).is_pure() || data(at).only_reads();
     let end = (first..insts.len()).find(|&at| !may_pass(at));
     let way = first..end.unwrap_or(insts.len());
     let last = way.clone().rfind(|&at| is_copy(at)).unwrap_or(first);

@@ -10,7 +10,8 @@
 //! else.
 //!
 //! Copies by `cp_async` write entries of rings that nothing reads meanwhile, which is how pipelines are made. So a copy waits
-//! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive.
+//! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive; what
+//! it reads in device memory counts as read from there on.
 //!
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
@@ -30,11 +31,12 @@ use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
+use crate::ir::effects::{Access, How, Space};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
-use crate::ir::types::{AddressSpace, Elem};
+use crate::ir::units::When;
 
 /// Accesses since the last barrier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,14 +45,22 @@ struct Pending {
     written: BTreeSet<Slot>,
     /// Changed by atomic steps.
     counted: BTreeSet<Slot>,
-    /// Slots that copies under way write; a wait makes them written, a barrier alone does not.
-    arriving: BTreeSet<Slot>,
+    /// What is not over before a wait; a barrier alone changes nothing.
+    under_way: UnderWay,
     /// Where the addresses of loads from device memory come from.
     loaded: BTreeSet<Origin>,
     /// The same for volatile loads, which are atomic.
     loaded_atomically: BTreeSet<Origin>,
     /// Whether several threads loaded the same.
     loaded_copies: bool,
+}
+
+/// Accesses that are over behind a wait, which makes them accesses like others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct UnderWay {
+    read: BTreeSet<Slot>,
+    written: BTreeSet<Slot>,
+    loaded: BTreeSet<Origin>,
 }
 
 /// What a pointer to device memory was made from.
@@ -86,24 +96,39 @@ impl Origin {
 impl Pending {
     /// What is left after a barrier.
     fn pass_barrier(&mut self) {
-        let arriving = std::mem::take(&mut self.arriving);
+        let under_way = std::mem::take(&mut self.under_way);
         *self = Pending {
-            arriving,
+            under_way,
             ..Pending::default()
         };
+    }
+
+    /// What is left after a wait.
+    fn pass_wait(&mut self) {
+        let over = std::mem::take(&mut self.under_way);
+        self.read.extend(over.read);
+        self.written.extend(over.written);
+        self.loaded.extend(over.loaded);
     }
 
     fn join(&mut self, other: &Pending) -> bool {
         let sizes = |p: &Pending| {
             let loaded = (p.loaded.len(), p.loaded_atomically.len(), p.loaded_copies);
             let shared = (p.read.len(), p.written.len(), p.counted.len());
-            (shared, p.arriving.len(), loaded)
+            let UnderWay {
+                read,
+                written,
+                loaded: late,
+            } = &p.under_way;
+            (shared, loaded, [read.len(), written.len(), late.len()])
         };
         let before = sizes(self);
         self.read.extend(&other.read);
         self.written.extend(&other.written);
         self.counted.extend(&other.counted);
-        self.arriving.extend(&other.arriving);
+        self.under_way.read.extend(&other.under_way.read);
+        self.under_way.written.extend(&other.under_way.written);
+        self.under_way.loaded.extend(&other.under_way.loaded);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
         self.loaded_copies |= other.loaded_copies;
@@ -168,86 +193,91 @@ fn step(
         return false;
     }
     if data.op == ThreadOp::CpAsyncWait {
-        let arrived = std::mem::take(&mut pending.arriving);
-        pending.written.extend(arrived);
+        pending.pass_wait();
         return false;
     }
-    let Some(&slot) = data.slot() else {
-        return global_step(func, origins, data, pending);
+    let accesses = func.accesses(inst);
+    let clashes = |access: &Access| match access.space {
+        Space::Shared(Some(slot)) => {
+            pending.clashes_in(func, slot, access.how, data.apart().is_some())
+        }
+        Space::Global(pointer) => {
+            pending.clashes_at(origins[pointer], access.how, data.copied().is_some())
+        }
+        // Of what names no slot nobody knows whom it meets.
+        Space::Shared(None) | Space::Log => false,
     };
-    let clash = |set: &BTreeSet<Slot>, same: bool| {
-        set.iter().any(|&other| {
-            if other == slot {
-                same
-            } else {
-                overlap(func, slot, other)
-            }
-        })
-    };
-    let hazard = match data.op {
-        ThreadOp::Ld | ThreadOp::LdMatrix => {
-            clash(&pending.written, true) || clash(&pending.counted, true)
-        }
-        // Entries of a ring other than those that are read meanwhile.
-        ThreadOp::St if data.apart().is_some() => {
-            let read = clash(&pending.read, false) || clash(&pending.counted, true);
-            read || clash(&pending.written, false)
-        }
-        ThreadOp::St | ThreadOp::CpAsync => {
-            let read = clash(&pending.read, true) || clash(&pending.counted, true);
-            read || clash(&pending.written, false)
-        }
-        ThreadOp::Atom => {
-            let plain = clash(&pending.read, true) || clash(&pending.written, true);
-            plain || clash(&pending.counted, false)
-        }
-        _ => return false,
-    };
+    let hazard = accesses.iter().any(clashes);
     if hazard {
         pending.pass_barrier();
     }
-    match data.op {
-        ThreadOp::Ld | ThreadOp::LdMatrix => pending.read.insert(slot),
-        ThreadOp::Atom => pending.counted.insert(slot),
-        ThreadOp::CpAsync => pending.arriving.insert(slot),
-        _ => pending.written.insert(slot),
-    };
+    for access in &accesses {
+        match access.space {
+            Space::Shared(Some(slot)) => pending.note_slot(slot, access),
+            Space::Global(pointer) => pending.note_load(origins[pointer], data, access),
+            Space::Shared(None) | Space::Log => {}
+        }
+    }
     hazard
 }
 
-/// The same for an access to device memory.
-fn global_step(
-    func: &ThreadFunction,
-    origins: &SecondaryMap<Value, Origin>,
-    data: &InstData<Thread>,
-    pending: &mut Pending,
-) -> bool {
-    let is_global = |v: Value| matches!(func.dfg.ty(v).elem, Elem::Ptr(_, AddressSpace::Global));
-    let Some(&address) = data.args.first().filter(|&&v| is_global(v)) else {
-        return false;
-    };
-    match data.op {
-        ThreadOp::Ld => {
-            let loaded = match data.volatile() {
-                Some(_) => &mut pending.loaded_atomically,
-                None => &mut pending.loaded,
-            };
-            loaded.insert(origins[address]);
-            pending.loaded_copies |= data.copied().is_some();
-            false
-        }
-        ThreadOp::St | ThreadOp::Atom | ThreadOp::AtomCas => {
-            let meets = |set: &BTreeSet<Origin>| set.iter().any(|o| o.meets(origins[address]));
-            let is_plain = data.op == ThreadOp::St;
-            let copies = is_plain && data.copied().is_some() && pending.loaded_copies;
-            let hazard =
-                copies || meets(&pending.loaded) || is_plain && meets(&pending.loaded_atomically);
-            if hazard {
-                pending.pass_barrier();
+impl Pending {
+    /// Whether an access to a slot must wait for those before; `apart` says that it is to other entries of a ring than those
+    /// that are read meanwhile.
+    fn clashes_in(&self, func: &ThreadFunction, slot: Slot, how: How, apart: bool) -> bool {
+        let clash = |set: &BTreeSet<Slot>, same: bool| {
+            set.iter().any(|&other| match other == slot {
+                true => same,
+                false => overlap(func, slot, other),
+            })
+        };
+        let (read, written) = (&self.read, &self.written);
+        match how {
+            How::Read => clash(written, true) || clash(&self.counted, true),
+            How::Write => {
+                let read = clash(read, !apart) || clash(&self.counted, true);
+                read || clash(&self.under_way.read, !apart) || clash(written, false)
             }
-            hazard
+            How::Atomic => {
+                let plain = clash(read, true) || clash(written, true);
+                plain || clash(&self.counted, false)
+            }
         }
-        _ => false,
+    }
+
+    /// The same for device memory.
+    fn clashes_at(&self, origin: Origin, how: How, copied: bool) -> bool {
+        let meets = |set: &BTreeSet<Origin>| set.iter().any(|o| o.meets(origin));
+        match how {
+            How::Read => false,
+            How::Write => {
+                let copies = copied && self.loaded_copies;
+                copies || meets(&self.loaded) || meets(&self.loaded_atomically)
+            }
+            How::Atomic => meets(&self.loaded),
+        }
+    }
+
+    fn note_slot(&mut self, slot: Slot, access: &Access) {
+        let set = match (access.how, access.when) {
+            (How::Read, When::Now) => &mut self.read,
+            (How::Write, When::Now) => &mut self.written,
+            (How::Atomic, _) => &mut self.counted,
+            (How::Read, When::UntilWait) => &mut self.under_way.read,
+            (How::Write, When::UntilWait) => &mut self.under_way.written,
+        };
+        set.insert(slot);
+    }
+
+    fn note_load(&mut self, origin: Origin, data: &InstData<Thread>, access: &Access) {
+        let set = match (access.how, access.when) {
+            (How::Read, When::Now) if data.volatile().is_some() => &mut self.loaded_atomically,
+            (How::Read, When::Now) => &mut self.loaded,
+            (How::Read, When::UntilWait) => &mut self.under_way.loaded,
+            (How::Write | How::Atomic, _) => return,
+        };
+        set.insert(origin);
+        self.loaded_copies |= data.copied().is_some();
     }
 }
 

@@ -10,10 +10,9 @@
 
 use cranelift_entity::SecondaryMap;
 
-use crate::ir::attrs::Attrs;
+use crate::ir::effects::Space;
 use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
-use crate::ir::ops::ThreadOp;
 use crate::settings::diversity::Choices;
 
 /// Shared memory in bytes that is not worth a barrier: 32 CTAs of a multiprocessor take this much and
@@ -112,6 +111,15 @@ fn padded(func: &ThreadFunction, slot: Slot) -> u32 {
     data.bytes.next_multiple_of(data.align.max(16))
 }
 
+/// The slots that an instruction accesses, as often as it does.
+fn slots_of(func: &ThreadFunction, inst: Inst) -> impl Iterator<Item = Slot> {
+    let accesses = func.accesses(inst).into_iter();
+    accesses.filter_map(|access| match access.space {
+        Space::Shared(slot) => slot,
+        Space::Global(_) | Space::Log => None,
+    })
+}
+
 /// The live range of each slot that is accessed, in the order of first accesses.
 pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
     let mut ranges: Vec<LiveRange> = Vec::new();
@@ -121,12 +129,7 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
     for &block in &func.order.blocks {
         let start = position;
         for &inst in func.order.insts(block) {
-            let data = &func.dfg.insts[inst];
-            let is_access = matches!(
-                data.op,
-                ThreadOp::Ld | ThreadOp::St | ThreadOp::LdMatrix | ThreadOp::CpAsync
-            );
-            if let Some(&slot) = data.slot().filter(|_| is_access) {
+            for slot in slots_of(func, inst) {
                 let place = *range_of[slot].get_or_insert(ranges.len());
                 match ranges.get_mut(place) {
                     Some(range) => range.last = position,
@@ -199,6 +202,7 @@ mod tests {
     use crate::ir::dfg::InstData;
     use crate::ir::entities::Value;
     use crate::ir::function::SlotData;
+    use crate::ir::ops::ThreadOp;
     use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 
     /// A function that writes and reads slots of the given sizes one after the other.

@@ -8,11 +8,11 @@
 use cranelift_entity::EntitySet;
 
 use crate::analysis::program::{ProgramOrder, Step};
-use crate::ir::attrs::Attrs;
 use crate::ir::dfg::{ValueDef, ValueList};
+use crate::ir::effects::Class;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, TileOp};
+use crate::ir::ops::{Opcode, TileOp};
 
 /// Removes dead instructions and carried values; gives their number.
 pub fn eliminate_dead_code(func: &mut TileFunction) -> usize {
@@ -44,13 +44,11 @@ impl Marker<'_> {
                 continue;
             };
             let data = &self.func.dfg.insts[inst];
-            let is_root = match data.effect() {
-                Effect::Write | Effect::Sync => true,
-                Effect::Read => data.volatile().is_some(),
-                Effect::Region => data.op == TileOp::While,
+            let is_root = match data.class() {
+                Class::Region => data.op == TileOp::While,
                 // Ends of regions stay with the region and keep what it needs.
-                Effect::Terminator => data.op == TileOp::Return,
-                Effect::Pure => false,
+                Class::End => data.op == TileOp::Return,
+                _ => data.has_effect(),
             };
             if is_root {
                 self.mark_inst(inst);
@@ -175,8 +173,7 @@ fn sweep(
     for block in blocks {
         let (dfg, order) = (&func.dfg, &mut func.order);
         order.retain(block, |inst| {
-            let effect = dfg.insts[inst].effect();
-            let keep = insts.contains(inst) || effect == Effect::Terminator;
+            let keep = insts.contains(inst) || dfg.insts[inst].op.info().ends_block();
             removed += usize::from(!keep);
             keep
         });

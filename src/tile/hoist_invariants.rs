@@ -11,13 +11,13 @@ use super::edit::{self, Editor, Fate};
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, TileOp};
+use crate::ir::ops::TileOp;
 
 /// Moves invariant instructions out of loops; gives their number.
 pub fn hoist_invariants(func: &mut TileFunction) -> usize {
     let mut moved: FxHashMap<Inst, Block> = FxHashMap::default();
     edit::rewrite(func, |edit, inst| {
-        if edit.func.dfg.insts[inst].effect() != Effect::Pure {
+        if !edit.func.dfg.insts[inst].is_pure() {
             return Fate::Keep;
         }
         let mut target = edit.block();

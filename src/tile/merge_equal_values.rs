@@ -8,11 +8,11 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::edit::{self, Editor, Fate};
-use crate::ir::attrs::{Attr, Attrs};
+use crate::ir::attrs::Attr;
 use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, TileOp};
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::TileType;
 
 /// What makes two instructions compute the same.
@@ -37,17 +37,16 @@ pub fn merge_equal_values(func: &mut TileFunction) -> usize {
             epoch += 1;
         }
         let data = &edit.func.dfg.insts[inst];
-        let effect = data.effect();
-        let load = effect == Effect::Read && data.volatile().is_none();
-        if matches!(effect, Effect::Write | Effect::Sync | Effect::Region) {
+        let load = data.only_reads();
+        if data.writes() || data.orders_memory() || data.op.info().owns_regions() {
             epoch += 1;
         }
         let result = edit.func.dfg.single_result(inst);
-        let Some(result) = result.filter(|_| load || effect == Effect::Pure) else {
+        let Some(result) = result.filter(|_| load || data.is_pure()) else {
             return Fate::Keep;
         };
         let mut args = data.args.clone();
-        if is_commutative(data.op) {
+        if data.op.info().effects.commutes {
             args.sort_unstable();
         }
         let key = Key {
@@ -66,25 +65,6 @@ pub fn merge_equal_values(func: &mut TileFunction) -> usize {
             }
         }
     })
-}
-
-fn is_commutative(op: TileOp) -> bool {
-    matches!(
-        op,
-        TileOp::Iadd
-            | TileOp::Imul
-            | TileOp::Smin
-            | TileOp::Smax
-            | TileOp::Umin
-            | TileOp::Umax
-            | TileOp::And
-            | TileOp::Or
-            | TileOp::Xor
-            | TileOp::Fadd
-            | TileOp::Fmul
-            | TileOp::Fmin
-            | TileOp::Fmax
-    )
 }
 
 /// Whether `block` is `here` or around it.

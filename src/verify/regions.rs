@@ -6,7 +6,7 @@ use super::{Errors, Rule, type_list};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::Function;
 use crate::ir::level::Level;
-use crate::ir::ops::{Effect, Opcode, ThreadOp, TileOp, TypeRule, tile_functions};
+use crate::ir::ops::{Opcode, ThreadOp, TileOp, TypeRule, tile_functions};
 use crate::ir::types::{Elem, ValueType};
 
 pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
@@ -16,10 +16,11 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
     }
     for block in func.all_blocks() {
         for &inst in func.order.insts(block) {
-            match func.dfg.insts[inst].op.info().effect {
-                Effect::Region => check_regions(func, inst, errors),
-                Effect::Terminator => check_branch(func, inst, &in_body, errors),
-                Effect::Pure | Effect::Read | Effect::Write | Effect::Sync => {}
+            let info = func.dfg.insts[inst].op.info();
+            if info.owns_regions() {
+                check_regions(func, inst, errors);
+            } else if info.ends_block() {
+                check_branch(func, inst, &in_body, errors);
             }
         }
     }
@@ -127,9 +128,7 @@ pub(crate) fn combines<L: Level>(func: &Function<L>, inst: Inst) -> bool {
     let data = &func.dfg.insts[inst];
     let info = data.op.info();
     let mut values = data.args.iter().chain(&data.results);
-    info.effect == Effect::Pure
-        && is_elementwise(info.name)
-        && values.all(|&v| func.dfg.ty(v).is_single())
+    info.is_pure() && is_elementwise(info.name) && values.all(|&v| func.dfg.ty(v).is_single())
 }
 
 /// V20.
@@ -140,7 +139,7 @@ fn check_reduce<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors)
     for &inst in insts {
         let data = &func.dfg.insts[inst];
         let info = data.op.info();
-        if info.effect != Effect::Pure || !is_elementwise(info.name) {
+        if !info.is_pure() || !is_elementwise(info.name) {
             let message = format!(
                 "a reduction or scan combines single elements; `{}` cannot",
                 info.name

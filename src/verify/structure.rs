@@ -5,10 +5,11 @@ use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 use super::{Errors, Rule};
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::ValueDef;
+use crate::ir::effects::Class;
 use crate::ir::entities::{AnyEntity, Block, Inst, Value};
 use crate::ir::function::Function;
 use crate::ir::level::{Level, Tile};
-use crate::ir::ops::{Effect, Opcode, TypeRule};
+use crate::ir::ops::{Opcode, TypeRule};
 use crate::ir::types::ValueType;
 use crate::text::parse::MAX_NESTING;
 
@@ -97,10 +98,10 @@ fn check_value<L: Level>(func: &Function<L>, value: Value, at: AnyEntity, errors
 /// How many regions or targets an op has, by its type rule or its name.
 fn expected_blocks<O: Opcode>(op: O) -> usize {
     let info = op.info();
-    match (info.rule, info.effect) {
+    match (info.rule, info.effects.class) {
         (TypeRule::For | TypeRule::Reduce | TypeRule::Scan, _) => 1,
         (TypeRule::While | TypeRule::If, _) => 2,
-        (_, Effect::Terminator) => match info.name {
+        (_, Class::End) => match info.name {
             "jump" => 1,
             "brif" => 2,
             _ => 0,
@@ -172,7 +173,7 @@ fn check_places<L: Level>(func: &Function<L>, errors: &mut Errors) -> Option<Tre
                 let message = format!("{} has {expected} blocks, found {found}", data.op);
                 errors.report(Rule::Blocks, inst, message);
             }
-            if data.op.info().effect == Effect::Region {
+            if data.op.info().owns_regions() {
                 if data.blocks.iter().any(|call| !call.args.is_empty()) {
                     let message = "regions get no arguments; their op says what they start with";
                     errors.report(Rule::Blocks, inst, message);
@@ -206,7 +207,7 @@ fn check_definitions<L: Level>(func: &Function<L>, tree: &Tree, errors: &mut Err
 
 /// V03.
 fn check_terminators<L: Level>(func: &Function<L>, block: Block, errors: &mut Errors) {
-    let ends = |&inst: &Inst| func.dfg.insts[inst].op.info().effect == Effect::Terminator;
+    let ends = |&inst: &Inst| func.dfg.insts[inst].op.info().ends_block();
     let Some((last, above)) = func.order.insts(block).split_last() else {
         return errors.report(Rule::Terminator, block, "the block is empty; end it");
     };

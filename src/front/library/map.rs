@@ -8,7 +8,7 @@ use super::{Args, Builtin, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Combining, Lower, Res, Stop};
 use crate::front::value::{Tensor, Value};
-use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::ops::{Opcode, TileOp};
 use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
@@ -45,7 +45,7 @@ fn map_elementwise<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     if let Combining::Blocks { chose: true, .. } = mode {
         let func = cx.b.func();
         let mut insts = func.order.insts(block)[start..].iter();
-        let computes = |op: TileOp| op.info().effect == Effect::Pure || op == TileOp::DeviceAssert;
+        let computes = |op: TileOp| op.info().is_pure() || op == TileOp::DeviceAssert;
         if !insts.all(|&inst| computes(func.dfg.insts[inst].op)) {
             let message =
                 "a mapped function that branches on elements computes and does nothing else";

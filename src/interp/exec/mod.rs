@@ -25,10 +25,11 @@ use super::error::{InterpError, InterpErrorKind, Place};
 use super::memory::{LaunchMemory, Memory};
 use super::{INST_STEPS, Options, Stats, int};
 use crate::ir::dfg::{InstData, SourceLoc};
+use crate::ir::effects::How;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar};
 use rings::Rings;
 pub(super) use slack::Slack;
@@ -135,8 +136,8 @@ fn has_atomics(func: &TileFunction) -> bool {
     let blocks = func.all_blocks();
     let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
     insts.any(|&inst| {
-        let op = func.dfg.insts[inst].op;
-        matches!(op, TileOp::AtomicRmw | TileOp::AtomicCas)
+        let mut accesses = func.dfg.insts[inst].op.info().effects.accesses();
+        accesses.any(|access| access.how == How::Atomic)
     })
 }
 

@@ -13,7 +13,7 @@ use crate::ir::dfg::{InstData, ValueDef};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
-use crate::ir::ops::{Effect, Opcode, TileOp};
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar};
 use crate::num::Rounding;
 
@@ -203,7 +203,7 @@ impl<'a> Machine<'a> {
                 return Err(InterpErrorKind::Undecided);
             }
             _ if loose.is_empty() => Vec::new(),
-            _ if data.op.info().effect != Effect::Pure => return Err(InterpErrorKind::Undecided),
+            _ if !data.op.info().is_pure() => return Err(InterpErrorKind::Undecided),
             TileOp::Icmp | TileOp::Fcmp => self.comparison_slack(slack, data)?,
             op if is_followed(op, self.func.dfg.ty(result).elem) => {
                 self.corners(slack, inst, data, result, &loose)?

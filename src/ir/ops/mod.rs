@@ -11,6 +11,7 @@ use std::fmt;
 
 use super::attrs::AttrKind;
 use super::dfg::ValueList;
+use super::effects::{Class, Effects};
 use super::entities::Value;
 
 /// How the types of operands and results belong together; [`rules`] states each.
@@ -84,23 +85,6 @@ pub enum TypeRule {
     Words,
 }
 
-/// What an op does beside computing its results.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// Nothing: it may be removed, repeated and moved.
-    Pure,
-    /// Reads memory.
-    Read,
-    /// Writes memory.
-    Write,
-    /// Exchanges data or waits with other threads: convergent, all threads of the group execute it together.
-    Sync,
-    /// Owns regions; has the effects of what they hold.
-    Region,
-    /// Ends a block.
-    Terminator,
-}
-
 /// How many values an operand stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
@@ -136,8 +120,8 @@ pub struct OpInfo {
     pub result_is_given: bool,
     /// Type rule.
     pub rule: TypeRule,
-    /// Effect.
-    pub effect: Effect,
+    /// What the op does to memory, and what it costs.
+    pub effects: Effects,
     /// The meaning, as the table's doc comment has it.
     pub doc: &'static str,
 }
@@ -210,7 +194,7 @@ impl OperandArg for &[Value] {
 macro_rules! op_enum {
     ($(#[$edoc:meta])* $enum:ident;
      $($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $class:ident $({$($detail:ident($($arg:literal),*)),*})?;)*) => {
         $(#[$edoc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum $enum { $($(#[doc = $doc])+ $variant,)* }
@@ -231,7 +215,7 @@ macro_rules! op_enum {
                             optional: &[$(stringify!($opt)),*],
                             result_is_given: GIVEN.len() == 1,
                             rule: TypeRule::$rule,
-                            effect: Effect::$effect,
+                            effects: Effects::of(Class::$class)$($(.$detail($($arg),*))*)?,
                             doc: concat!($($doc, "\n"),+),
                         };
                         const GIVEN: &[&str] = &[$(stringify!($given))?];
@@ -255,7 +239,7 @@ macro_rules! op_enum {
 
 macro_rules! same_op {
     ($($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $class:ident $({$($detail:ident($($arg:literal),*)),*})?;)*) => {
         impl TileOp {
             /// The op of the thread level that does the same element by element, if there is one.
             pub fn on_threads(self) -> Option<ThreadOp> {
@@ -267,7 +251,7 @@ macro_rules! same_op {
 
 macro_rules! function_pattern {
     ($($(#[doc = $doc:literal])+ $variant:ident $text:literal $method:ident ($($operand:ident : $oty:ty),*)
-        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $effect:ident;)*) => {
+        {$($req:ident : $rty:ty),*} {$($opt:ident : $pty:ty),*} [$($given:ident)?] $rule:ident, $class:ident $({$($detail:ident($($arg:literal),*)),*})?;)*) => {
         /// A pattern for the functions of the table, where all are treated alike.
         macro_rules! tile_functions {
             () => { $($crate::ir::ops::TileOp::$variant)|* };

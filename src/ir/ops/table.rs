@@ -1,4 +1,4 @@
-//! The table of operations: each op once, with operands, attributes, type rule, effect and meaning.
+//! The table of operations: each op once, with operands, attributes, type rule, effects and meaning.
 //!
 //! The doc comment of a row is its semantics, read together with the general rules in [`crate::ir`].
 //! From the table come the two op enums, their text names, the builder's methods, the checks of the
@@ -9,11 +9,19 @@
 //!
 //! ```text
 //! /// meaning
-//! Variant "name" builder_method(operands) {required attributes} {optional attributes} [ty?] TypeRule, Effect;
+//! Variant "name" builder_method(operands) {required attributes} {optional attributes} [ty?] TypeRule, Class {effects};
 //! ```
 //!
 //! where an operand is `x: Value`, `x: Option<Value>` (may be missing at the end of the list) or
-//! `xs: &[Value]` (any number), and `[ty]` says that the result type is given and not derived.
+//! `xs: &[Value]` (any number), and `[ty]` says that the result type is given and not derived. What stands behind the class
+//! are methods of [`Effects`](crate::ir::effects::Effects), from which all passes know what the op does to memory, whether its
+//! operands commute (`commutes()`), and what it costs: `cost` instructions of one cycle for an element (1 if not said), and
+//! `again` where it may be cheaper to compute a block again for each user than to convert its layout.
+//!
+//! | access | meaning |
+//! |---|---|
+//! | `reads("x")`, `writes("x")`, `atomic("x")` | of what operand `x` points to, of the `slot`, or of the `log` of the module |
+//! | `reads_until_wait("x")`, `writes_until_wait("x")` | begun here, over when somebody has waited for it |
 
 /// Calls `$mac!` with the rows of the table in four groups: ops of `both` levels, `functions` of the tile level that
 /// `lower_math` expands, other ops of the `tile` level, and ops of the `thread` level.
@@ -25,144 +33,144 @@ macro_rules! for_each_op {
         $mac! {
             both {
                 /// The number whose bits are `value`, in every element. A wider `value` is truncated.
-                Const "const" const_bits() {value: u64} {} [ty] Const, Pure;
+                Const "const" const_bits() {value: u64} {} [ty] Const, Constant {again(1)};
                 /// Every element is `x`.
-                Splat "splat" splat(x: Value) {} {} [ty] Splat, Pure;
+                Splat "splat" splat(x: Value) {} {} [ty] Splat, Shape {again(1)};
 
                 /// Sum, modulo 2^bits.
-                Iadd "iadd" iadd(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Iadd "iadd" iadd(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Difference, modulo 2^bits.
-                Isub "isub" isub(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Isub "isub" isub(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(1)};
                 /// Product, modulo 2^bits.
-                Imul "imul" imul(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Imul "imul" imul(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Signed quotient, rounded to zero. Division by zero and minimum / -1 give an unspecified number.
-                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Sdiv "sdiv" sdiv(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Unsigned quotient. Division by zero gives an unspecified number.
-                Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Udiv "udiv" udiv(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Signed remainder with the sign of `a`. By zero, and minimum by -1: unspecified. So are quotient and remainder of a
                 /// sum, difference or product of non-negative numbers (indices of programs, ranges) that overflowed, and of what was
                 /// made of an index of a program by dividing it by a negative number.
-                Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Srem "srem" srem(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Unsigned remainder. By zero: unspecified.
-                Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Urem "urem" urem(a: Value, b: Value) {} {} [] SameInt, Elementwise {cost(32), again(8)};
                 /// Smaller of two signed numbers.
-                Smin "smin" smin(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Smin "smin" smin(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Larger of two signed numbers.
-                Smax "smax" smax(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Smax "smax" smax(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Smaller of two unsigned numbers.
-                Umin "umin" umin(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Umin "umin" umin(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Larger of two unsigned numbers.
-                Umax "umax" umax(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Umax "umax" umax(a: Value, b: Value) {} {} [] SameInt, Elementwise {commutes(), again(1)};
                 /// Bitwise and.
-                And "and" and(a: Value, b: Value) {} {} [] SameBits, Pure;
+                And "and" and(a: Value, b: Value) {} {} [] SameBits, Elementwise {commutes(), again(1)};
                 /// Bitwise or.
-                Or "or" or(a: Value, b: Value) {} {} [] SameBits, Pure;
+                Or "or" or(a: Value, b: Value) {} {} [] SameBits, Elementwise {commutes(), again(1)};
                 /// Bitwise exclusive or.
-                Xor "xor" xor(a: Value, b: Value) {} {} [] SameBits, Pure;
+                Xor "xor" xor(a: Value, b: Value) {} {} [] SameBits, Elementwise {commutes(), again(1)};
                 /// Shift left; the amount is unsigned, and 0 results when it reaches the width.
-                Shl "shl" shl(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Shl "shl" shl(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(1)};
                 /// Shift right with sign; an amount that reaches the width leaves the sign everywhere.
-                Sshr "sshr" sshr(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Sshr "sshr" sshr(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(1)};
                 /// Shift right with zeros; 0 results when the amount reaches the width.
-                Ushr "ushr" ushr(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Ushr "ushr" ushr(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(1)};
                 /// Upper half of the product of signed numbers of twice the width.
-                Smulhi "smulhi" smulhi(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Smulhi "smulhi" smulhi(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(2)};
                 /// Upper half of the product of unsigned numbers of twice the width.
-                Umulhi "umulhi" umulhi(a: Value, b: Value) {} {} [] SameInt, Pure;
+                Umulhi "umulhi" umulhi(a: Value, b: Value) {} {} [] SameInt, Elementwise {again(2)};
                 /// Absolute value of a signed number; that of the minimum is the minimum.
-                Iabs "iabs" iabs(x: Value) {} {} [] SameInt, Pure;
+                Iabs "iabs" iabs(x: Value) {} {} [] SameInt, Elementwise {again(1)};
                 /// Number of set bits.
-                Popc "popc" popc(x: Value) {} {} [] SameInt, Pure;
+                Popc "popc" popc(x: Value) {} {} [] SameInt, Elementwise {again(2)};
                 /// Number of zeros above the highest set bit; the width for 0.
-                Clz "clz" clz(x: Value) {} {} [] SameInt, Pure;
+                Clz "clz" clz(x: Value) {} {} [] SameInt, Elementwise {again(2)};
                 /// The bits in reverse order.
-                Brev "brev" brev(x: Value) {} {} [] SameInt, Pure;
+                Brev "brev" brev(x: Value) {} {} [] SameInt, Elementwise {again(2)};
                 /// Comparison of integers or pointers (pointers as unsigned numbers).
-                Icmp "icmp" icmp(a: Value, b: Value) {ipred: IntPred} {} [] IntCompare, Pure;
+                Icmp "icmp" icmp(a: Value, b: Value) {ipred: IntPred} {} [] IntCompare, Elementwise {again(1)};
 
                 /// Sum, rounded to nearest even.
-                Fadd "fadd" fadd(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                Fadd "fadd" fadd(a: Value, b: Value) {} {} [] SameFloat, Elementwise {commutes(), again(1)};
                 /// Difference, rounded to nearest even.
-                Fsub "fsub" fsub(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                Fsub "fsub" fsub(a: Value, b: Value) {} {} [] SameFloat, Elementwise {again(1)};
                 /// Product, rounded to nearest even.
-                Fmul "fmul" fmul(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                Fmul "fmul" fmul(a: Value, b: Value) {} {} [] SameFloat, Elementwise {commutes(), again(1)};
                 /// `a * b + c` rounded once, to nearest even.
-                Fma "fma" fma(a: Value, b: Value, c: Value) {} {} [] SameFloat, Pure;
+                Fma "fma" fma(a: Value, b: Value, c: Value) {} {} [] SameFloat, Elementwise {again(1)};
                 /// Quotient within 2.1 ulp over the whole range (f32 only); not IEEE.
-                Fdiv "fdiv" fdiv(a: Value, b: Value) {} {} [] SameF32, Pure;
+                Fdiv "fdiv" fdiv(a: Value, b: Value) {} {} [] SameF32, Elementwise {cost(16)};
                 /// Quotient rounded to nearest even.
-                FdivRn "fdiv_rn" fdiv_rn(a: Value, b: Value) {} {} [] SameFloat, Pure;
+                FdivRn "fdiv_rn" fdiv_rn(a: Value, b: Value) {} {} [] SameFloat, Elementwise {cost(32)};
                 /// Sign flipped, of NaN too.
-                Fneg "fneg" fneg(a: Value) {} {} [] SameFloat, Pure;
+                Fneg "fneg" fneg(a: Value) {} {} [] SameFloat, Elementwise {again(1)};
                 /// Sign cleared, of NaN too.
-                Fabs "fabs" fabs(a: Value) {} {} [] SameFloat, Pure;
+                Fabs "fabs" fabs(a: Value) {} {} [] SameFloat, Elementwise {again(1)};
                 /// Smaller of two numbers, -0 below +0. A NaN is ignored, or with `nan = propagate` the result is NaN.
-                Fmin "fmin" fmin(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Pure;
+                Fmin "fmin" fmin(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Elementwise {commutes(), again(1)};
                 /// Larger of two numbers, -0 below +0. A NaN is ignored, or with `nan = propagate` the result is NaN.
-                Fmax "fmax" fmax(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Pure;
+                Fmax "fmax" fmax(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Elementwise {commutes(), again(1)};
                 /// Comparison of floating-point numbers.
-                Fcmp "fcmp" fcmp(a: Value, b: Value) {fpred: FloatPred} {} [] FloatCompare, Pure;
+                Fcmp "fcmp" fcmp(a: Value, b: Value) {fpred: FloatPred} {} [] FloatCompare, Elementwise {again(1)};
                 /// `a` where `cond` is true, else `b`.
-                Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Pure;
+                Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Elementwise {again(1)};
 
                 /// 2^x within 2.1 ulp (f64: 1); f32 results and arguments below 2^-126 in size count as 0.
-                Exp2 "exp2" exp2(x: Value) {} {} [] Function, Pure;
+                Exp2 "exp2" exp2(x: Value) {} {} [] Function, Elementwise {cost(8)};
                 /// 1/sqrt(x) within 2^-22.9 relative (f64: 1 ulp); f32 arguments below 2^-126 count as 0.
-                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] Function, Pure;
+                Rsqrt "rsqrt" rsqrt(x: Value) {} {} [] Function, Elementwise {cost(8)};
                 /// Square root within 2^-23 relative (f64: rounded to nearest even); f32 arguments below 2^-126 count as 0.
-                Sqrt "sqrt" sqrt(x: Value) {} {} [] Function, Pure;
+                Sqrt "sqrt" sqrt(x: Value) {} {} [] Function, Elementwise {cost(16)};
                 /// Reciprocal within 1 ulp (f64: rounded to nearest even).
-                Rcp "rcp" rcp(x: Value) {} {} [] Function, Pure;
+                Rcp "rcp" rcp(x: Value) {} {} [] Function, Elementwise {cost(8)};
                 /// Reciprocal (f32) within 1 ulp; arguments and results below 2^-126 in size count as 0.
-                RcpFtz "rcp_ftz" rcp_ftz(x: Value) {} {} [] SameF32, Pure;
+                RcpFtz "rcp_ftz" rcp_ftz(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
                 /// Base-2 logarithm (f32): within 2^-22 absolute on (0.5, 2), elsewhere 2^-22 relative.
-                Log2Approx "log2_approx" log2_approx(x: Value) {} {} [] SameF32, Pure;
+                Log2Approx "log2_approx" log2_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
                 /// Sine (f32) within 2^-20.4 absolute on [-2 pi, 2 pi]; elsewhere the error grows with the argument.
-                SinApprox "sin_approx" sin_approx(x: Value) {} {} [] SameF32, Pure;
+                SinApprox "sin_approx" sin_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
                 /// Cosine (f32) within 2^-20.4 absolute on [-2 pi, 2 pi]; elsewhere the error grows with the argument.
-                CosApprox "cos_approx" cos_approx(x: Value) {} {} [] SameF32, Pure;
+                CosApprox "cos_approx" cos_approx(x: Value) {} {} [] SameF32, Elementwise {cost(8)};
                 /// Square root rounded to nearest even.
-                SqrtRn "sqrt_rn" sqrt_rn(x: Value) {} {} [] SameWideFloat, Pure;
+                SqrtRn "sqrt_rn" sqrt_rn(x: Value) {} {} [] SameWideFloat, Elementwise {cost(32)};
                 /// Integral number not above x.
-                Floor "floor" floor(x: Value) {} {} [] SameWideFloat, Pure;
+                Floor "floor" floor(x: Value) {} {} [] SameWideFloat, Elementwise {again(4)};
                 /// Integral number not below x.
-                Ceil "ceil" ceil(x: Value) {} {} [] SameWideFloat, Pure;
+                Ceil "ceil" ceil(x: Value) {} {} [] SameWideFloat, Elementwise {again(4)};
                 /// Integral number nearest to x, ties to even.
-                Rint "rint" rint(x: Value) {} {} [] SameWideFloat, Pure;
+                Rint "rint" rint(x: Value) {} {} [] SameWideFloat, Elementwise {again(4)};
                 /// Integral number nearest to x of those between 0 and x.
-                Trunc "trunc" trunc(x: Value) {} {} [] SameWideFloat, Pure;
+                Trunc "trunc" trunc(x: Value) {} {} [] SameWideFloat, Elementwise {again(4)};
                 /// The size of the first with the sign of the second, of NaN too.
-                Copysign "copysign" copysign(size: Value, sign: Value) {} {} [] SameFloat, Pure;
+                Copysign "copysign" copysign(size: Value, sign: Value) {} {} [] SameFloat, Elementwise {again(1)};
 
                 /// Wider integer with the same signed value.
-                Sext "sext" sext(x: Value) {} {} [ty] IntWiden, Pure;
+                Sext "sext" sext(x: Value) {} {} [ty] IntWiden, Elementwise {again(1)};
                 /// Wider integer with the same unsigned value.
-                Zext "zext" zext(x: Value) {} {} [ty] IntWiden, Pure;
+                Zext "zext" zext(x: Value) {} {} [ty] IntWiden, Elementwise {again(1)};
                 /// Narrower integer: the low bits.
-                Itrunc "itrunc" itrunc(x: Value) {} {} [ty] IntNarrow, Pure;
+                Itrunc "itrunc" itrunc(x: Value) {} {} [ty] IntNarrow, Elementwise {again(1)};
                 /// Nearest floating-point number to a signed integer, ties to even.
-                Sitofp "sitofp" sitofp(x: Value) {} {} [ty] IntToFloat, Pure;
+                Sitofp "sitofp" sitofp(x: Value) {} {} [ty] IntToFloat, Elementwise {again(2)};
                 /// Nearest floating-point number to an unsigned integer, ties to even.
-                Uitofp "uitofp" uitofp(x: Value) {} {} [ty] IntToFloat, Pure;
+                Uitofp "uitofp" uitofp(x: Value) {} {} [ty] IntToFloat, Elementwise {again(2)};
                 /// Signed integer by rounding to zero; out of range saturates, NaN gives 0 (to or from 64 bits the minimum).
-                Fptosi "fptosi" fptosi(x: Value) {} {} [ty] FloatToInt, Pure;
+                Fptosi "fptosi" fptosi(x: Value) {} {} [ty] FloatToInt, Elementwise {again(4)};
                 /// Unsigned integer by rounding to zero; out of range saturates, NaN gives 0 (to or from 64 bits the top bit).
-                Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Pure;
+                Fptoui "fptoui" fptoui(x: Value) {} {} [ty] FloatToInt, Elementwise {again(4)};
                 /// The same number in a wider format; exact. NaN stays NaN.
-                Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Pure;
+                Fpext "fpext" fpext(x: Value) {} {} [ty] FloatWiden, Elementwise {again(2)};
                 /// The number in a narrower format; overflow gives infinity (round to zero: the largest finite number), in 8 bits the
                 /// largest number, for infinity too.
-                Fptrunc "fptrunc" fptrunc(x: Value) {round: Rounding} {} [ty] FloatNarrow, Pure;
+                Fptrunc "fptrunc" fptrunc(x: Value) {round: Rounding} {} [ty] FloatNarrow, Elementwise {again(2)};
                 /// The same bits as another type of equal width.
-                Bitcast "bitcast" bitcast(x: Value) {} {} [ty] Bitcast, Pure;
+                Bitcast "bitcast" bitcast(x: Value) {} {} [ty] Bitcast, Elementwise {cost(0), again(1)};
                 /// The address as a 64-bit integer, or back.
-                PtrCast "ptr_cast" ptr_cast(x: Value) {} {} [ty] PtrCast, Pure;
+                PtrCast "ptr_cast" ptr_cast(x: Value) {} {} [ty] PtrCast, Elementwise {again(1)};
                 /// The pointer moved by `offset` elements; the offset is signed and the address wraps.
-                Addptr "addptr" addptr(ptr: Value, offset: Value) {} {} [] AddPtr, Pure;
+                Addptr "addptr" addptr(ptr: Value, offset: Value) {} {} [] AddPtr, Elementwise {again(1)};
 
                 /// The lines of `ptx` run for each `pack` elements, `$0`.. standing for registers of the results, then of the
                 /// operands, as `constraints` name them. With `pure` they do nothing else. See [`crate::ir`].
-                InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {pure: Flag} [ty] InlinePtx, Sync;
+                InlinePtx "inline_ptx" inline_ptx(xs: &[Value]) {ptx: String, constraints: String, pack: u8} {pure: Flag} [ty] InlinePtx, Foreign;
 
                 /// Waits until the grids that this launch depends on have ended, so that what they wrote can be read. Nothing where
                 /// launches never overlap (before sm_90).
@@ -173,126 +181,126 @@ macro_rules! for_each_op {
                 GlobalTimer "global_timer" global_timer() {} {} [] I64Scalar, Sync;
 
                 /// Ends the kernel.
-                Return "return" ret() {} {} [] NoResult, Terminator;
+                Return "return" ret() {} {} [] NoResult, End;
             }
             functions {
                 /// e^x: in f32 2^(x * log2 e) with the product rounded, that power as for `exp2`; in f64 within 1 ulp.
-                Exp "exp" exp(x: Value) {} {} [] Function, Pure;
+                Exp "exp" exp(x: Value) {} {} [] Function, Elementwise;
                 /// e^x within 1 ulp, 1 ulp.
-                ExpPrecise "exp_precise" exp_precise(x: Value) {} {} [] Function, Pure;
+                ExpPrecise "exp_precise" exp_precise(x: Value) {} {} [] Function, Elementwise;
                 /// 10^x within 1 ulp, 1 ulp.
-                Exp10 "exp10" exp10(x: Value) {} {} [] Function, Pure;
+                Exp10 "exp10" exp10(x: Value) {} {} [] Function, Elementwise;
                 /// e^x - 1 within 1.1 ulp, 1 ulp.
-                Expm1 "expm1" expm1(x: Value) {} {} [] Function, Pure;
+                Expm1 "expm1" expm1(x: Value) {} {} [] Function, Elementwise;
                 /// Natural logarithm within 1 ulp, 1 ulp.
-                Log "log" log(x: Value) {} {} [] Function, Pure;
+                Log "log" log(x: Value) {} {} [] Function, Elementwise;
                 /// Base-2 logarithm within 1.1 ulp, 1 ulp.
-                Log2 "log2" log2(x: Value) {} {} [] Function, Pure;
+                Log2 "log2" log2(x: Value) {} {} [] Function, Elementwise;
                 /// Base-10 logarithm within 2 ulp, 1.3 ulp.
-                Log10 "log10" log10(x: Value) {} {} [] Function, Pure;
+                Log10 "log10" log10(x: Value) {} {} [] Function, Elementwise;
                 /// log(1 + x) within 1.1 ulp, 1 ulp.
-                Log1p "log1p" log1p(x: Value) {} {} [] Function, Pure;
+                Log1p "log1p" log1p(x: Value) {} {} [] Function, Elementwise;
                 /// x^y within 2 ulp, 2 ulp, with the exceptions of C: 1 if x is 1 or y is 0, even for NaN.
-                Pow "pow" pow(x: Value, y: Value) {} {} [] Function, Pure;
+                Pow "pow" pow(x: Value, y: Value) {} {} [] Function, Elementwise;
                 /// Sine within 2 ulp, 2 ulp, of any angle.
-                Sin "sin" sin(x: Value) {} {} [] Function, Pure;
+                Sin "sin" sin(x: Value) {} {} [] Function, Elementwise;
                 /// Cosine within 2 ulp, 2 ulp, of any angle.
-                Cos "cos" cos(x: Value) {} {} [] Function, Pure;
+                Cos "cos" cos(x: Value) {} {} [] Function, Elementwise;
                 /// Tangent within 4 ulp, 2 ulp, of any angle.
-                Tan "tan" tan(x: Value) {} {} [] Function, Pure;
+                Tan "tan" tan(x: Value) {} {} [] Function, Elementwise;
                 /// Arc sine within 2.1 ulp, 2.1 ulp.
-                Asin "asin" asin(x: Value) {} {} [] Function, Pure;
+                Asin "asin" asin(x: Value) {} {} [] Function, Elementwise;
                 /// Arc cosine within 2 ulp, 2 ulp.
-                Acos "acos" acos(x: Value) {} {} [] Function, Pure;
+                Acos "acos" acos(x: Value) {} {} [] Function, Elementwise;
                 /// Arc tangent within 2 ulp, 2 ulp.
-                Atan "atan" atan(x: Value) {} {} [] Function, Pure;
+                Atan "atan" atan(x: Value) {} {} [] Function, Elementwise;
                 /// Angle of the point (second, first) within 3 ulp, 2 ulp.
-                Atan2 "atan2" atan2(y: Value, x: Value) {} {} [] Function, Pure;
+                Atan2 "atan2" atan2(y: Value, x: Value) {} {} [] Function, Elementwise;
                 /// Hyperbolic sine within 3 ulp, 2 ulp.
-                Sinh "sinh" sinh(x: Value) {} {} [] Function, Pure;
+                Sinh "sinh" sinh(x: Value) {} {} [] Function, Elementwise;
                 /// Hyperbolic cosine within 2 ulp, 1 ulp.
-                Cosh "cosh" cosh(x: Value) {} {} [] Function, Pure;
+                Cosh "cosh" cosh(x: Value) {} {} [] Function, Elementwise;
                 /// Hyperbolic tangent within 2 ulp, 1 ulp.
-                Tanh "tanh" tanh(x: Value) {} {} [] Function, Pure;
+                Tanh "tanh" tanh(x: Value) {} {} [] Function, Elementwise;
                 /// Inverse hyperbolic sine within 3 ulp, 3 ulp.
-                Asinh "asinh" asinh(x: Value) {} {} [] Function, Pure;
+                Asinh "asinh" asinh(x: Value) {} {} [] Function, Elementwise;
                 /// Inverse hyperbolic cosine within 4 ulp, 3 ulp.
-                Acosh "acosh" acosh(x: Value) {} {} [] Function, Pure;
+                Acosh "acosh" acosh(x: Value) {} {} [] Function, Elementwise;
                 /// Inverse hyperbolic tangent within 3 ulp, 2 ulp.
-                Atanh "atanh" atanh(x: Value) {} {} [] Function, Pure;
+                Atanh "atanh" atanh(x: Value) {} {} [] Function, Elementwise;
                 /// Error function within 2 ulp, 2 ulp.
-                Erf "erf" erf(x: Value) {} {} [] Function, Pure;
+                Erf "erf" erf(x: Value) {} {} [] Function, Elementwise;
                 /// 1 - erf(x) within 4 ulp, 5 ulp.
-                Erfc "erfc" erfc(x: Value) {} {} [] Function, Pure;
+                Erfc "erfc" erfc(x: Value) {} {} [] Function, Elementwise;
                 /// The number whose error function is x, within 2 ulp, 3 ulp.
-                Erfinv "erfinv" erfinv(x: Value) {} {} [] Function, Pure;
+                Erfinv "erfinv" erfinv(x: Value) {} {} [] Function, Elementwise;
                 /// Logarithm of the gamma function's size, infinite at its poles, within 4 ulp, 4 ulp; below 0, where it has zeros,
                 /// within 16 ulp of the larger of it and 1.
-                Lgamma "lgamma" lgamma(x: Value) {} {} [] Function, Pure;
+                Lgamma "lgamma" lgamma(x: Value) {} {} [] Function, Elementwise;
                 /// Cube root within 1 ulp, 1 ulp.
-                Cbrt "cbrt" cbrt(x: Value) {} {} [] Function, Pure;
+                Cbrt "cbrt" cbrt(x: Value) {} {} [] Function, Elementwise;
                 /// sqrt(x^2 + y^2) within 3 ulp, 2 ulp; infinite if an operand is, even beside NaN.
-                Hypot "hypot" hypot(x: Value, y: Value) {} {} [] Function, Pure;
+                Hypot "hypot" hypot(x: Value, y: Value) {} {} [] Function, Elementwise;
                 /// Integral number nearest to x, ties away from 0.
-                Round "round" round(x: Value) {} {} [] Function, Pure;
+                Round "round" round(x: Value) {} {} [] Function, Elementwise;
                 /// `x - n * y`, exactly, with n the integral number next to x / y towards 0: the remainder has the sign of x.
                 /// Where x / y reaches 2^100 in f64 it is unspecified.
-                Frem "frem" frem(x: Value, y: Value) {} {} [] Function, Pure;
+                Frem "frem" frem(x: Value, y: Value) {} {} [] Function, Elementwise;
             }
             tile {
                 /// Index of the running program along `axis` (0, 1 or 2).
-                ProgramId "program_id" program_id() {axis: u8} {} [] I32Scalar, Pure;
+                ProgramId "program_id" program_id() {axis: u8} {} [] I32Scalar, Constant;
                 /// Number of programs along `axis`.
-                NumPrograms "num_programs" num_programs() {axis: u8} {} [] I32Scalar, Pure;
+                NumPrograms "num_programs" num_programs() {axis: u8} {} [] I32Scalar, Constant;
                 /// Number of the multiprocessor that runs the program: below the device's count, otherwise unspecified.
-                SmId "sm_id" sm_id() {} {} [] I32Scalar, Pure;
+                SmId "sm_id" sm_id() {} {} [] I32Scalar, Constant;
                 /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
-                Arange "arange" arange() {start: i32} {} [ty] Arange, Pure;
+                Arange "arange" arange() {start: i32} {} [ty] Arange, Constant {again(1)};
                 /// Extents of 1 repeated to the extents of the type; the rank stays.
-                Broadcast "broadcast" broadcast(x: Value) {} {} [ty] Broadcast, Pure;
+                Broadcast "broadcast" broadcast(x: Value) {} {} [ty] Broadcast, Shape {cost(0), again(0)};
                 /// A dimension of extent 1 put before dimension `axis`.
-                ExpandDims "expand_dims" expand_dims(x: Value) {axis: u8} {} [] ExpandDims, Pure;
+                ExpandDims "expand_dims" expand_dims(x: Value) {axis: u8} {} [] ExpandDims, Shape {cost(0), again(0)};
                 /// The same elements, in row-major order, under the shape of the type.
-                Reshape "reshape" reshape(x: Value) {} {} [ty] Reshape, Pure;
+                Reshape "reshape" reshape(x: Value) {} {} [ty] Reshape, Shape {cost(0), again(0)};
                 /// Dimension `i` of the result is dimension `dims[i]` of the operand.
-                Permute "permute" permute(x: Value) {dims: List} {} [] Permute, Pure;
+                Permute "permute" permute(x: Value) {dims: List} {} [] Permute, Shape {cost(0), again(0)};
                 /// A new last dimension of extent 2, in which `a` stands at 0 and `b` at 1.
-                Join "join" join(a: Value, b: Value) {} {} [] Join, Pure;
+                Join "join" join(a: Value, b: Value) {} {} [] Join, Shape {cost(0), again(0)};
                 /// The elements at `index` (0 or 1) of the last dimension, whose extent is 2; the dimension goes.
-                Split "split" split(x: Value) {index: u8} {} [] Split, Pure;
+                Split "split" split(x: Value) {index: u8} {} [] Split, Shape {cost(0), again(0)};
                 /// Element by element of `index`: the element of `x` with that index along `axis` and, in the other
                 /// dimensions, the place of the index. An index is unsigned; beyond the axis the element is an
                 /// unspecified one of `x`.
-                Gather "gather" gather(x: Value, index: Value) {axis: u8} {} [] Gather, Pure;
+                Gather "gather" gather(x: Value, index: Value) {axis: u8} {} [] Gather, Exchange;
                 /// How many elements of `x` are 0, 1, .. up to the extent of the result, i32 of one dimension. Elements are
                 /// unsigned; larger ones are not counted.
-                Histogram "histogram" histogram(x: Value) {} {} [ty] Histogram, Pure;
+                Histogram "histogram" histogram(x: Value) {} {} [ty] Histogram, Exchange {cost(4)};
                 /// The same elements in another layout.
-                ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Pure;
+                ConvertLayout "convert_layout" convert_layout(x: Value) {} {} [ty] ConvertLayout, Exchange;
                 /// The program's author promises that every element along dimension `i` starts runs divisible by `values[i]`.
-                AssumeMultiple "assume_multiple" assume_multiple(x: Value) {values: List} {} [] Hint, Pure;
+                AssumeMultiple "assume_multiple" assume_multiple(x: Value) {values: List} {} [] Hint, Elementwise {again(0)};
                 /// The promise that runs of `values[i]` elements along dimension `i` count up by one.
-                AssumeContiguous "assume_contiguous" assume_contiguous(x: Value) {values: List} {} [] Hint, Pure;
+                AssumeContiguous "assume_contiguous" assume_contiguous(x: Value) {values: List} {} [] Hint, Elementwise {again(0)};
                 /// The promise that runs of `values[i]` elements along dimension `i` are equal.
-                AssumeConstant "assume_constant" assume_constant(x: Value) {values: List} {} [] Hint, Pure;
+                AssumeConstant "assume_constant" assume_constant(x: Value) {values: List} {} [] Hint, Elementwise {again(0)};
 
                 /// Elements read from memory where `mask` is true (everywhere without one); elsewhere `other`, or 0 without one.
-                Load "load" load(ptr: Value, mask: Option<Value>, other: Option<Value>) {} {cache: Cache, evict: Evict, volatile: Flag} [] Load, Read;
+                Load "load" load(ptr: Value, mask: Option<Value>, other: Option<Value>) {} {cache: Cache, evict: Evict, volatile: Flag} [] Load, Memory {reads("ptr")};
                 /// Elements written to memory where `mask` is true.
-                Store "store" store(ptr: Value, value: Value, mask: Option<Value>) {} {cache: Cache, evict: Evict} [] Store, Write;
+                Store "store" store(ptr: Value, value: Value, mask: Option<Value>) {} {cache: Cache, evict: Evict} [] Store, Memory {writes("ptr")};
                 /// Where `mask` is true (everywhere without one), each element of memory becomes its combination with `value` by
                 /// `rmw`, in one step that other atomic ops on the element see done or not begun; the results are what the
                 /// elements were, elsewhere 0. Sums of f32 take subnormal arguments and results for 0. See [`crate::ir`].
-                AtomicRmw "atomic_rmw" atomic_rmw(ptr: Value, value: Value, mask: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {} [] AtomicRmw, Write;
+                AtomicRmw "atomic_rmw" atomic_rmw(ptr: Value, value: Value, mask: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {} [] AtomicRmw, Memory {atomic("ptr")};
                 /// Each element of memory whose bits are those of `expected` becomes `value`, in one step as for `atomic_rmw`;
                 /// the results are what the elements were.
-                AtomicCas "atomic_cas" atomic_cas(ptr: Value, expected: Value, value: Value) {sem: MemOrder, scope: Scope} {} [] AtomicCas, Write;
+                AtomicCas "atomic_cas" atomic_cas(ptr: Value, expected: Value, value: Value) {sem: MemOrder, scope: Scope} {} [] AtomicCas, Memory {atomic("ptr")};
 
                 /// Reports each element of `x`, or without operand that the program came here, with the text, in no order.
-                DevicePrint "device_print" device_print(x: Option<Value>) {text: String} {show: Show} [] Print, Write;
+                DevicePrint "device_print" device_print(x: Option<Value>) {text: String} {show: Show} [] Print, Report {writes("log")};
                 /// Reports each element of `cond` that is false, with the text, and goes on; with `trap` ends the launch instead.
                 /// Compilation without assertions leaves it out.
-                DeviceAssert "device_assert" device_assert(cond: Value) {text: String} {trap: Flag} [] Assert, Write;
+                DeviceAssert "device_assert" device_assert(cond: Value) {text: String} {trap: Flag} [] Assert, Report {writes("log")};
 
                 /// Combines the elements along `axis` with the region, which must be associative and commutative
                 /// and takes (a.., b..) to (combined..). The tree is unspecified unless `order` names the bits of the
@@ -305,19 +313,19 @@ macro_rules! for_each_op {
 
                 /// Product of the matrices `a` [.., M, K] and `b` [.., K, N], added to `acc` [.., M, N]. Products are exact, the order
                 /// of the sums and their intermediate rounding are unspecified; see [`crate::ir`].
-                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Pure;
+                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Matrix;
 
                 /// Starts to copy elements from memory to entry `index` of a ring of buffers, and zeros where `mask` is false. The
                 /// entry must not be accessed before a wait for the commitment of the token.
-                AsyncCopy "async_copy" async_copy(ptr: Value, index: Value, mask: Option<Value>) {slot: Slot} {cache: Cache, evict: Evict} [] AsyncCopy, Write;
+                AsyncCopy "async_copy" async_copy(ptr: Value, index: Value, mask: Option<Value>) {slot: Slot} {cache: Cache, evict: Evict} [] AsyncCopy, Memory {reads_until_wait("ptr"), writes_until_wait("slot")};
                 /// Makes copies a group, which its token stands for.
                 AsyncCommit "async_commit" async_commit(copies: &[Value]) {} {} [] AsyncCommit, Sync;
                 /// Waits until the groups of the tokens, and those committed before, have arrived.
                 AsyncWait "async_wait" async_wait(groups: &[Value]) {} {} [] AsyncWait, Sync;
                 /// The block becomes entry `index` of a ring of buffers.
-                SharedStore "shared_store" shared_store(value: Value, index: Value) {slot: Slot} {} [] SharedStore, Write;
+                SharedStore "shared_store" shared_store(value: Value, index: Value) {slot: Slot} {} [] SharedStore, Memory {writes("slot")};
                 /// The block in entry `index` of a ring of buffers.
-                SharedLoad "shared_load" shared_load(index: Value) {slot: Slot} {} [ty] SharedLoad, Read;
+                SharedLoad "shared_load" shared_load(index: Value) {slot: Slot} {} [ty] SharedLoad, Memory {reads("slot")};
 
                 /// Waits for all threads of the program and orders their accesses to memory.
                 Barrier "barrier" barrier() {} {} [] NoResult, Sync;
@@ -330,67 +338,67 @@ macro_rules! for_each_op {
                 /// Runs the first region if `cond` is true, else the second; its yields are the results.
                 If "if" if_else(cond: Value) {} {} [] If, Region;
                 /// Ends a region with its results.
-                Yield "yield" yield_values(values: &[Value]) {} {} [] NoResult, Terminator;
+                Yield "yield" yield_values(values: &[Value]) {} {} [] NoResult, End;
                 /// Ends the first region of a `while_loop`: go on with `values` if `cond`, else they are the results.
-                Condition "condition" condition(cond: Value, values: &[Value]) {} {} [] NoResult, Terminator;
+                Condition "condition" condition(cond: Value, values: &[Value]) {} {} [] NoResult, End;
             }
             thread {
                 /// A special register of the machine.
-                Special "special" special() {reg: SpecialReg} {} [] I32Scalar, Pure;
+                Special "special" special() {reg: SpecialReg} {} [] I32Scalar, Constant;
                 /// Element `i` of the result is element `map[i]` of the operands laid end to end.
-                Rearrange "rearrange" rearrange(xs: &[Value]) {map: List} {} [ty] Rearrange, Pure;
+                Rearrange "rearrange" rearrange(xs: &[Value]) {map: List} {} [ty] Rearrange, Shape;
                 /// Address of a shared-memory buffer.
-                SlotAddr "slot_addr" slot_addr() {slot: Slot} {} [ty] SlotAddr, Pure;
+                SlotAddr "slot_addr" slot_addr() {slot: Slot} {} [ty] SlotAddr, Constant;
                 /// `result.count` adjacent elements read at `ptr` + `offset` bytes as one access where `pred` is true,
                 /// elsewhere `other`, or 0 without one. The address is a multiple of the access's size. `copied`: other threads
                 /// read the same.
-                Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot, copied: Flag} [ty] Ld, Read;
+                Ld "ld" ld(ptr: Value, pred: Option<Value>, other: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, volatile: Flag, slot: Slot, copied: Flag} [ty] Ld, Memory {reads("ptr")};
                 /// Adjacent elements written at `ptr` + `offset` bytes as one access where `pred` is true. `copied`: other threads
                 /// have the same value and leave it to this one.
-                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag, copied: Flag} [] St, Write;
+                St "st" st(ptr: Value, value: Value, pred: Option<Value>) {} {offset: i32, cache: Cache, evict: Evict, slot: Slot, apart: Flag, copied: Flag} [] St, Memory {writes("ptr")};
                 /// Each of the adjacent elements at `ptr` + `offset` bytes becomes its combination with `value` where `pred` is
                 /// true, each in a step of its own; gives what they were, elsewhere 0.
-                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32, slot: Slot} [] Atom, Write;
+                Atom "atom" atom(ptr: Value, value: Value, pred: Option<Value>) {rmw: RmwOp, sem: MemOrder, scope: Scope} {offset: i32, slot: Slot} [] Atom, Memory {atomic("ptr")};
                 /// The element at `ptr` + `offset` bytes becomes `value` where `pred` is true and its bits are those of `expected`;
                 /// gives what it was, elsewhere 0.
-                AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Write;
+                AtomCas "atom_cas" atom_cas(ptr: Value, expected: Value, value: Value, pred: Option<Value>) {sem: MemOrder, scope: Scope} {offset: i32} [] AtomCas, Memory {atomic("ptr")};
                 /// Address of the module's log.
-                LogAddr "log_addr" log_addr() {} {} [ty] LogAddr, Pure;
+                LogAddr "log_addr" log_addr() {} {} [ty] LogAddr, Constant;
                 /// Ends the launch with an error if `pred` is true.
-                Trap "trap" trap(pred: Value) {} {} [] Assert, Sync;
+                Trap "trap" trap(pred: Value) {} {} [] Assert, Report;
                 /// Each lane gets the elements of lane `lane ^ mask` of its warp.
-                ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Sync;
+                ShflBfly "shfl_bfly" shfl_bfly(x: Value) {mask: u32} {} [] Shuffle, Exchange;
                 /// Each lane gets the elements of lane `src & 31` of its warp.
-                ShflIdx "shfl_idx" shfl_idx(x: Value, src: Value) {} {} [] Shuffle, Sync;
+                ShflIdx "shfl_idx" shfl_idx(x: Value, src: Value) {} {} [] Shuffle, Exchange;
                 /// Each lane gets the elements of lane `lane - delta` of its warp; the first `delta` lanes keep their own.
-                ShflUp "shfl_up" shfl_up(x: Value) {delta: u32} {} [] Shuffle, Sync;
+                ShflUp "shfl_up" shfl_up(x: Value) {delta: u32} {} [] Shuffle, Exchange;
                 /// Each lane gets the elements of lane `lane + delta` of its warp; the last `delta` lanes keep their own.
-                ShflDown "shfl_down" shfl_down(x: Value) {delta: u32} {} [] Shuffle, Sync;
+                ShflDown "shfl_down" shfl_down(x: Value) {delta: u32} {} [] Shuffle, Exchange;
                 /// Each lane gets the combination of the 32-bit integers of all lanes of its warp.
-                Redux "redux" redux(x: Value) {redop: RedOp} {} [] Redux, Sync;
+                Redux "redux" redux(x: Value) {redop: RedOp} {} [] Redux, Exchange;
                 /// As many 8x8 matrices of 16-bit elements as the result has 32-bit registers: row `i` of matrix `j` is the 16 bytes
                 /// at `ptr` + `offset` of lane `8j + i`. Lane `4g + q` gets elements `2q` and `2q + 1` of row `g` of each; with
                 /// `trans` those of column `g`.
-                LdMatrix "ldmatrix" ldmatrix(ptr: Value) {} {offset: i32, trans: Flag, slot: Slot} [ty] LdMatrix, Sync;
+                LdMatrix "ldmatrix" ldmatrix(ptr: Value) {} {offset: i32, trans: Flag, slot: Slot} [ty] LdMatrix, Memory {reads("ptr")};
                 /// Products of the tiles of `a` with those of `b`, added to those of `c`, tile (i, j) standing at place
                 /// i * (tiles of b) + j. How lanes and registers hold a tile is PTX's layout of fragments.
-                Mma "mma" mma(a: Value, b: Value, c: Value) {unit: MmaUnit} {} [] Mma, Sync;
+                Mma "mma" mma(a: Value, b: Value, c: Value) {unit: MmaUnit} {} [] Mma, Matrix;
                 /// Starts to copy `bytes` (4, 8 or 16) from device memory at `from` + `read_offset` to shared memory at `to` +
                 /// `offset`, zeros where `pred` is false. Both addresses are multiples of `bytes`. With `size`, at most `bytes` where
                 /// `pred` is true, only as many are read, and the rest are zeros.
-                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>, size: Option<Value>) {bytes: u32} {offset: i32, read_offset: i32, slot: Slot, evict: Evict} [] CpAsync, Write;
+                CpAsync "cp_async" cp_async(to: Value, from: Value, pred: Option<Value>, size: Option<Value>) {bytes: u32} {offset: i32, read_offset: i32, slot: Slot, evict: Evict} [] CpAsync, Memory {writes_until_wait("to"), reads_until_wait("from")};
                 /// Makes the thread's copies since the last commitment a group.
                 CpAsyncCommit "cp_async_commit" cp_async_commit() {} {} [] NoResult, Sync;
                 /// Waits until at most `pending` groups of the thread are under way.
                 CpAsyncWait "cp_async_wait" cp_async_wait() {pending: u32} {} [] NoResult, Sync;
                 /// The same bits in 32-bit integers.
-                Words "words" words(x: Value) {} {} [ty] Words, Pure;
+                Words "words" words(x: Value) {} {} [ty] Words, Shape;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
                 Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
                 /// Goes to the block.
-                Jump "jump" jump() {} {} [] NoResult, Terminator;
+                Jump "jump" jump() {} {} [] NoResult, End;
                 /// Goes to the first block if `cond` is true, else to the second.
-                Brif "brif" brif(cond: Value) {} {} [] NoResult, Terminator;
+                Brif "brif" brif(cond: Value) {} {} [] NoResult, End;
             }
         }
     };

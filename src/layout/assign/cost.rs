@@ -7,7 +7,7 @@
 
 use super::pbqp::Cost;
 use crate::ir::attrs::MmaUnit;
-use crate::ir::ops::TileOp;
+use crate::ir::ops::{Opcode, TileOp};
 use crate::layout::{gather, matrix};
 use crate::linear_layout::gf2::Span;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
@@ -208,30 +208,6 @@ pub(super) fn product(layout: &LinearLayout, unit: MmaUnit, terms: u64) -> Cost 
 
 /// Computing a block element by element; copies held by many threads are computed by each.
 pub(super) fn elementwise(layout: &LinearLayout, op: TileOp) -> Cost {
-    let each = match op {
-        TileOp::ExpandDims
-        | TileOp::Broadcast
-        | TileOp::Bitcast
-        | TileOp::Reshape
-        | TileOp::Permute
-        | TileOp::Join
-        | TileOp::Split => 0,
-        TileOp::Exp2
-        | TileOp::Log2Approx
-        | TileOp::SinApprox
-        | TileOp::CosApprox
-        | TileOp::Rsqrt
-        | TileOp::Rcp
-        | TileOp::RcpFtz => 8,
-        TileOp::Histogram => WAVEFRONT,
-        TileOp::Sqrt | TileOp::Fdiv => 16,
-        TileOp::SqrtRn
-        | TileOp::FdivRn
-        | TileOp::Sdiv
-        | TileOp::Udiv
-        | TileOp::Srem
-        | TileOp::Urem => 32,
-        _ => 1,
-    };
+    let each = Cost::from(op.info().effects.cost);
     each * registers(layout)
 }

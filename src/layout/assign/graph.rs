@@ -14,7 +14,7 @@ use crate::analysis::program::{ProgramOrder, Step};
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{TileOp, tile_functions};
+use crate::ir::ops::{Opcode, TileOp};
 use crate::layout::matrix;
 use crate::linear_layout::pool::LayoutId;
 use crate::linear_layout::shape::{MAX_RANK, Shape};
@@ -154,113 +154,6 @@ pub(super) struct Graph {
     of_inst: SecondaryMap<Inst, PackedOption<Node>>,
     /// Operations it takes to compute a cheap value; 0 for all other values.
     cheap: SecondaryMap<Value, u16>,
-}
-
-/// Operations per element that count for computing a value again; none if it is never done again.
-fn repeat_cost(op: TileOp) -> Option<u16> {
-    Some(match op {
-        TileOp::Const | TileOp::Splat | TileOp::Arange => 1,
-        TileOp::Broadcast
-        | TileOp::ExpandDims
-        | TileOp::Reshape
-        | TileOp::Permute
-        | TileOp::Join
-        | TileOp::Split
-        | TileOp::AssumeMultiple
-        | TileOp::AssumeContiguous
-        | TileOp::AssumeConstant => 0,
-        TileOp::Iadd
-        | TileOp::Isub
-        | TileOp::Imul
-        | TileOp::Smin
-        | TileOp::Smax
-        | TileOp::Umin
-        | TileOp::Umax
-        | TileOp::And
-        | TileOp::Or
-        | TileOp::Xor
-        | TileOp::Shl
-        | TileOp::Sshr
-        | TileOp::Ushr
-        | TileOp::Icmp
-        | TileOp::Select
-        | TileOp::Sext
-        | TileOp::Zext
-        | TileOp::Itrunc
-        | TileOp::Bitcast
-        | TileOp::PtrCast
-        | TileOp::Addptr
-        | TileOp::Fadd
-        | TileOp::Fsub
-        | TileOp::Fmul
-        | TileOp::Fma
-        | TileOp::Fneg
-        | TileOp::Fabs
-        | TileOp::Fmin
-        | TileOp::Fmax
-        | TileOp::Fcmp
-        | TileOp::Copysign
-        | TileOp::Iabs => 1,
-        TileOp::Smulhi
-        | TileOp::Umulhi
-        | TileOp::Popc
-        | TileOp::Clz
-        | TileOp::Brev
-        | TileOp::Sitofp
-        | TileOp::Uitofp
-        | TileOp::Fpext
-        | TileOp::Fptrunc => 2,
-        TileOp::Fptosi
-        | TileOp::Fptoui
-        | TileOp::Floor
-        | TileOp::Ceil
-        | TileOp::Rint
-        | TileOp::Trunc => 4,
-        TileOp::Sdiv | TileOp::Udiv | TileOp::Srem | TileOp::Urem => 8,
-        tile_functions!()
-        | TileOp::Exp2
-        | TileOp::Log2Approx
-        | TileOp::SinApprox
-        | TileOp::CosApprox
-        | TileOp::Rsqrt
-        | TileOp::Sqrt
-        | TileOp::SqrtRn
-        | TileOp::Rcp
-        | TileOp::RcpFtz
-        | TileOp::Fdiv
-        | TileOp::FdivRn
-        | TileOp::ConvertLayout
-        | TileOp::ProgramId
-        | TileOp::NumPrograms
-        | TileOp::Load
-        | TileOp::AtomicRmw
-        | TileOp::AtomicCas
-        | TileOp::InlinePtx
-        | TileOp::SmId
-        | TileOp::GlobalTimer
-        | TileOp::GdcWait
-        | TileOp::DevicePrint
-        | TileOp::DeviceAssert
-        | TileOp::GdcLaunchDependents
-        | TileOp::Barrier
-        | TileOp::Store
-        | TileOp::Gather
-        | TileOp::Histogram
-        | TileOp::Dot
-        | TileOp::AsyncCopy
-        | TileOp::AsyncCommit
-        | TileOp::AsyncWait
-        | TileOp::SharedLoad
-        | TileOp::SharedStore
-        | TileOp::Reduce
-        | TileOp::Scan
-        | TileOp::For
-        | TileOp::While
-        | TileOp::If
-        | TileOp::Yield
-        | TileOp::Condition
-        | TileOp::Return => return None,
-    })
 }
 
 impl Graph {
@@ -462,7 +355,7 @@ impl Graph {
     /// What computing the result from scalars takes, if that is little.
     fn cheap_cost(&self, func: &TileFunction, inst: Inst) -> Option<u16> {
         let data = &func.dfg.insts[inst];
-        let mut cost = repeat_cost(data.op)?;
+        let mut cost = data.op.info().effects.again?;
         for &arg in &data.args {
             if func.dfg.ty(arg).is_scalar() {
                 continue;

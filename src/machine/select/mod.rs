@@ -22,7 +22,7 @@ use crate::error::CompileError;
 use crate::ir::dfg::{BlockCall, SourceLoc};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
-use crate::ir::ops::{Effect, Opcode, ThreadOp};
+use crate::ir::ops::{Opcode, ThreadOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::regalloc::reg::{Group, RegClass, Unit, View};
 use crate::settings::Target;
@@ -70,20 +70,6 @@ struct Lower<'a> {
     root: Inst,
     loc: SourceLoc,
     emitted: Vec<MInst>,
-}
-
-/// Whether the lanes of a warp only give each other numbers. `ptxas` 12.8 to 13.0 must not get one whose result nobody reads,
-/// for it drops that late: if the result was all that read one of `or.pred p, a, b` and `and.pred q, a, b`, it has made both one
-/// instruction by then, and leaves the other predicate the conjunction, whichever it is.
-fn is_exchange(op: ThreadOp) -> bool {
-    matches!(
-        op,
-        ThreadOp::ShflBfly
-            | ThreadOp::ShflUp
-            | ThreadOp::ShflDown
-            | ThreadOp::ShflIdx
-            | ThreadOp::Redux
-    )
 }
 
 fn is_eight(kind: Kind) -> bool {
@@ -226,7 +212,7 @@ impl<'a> Lower<'a> {
             self.root = inst;
             self.loc = func.dfg.insts[inst].loc;
             let data = &func.dfg.insts[inst];
-            if data.op.info().effect == Effect::Terminator {
+            if data.op.info().ends_block() {
                 *end = Some(self.select_end(inst, index)?);
             } else {
                 self.select_inst(inst)?;
@@ -293,14 +279,10 @@ impl<'a> Lower<'a> {
         let result = data.results.first().copied();
         let mut results = data.results.iter();
         let wanted = results.any(|&v| self.needed.contains(v));
-        let has_effect = match data.effect() {
-            Effect::Pure => false,
-            Effect::Read => crate::ir::attrs::Attrs::volatile(data).is_some(),
-            // All lanes leave it out.
-            Effect::Sync if is_exchange(data.op) => false,
-            Effect::Write | Effect::Sync | Effect::Region | Effect::Terminator => true,
-        };
-        if !wanted && !has_effect {
+        // `ptxas` 12.8 to 13.0 must not get an exchange whose result nobody reads, for it drops that late: if the result was all
+        // that read one of `or.pred p, a, b` and `and.pred q, a, b`, it has made both one instruction by then, and leaves the
+        // other predicate the conjunction, whichever it is. All lanes leave it out.
+        if !wanted && !data.has_effect() {
             return Ok(());
         }
         let first_group = self.code.regs.groups.next_key();

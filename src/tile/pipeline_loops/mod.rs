@@ -47,7 +47,7 @@ use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, MemOrder};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, TileOp};
+use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
@@ -254,7 +254,7 @@ fn may_stand(func: &TileFunction, inst: Inst) -> bool {
             let is_relaxed = data.sem() == Some(&MemOrder::Relaxed);
             func.dfg.ty(data.args[0]).is_scalar() && !is_relaxed
         }
-        _ => data.effect() == Effect::Sync,
+        _ => data.orders_memory(),
     };
     let inner = func.regions(inst).flat_map(|block| func.order.insts(block));
     !is_ordered && inner.into_iter().all(|&inst| may_stand(func, inst))
@@ -275,7 +275,7 @@ fn feeding(func: &TileFunction, body: Block) -> EntitySet<Value> {
         let data = &func.dfg.insts[inst];
         if data.op == TileOp::Dot {
             found.extend(data.args[..2].iter().copied());
-        } else if data.results.iter().any(|&v| found.contains(v)) && data.effect() == Effect::Pure {
+        } else if data.results.iter().any(|&v| found.contains(v)) && data.is_pure() {
             found.extend(data.args.iter().copied());
         }
     }

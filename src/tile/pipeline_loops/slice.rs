@@ -6,7 +6,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, TileOp};
+use crate::ir::ops::TileOp;
 
 /// Most bytes of a thread that what is loaded for an address may take: it is carried from one iteration to the next.
 const MOST_BYTES: u32 = 16;
@@ -127,7 +127,7 @@ fn only_computes(func: &TileFunction, inst: Inst) -> bool {
     match data.op {
         TileOp::If => inner.all(|&inst| only_computes(func, inst)),
         TileOp::Yield => true,
-        _ => data.effect() == Effect::Pure,
+        _ => data.is_pure(),
     }
 }
 

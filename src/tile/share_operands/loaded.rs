@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use super::{first_entry, load, place_for, store};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{Effect, TileOp};
+use crate::ir::ops::TileOp;
 use crate::settings::Target;
 use crate::tile::edit::{self, Editor, Fate};
 
@@ -114,7 +114,7 @@ fn is_loaded(edit: &Editor<'_>, value: Value) -> bool {
             TileOp::Dot | TileOp::Gather | TileOp::Histogram | TileOp::ConvertLayout => {
                 return false;
             }
-            _ if data.effect() != Effect::Pure => return false,
+            _ if !data.is_pure() => return false,
             _ => stack.extend(&data.args),
         }
     }

@@ -1,0 +1,430 @@
+//! What an instruction does beside computing its results, answered from the tables.
+//!
+//! A row of the table of ops says the [`Class`] of its op, what it reads and writes in memory, whether its operands commute, and
+//! what it costs: it ends in calls of the methods of [`Effects`]. A `dot` by a unit does to memory what the row of its unit says.
+//! Passes ask here and list no ops of their own, so that a new op is known to all of them by its row.
+
+use smallvec::SmallVec;
+
+use super::attrs::Attrs;
+use super::dfg::InstData;
+use super::entities::{Inst, Slot, Value};
+use super::function::Function;
+use super::level::Level;
+use super::ops::{OpInfo, Opcode};
+use super::types::{AddressSpace, Elem, ValueType};
+use super::units::{UnitPlace, When};
+
+/// What kind of op it is. Branches are uniform over the threads that execute a function, so that an exchange between them or a
+/// matrix product may be removed, repeated and moved as if a thread computed it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Made from nothing.
+    Constant,
+    /// Each element is computed from those at the same place.
+    Elementwise,
+    /// The same elements in another shape or order.
+    Shape,
+    /// Elements cross from one thread to others.
+    Exchange,
+    /// Products of matrices.
+    Matrix,
+    /// Accesses memory.
+    Memory,
+    /// Tells the host something.
+    Report,
+    /// Waits for others, or is read where it stands.
+    Sync,
+    /// Does what nobody knows, unless the instruction says that it is pure.
+    Foreign,
+    /// Owns regions; has the effects of what they hold.
+    Region,
+    /// Ends a block.
+    End,
+}
+
+/// What an access does to memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Reads it.
+    Read,
+    /// Writes it.
+    Write,
+    /// Changes it in one step that other atomic accesses see done or not begun.
+    Atomic,
+}
+
+/// The way by which an access comes to memory. What the threads do is ordered by barriers among itself; between what they wrote
+/// and an access that engines do for them there must be a fence, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxy {
+    /// As loads and stores do.
+    Generic,
+    /// As an engine does: one of matrices, or one that moves blocks.
+    Async,
+}
+
+/// Where an access goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// Device memory at this pointer.
+    Global(Value),
+    /// Shared memory in this slot or ring; none if the instruction does not say which.
+    Shared(Option<Slot>),
+    /// The module's log, to which no pointer of a kernel leads.
+    Log,
+}
+
+/// One access of an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Where it goes.
+    pub space: Space,
+    /// What it does there.
+    pub how: How,
+    /// By which way.
+    pub proxy: Proxy,
+    /// When it is over.
+    pub when: When,
+}
+
+impl Access {
+    /// Whether a fence must stand between this access and a later one of the same bytes of shared memory, beside a barrier.
+    pub fn needs_fence_before(&self, later: &Access) -> bool {
+        let writes = self.how != How::Read;
+        writes && self.proxy == Proxy::Generic && later.proxy == Proxy::Async
+    }
+}
+
+/// An access as a row states it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatedAccess {
+    /// What it does.
+    pub how: How,
+    /// Where: the operand that points there, `slot` for the attribute, or `log`.
+    pub place: &'static str,
+    /// When it is over.
+    pub when: When,
+}
+
+/// What a row says of its op beside types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effects {
+    /// The class.
+    pub class: Class,
+    accesses: [Option<StatedAccess>; 2],
+    /// Whether the two operands may be exchanged.
+    pub commutes: bool,
+    /// What computing an element costs, in instructions of one cycle.
+    pub cost: u16,
+    /// Operations per element that count where a block is computed again for each of its users; none if that is never done.
+    pub again: Option<u16>,
+}
+
+impl Effects {
+    pub(super) const fn of(class: Class) -> Effects {
+        Effects {
+            class,
+            accesses: [None; 2],
+            commutes: false,
+            cost: 1,
+            again: None,
+        }
+    }
+
+    const fn with_access(mut self, how: How, place: &'static str, when: When) -> Effects {
+        let next = self.accesses[0].is_some() as usize;
+        self.accesses[next] = Some(StatedAccess { how, place, when });
+        self
+    }
+
+    pub(super) const fn reads(self, place: &'static str) -> Effects {
+        self.with_access(How::Read, place, When::Now)
+    }
+
+    pub(super) const fn writes(self, place: &'static str) -> Effects {
+        self.with_access(How::Write, place, When::Now)
+    }
+
+    pub(super) const fn reads_until_wait(self, place: &'static str) -> Effects {
+        self.with_access(How::Read, place, When::UntilWait)
+    }
+
+    pub(super) const fn writes_until_wait(self, place: &'static str) -> Effects {
+        self.with_access(How::Write, place, When::UntilWait)
+    }
+
+    pub(super) const fn atomic(self, place: &'static str) -> Effects {
+        self.with_access(How::Atomic, place, When::Now)
+    }
+
+    pub(super) const fn commutes(mut self) -> Effects {
+        self.commutes = true;
+        self
+    }
+
+    pub(super) const fn cost(mut self, cost: u16) -> Effects {
+        self.cost = cost;
+        self
+    }
+
+    pub(super) const fn again(mut self, again: u16) -> Effects {
+        self.again = Some(again);
+        self
+    }
+
+    /// The accesses that the row states.
+    pub fn accesses(&self) -> impl Iterator<Item = StatedAccess> {
+        self.accesses.into_iter().flatten()
+    }
+}
+
+impl OpInfo {
+    /// Whether the op may be removed, repeated and moved, whatever its instruction says.
+    pub fn is_pure(&self) -> bool {
+        is_pure(self.effects.class)
+    }
+
+    /// Whether the op does nothing but read memory.
+    pub fn only_reads(&self) -> bool {
+        let mut accesses = self.effects.accesses();
+        self.effects.class == Class::Memory && accesses.all(|access| access.how == How::Read)
+    }
+
+    /// Whether the op owns regions.
+    pub fn owns_regions(&self) -> bool {
+        self.effects.class == Class::Region
+    }
+
+    /// Whether the op ends a block.
+    pub fn ends_block(&self) -> bool {
+        self.effects.class == Class::End
+    }
+}
+
+fn is_pure(class: Class) -> bool {
+    match class {
+        Class::Constant | Class::Elementwise | Class::Shape | Class::Exchange | Class::Matrix => {
+            true
+        }
+        Class::Memory
+        | Class::Report
+        | Class::Sync
+        | Class::Foreign
+        | Class::Region
+        | Class::End => false,
+    }
+}
+
+impl<L: Level> InstData<L> {
+    /// The class of the op, or what the instruction says of itself.
+    pub fn class(&self) -> Class {
+        match self.op.info().effects.class {
+            Class::Foreign if self.pure().is_some() => Class::Elementwise,
+            class => class,
+        }
+    }
+
+    /// Whether the instruction may be removed, repeated and moved: it computes its results and does nothing else.
+    pub fn is_pure(&self) -> bool {
+        let unit = self.unit().map(|unit| unit.info());
+        is_pure(self.class()) && unit.is_none_or(|unit| unit.when == When::Now)
+    }
+
+    /// Whether the instruction does nothing but read memory that nobody is expected to change meanwhile: it may be removed, and
+    /// repeated as long as nothing is written.
+    pub fn only_reads(&self) -> bool {
+        self.op.info().only_reads() && self.volatile().is_none()
+    }
+
+    /// Whether the instruction changes memory, or writes to the log.
+    pub fn writes(&self) -> bool {
+        let mut accesses = self.op.info().effects.accesses();
+        accesses.any(|access| access.how != How::Read)
+    }
+
+    /// Whether accesses to memory must not move from one side of the instruction to the other.
+    pub fn orders_memory(&self) -> bool {
+        match self.class() {
+            Class::Sync | Class::Foreign => true,
+            Class::Constant
+            | Class::Elementwise
+            | Class::Shape
+            | Class::Exchange
+            | Class::Matrix
+            | Class::Memory
+            | Class::Report
+            | Class::Region
+            | Class::End => false,
+        }
+    }
+
+    /// Whether the instruction stays though nothing needs its results. Regions are asked for what they hold.
+    pub fn has_effect(&self) -> bool {
+        match self.class() {
+            Class::Memory => !self.only_reads(),
+            Class::Report | Class::Sync | Class::Foreign | Class::End => true,
+            Class::Region => false,
+            Class::Constant
+            | Class::Elementwise
+            | Class::Shape
+            | Class::Exchange
+            | Class::Matrix => !self.is_pure(),
+        }
+    }
+}
+
+/// The accesses of an instruction.
+pub type Accesses = SmallVec<[Access; 2]>;
+
+impl<L: Level> Function<L> {
+    /// What an instruction does to memory.
+    pub fn accesses(&self, inst: Inst) -> Accesses {
+        let data = &self.dfg.insts[inst];
+        let info = data.op.info();
+        let at = |value: Value| match self.dfg.ty(value).elem() {
+            Elem::Ptr(_, AddressSpace::Shared) => Space::Shared(data.slot().copied()),
+            _ => Space::Global(value),
+        };
+        let operand = |name| info.operands.iter().position(|o| o.name == name);
+        let stated = info.effects.accesses().filter_map(|stated| {
+            let space = match stated.place {
+                "slot" => Space::Shared(data.slot().copied()),
+                "log" => Space::Log,
+                name => at(*data.args.get(operand(name)?)?),
+            };
+            Some(Access {
+                space,
+                how: stated.how,
+                proxy: Proxy::Generic,
+                when: stated.when,
+            })
+        });
+        let unit = data.unit().map(|unit| unit.info());
+        let places = unit.into_iter().flat_map(|unit| {
+            let operands = unit.places.iter().zip(&data.args).enumerate();
+            operands.filter_map(move |(i, (place, &arg))| {
+                let is_pointer = self.dfg.ty(arg).elem().is_ptr();
+                let is_shared = match place {
+                    UnitPlace::Registers => false,
+                    UnitPlace::Shared => true,
+                    UnitPlace::Either => is_pointer,
+                };
+                // The last one is the sum.
+                let how = if i == 2 { How::Write } else { How::Read };
+                is_shared.then(|| Access {
+                    space: if is_pointer {
+                        at(arg)
+                    } else {
+                        Space::Shared(None)
+                    },
+                    how,
+                    proxy: Proxy::Async,
+                    when: unit.when,
+                })
+            })
+        });
+        stated.chain(places).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ir::attrs::AttrKind;
+    use crate::ir::ops::{ThreadOp, TileOp};
+    use crate::text::parse::parse_thread;
+
+    fn check_level<O: Opcode>() {
+        for &op in O::ALL {
+            let info = op.info();
+            let effects = &info.effects;
+            for access in effects.accesses() {
+                let is_operand = info.operands.iter().any(|o| o.name == access.place);
+                let is_known = match access.place {
+                    "slot" => info.allows(AttrKind::Slot),
+                    "log" => true,
+                    _ => is_operand,
+                };
+                assert!(is_known, "{op}: no operand {}", access.place);
+            }
+            let touches = effects.accesses().next().is_some();
+            assert_eq!(
+                touches,
+                matches!(effects.class, Class::Memory) || info.name.starts_with("device_"),
+                "{op}"
+            );
+            if effects.commutes {
+                assert!(info.is_pure() && info.operands.len() == 2, "{op}");
+            }
+            if effects.again.is_some() {
+                assert!(info.is_pure(), "{op} is computed again");
+            }
+        }
+    }
+
+    #[test]
+    fn rows_are_consistent() {
+        check_level::<TileOp>();
+        check_level::<ThreadOp>();
+    }
+
+    #[test]
+    fn spaces_follow_from_the_operands() {
+        let text = "thread @k(v0: ptr<f16>, v1: ptr<i8, shared>, v2: ptr<f32>) warps(1) {
+                slot0 = 1024 bytes align 128 at 0
+            block0:
+                v3 = ld v2 : f32
+                cp_async v1, v0 {bytes = 16, slot = slot0}
+                v4 = ldmatrix v1 {slot = slot0} : f16 x 8
+                st v2, v3
+                return
+            }";
+        let func = parse_thread(text).expect("it is well-formed");
+        let block = func.entry;
+        let insts = func.order.insts(block);
+        let params = func.params();
+        let shared = Space::Shared(
+            insts
+                .iter()
+                .find_map(|&i| func.dfg.insts[i].slot().copied()),
+        );
+        let access = |space, how, when| Access {
+            space,
+            how,
+            proxy: Proxy::Generic,
+            when,
+        };
+        let expected: [&[Access]; 5] = [
+            &[access(Space::Global(params[2]), How::Read, When::Now)],
+            &[
+                access(Space::Global(params[0]), How::Read, When::UntilWait),
+                access(shared, How::Write, When::UntilWait),
+            ],
+            &[access(shared, How::Read, When::Now)],
+            &[access(Space::Global(params[2]), How::Write, When::Now)],
+            &[],
+        ];
+        for (&inst, expected) in insts.iter().zip(expected) {
+            assert_eq!(func.accesses(inst)[..], *expected);
+        }
+    }
+
+    #[test]
+    fn only_engines_that_read_what_threads_wrote_need_a_fence() {
+        let access = |how, proxy| Access {
+            space: Space::Shared(None),
+            how,
+            proxy,
+            when: When::Now,
+        };
+        let (read, write) = (How::Read, How::Write);
+        let generic = |how| access(how, Proxy::Generic);
+        let engine = |how| access(how, Proxy::Async);
+        assert!(generic(write).needs_fence_before(&engine(read)));
+        assert!(generic(write).needs_fence_before(&engine(write)));
+        assert!(!generic(read).needs_fence_before(&engine(write)));
+        assert!(!engine(write).needs_fence_before(&generic(read)));
+        assert!(!generic(write).needs_fence_before(&generic(read)));
+    }
+}
