@@ -37,7 +37,7 @@ macro_rules! thread_ops {
 for_each_op!(thread_ops);
 
 macro_rules! ptx_names {
-    ($($(#[$doc:meta])+ $variant:ident $text:literal ($($form:ident $class:ident),*) sm $sm:literal ptx $major:literal $minor:literal, $group:ident;)*) => {
+    ($($(#[$doc:meta])+ $variant:ident $text:literal ($($form:ident $class:ident),*) sm $sm:tt ptx $major:literal $minor:literal, $group:ident;)*) => {
         const PTX: &[&str] = &[$(stringify!($variant)),*];
     };
 }

@@ -11,6 +11,9 @@
 //! Variant "mnemonic" (operand, operand, ...) sm SM ptx MAJOR MINOR, Group;
 //! ```
 //!
+//! `sm SM` is the first architecture that has it; `sm (SM only)` says that later ones do not (`sm (90 only)` is sm_90a), and
+//! `sm (SM family)` that those of the same generation do. The group says what it does to memory, too.
+//!
 //! In a mnemonic `{t}` is the instruction's type, `{u}` its second type, `{m}` its modifier (comparison,
 //! cache, ...) and `{v}` the vector suffix. An operand is a form and a register class.
 //!
@@ -181,54 +184,54 @@ macro_rules! for_each_ptx {
             /// An address in the kernel's shared memory.
             Symbol "mov.u32" (def W, name W) sm 0 ptx 6 0, Move;
             /// A kernel parameter.
-            LdParam "ld.param.{t}" (def T, name W) sm 0 ptx 6 0, Memory;
+            LdParam "ld.param.{t}" (def T, name W) sm 0 ptx 6 0, Param;
 
             /// Read from memory.
-            Ld "ld{m}{v}.{t}" (vdef T, addr D) sm 0 ptx 6 0, Memory;
+            Ld "ld{m}{v}.{t}" (vdef T, addr D) sm 0 ptx 6 0, Load;
             /// Write to memory.
-            St "st{m}{v}.{t}" (addr D, vuse T) sm 0 ptx 6 0, Memory;
+            St "st{m}{v}.{t}" (addr D, vuse T) sm 0 ptx 6 0, Store;
             /// Read from memory with an eviction priority.
-            LdEvict "ld{m}{v}.{t}" (vdef T, addr D) sm 70 ptx 7 4, Memory;
+            LdEvict "ld{m}{v}.{t}" (vdef T, addr D) sm 70 ptx 7 4, Load;
             /// Write to memory with an eviction priority.
-            StEvict "st{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 7 4, Memory;
+            StEvict "st{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 7 4, Store;
 
             /// Read 32 bytes of device memory, with an eviction priority or without.
-            LdWide "ld{m}{v}.{t}" (vdef T, addr D) sm 100 ptx 8 8, Memory;
+            LdWide "ld{m}{v}.{t}" (vdef T, addr D) sm 100 ptx 8 8, Load;
             /// Write 32 bytes of device memory, with an eviction priority or without.
-            StWide "st{m}{v}.{t}" (addr D, vuse T) sm 100 ptx 8 8, Memory;
+            StWide "st{m}{v}.{t}" (addr D, vuse T) sm 100 ptx 8 8, Store;
             /// Read 32 bytes of device memory with a policy for the L2 cache.
-            LdWideHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 100 ptx 8 8, Memory;
+            LdWideHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 100 ptx 8 8, Load;
             /// Write 32 bytes of device memory with a policy for the L2 cache.
-            StWideHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 100 ptx 8 8, Memory;
+            StWideHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 100 ptx 8 8, Store;
 
             /// Read from memory with a policy for the L2 cache.
-            LdHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 80 ptx 7 4, Memory;
+            LdHint "ld{m}{v}.{t}" (vdef T, addr D, use D) sm 80 ptx 7 4, Load;
             /// Write to memory with a policy for the L2 cache.
-            StHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 80 ptx 7 4, Memory;
+            StHint "st{m}{v}.{t}" (addr D, vuse T, use D) sm 80 ptx 7 4, Store;
             /// The policy that lines go early.
             PolicyFirst "createpolicy.fractional.L2::evict_first.b64" (def D) sm 80 ptx 7 4, Move;
             /// The policy that lines go late.
             PolicyLast "createpolicy.fractional.L2::evict_last.b64" (def D) sm 80 ptx 7 4, Move;
             /// Combination with what memory holds, in one step; gives what it held.
-            Atom "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 60 ptx 6 0, Memory;
+            Atom "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 60 ptx 6 0, Atomic;
             /// The same for f16.
-            AtomHalf "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 70 ptx 6 3, Memory;
+            AtomHalf "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 70 ptx 6 3, Atomic;
             /// The same for bf16.
-            AtomBf "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 90 ptx 7 8, Memory;
+            AtomBf "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 90 ptx 7 8, Atomic;
             /// The same for several elements, each in a step of its own.
-            AtomVec "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 90 ptx 8 1, Memory;
+            AtomVec "atom{m}{v}.{t}" (vdef T, addr D, vuse T) sm 90 ptx 8 1, Atomic;
             /// Comparison with what memory holds and, if equal, replacement; gives what it held.
-            AtomCas "atom{m}.{t}" (def T, addr D, use T, use T) sm 60 ptx 6 0, Memory;
+            AtomCas "atom{m}.{t}" (def T, addr D, use T, use T) sm 60 ptx 6 0, Atomic;
             /// The same for 16 bits.
-            AtomCasHalf "atom{m}.{t}" (def T, addr D, use T, use T) sm 70 ptx 6 3, Memory;
+            AtomCasHalf "atom{m}.{t}" (def T, addr D, use T, use T) sm 70 ptx 6 3, Atomic;
             /// Combination with what memory holds, in one step.
-            Red "red{m}{v}.{t}" (addr D, vuse T) sm 60 ptx 6 0, Memory;
+            Red "red{m}{v}.{t}" (addr D, vuse T) sm 60 ptx 6 0, Reduce;
             /// The same for f16.
-            RedHalf "red{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 6 3, Memory;
+            RedHalf "red{m}{v}.{t}" (addr D, vuse T) sm 70 ptx 6 3, Reduce;
             /// The same for bf16.
-            RedBf "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 7 8, Memory;
+            RedBf "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 7 8, Reduce;
             /// The same for several elements, each in a step of its own.
-            RedVec "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 8 1, Memory;
+            RedVec "red{m}{v}.{t}" (addr D, vuse T) sm 90 ptx 8 1, Reduce;
 
             /// Waits for the grids before.
             GdcWait "griddepcontrol.wait" () sm 90 ptx 7 8, Sync;
@@ -241,18 +244,18 @@ macro_rules! for_each_ptx {
             /// Nanoseconds.
             Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Move;
             /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.
-            Inline "" (vdef W, vuse W) sm 0 ptx 8 3, Move;
+            Inline "" (vdef W, vuse W) sm 0 ptx 8 3, Foreign;
 
             /// Register of the lane whose index differs in the bits of the mask.
-            ShflBfly "shfl.sync.bfly.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            ShflBfly "shfl.sync.bfly.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Exchange;
             /// Register of a lane.
-            ShflIdx "shfl.sync.idx.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            ShflIdx "shfl.sync.idx.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Exchange;
             /// Register of the lane that stands a distance below.
-            ShflUp "shfl.sync.up.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            ShflUp "shfl.sync.up.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Exchange;
             /// Register of the lane that stands a distance above.
-            ShflDown "shfl.sync.down.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Sync;
+            ShflDown "shfl.sync.down.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Exchange;
             /// Combination over the lanes of the warp.
-            Redux "redux.sync{m}.{t}" (def T, use T, imm W) sm 80 ptx 7 0, Sync;
+            Redux "redux.sync{m}.{t}" (def T, use T, imm W) sm 80 ptx 7 0, Exchange;
             /// 8x8 matrices of 16-bit elements from shared memory.
             LdMatrix "ldmatrix.sync.aligned.m8n8{m}.shared.b16" (vdef W, addr D) sm 75 ptx 6 5, Matrix;
             /// Product of matrices of f16 or bf16.
@@ -272,13 +275,13 @@ macro_rules! for_each_ptx {
             /// Product of matrices of 8-bit floats.
             MmaF8 "mma.sync.aligned.m16n8k32.row.col.f32.{t}.{u}.f32" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 4, Matrix;
             /// Starts a copy to shared memory.
-            CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Memory;
+            CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Copy;
             /// Starts a copy of so many bytes to shared memory, the rest filled with zeros.
-            CpAsyncFill "cp.async{m}.shared.global" (addr D, addr D, imm W, imm W) sm 80 ptx 7 0, Memory;
+            CpAsyncFill "cp.async{m}.shared.global" (addr D, addr D, imm W, imm W) sm 80 ptx 7 0, Copy;
             /// Starts a copy to shared memory, with a policy for the L2 cache.
-            CpAsyncHint "cp.async{m}.shared.global.L2::cache_hint" (addr D, addr D, imm W, use D) sm 80 ptx 7 4, Memory;
+            CpAsyncHint "cp.async{m}.shared.global.L2::cache_hint" (addr D, addr D, imm W, use D) sm 80 ptx 7 4, Copy;
             /// Starts a copy of so many bytes to shared memory, the rest filled with zeros, with a policy for the L2 cache.
-            CpAsyncFillHint "cp.async{m}.shared.global.L2::cache_hint" (addr D, addr D, imm W, imm W, use D) sm 80 ptx 7 4, Memory;
+            CpAsyncFillHint "cp.async{m}.shared.global.L2::cache_hint" (addr D, addr D, imm W, imm W, use D) sm 80 ptx 7 4, Copy;
             /// Makes copies a group.
             CpAsyncCommit "cp.async.commit_group" () sm 80 ptx 7 0, Sync;
             /// Waits until at most so many groups are under way.

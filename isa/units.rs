@@ -15,7 +15,7 @@
 //! - The types are those of the numbers, and `PRECISION` is that of the products it can compute.
 //! - `m n k` is the shape of one instruction; `n LEAST to MOST` is that of one which takes any multiple of the least.
 //! - The tile is what a unit is fed at once, in one step or several: its shape divided by that of an instruction says how many.
-//! - `sm SM` is the first architecture that has it; `sm SM only` says that later ones do not, and `sm SM family` that those of
+//! - `sm SM` is the first architecture that has it; `sm (SM only)` says that later ones do not, and `sm (SM family)` that those of
 //!   the same generation do.
 //! - `WARPS` warps next to each other along the rows execute an instruction together.
 //! - Each operand is in `Registers`, in `Shared` memory, or in `Either`.

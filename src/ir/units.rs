@@ -79,7 +79,7 @@ macro_rules! most {
 
 macro_rules! define_units {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal ($left:ident $right:ident $sum:ident $precision:ident)
-        m $rows:literal n $columns:literal $(to $most:literal)? k $inner:literal, tile $tile:expr, sm $sm:literal $($which:ident)?,
+        m $rows:literal n $columns:literal $(to $most:literal)? k $inner:literal, tile $tile:expr, sm $sm:tt,
         warps $warps:literal, ($($place:ident),*) $when:ident, $fragments:ident $(($($crossed:literal),*))?,
         $ptx:ident ($($ty:ident)*);)*) => {
         named_enum! {
@@ -99,7 +99,7 @@ macro_rules! define_units {
                             columns: $columns..=most!($columns $($most)?),
                             inner: $inner,
                             tile: $tile,
-                            exists: exists!($sm $($which)?),
+                            exists: exists!($sm),
                             warps: $warps,
                             places: [$(UnitPlace::$place),*],
                             when: When::$when,

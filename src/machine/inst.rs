@@ -7,7 +7,7 @@ use crate::ir::attrs::{Cache, Evict, MemOrder, RedOp, RmwOp, Scope, SpecialReg};
 use crate::ir::dfg::SourceLoc;
 use crate::ir::types::AddressSpace;
 use crate::regalloc::reg::{RegClass, Registers, Touch, Unit, View};
-use crate::settings::PtxVersion;
+use crate::settings::{Exists, PtxVersion, exists};
 
 #[macro_use]
 #[path = "../../isa/table.rs"]
@@ -49,9 +49,23 @@ pub(crate) enum InstGroup {
     Convert,
     /// Copies, special registers, joining and splitting.
     Move,
-    /// Access to memory and parameters.
-    Memory,
-    /// Exchange and barriers.
+    /// Lines of the kernel's author.
+    Foreign,
+    /// Reads a parameter, which nothing changes.
+    Param,
+    /// Reads memory.
+    Load,
+    /// Writes memory.
+    Store,
+    /// Changes memory in one step, and gives what was there.
+    Atomic,
+    /// Changes memory in one step.
+    Reduce,
+    /// Begins to read device memory and to write shared memory.
+    Copy,
+    /// Exchange of registers within a warp. All lanes are there wherever the block runs, and it orders nothing else.
+    Exchange,
+    /// Barriers, waits, and what else stays where it is.
     Sync,
     /// Matrices held by a warp.
     Matrix,
@@ -63,8 +77,8 @@ pub(crate) struct PtxInfo {
     /// Mnemonic with places for types and modifiers.
     pub(crate) mnemonic: &'static str,
     pub(crate) operands: &'static [(Form, ClassOf)],
-    /// First architecture.
-    pub(crate) sm: u32,
+    /// On which targets it exists.
+    pub(crate) exists: Exists,
     pub(crate) version: PtxVersion,
     pub(crate) group: InstGroup,
 }
@@ -94,7 +108,7 @@ macro_rules! form {
 }
 
 macro_rules! define_ptx {
-    ($($(#[doc = $doc:literal])+ $variant:ident $text:literal ($($form:tt $class:ident),*) sm $sm:literal ptx $major:literal $minor:literal, $group:ident;)*) => {
+    ($($(#[doc = $doc:literal])+ $variant:ident $text:literal ($($form:tt $class:ident),*) sm $sm:tt ptx $major:literal $minor:literal, $group:ident;)*) => {
         /// A form of a PTX instruction.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub(crate) enum Ptx { $($(#[doc = $doc])+ $variant,)* }
@@ -107,7 +121,7 @@ macro_rules! define_ptx {
                         const INFO: &PtxInfo = &PtxInfo {
                             mnemonic: $text,
                             operands: &[$((form!($form), ClassOf::$class)),*],
-                            sm: $sm,
+                            exists: exists!($sm),
                             version: PtxVersion { major: $major, minor: $minor },
                             group: InstGroup::$group,
                         };

@@ -271,20 +271,22 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
 /// Whether an instruction does nothing but compute.
 fn is_pure(inst: &MInst) -> bool {
     match inst.op.info().group {
-        InstGroup::Memory => inst.op == Ptx::LdParam,
-        InstGroup::Sync => exchanges(inst),
-        InstGroup::Matrix => false,
-        _ => true,
+        InstGroup::Int
+        | InstGroup::Float
+        | InstGroup::Compare
+        | InstGroup::Convert
+        | InstGroup::Move
+        | InstGroup::Foreign
+        | InstGroup::Param
+        | InstGroup::Exchange => true,
+        InstGroup::Load
+        | InstGroup::Store
+        | InstGroup::Atomic
+        | InstGroup::Reduce
+        | InstGroup::Copy
+        | InstGroup::Sync
+        | InstGroup::Matrix => false,
     }
-}
-
-/// Whether an instruction exchanges registers within the warp. All lanes are there wherever the block runs, and it orders
-/// nothing else.
-fn exchanges(inst: &MInst) -> bool {
-    matches!(
-        inst.op,
-        Ptx::ShflBfly | Ptx::ShflIdx | Ptx::ShflUp | Ptx::ShflDown | Ptx::Redux
-    )
 }
 
 /// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
@@ -295,20 +297,30 @@ pub(crate) fn reads_shared(inst: &MInst) -> bool {
             Modifier::Memory(access) if access.space == AddressSpace::Shared && !access.volatile
         )
     };
-    inst.op == Ptx::Ld && is_shared(inst.modifier)
+    inst.op.info().group == InstGroup::Load && is_shared(inst.modifier)
 }
 
 /// Whether reads of shared memory must not move behind an instruction that stays where it is.
 pub(crate) fn orders_shared(inst: &MInst) -> bool {
-    match inst.op {
-        Ptx::Ld | Ptx::LdEvict | Ptx::LdHint => false,
-        Ptx::LdWide | Ptx::LdWideHint | Ptx::LdParam => false,
-        _ if exchanges(inst) => false,
-        _ => match (inst.op.info().group, inst.modifier) {
-            (InstGroup::Memory, Modifier::Memory(access)) => access.space == AddressSpace::Shared,
-            (InstGroup::Memory | InstGroup::Sync, _) => true,
-            _ => inst.op == Ptx::Inline,
+    match inst.op.info().group {
+        InstGroup::Store => match inst.modifier {
+            Modifier::Memory(access) => access.space == AddressSpace::Shared,
+            _ => true,
         },
+        InstGroup::Atomic
+        | InstGroup::Reduce
+        | InstGroup::Copy
+        | InstGroup::Sync
+        | InstGroup::Foreign => true,
+        InstGroup::Int
+        | InstGroup::Float
+        | InstGroup::Compare
+        | InstGroup::Convert
+        | InstGroup::Move
+        | InstGroup::Param
+        | InstGroup::Load
+        | InstGroup::Exchange
+        | InstGroup::Matrix => false,
     }
 }
 

@@ -308,9 +308,14 @@ impl Writer<'_> {
             InstGroup::Float => &mut self.stats.float,
             InstGroup::Compare => &mut self.stats.compare,
             InstGroup::Convert => &mut self.stats.convert,
-            InstGroup::Move => &mut self.stats.moves,
-            InstGroup::Memory => &mut self.stats.memory,
-            InstGroup::Sync | InstGroup::Matrix => &mut self.stats.sync,
+            InstGroup::Move | InstGroup::Foreign => &mut self.stats.moves,
+            InstGroup::Param
+            | InstGroup::Load
+            | InstGroup::Store
+            | InstGroup::Atomic
+            | InstGroup::Reduce
+            | InstGroup::Copy => &mut self.stats.memory,
+            InstGroup::Exchange | InstGroup::Sync | InstGroup::Matrix => &mut self.stats.sync,
         };
         *count += n_written;
     }

@@ -24,15 +24,15 @@ impl Exists {
     }
 }
 
-/// The column of a table: `80`, `90 only` or `100 family`.
+/// The column of a table: `80`, `(90 only)` or `(100 family)`.
 macro_rules! exists {
     ($sm:literal) => {
         $crate::settings::Exists::From($sm)
     };
-    ($sm:literal only) => {
+    (($sm:literal only)) => {
         $crate::settings::Exists::Only($sm)
     };
-    ($sm:literal family) => {
+    (($sm:literal family)) => {
         $crate::settings::Exists::Family($sm)
     };
 }
@@ -48,18 +48,18 @@ mod tests {
 
     #[test]
     fn what_only_one_architecture_has_is_on_no_other() {
-        assert_eq!(exists!(90 only), Exists::Only(90));
-        assert!(exists!(90 only).on(Target::SM_90A));
-        assert!(!exists!(90 only).on(Target::SM_90));
-        assert!(!exists!(90 only).on(specific(100)));
+        assert_eq!(exists!((90 only)), Exists::Only(90));
+        assert!(exists!((90 only)).on(Target::SM_90A));
+        assert!(!exists!((90 only)).on(Target::SM_90));
+        assert!(!exists!((90 only)).on(specific(100)));
     }
 
     #[test]
     fn a_family_shares_what_its_first_architecture_has() {
-        assert_eq!(exists!(100 family), Exists::Family(100));
-        let on = [100, 103, 90, 120].map(|sm| exists!(100 family).on(specific(sm)));
+        assert_eq!(exists!((100 family)), Exists::Family(100));
+        let on = [100, 103, 90, 120].map(|sm| exists!((100 family)).on(specific(sm)));
         assert_eq!(on, [true, true, false, false]);
-        assert!(!exists!(100 family).on(Target::SM_100));
+        assert!(!exists!((100 family)).on(Target::SM_100));
     }
 
     #[test]

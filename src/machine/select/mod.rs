@@ -217,7 +217,11 @@ impl<'a> Lower<'a> {
             } else {
                 self.select_inst(inst)?;
                 // Rules ask for the target; this is the proof that none forgot to.
-                if self.emitted.iter().any(|i| self.target.sm < i.op.info().sm) {
+                if self
+                    .emitted
+                    .iter()
+                    .any(|i| !i.op.info().exists.on(self.target))
+                {
                     return Err(self.not_selected(data.op));
                 }
             }

@@ -80,7 +80,9 @@ fn allocated(code: &Code) -> Allocation {
 /// Instructions with effects, in order.
 fn effects(code: &Code) -> Vec<(Ptx, u32)> {
     let has_effect = |op: Ptx| {
-        matches!(op.info().group, InstGroup::Memory | InstGroup::Sync) && op != Ptx::LdParam
+        use InstGroup::{Atomic, Copy, Exchange, Load, Reduce, Store, Sync};
+        let group = op.info().group;
+        [Atomic, Copy, Exchange, Load, Reduce, Store, Sync].contains(&group)
     };
     let insts = code.insts.iter().filter(|inst| has_effect(inst.op));
     insts.map(|inst| (inst.op, inst.first_arg)).collect()
