@@ -123,6 +123,20 @@ pub(super) fn brev(bits: u32, x: u64) -> u64 {
     x.reverse_bits() >> (64 - bits)
 }
 
+/// The bytes of `a` and `b` that the digits of `selector` name, or their signs.
+pub(super) fn byte_perm(a: u64, b: u64, selector: u64) -> u64 {
+    let both = a & 0xffff_ffff | b << 32;
+    (0..4).fold(0, |result, i| {
+        let digit = selector >> (4 * i);
+        let byte = (both >> (8 * (digit & 7))) as u8;
+        let byte = match digit & 8 {
+            0 => byte,
+            _ => (byte as i8 >> 7) as u8,
+        };
+        result | u64::from(byte) << (8 * i)
+    })
+}
+
 /// Whether `a` and `b` compare as the predicate says.
 pub(super) fn compare(pred: IntPred, bits: u32, a: u64, b: u64) -> bool {
     let unsigned = a.cmp(&b);

@@ -398,8 +398,8 @@ mod tests {
         let expected: [&[Access]; 5] = [
             &[access(Space::Global(params[2]), How::Read, When::Now)],
             &[
-                access(Space::Global(params[0]), How::Read, When::UntilWait),
                 access(shared, How::Write, When::UntilWait),
+                access(Space::Global(params[0]), How::Read, When::UntilWait),
             ],
             &[access(shared, How::Read, When::Now)],
             &[access(Space::Global(params[2]), How::Write, When::Now)],

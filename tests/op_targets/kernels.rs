@@ -223,6 +223,7 @@ impl Collector {
                 rule,
                 TypeRule::SameInt
                     | TypeRule::SameBits
+                    | TypeRule::SameI32
                     | TypeRule::SameFloat
                     | TypeRule::SameWideFloat
                     | TypeRule::IntCompare
@@ -277,6 +278,7 @@ pub(crate) fn kernels() -> Vec<Kernel> {
         match op.info().rule {
             TypeRule::SameInt
             | TypeRule::SameBits
+            | TypeRule::SameI32
             | TypeRule::SameFloat
             | TypeRule::SameF32
             | TypeRule::SameWideFloat

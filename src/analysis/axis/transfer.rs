@@ -11,10 +11,11 @@ use cranelift_entity::SecondaryMap;
 use super::{ALL_BITS, AxisInfo, DimInfo, unit};
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::InstData;
+use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
-use crate::ir::ops::{TileOp, tile_functions};
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, TileType};
 use crate::linear_layout::shape::Shape;
 
@@ -82,73 +83,19 @@ pub(super) fn transfer(
         // A volatile load may see different numbers at one address.
         TileOp::Load if data.volatile().is_some() => AxisInfo::unknown(&ty),
         TileOp::Load => equal_runs(func, infos, data, &ty),
-        // Programs and threads take turns, so even equal elements may have met different numbers.
-        TileOp::AtomicRmw
-        | TileOp::AtomicCas
-        | TileOp::InlinePtx
-        | TileOp::Dot
-        | TileOp::SharedLoad
-        | TileOp::SharedStore
-        | TileOp::AsyncCopy
-        | TileOp::AsyncCommit
-        | TileOp::AsyncWait => AxisInfo::unknown(&ty),
-        TileOp::ProgramId | TileOp::NumPrograms | TileOp::SmId | TileOp::GlobalTimer => {
-            AxisInfo::unknown(&ty)
-        }
-        // Numbers computed element by element: equal where all operands are.
-        TileOp::Fadd
-        | TileOp::Fsub
-        | TileOp::Fmul
-        | TileOp::Fma
-        | TileOp::Fdiv
-        | TileOp::FdivRn
-        | TileOp::Fneg
-        | TileOp::Fabs
-        | TileOp::Fmin
-        | TileOp::Fmax
-        | TileOp::Fcmp
-        | tile_functions!()
-        | TileOp::Exp2
-        | TileOp::Rsqrt
-        | TileOp::Sqrt
-        | TileOp::SqrtRn
-        | TileOp::Rcp
-        | TileOp::RcpFtz
-        | TileOp::Log2Approx
-        | TileOp::SinApprox
-        | TileOp::CosApprox
-        | TileOp::Copysign
-        | TileOp::Smulhi
-        | TileOp::Umulhi
-        | TileOp::Iabs
-        | TileOp::Popc
-        | TileOp::Clz
-        | TileOp::Brev
-        | TileOp::Trunc
-        | TileOp::Floor
-        | TileOp::Ceil
-        | TileOp::Rint
-        | TileOp::Sitofp
-        | TileOp::Uitofp
-        | TileOp::Fptosi
-        | TileOp::Fptoui
-        | TileOp::Fpext
-        | TileOp::Fptrunc
-        | TileOp::Bitcast => equal_runs(func, infos, data, &ty),
-        TileOp::Return
-        | TileOp::Barrier
-        | TileOp::GdcWait
-        | TileOp::DevicePrint
-        | TileOp::DeviceAssert
-        | TileOp::GdcLaunchDependents
-        | TileOp::Store
-        | TileOp::Reduce
-        | TileOp::Scan
-        | TileOp::For
-        | TileOp::While
-        | TileOp::If
-        | TileOp::Yield
-        | TileOp::Condition => AxisInfo::unknown(&ty),
+        _ => match data.op.info().effects.class {
+            // Numbers computed element by element: equal where all operands are.
+            Class::Elementwise => equal_runs(func, infos, data, &ty),
+            // Programs and threads take turns, so even equal elements may have met different numbers.
+            Class::Memory | Class::Foreign | Class::Sync => AxisInfo::unknown(&ty),
+            Class::Constant
+            | Class::Shape
+            | Class::Exchange
+            | Class::Matrix
+            | Class::Report
+            | Class::Region
+            | Class::End => AxisInfo::unknown(&ty),
+        },
     };
     out.non_negative |= is_non_negative(infos, data);
     out.is_index = is_index(infos, data);

@@ -20,18 +20,6 @@ def ffs(x):
 
 
 @jit
-def byte_perm(x, y, s):
-    x, y, s = to(x, uint32, bitcast=True), to(y, uint32, bitcast=True), to(s, uint32, bitcast=True)
-    both = to(x, uint64) | (to(y, uint64) << 32)
-    result = to(x & 0, uint32)
-    for i in static_range(4):
-        at = (s >> (4 * i)) & 7
-        byte = to((both >> to(8 * at, uint64)) & 255, uint32)
-        result = result | (byte << (8 * i))
-    return to(result, int32, bitcast=True)
-
-
-@jit
 def mul24(x, y):
     if x.dtype.is_int_signed():
         return ((x << 8) >> 8) * ((y << 8) >> 8)

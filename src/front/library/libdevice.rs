@@ -81,6 +81,7 @@ pub(super) const ROWS: &[Builtin] = rows! { Libdevice;
         Ok(cx.block(value, t.ty))
     };
     "mulhi"("x y") mulhi;
+    "byte_perm"("x y s") byte_perm;
 
     "isnan"("x") |cx, args| {
         let t = wide_operand(cx, args, "x")?;
@@ -180,6 +181,27 @@ fn count<'m>(cx: &mut Lower<'m>, args: &Args<'m>, make: Unary) -> Res<Value<'m>>
     let counted = Tensor { value, ..t };
     cx.cast(counted, Ty::Num(DType::Int32), Rounding::Nearest)
         .map(Value::Tensor)
+}
+
+/// Bytes of two words that the digits of a third one name, of which the highest bit does not count.
+fn byte_perm<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
+    let mut word = |name| {
+        let t = cx.tensor_arg(args, name)?;
+        cx.bitcast(t, Ty::Num(DType::Int32))
+    };
+    let (x, y, s) = (word("x")?, word("y")?, word("s")?);
+    let shape = cx.common_shape(x.shape, y.shape)?;
+    let shape = cx.common_shape(shape, s.shape)?;
+    let mut whole = |t| cx.materialize(&t, DType::Int32, shape);
+    let [x, y, s] = [
+        whole(Value::Tensor(x))?,
+        whole(Value::Tensor(y))?,
+        whole(Value::Tensor(s))?,
+    ];
+    let bits = whole(Value::Const(Const::Int(0x7777)))?;
+    let digits = cx.b.and(s.value, bits.value);
+    let value = cx.b.byte_perm(x.value, y.value, digits);
+    Ok(cx.block(value, Ty::Num(DType::Int32)))
 }
 
 /// The upper half of the product, by the sign of the operands.

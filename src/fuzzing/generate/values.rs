@@ -30,6 +30,7 @@ fn way(rule: TypeRule) -> Way {
     match rule {
         TypeRule::SameInt
         | TypeRule::SameBits
+        | TypeRule::SameI32
         | TypeRule::SameFloat
         | TypeRule::SameWideFloat
         | TypeRule::IntCompare

@@ -47,6 +47,7 @@ impl<'a> Machine<'a> {
             TileOp::Popc => self.int1(data, int::popc)?,
             TileOp::Clz => self.int1(data, int::clz)?,
             TileOp::Brev => self.int1(data, int::brev)?,
+            TileOp::BytePerm => self.zip3(data, int::byte_perm)?,
             TileOp::Icmp => {
                 let pred = required(data.ipred())?;
                 let bits = func.dfg.ty(operand(data, 0)?).elem.bits();

@@ -554,6 +554,7 @@ fn is_followed(op: TileOp, to: Elem) -> bool {
         | TileOp::Popc
         | TileOp::Clz
         | TileOp::Brev
+        | TileOp::BytePerm
         | TileOp::Itrunc
         | TileOp::Frem
         | TileOp::Gather

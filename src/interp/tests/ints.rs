@@ -32,6 +32,7 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Popc,
     TileOp::Clz,
     TileOp::Brev,
+    TileOp::BytePerm,
 ];
 
 type Op2 = fn(&mut TileBuilder, Value, Value) -> Value;
@@ -97,6 +98,26 @@ fn bits_are_counted_and_reversed() {
         one(I32, &[0xffff_fffe, 1 << 31], TileBuilder::iabs),
         [2, 1 << 31]
     );
+}
+
+#[test]
+fn bytes_go_where_digits_say() {
+    let words = [0x3322_1180, 0x7766_5544];
+    // As they stand, the other way round, every second one; signs of the first byte and of the last but one.
+    let digits = [0x3210, 0x4567, 0x6420, 0x0ee8, 0xffff_0000];
+    let wanted = [
+        0x3322_1180,
+        0x4455_6677,
+        0x6644_2280,
+        0x8000_00ff,
+        0x8080_8080,
+    ];
+    let repeated = words.map(|word| [word; 5]);
+    let found = eval(
+        &[(I32, &repeated[0]), (I32, &repeated[1]), (I32, &digits)],
+        |b, xs| b.byte_perm(xs[0], xs[1], xs[2]),
+    );
+    assert_eq!(found, wanted);
 }
 
 #[test]

@@ -22,6 +22,7 @@ pub enum TypeRule {
     Splat,
     SameInt,
     SameBits,
+    SameI32,
     SameFloat,
     SameF32,
     SameWideFloat,

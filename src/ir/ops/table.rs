@@ -85,6 +85,9 @@ macro_rules! for_each_op {
                 Clz "clz" clz(x: Value) {} {} [] SameInt, Elementwise {again(2)};
                 /// The bits in reverse order.
                 Brev "brev" brev(x: Value) {} {} [] SameInt, Elementwise {again(2)};
+                /// Byte `i` of the result is byte `n & 7` of `a` (0 to 3) and `b` (4 to 7), where n is digit `i` of `selector` in base 16;
+                /// where `n & 8` is set, the sign of that byte in all its bits.
+                BytePerm "byte_perm" byte_perm(a: Value, b: Value, selector: Value) {} {} [] SameI32, Elementwise {again(1)};
                 /// Comparison of integers or pointers (pointers as unsigned numbers).
                 Icmp "icmp" icmp(a: Value, b: Value) {ipred: IntPred} {} [] IntCompare, Elementwise {again(1)};
 

@@ -20,6 +20,7 @@ use super::code::{Code, CodeBlock, Edge, End};
 use super::inst::{Arg, Guard, Kind, MInst, Modifier, Place, Ptx, PtxType};
 use crate::error::CompileError;
 use crate::ir::dfg::{BlockCall, SourceLoc};
+use crate::ir::effects::Class;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::{Opcode, ThreadOp};
@@ -320,29 +321,6 @@ impl<'a> Lower<'a> {
             {
                 return self.select_known(inst);
             }
-            ThreadOp::Iadd
-            | ThreadOp::Isub
-            | ThreadOp::Imul
-            | ThreadOp::Sdiv
-            | ThreadOp::Udiv
-            | ThreadOp::Srem
-            | ThreadOp::Urem
-            | ThreadOp::Smin
-            | ThreadOp::Smax
-            | ThreadOp::Umin
-            | ThreadOp::Umax
-            | ThreadOp::Smulhi
-            | ThreadOp::Umulhi
-            | ThreadOp::Iabs
-            | ThreadOp::Popc
-            | ThreadOp::Clz
-            | ThreadOp::Brev
-            | ThreadOp::And
-            | ThreadOp::Or
-            | ThreadOp::Xor
-            | ThreadOp::Shl
-            | ThreadOp::Sshr
-            | ThreadOp::Ushr => rules::constructor_lower_int(self, &result_kind(), &view),
             ThreadOp::Addptr => {
                 let offset = kind(ty(data.args[1]));
                 rules::constructor_lower_addptr(self, &result_kind(), &offset, &view)
@@ -360,30 +338,6 @@ impl<'a> Lower<'a> {
             {
                 None
             }
-            ThreadOp::Fadd
-            | ThreadOp::Fsub
-            | ThreadOp::Fmul
-            | ThreadOp::Fma
-            | ThreadOp::Fdiv
-            | ThreadOp::FdivRn
-            | ThreadOp::Fneg
-            | ThreadOp::Fabs
-            | ThreadOp::Fmin
-            | ThreadOp::Fmax
-            | ThreadOp::Exp2
-            | ThreadOp::Rsqrt
-            | ThreadOp::Sqrt
-            | ThreadOp::Rcp
-            | ThreadOp::RcpFtz
-            | ThreadOp::Log2Approx
-            | ThreadOp::SinApprox
-            | ThreadOp::CosApprox
-            | ThreadOp::SqrtRn
-            | ThreadOp::Copysign
-            | ThreadOp::Floor
-            | ThreadOp::Ceil
-            | ThreadOp::Trunc
-            | ThreadOp::Rint => rules::constructor_lower_float(self, &result_kind(), &view),
             ThreadOp::Icmp | ThreadOp::Fcmp => {
                 rules::constructor_lower_cmp(self, &arg_kind(), &view)
             }
@@ -399,11 +353,6 @@ impl<'a> Lower<'a> {
             | ThreadOp::Fptrunc => {
                 rules::constructor_lower_cvt(self, &result_kind(), &arg_kind(), &view)
             }
-            ThreadOp::ShflBfly
-            | ThreadOp::ShflIdx
-            | ThreadOp::ShflUp
-            | ThreadOp::ShflDown
-            | ThreadOp::Redux => rules::constructor_lower_misc(self, &arg_kind(), &view),
             ThreadOp::Special => self.select_special(inst),
             ThreadOp::SlotAddr => self.select_slot(inst),
             ThreadOp::Ld => return self.select_load(inst).map(Some),
@@ -430,6 +379,22 @@ impl<'a> Lower<'a> {
             ThreadOp::Barrier => return self.select_barrier(inst).map(|()| None),
             // Ends of blocks.
             ThreadOp::Return | ThreadOp::Jump | ThreadOp::Brif => None,
+            _ => match data.op.info().effects.class {
+                Class::Elementwise if ty(data.results[0]).elem.is_float() => {
+                    rules::constructor_lower_float(self, &result_kind(), &view)
+                }
+                Class::Elementwise => rules::constructor_lower_int(self, &result_kind(), &view),
+                Class::Exchange => rules::constructor_lower_misc(self, &arg_kind(), &view),
+                Class::Constant
+                | Class::Shape
+                | Class::Matrix
+                | Class::Memory
+                | Class::Report
+                | Class::Sync
+                | Class::Foreign
+                | Class::Region
+                | Class::End => None,
+            },
         };
         selected.map(Some).ok_or_else(|| self.not_selected(data.op))
     }

@@ -467,6 +467,7 @@ fn cases() -> Vec<Case> {
             cases.push(Case::new(op, &[], &[s], s));
         }
     }
+    cases.push(Case::new(Op::BytePerm, &[], &[I32, I32, I32], I32));
     for op in [Op::And, Op::Or, Op::Xor] {
         cases.push(Case::new(op, &[], &[I1, I1], I1));
         cases.push(Case {

@@ -94,6 +94,14 @@ pub(super) fn eval(
         ThreadOp::Popc => u64::from(a.count_ones()),
         ThreadOp::Clz => u64::from(a.leading_zeros()) + bits - 64,
         ThreadOp::Brev => a.reverse_bits() >> (64 - bits),
+        ThreadOp::BytePerm => {
+            let bytes = [a as u32, b as u32].map(u32::to_le_bytes).concat();
+            let byte = |i: usize| match (c >> (4 * i) & 8, bytes[(c >> (4 * i) & 7) as usize]) {
+                (0, byte) => byte,
+                (_, byte) => 0xff * (byte >> 7),
+            };
+            u32::from_le_bytes(std::array::from_fn(byte)).into()
+        }
         ThreadOp::And => a & b,
         ThreadOp::Or => a | b,
         ThreadOp::Xor => a ^ b,

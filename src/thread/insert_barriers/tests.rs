@@ -42,8 +42,8 @@ fn trace(func: &ThreadFunction) -> String {
     ops.map(letter).collect()
 }
 
-/// An access to a slot, which it need not address: its attribute is all that counts.
-fn access(b: &mut ThreadBuilder, letter: char, slots: [Slot; 2]) {
+/// An access to a slot.
+fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
     let op = match letter.to_ascii_lowercase() {
         'w' | 's' => ThreadOp::St,
         'r' => ThreadOp::Ld,
@@ -55,8 +55,9 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [Slot; 2]) {
     };
     let mut data = InstData::new(op, &[]);
     if letter.is_ascii_alphabetic() && op != ThreadOp::CpAsyncWait {
-        let slot = slots[usize::from(letter.is_ascii_uppercase())];
+        let (slot, address) = slots[usize::from(letter.is_ascii_uppercase())];
         data.attrs.push(make::slot(slot));
+        data.args.push(address);
     }
     if letter.eq_ignore_ascii_case(&'s') {
         data.attrs.push(make::apart(Flag));
@@ -71,7 +72,7 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [Slot; 2]) {
 /// steps, c copies under way, x waits for them, | barriers. Capitals access the second slot.
 fn with_barriers(accesses: &str, second: u32) -> String {
     let mut b = ThreadBuilder::new("k", 4);
-    let slots = [0, second].map(|offset| slot_at(&mut b, offset).0);
+    let slots = [0, second].map(|offset| slot_at(&mut b, offset));
     for letter in accesses.chars() {
         access(&mut b, letter, slots);
     }
@@ -262,4 +263,26 @@ fn what_a_loop_brings_back_goes_through_all_its_blocks() {
     let mut func = b.finish().expect("everything fits");
     insert_barriers(&mut func);
     assert_eq!(trace(&func), "|r|w?");
+}
+
+/// A copy reads until its wait, so what it read is overwritten behind a barrier that follows the wait.
+#[test]
+fn what_copies_read_is_kept_until_all_have_waited() {
+    for (waits, expected) in [(true, "|w"), (false, "w")] {
+        let mut b = ThreadBuilder::new("k", 4);
+        let x = b.param("x", ThreadType::scalar(Elem::global(Scalar::F32)));
+        let value = b.const_bits(0, ThreadType::scalar(Elem::F32));
+        let (slot, address) = slot_at(&mut b, 0);
+        b.cp_async(address, x, None, None, 4);
+        b.with(make::slot(slot));
+        b.cp_async_commit();
+        if waits {
+            b.cp_async_wait(0);
+        }
+        b.st(x, value, None);
+        b.ret();
+        let mut func = b.finish().expect("everything fits");
+        insert_barriers(&mut func);
+        assert_eq!(trace(&func), expected);
+    }
 }

@@ -22,7 +22,7 @@
 //! | `ilogb`, `logb` | the exponent's bits; of subnormal numbers after a product with 2^24 or 2^53 |
 //! | `rcbrt`, `rhypot`, `norm3d`.. | `rcp` of `cbrt` and `hypot`; `hypot` of `hypot` |
 //! | `normcdf` | `erfc(-x / sqrt 2) / 2` |
-//! | `ffs`, `sad`, `hadd`, `rhadd`, `mul24`, `byte_perm` | integer ops: `ffs` is 32 less `clz(x & -x)` |
+//! | `ffs`, `sad`, `hadd`, `rhadd`, `mul24` | integer ops: `ffs` is 32 less `clz(x & -x)` |
 //! | `add_rd`, `sqrt_rz`, `fma_ru`, `int2float_rd`.. | `inline_ptx` of that instruction, which the interpreter does not run |
 //!
 //! Not here: `tgamma`, `erfcx`, `erfcinv`, `normcdfinv`, `sinpi`, `cospi`, and Bessel's functions.

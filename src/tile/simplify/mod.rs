@@ -26,9 +26,10 @@ mod tests;
 
 use super::edit::{self, Editor, Fate};
 use crate::ir::attrs::Attr;
+use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::{TileOp, tile_functions};
+use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::TileType;
 
 /// How deep emitted instructions are simplified.
@@ -123,32 +124,6 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::Fneg => list![float::negate_negated],
         TileOp::Fabs => list![float::absolute_of_signed],
         TileOp::Fmin | TileOp::Fmax => list![float::same_operands],
-        TileOp::Fma
-        | TileOp::Fcmp
-        | tile_functions!()
-        | TileOp::Exp2
-        | TileOp::Log2Approx
-        | TileOp::SinApprox
-        | TileOp::CosApprox
-        | TileOp::Rsqrt
-        | TileOp::Sqrt
-        | TileOp::SqrtRn
-        | TileOp::Rcp
-        | TileOp::RcpFtz
-        | TileOp::Smulhi
-        | TileOp::Umulhi
-        | TileOp::Iabs
-        | TileOp::Popc
-        | TileOp::Clz
-        | TileOp::Brev
-        | TileOp::Copysign
-        | TileOp::Trunc
-        | TileOp::Floor
-        | TileOp::Ceil
-        | TileOp::Rint
-        | TileOp::Sitofp
-        | TileOp::Uitofp
-        | TileOp::PtrCast => list![],
         TileOp::Fptosi | TileOp::Fptoui | TileOp::Fpext => list![cast::convert_choice],
         TileOp::Sext | TileOp::Zext => list![cast::widen_twice],
         TileOp::Itrunc => list![cast::narrow_widened],
@@ -162,39 +137,20 @@ fn rules(op: TileOp) -> &'static [Rule] {
         TileOp::Load => &[memory::load_known_mask, memory::load_zero_elsewhere],
         TileOp::Store => &[memory::store_known_mask],
         TileOp::AtomicRmw => &[memory::atomic_known_mask],
-        TileOp::Const
-        | TileOp::Arange
-        | TileOp::ProgramId
-        | TileOp::NumPrograms
-        | TileOp::ConvertLayout
-        | TileOp::AssumeMultiple
-        | TileOp::AssumeContiguous
-        | TileOp::AssumeConstant
-        | TileOp::AtomicCas
-        | TileOp::InlinePtx
-        | TileOp::SmId
-        | TileOp::GlobalTimer
-        | TileOp::GdcWait
-        | TileOp::DevicePrint
-        | TileOp::DeviceAssert
-        | TileOp::GdcLaunchDependents
-        | TileOp::Barrier
-        | TileOp::Gather
-        | TileOp::Histogram
-        | TileOp::Dot
-        | TileOp::AsyncCopy
-        | TileOp::AsyncCommit
-        | TileOp::AsyncWait
-        | TileOp::SharedLoad
-        | TileOp::SharedStore
-        | TileOp::Reduce
-        | TileOp::Scan
-        | TileOp::For
-        | TileOp::While
-        | TileOp::If
-        | TileOp::Yield
-        | TileOp::Condition
-        | TileOp::Return => &[],
+        TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => &[],
+        _ => match op.info().effects.class {
+            Class::Elementwise => list![],
+            Class::Constant
+            | Class::Shape
+            | Class::Exchange
+            | Class::Matrix
+            | Class::Memory
+            | Class::Report
+            | Class::Sync
+            | Class::Foreign
+            | Class::Region
+            | Class::End => &[],
+        },
     }
 }
 

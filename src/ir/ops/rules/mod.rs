@@ -332,6 +332,8 @@ pub(crate) fn shared<L: Level>(
         }),
         // Integers, truth values included, all alike.
         TypeRule::SameBits => same(operands, "an integer", Elem::is_int),
+        // i32, all alike.
+        TypeRule::SameI32 => same(operands, "i32", |e| e == Elem::I32),
         // Floating-point numbers, all alike.
         TypeRule::SameFloat => same(operands, "a floating-point number", Elem::is_float),
         // f32, all alike.
