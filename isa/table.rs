@@ -242,7 +242,7 @@ macro_rules! for_each_ptx {
             /// The address of a variable of the module.
             LogAddr "mov.u64" (def D, name W) sm 0 ptx 6 0, Move;
             /// Nanoseconds.
-            Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Move;
+            Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Foreign;
             /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.
             Inline "" (vdef W, vuse W) sm 0 ptx 8 3, Foreign;
 

@@ -49,7 +49,7 @@ pub(crate) enum InstGroup {
     Convert,
     /// Copies, special registers, joining and splitting.
     Move,
-    /// Lines of the kernel's author.
+    /// Lines of the kernel's author, of which nobody knows what they do, and what is read where it stands.
     Foreign,
     /// Reads a parameter, which nothing changes.
     Param,
@@ -199,8 +199,8 @@ pub(crate) enum Modifier {
     Transposed([bool; 2]),
     /// Whether a copy leaves the L1 cache out.
     Copy(bool),
-    /// Number of a text in [`super::code::Code::texts`].
-    Inline(u32),
+    /// Number of a text in [`super::code::Code::texts`], and whether the author says that it is pure.
+    Inline(u32, bool),
 }
 
 /// How memory is accessed.

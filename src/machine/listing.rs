@@ -51,7 +51,7 @@ impl<'a> MachineCode<'a> {
     /// An instruction, one line for all its repetitions.
     fn inst(text: &mut Printer<'_>, code: &Code, inst: &MInst) {
         let args = code.args(inst);
-        if let Modifier::Inline(lines) = inst.modifier {
+        if let Modifier::Inline(lines, _) = inst.modifier {
             return text.inline(lines, args);
         }
         text.mnemonic(inst);

@@ -101,7 +101,7 @@ impl Printer<'_> {
             }
             Modifier::Copy(past_l1) => self.out += if past_l1 { ".cg" } else { ".ca" },
             // Written as a whole.
-            Modifier::Inline(_) => {}
+            Modifier::Inline(..) => {}
         }
     }
 

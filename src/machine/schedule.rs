@@ -4,11 +4,11 @@
 //! 64 elements holds 64 or 128 values at every step. Where more is live than [`NARROW`], the repetitions are taken apart,
 //! into as many as [`PARTS`] parts, and each block is walked once:
 //!
-//! - **Roots** stay in their order: accesses to memory, barriers, shuffles, and what is guarded or writes a register
-//!   that is written elsewhere too. So loads stay as early as they were, and nothing convergent moves. Reads of shared
-//!   memory are no roots, as their latency is short: they wait until their value is needed, or until a root comes that
-//!   may write there or order accesses to it. Where that would read [`MANY`] registers at once, what is computed from them
-//!   comes before such a root as well, in the old order: the sums of products without a unit of matrices.
+//! - **Roots** stay in their order: accesses to memory, barriers, lines of the author that are not pure, and what is guarded or
+//!   writes a register that is written elsewhere too. So loads stay as early as they were. Reads of shared memory are no roots,
+//!   as their latency is short: they wait until their value is needed, or until a root comes that may write there or order
+//!   accesses to it. Where that would read [`MANY`] registers at once, what is computed from them comes before such a root as
+//!   well, in the old order: the sums of products without a unit of matrices.
 //! - Everything else is put off until a root needs it, which evaluates what it needs depth first just before. A sum over
 //!   many elements that are needed later as well is a tree that holds the logarithm of its leaves; a store of four
 //!   elements takes four through the whole chain. What no root needs is needed by other blocks and stands at the end.
@@ -276,9 +276,9 @@ fn is_pure(inst: &MInst) -> bool {
         | InstGroup::Compare
         | InstGroup::Convert
         | InstGroup::Move
-        | InstGroup::Foreign
         | InstGroup::Param
         | InstGroup::Exchange => true,
+        InstGroup::Foreign => matches!(inst.modifier, Modifier::Inline(_, true)),
         InstGroup::Load
         | InstGroup::Store
         | InstGroup::Atomic

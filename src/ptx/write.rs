@@ -277,7 +277,7 @@ impl Writer<'_> {
     }
 
     fn inst(&mut self, inst: &MInst, args: &[Arg]) {
-        if let Modifier::Inline(text) = inst.modifier {
+        if let Modifier::Inline(text, _) = inst.modifier {
             self.text.inline(text, args);
             self.stats.moves += 1;
             return;

@@ -51,6 +51,7 @@ impl Lower<'_> {
             outputs.push((each, widths, units));
         }
 
+        let text_is_pure = data.is_pure();
         let number = self.code.texts.len() as u32;
         self.code.texts.push(text.clone());
         for run in 0..runs as usize {
@@ -65,7 +66,14 @@ impl Lower<'_> {
                 .collect();
             let args = [written, read].map(|units| Arg::Regs(self.code.regs.view_of(&units)));
             let ty = PtxType::B32;
-            self.emit(Ptx::Inline, ty, ty, Modifier::Inline(number), 1, &args);
+            self.emit(
+                Ptx::Inline,
+                ty,
+                ty,
+                Modifier::Inline(number, text_is_pure),
+                1,
+                &args,
+            );
         }
         for (&result, (_, widths, units)) in data.results.iter().zip(&outputs) {
             if self.needed.contains(result) {

@@ -1,6 +1,7 @@
 //! The order of instructions: what it keeps, and what it saves.
 
 use super::*;
+use crate::ir::attrs::{Flag, make};
 use crate::ir::entities::Value;
 use crate::ir::function::SlotData;
 use crate::ir::types::AddressSpace;
@@ -195,4 +196,46 @@ fn before_a_barrier_only_what_shared_memory_feeds_is_computed() {
     let last_sum = after.insts.iter().rposition(|inst| inst.op == Ptx::AddRn);
     assert!(last_sum < place(&after, Ptx::Bar));
     allocated(&after);
+}
+
+/// Lines of the author's over a row, a barrier, and only then what needs their results.
+fn author_before_barrier(is_pure: bool) -> ThreadFunction {
+    let mut b = ThreadBuilder::new("author", 1);
+    let ptr = ThreadType::scalar(Elem::global(Scalar::I32));
+    let pack = ThreadType::pack(Elem::I32, 4);
+    let x = b.param_divisible("x", ptr, 16);
+    let at = |b: &mut ThreadBuilder, k: usize| {
+        let offset = b.const_bits(4 * k as u64, ThreadType::scalar(Elem::I32));
+        b.addptr(x, offset)
+    };
+    let lines = ("add.u32 $0, $1, %clock;", "=r,r");
+    let made: Vec<Value> = (0..WIDTH / 4)
+        .map(|k| {
+            let p = at(&mut b, k);
+            let read = b.ld(p, None, None, pack);
+            let made = b.inline_ptx(&[read], lines, 1, &[pack])[0];
+            if is_pure {
+                b.with(make::pure(Flag));
+            }
+            made
+        })
+        .collect();
+    b.barrier(0, 32);
+    for (k, &value) in made.iter().enumerate() {
+        let to = at(&mut b, k);
+        b.st(to, value, None);
+    }
+    b.ret();
+    b.finish().expect("the kernel is valid")
+}
+
+#[test]
+fn lines_of_the_author_stay_in_front_of_a_barrier_unless_they_are_pure() {
+    let behind = |is_pure| {
+        let (_, after) = ordered(&author_before_barrier(is_pure));
+        let mut insts = after.insts.iter().skip_while(|inst| inst.op != Ptx::Bar);
+        insts.any(|inst| inst.op == Ptx::Inline)
+    };
+    assert!(behind(true), "what is pure waits for its uses");
+    assert!(!behind(false));
 }
