@@ -15,6 +15,8 @@ pub(super) struct Inst {
     pub(super) line: u32,
     /// The opcode as written, for messages.
     pub(super) opcode: Box<str>,
+    /// Data registers that it names; kept only where products are in flight beside other instructions.
+    pub(super) registers: Box<[u32]>,
 }
 
 /// Modifiers that lane functions look at.
@@ -184,7 +186,8 @@ pub(super) struct Product {
     pub(super) b: Type,
     /// Of accumulator and result.
     pub(super) sum: Type,
-    /// Whether lanes hold columns of the left operand, and rows of the right one; only of four products at once.
+    /// Whether the left operand is given by columns, and the right one by rows; only of four products at once and of
+    /// warpgroups.
     pub(super) transposed: [bool; 2],
 }
 
@@ -196,6 +199,38 @@ impl Product {
         } else {
             1
         }
+    }
+}
+
+/// Where a product of a warpgroup finds its left operand.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// In shared memory, as this descriptor says.
+    Shared(Src),
+    Registers(Sources),
+}
+
+/// `wgmma.mma_async`: a product that four warps compute together, each of them 16 rows.
+#[derive(Debug)]
+pub(super) struct GroupProduct {
+    pub(super) product: Product,
+    /// `.satfinite` of integers.
+    pub(super) saturates: bool,
+    pub(super) sum: Dests,
+    pub(super) a: Left,
+    /// The descriptor of the right operand.
+    pub(super) b: Src,
+    /// Whether the accumulators are added.
+    pub(super) adds: PredSrc,
+    /// Operands that are taken negative.
+    pub(super) negated: [bool; 2],
+}
+
+impl GroupProduct {
+    /// What tells shapes of products apart, never zero.
+    pub(super) fn shape(&self) -> u32 {
+        let [_, n, k] = self.product.shape;
+        n << 16 | k << 1 | u32::from(self.product.sum.bits == 16)
     }
 }
 
@@ -367,6 +402,15 @@ pub(super) enum Op {
     /// Waits for all but so many groups; none: for all copies.
     CopyWait {
         pending: Option<u32>,
+    },
+    GroupProduct(Box<GroupProduct>),
+    /// `wgmma.fence`.
+    GroupFence,
+    /// `wgmma.commit_group`.
+    GroupCommit,
+    /// `wgmma.wait_group`: all but so many groups of products.
+    GroupWait {
+        pending: u32,
     },
     Fence,
     Branch {

@@ -63,6 +63,7 @@
 mod decode;
 mod error;
 mod exec;
+mod flight;
 mod inst;
 mod lane;
 mod launch;

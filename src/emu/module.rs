@@ -90,6 +90,8 @@ pub struct Entry {
     pub(super) local_bytes: u32,
     pub(super) registers: Registers,
     pub(super) code: Vec<Inst>,
+    /// Whether warpgroups compute products.
+    pub(super) has_products: bool,
 }
 
 impl Entry {

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 
 use super::error::{EmuError, Fault, Location, Space};
+use super::flight::Warpgroup;
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Stats, WARP_STEPS};
 use super::mem::{Memory, Region, SHARED_BASE};
@@ -26,6 +27,8 @@ pub(super) enum Step {
     Stop,
     /// The group arrived at a CTA barrier that is complete now.
     Complete(u8),
+    /// The group goes on, and others that wait for what warps do should look again.
+    Wake,
 }
 
 /// A CTA barrier.
@@ -50,6 +53,8 @@ pub(super) struct CtaState {
     pub(super) shadow: Shadow,
     pub(super) releases: Releases,
     pub(super) barriers: [Barrier; 16],
+    /// Products under way, for each four warps; empty if the entry has none.
+    pub(super) warpgroups: Vec<Warpgroup>,
 }
 
 #[derive(Debug)]
@@ -160,6 +165,12 @@ impl<'a> Machine<'a> {
                 shadow: Shadow::new(shadow_bytes),
                 releases: Releases::default(),
                 barriers: Default::default(),
+                warpgroups: match self.entry.has_products {
+                    true => (0..warps.div_ceil(4))
+                        .map(|_| Warpgroup::default())
+                        .collect(),
+                    false => Vec::new(),
+                },
             },
             warps: (0..warps)
                 .map(|index| {
@@ -227,6 +238,13 @@ impl<'a> Machine<'a> {
                 Ok(Step::Stop) => return Ok(()),
                 Ok(Step::Complete(id)) => {
                     self.complete(cta, id);
+                    return Ok(());
+                }
+                Ok(Step::Wake) => {
+                    let groups = cta.warps.iter_mut().flat_map(|warp| &mut warp.groups);
+                    for group in groups.filter(|group| matches!(group.state, State::Products(_))) {
+                        group.state = State::Ready;
+                    }
                     return Ok(());
                 }
                 Ok(Step::Continue) => {
@@ -368,6 +386,9 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Products(line) => format!(
+                            "for the other warps of its group to issue the product of line {line}"
+                        ),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(

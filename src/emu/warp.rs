@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use super::flight::Flight;
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
 use super::race::WarpClock;
@@ -22,6 +23,8 @@ pub(super) enum State {
     Sync(u32),
     /// Waits at a CTA barrier.
     Barrier(u8),
+    /// Waits for the other warps of its group to issue the product of this line.
+    Products(u32),
 }
 
 /// Lanes that run together.
@@ -68,6 +71,8 @@ pub(super) struct Warp {
     pub(super) commits: [u32; 32],
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
+    /// Products under way, if the entry has any.
+    pub(super) flight: Option<Box<Flight>>,
 }
 
 impl Warp {
@@ -99,6 +104,9 @@ impl Warp {
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),
+            flight: entry
+                .has_products
+                .then(|| Box::new(Flight::new(entry.registers.data))),
         }
     }
 

@@ -9,6 +9,7 @@ mod errors;
 mod hardware;
 mod instructions;
 mod matrices;
+mod products;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]
 #[path = "../common/ptxas.rs"]

@@ -30,7 +30,11 @@ impl Machine<'_> {
             Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => return self.matrix(cta, warp, group, inst),
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. } => return self.matrix(cta, warp, group, inst),
             Op::Shuffle { mask, .. }
             | Op::Vote { mask, .. }
             | Op::Match { mask, .. }

@@ -8,8 +8,11 @@ mod access;
 mod atomic;
 mod collective;
 mod cost;
+mod descriptor;
 mod matrix;
+mod product;
 mod span;
+mod warpgroup;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
@@ -85,6 +88,13 @@ impl Machine<'_> {
         };
         self.stats.warp_instructions += 1;
         self.stats.lane_instructions += u64::from(active.count_ones());
+        if let Some(flight) = &mut warp.flight
+            && active != 0
+            && !matches!(inst.op, Op::GroupProduct(_))
+        {
+            let touched = flight.touch(&inst.registers, inst.line);
+            touched.map_err(|refused| self.refusal(active, refused))?;
+        }
         match inst.op {
             Op::Branch { target, uniform } => {
                 return self.branch(warp, group, active, target, uniform);
@@ -115,7 +125,11 @@ impl Machine<'_> {
             | Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => {
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. } => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
@@ -492,7 +506,11 @@ impl Machine<'_> {
             | Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => unreachable!("handled by `step`"),
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. } => unreachable!("handled by `step`"),
         }
         Ok(())
     }

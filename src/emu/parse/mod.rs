@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use self::body::{Body, names_dynamic_shared};
 use super::decode;
 use super::error::{ParseError, ParseErrorKind, Space};
+use super::inst::Op;
 use super::lex::{Located, Number, Token, tokens};
 use super::module::{Entry, Literal, Module, Param, Registers, Symbol, Variable};
 use super::types::Type;
@@ -591,7 +592,7 @@ impl<'a> Parser<'a> {
             &body.labels,
             &body.parents,
             dynamic_start,
-            (self.module.sm, self.module.version),
+            (&self.module.target, self.module.sm, self.module.version),
         )?;
         self.module.entries.push(Entry {
             name,
@@ -603,6 +604,9 @@ impl<'a> Parser<'a> {
             dynamic_start,
             local_bytes: body.local,
             registers: body.registers,
+            has_products: code
+                .iter()
+                .any(|inst| matches!(inst.op, Op::GroupProduct(_))),
             code,
         });
         Ok(())
