@@ -183,6 +183,14 @@ impl Warpgroup {
         self.issued.into_iter().min().unwrap_or(0)
     }
 
+    /// A product that not all warps issued, and the first warp that did not.
+    pub(super) fn unfinished(&self) -> Option<(u32, &Shared)> {
+        let complete = self.complete();
+        let missing = self.issued.iter().position(|&issued| issued == complete)?;
+        let index = complete.checked_sub(self.first)?;
+        Some((missing as u32, self.queue.get(index as usize)?))
+    }
+
     /// Forgets products that all four warps have.
     pub(super) fn trim(&mut self) {
         while self.queue.front().is_some_and(|front| front.taken == 4) {

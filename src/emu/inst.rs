@@ -412,6 +412,11 @@ pub(super) enum Op {
     GroupWait {
         pending: u32,
     },
+    /// `setmaxnreg`.
+    Registers {
+        more: bool,
+        count: u32,
+    },
     Fence,
     Branch {
         target: u32,

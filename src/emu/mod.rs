@@ -60,6 +60,7 @@
 //! Tensor cores, asynchronous copies, matrix loads, clusters and device functions are not there
 //! yet. `bar.warp.sync` releases lanes that wait at the same instruction only.
 
+mod budget;
 mod decode;
 mod error;
 mod exec;

@@ -80,6 +80,10 @@ pub struct Entry {
     pub reqntid: Option<[u32; 3]>,
     /// `.maxntid`: the product bounds the number of threads.
     pub maxntid: Option<[u32; 3]>,
+    /// `.minnctapersm`: CTAs that are resident together at least.
+    pub(super) min_ctas: u32,
+    /// `.maxnreg`.
+    pub(super) max_registers: Option<u32>,
     /// Bytes of static shared memory.
     pub static_shared: u32,
     /// Whether it names an `extern .shared` array.
@@ -92,6 +96,8 @@ pub struct Entry {
     pub(super) code: Vec<Inst>,
     /// Whether warpgroups compute products.
     pub(super) has_products: bool,
+    /// Whether warpgroups move registers.
+    pub(super) moves_registers: bool,
 }
 
 impl Entry {

@@ -6,6 +6,7 @@
 
 use std::fmt::Write as _;
 
+use super::budget::Budget;
 use super::error::{EmuError, Fault, Location, Space};
 use super::flight::Warpgroup;
 use super::inst::{BarrierKind, BoolOp, Op};
@@ -55,6 +56,8 @@ pub(super) struct CtaState {
     pub(super) barriers: [Barrier; 16],
     /// Products under way, for each four warps; empty if the entry has none.
     pub(super) warpgroups: Vec<Warpgroup>,
+    /// Its registers, if the entry moves them.
+    pub(super) budget: Option<Budget>,
 }
 
 #[derive(Debug)]
@@ -151,6 +154,13 @@ impl<'a> Machine<'a> {
         self.threads().div_ceil(32)
     }
 
+    fn budget(&self) -> Budget {
+        let declared = self.entry.reqntid.or(self.entry.maxntid);
+        let most = declared.unwrap_or(self.block).iter().product();
+        let (ctas, limit) = (self.entry.min_ctas, self.entry.max_registers);
+        Budget::new(self.warps(), most, ctas, limit)
+    }
+
     fn cta(&self, linear: u64) -> Cta {
         let [x, y, _] = self.grid.map(u64::from);
         let index = [linear % x, linear / x % y, linear / x / y].map(|i| i as u32);
@@ -171,6 +181,7 @@ impl<'a> Machine<'a> {
                         .collect(),
                     false => Vec::new(),
                 },
+                budget: self.entry.moves_registers.then(|| self.budget()),
             },
             warps: (0..warps)
                 .map(|index| {
@@ -211,11 +222,32 @@ impl<'a> Machine<'a> {
             match ready {
                 Some(warp) => self.slice(cta, warp)?,
                 None if cta.warps.iter().all(|warp| warp.groups.is_empty()) => {
+                    self.check_groups(&cta.state)?;
                     resident.swap_remove(index);
                 }
                 None => return Err(self.deadlock(cta)),
             }
         }
+    }
+
+    /// Warps of a group that ended without doing what the others of it did.
+    fn check_groups(&self, cta: &CtaState) -> Result<(), EmuError> {
+        let fail = |warp: u32, pc: u32| {
+            let inst = &self.entry.code[pc as usize];
+            let opcode = inst.opcode.to_string();
+            let reason = format!("warp {warp} of its group ended without executing it");
+            let fault = Fault::Warpgroup { opcode, reason };
+            Err(self.fault(cta, warp, inst.line, (0, fault)))
+        };
+        if let Some((warp, change)) = cta.budget.as_ref().and_then(Budget::unfinished) {
+            return fail(warp, change.pc);
+        }
+        for (index, group) in cta.warpgroups.iter().enumerate() {
+            if let Some((member, product)) = group.unfinished() {
+                return fail(index as u32 * 4 + member, product.pc);
+            }
+        }
+        Ok(())
     }
 
     /// Runs one warp for a while.
@@ -242,8 +274,10 @@ impl<'a> Machine<'a> {
                 }
                 Ok(Step::Wake) => {
                     let groups = cta.warps.iter_mut().flat_map(|warp| &mut warp.groups);
-                    for group in groups.filter(|group| matches!(group.state, State::Products(_))) {
-                        group.state = State::Ready;
+                    for group in groups {
+                        if matches!(group.state, State::Products(_) | State::Registers(_)) {
+                            group.state = State::Ready;
+                        }
                     }
                     return Ok(());
                 }
@@ -386,6 +420,10 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Registers(count) => format!(
+                            "for {count} registers of each thread, with {} in the pool of the CTA",
+                            cta.state.budget.as_ref().map_or(0, Budget::pool)
+                        ),
                         State::Products(line) => format!(
                             "for the other warps of its group to issue the product of line {line}"
                         ),
@@ -398,6 +436,8 @@ impl<'a> Machine<'a> {
                     );
                 }
             }
+        }
+        for warp in &cta.warps {
             if warp.exited != 0 {
                 listed += 1;
                 if listed <= 8 {

@@ -25,6 +25,8 @@ pub(super) enum State {
     Barrier(u8),
     /// Waits for the other warps of its group to issue the product of this line.
     Products(u32),
+    /// Waits for so many registers of each thread.
+    Registers(u32),
 }
 
 /// Lanes that run together.

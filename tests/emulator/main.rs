@@ -18,6 +18,7 @@ mod refusals;
 mod rows;
 mod synchronisation;
 mod triton;
+mod warpgroups;
 
 use tilelift::emu::{Arg, EmuError, Launch, Memory, Module, Options, Stats, run};
 

@@ -160,6 +160,7 @@ impl<'a> Decoder<'_, 'a> {
             "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(),
             "cp" => self.copy(),
             "wgmma" => self.warpgroup(),
+            "setmaxnreg" => self.registers(),
             _ => self.arithmetic(),
         }
     }

@@ -52,6 +52,28 @@ impl Decoder<'_, '_> {
         self.group_product()
     }
 
+    /// `setmaxnreg`.
+    pub(super) fn registers(&mut self) -> Result<Op> {
+        let more = self.take("inc");
+        if !more && !self.take("dec") {
+            return self.bad("`.inc` or `.dec` is missing");
+        }
+        if !self.take("sync") || !self.take("aligned") {
+            return self.bad("`.sync.aligned` is missing");
+        }
+        if !self.take("u32") {
+            return self.bad("`.u32` is missing");
+        }
+        self.arity(1..=1)?;
+        match self.number(0)? {
+            Some(count) if (24..=256).contains(&count) && count % 8 == 0 => Ok(Op::Registers {
+                more,
+                count: count as u32,
+            }),
+            _ => self.bad("the count is a multiple of 8 from 24 to 256"),
+        }
+    }
+
     /// A type, or single bits.
     fn factor_type(&mut self) -> Result<Type> {
         if self.take("b1") {

@@ -34,7 +34,8 @@ impl Machine<'_> {
             | Op::GroupProduct(_)
             | Op::GroupFence
             | Op::GroupCommit
-            | Op::GroupWait { .. } => return self.matrix(cta, warp, group, inst),
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => return self.matrix(cta, warp, group, inst),
             Op::Shuffle { mask, .. }
             | Op::Vote { mask, .. }
             | Op::Match { mask, .. }

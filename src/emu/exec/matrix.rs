@@ -99,7 +99,11 @@ impl Machine<'_> {
                 }
                 warp.define(*dst, active, if defined == u32::MAX { u32::MAX } else { 0 });
             }
-            Op::GroupProduct(_) | Op::GroupFence | Op::GroupCommit | Op::GroupWait { .. } => {
+            Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => {
                 return self.warpgroup(cta, warp, whole, inst, whole != group);
             }
             _ => self.multiply(cta, warp, inst)?,

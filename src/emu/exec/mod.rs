@@ -129,7 +129,8 @@ impl Machine<'_> {
             | Op::GroupProduct(_)
             | Op::GroupFence
             | Op::GroupCommit
-            | Op::GroupWait { .. } => {
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
@@ -510,7 +511,8 @@ impl Machine<'_> {
             | Op::GroupProduct(_)
             | Op::GroupFence
             | Op::GroupCommit
-            | Op::GroupWait { .. } => unreachable!("handled by `step`"),
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => unreachable!("handled by `step`"),
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 use std::rc::Rc;
 
+use super::super::budget::{Change, Outcome};
 use super::super::error::{Fault, Space};
 use super::super::flight::{Factors, Issued, Refusal, Shared};
 use super::super::inst::{GroupProduct, Inst, Left, Op, Product, Src};
@@ -59,6 +60,28 @@ impl Machine<'_> {
                 if let Some(line) = self.finish(cta, warp, *pending)? {
                     warp.groups[group].state = State::Products(line);
                     return Ok(Step::Stop);
+                }
+            }
+            Op::Registers { more, count } => {
+                let change = Change {
+                    pc: warp.groups[group].pc,
+                    line: inst.line,
+                    more: *more,
+                    count: *count,
+                };
+                let Some(budget) = &mut cta.budget else {
+                    unreachable!("the entry moves registers")
+                };
+                match budget.change(warp.index, change) {
+                    Outcome::Done => step = Step::Wake,
+                    Outcome::Waits => {
+                        warp.groups[group].state = State::Registers(*count);
+                        return Ok(Step::Stop);
+                    }
+                    Outcome::Wrong(reason) => {
+                        let opcode = inst.opcode.to_string();
+                        return Err((0, Fault::Warpgroup { opcode, reason }));
+                    }
                 }
             }
             _ => unreachable!("called for instructions of warpgroups only"),

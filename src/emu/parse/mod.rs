@@ -549,11 +549,14 @@ impl<'a> Parser<'a> {
             }
         }
         let (mut reqntid, mut maxntid) = (None, None);
+        let (mut min_ctas, mut max_registers) = (1, None);
         while !self.is(b'{') {
             match self.word()? {
                 ".reqntid" => reqntid = Some(self.shape()?),
                 ".maxntid" => maxntid = Some(self.shape()?),
-                ".minnctapersm" | ".maxnreg" | ".maxnctapersm" | ".maxclusterrank" => {
+                ".minnctapersm" => min_ctas = self.positive()?,
+                ".maxnreg" => max_registers = Some(self.positive()?),
+                ".maxnctapersm" | ".maxclusterrank" => {
                     self.positive()?;
                 }
                 ".reqnctapercluster" => {
@@ -599,6 +602,8 @@ impl<'a> Parser<'a> {
             params,
             reqntid,
             maxntid,
+            min_ctas,
+            max_registers,
             static_shared: body.shared,
             uses_dynamic_shared,
             dynamic_start,
@@ -607,6 +612,9 @@ impl<'a> Parser<'a> {
             has_products: code
                 .iter()
                 .any(|inst| matches!(inst.op, Op::GroupProduct(_))),
+            moves_registers: code
+                .iter()
+                .any(|inst| matches!(inst.op, Op::Registers { .. })),
             code,
         });
         Ok(())
