@@ -191,6 +191,37 @@ pub enum Fault {
         /// Its place.
         other: Location,
     },
+    /// An access of the async proxy behind one of the generic proxy, ordered but without a fence between them.
+    #[error(
+        "{space} address {address:#x}: no fence makes the {other_kind} at {other} visible to this asynchronous {kind}; \
+         the thread that made it lacks a `fence.proxy.async` before it synchronises"
+    )]
+    Proxy {
+        /// Where.
+        space: Space,
+        /// The byte.
+        address: u64,
+        /// What the asynchronous work does.
+        kind: AccessKind,
+        /// The earlier access.
+        other_kind: AccessKind,
+        /// Its place.
+        other: Location,
+    },
+    /// A barrier in shared memory used in a way that has no meaning.
+    #[error("mbarrier at shared address {address:#x}: {reason}")]
+    MBarrier {
+        /// Where it is.
+        address: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A bulk copy, or a tensor map, that the hardware would not take.
+    #[error("bulk copy: {0}")]
+    BulkCopy(String),
+    /// A thread or CTA ends while asynchronous work still needs it.
+    #[error("the end is reached {0}")]
+    UnderWay(String),
     /// An aligned instruction that only a part of the warp executes.
     #[error("`{opcode}` must be executed by the whole warp; {missing}")]
     PartialWarp {

@@ -72,6 +72,7 @@ mod lex;
 mod mem;
 mod module;
 mod parse;
+mod pending;
 mod race;
 mod sched;
 mod types;

@@ -13,7 +13,7 @@ use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Stats, WARP_STEPS};
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::race::{Joined, Record, Releases, Shadow, WarpClock, lanes};
+use super::race::{Agents, FIRST_AGENT, Joined, Record, Releases, Shadow, WarpClock, lanes};
 use super::warp::{State, Warp};
 
 /// A fault and the lane that caused it.
@@ -86,7 +86,7 @@ impl Random {
 }
 
 /// Warps of a grid that the race detector can tell apart: a lane of one is known by 32 bits.
-const MAX_WARPS: u64 = 1 << 27;
+const MAX_WARPS: u64 = FIRST_AGENT as u64;
 
 /// One launch in progress.
 pub(super) struct Machine<'a> {
@@ -102,6 +102,8 @@ pub(super) struct Machine<'a> {
     /// One for each allocation, made when it is touched first.
     pub(super) shadows: Vec<Option<Shadow>>,
     pub(super) releases: Releases,
+    /// Asynchronous work, for the race detector.
+    pub(super) agents: Agents,
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
@@ -137,6 +139,7 @@ impl<'a> Machine<'a> {
             variables,
             shadows,
             releases: Releases::default(),
+            agents: Agents::default(),
             now: 1,
             stats: Stats::default(),
             steps: 0,
@@ -386,7 +389,7 @@ impl<'a> Machine<'a> {
 
     /// The place of an access that the race detector remembers.
     pub(super) fn place(&self, record: Record) -> Location {
-        let (warp, lane) = (record.who >> 5, record.who & 31);
+        let (warp, lane) = (self.agents.warp(record.who >> 5), record.who & 31);
         let cta = warp / self.warps();
         let [x, y, _] = self.grid;
         Location {

@@ -10,7 +10,8 @@ use smallvec::SmallVec;
 use super::flight::Flight;
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
-use super::race::WarpClock;
+use super::pending::Touch;
+use super::race::{Agent, WarpClock};
 
 /// What registers hold before anybody writes them.
 const POISON: u64 = 0xbad0_bad0_bad0_bad0;
@@ -43,12 +44,11 @@ pub(super) struct Copy {
     pub(super) lane: u32,
     /// Groups that its lane had committed before.
     pub(super) group: u32,
-    pub(super) line: u32,
-    pub(super) from: u64,
-    /// Bytes read; the others become zero.
-    pub(super) read: u32,
-    pub(super) to: u64,
-    pub(super) bytes: u32,
+    /// What its accesses are recorded as.
+    pub(super) agent: Agent,
+    /// What is read, if anything is; the other bytes become zero.
+    pub(super) from: Option<Touch>,
+    pub(super) to: Touch,
 }
 
 #[derive(Debug)]

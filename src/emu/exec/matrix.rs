@@ -1,20 +1,15 @@
-//! Matrices held by a warp, and copies to shared memory that arrive later.
+//! Matrices held by a warp.
 //!
 //! # Products
 //! An element of the result is a sum of products ([`product`](super::product)).
 //! `m8n8k4` in f16 is four products, each of lanes `4j..4j + 4` and `16 + 4j..20 + 4j`.
-//!
-//! # Copies
-//! `cp.async` arrives as late as it may: at the wait that asks for it. Until then the bytes it will write count as unwritten.
-//! It reads memory when it arrives, of the bytes it writes as many as its last operand says; zeros become the others. The address
-//! is a multiple of all of them. Issue and arrival both count as writes of the thread for the race detector.
 
 use super::super::error::{Fault, Space};
 use super::super::inst::{Address, Dst, Inst, Op, Product, Src};
 use super::super::race::{Access, lanes};
 use super::super::sched::{CtaState, Machine, Step, Trouble};
 use super::super::types::Type;
-use super::super::warp::{Copy, Warp};
+use super::super::warp::Warp;
 use super::access::Place;
 use super::product::{number, rounded};
 
@@ -277,118 +272,6 @@ impl Machine<'_> {
             }
             warp.define(dst, u32::MAX, if is_defined { u32::MAX } else { 0 });
         }
-        Ok(())
-    }
-
-    /// Starts copies; their destination holds nothing from now on.
-    pub(super) fn start_copies(
-        &mut self,
-        cta: &mut CtaState,
-        warp: &mut Warp,
-        active: u32,
-        inst: &Inst,
-    ) -> Result<(), Trouble> {
-        let Op::Copy {
-            to,
-            from,
-            bytes,
-            size,
-        } = &inst.op
-        else {
-            unreachable!("called for copies only")
-        };
-        let sizes = match size {
-            None => [u64::from(*bytes); 32],
-            Some(size) => {
-                let defined = self.fetch(cta, warp, *size, active, 0)?;
-                self.require(*size, active, defined)?;
-                self.operands[0]
-            }
-        };
-        self.addresses(cta, warp, active, *from)?;
-        let sources = self.operands[3];
-        let reading = lanes(active)
-            .filter(|&lane| sizes[lane as usize] > 0)
-            .fold(0, |mask, lane| mask | 1 << lane);
-        if reading != 0 {
-            self.count_access(reading, Space::Global, *bytes);
-        }
-        self.addresses(cta, warp, active, *to)?;
-        self.count_access(active, Space::Shared, *bytes);
-        for lane in lanes(active) {
-            let at = self.operands[3][lane as usize];
-            let place = self.locate(cta, warp, lane, Space::Shared, at, *bytes)?;
-            self.note_access(cta, warp, lane, inst.line, place, *bytes, true)?;
-            cta.shared.mark(place.offset, *bytes as usize, false);
-            let read = sizes[lane as usize] as u32;
-            let from = sources[lane as usize];
-            if read > *bytes {
-                let (read, bytes) = (read, *bytes);
-                return Err((lane, Fault::CopySize { read, bytes }));
-            }
-            if read > 0 {
-                // What is read is checked where the copy is written, so that faults name this line.
-                let part = (*bytes, read);
-                self.locate_part(cta, warp, lane, Space::Global, from, part)?;
-            }
-            let group = warp.commits[lane as usize];
-            warp.copies.push(Copy {
-                lane,
-                group,
-                line: inst.line,
-                from,
-                read,
-                to: at,
-                bytes: *bytes,
-            });
-        }
-        Ok(())
-    }
-
-    /// Lets copies of the active lanes arrive until at most so many of their groups are under way; none: all copies.
-    pub(super) fn finish_copies(
-        &mut self,
-        cta: &mut CtaState,
-        warp: &mut Warp,
-        active: u32,
-        pending: Option<u32>,
-    ) -> Result<(), Trouble> {
-        let copies = std::mem::take(&mut warp.copies);
-        let (due, late): (Vec<Copy>, Vec<Copy>) = copies.into_iter().partition(|copy| {
-            let commits = warp.commits[copy.lane as usize];
-            active >> copy.lane & 1 == 1
-                && pending.is_none_or(|pending| copy.group + pending < commits)
-        });
-        warp.copies = late;
-        for copy in due {
-            self.arrive(cta, warp, copy)?;
-        }
-        Ok(())
-    }
-
-    fn arrive(&mut self, cta: &mut CtaState, warp: &Warp, copy: Copy) -> Result<(), Trouble> {
-        let to = self.locate(cta, warp, copy.lane, Space::Shared, copy.to, copy.bytes)?;
-        let mut words = [0_u8; 16];
-        if copy.read > 0 {
-            let part = (copy.bytes, copy.read);
-            let from = self.locate_part(cta, warp, copy.lane, Space::Global, copy.from, part)?;
-            let read = copy.read as usize;
-            let region = self.memory.region(from.region);
-            if self.options.check_uninit && !region.is_written(from.offset, read) {
-                let fault = Fault::Uninitialised {
-                    space: from.space,
-                    address: from.address,
-                    bytes: copy.read,
-                };
-                return Err((copy.lane, fault));
-            }
-            words[..read].copy_from_slice(&region.data[from.offset..from.offset + read]);
-            self.note_access(cta, warp, copy.lane, copy.line, from, copy.read, false)?;
-        }
-        self.note_access(cta, warp, copy.lane, copy.line, to, copy.bytes, true)?;
-        let bytes = copy.bytes as usize;
-        cta.shared.data[to.offset..to.offset + bytes].copy_from_slice(&words[..bytes]);
-        cta.shared.mark(to.offset, bytes, true);
         Ok(())
     }
 }

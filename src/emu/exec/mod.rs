@@ -7,6 +7,7 @@
 mod access;
 mod atomic;
 mod collective;
+mod copy;
 mod cost;
 mod descriptor;
 mod matrix;

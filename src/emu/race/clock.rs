@@ -6,15 +6,68 @@ use rustc_hash::FxHashMap;
 
 use super::{Record, lanes};
 
-/// What a thread knows beyond its own CTA.
+/// Accesses by who made them and up to when.
 #[derive(Clone, Debug, Default)]
-pub(in crate::emu) struct Knowledge {
+struct Known {
     warps: FxHashMap<u32, u32>,
     threads: FxHashMap<u32, u32>,
 }
 
+/// What a thread knows beyond its own CTA, and of what it knows, what a fence made visible to other proxies.
+#[derive(Clone, Debug, Default)]
+pub(in crate::emu) struct Knowledge {
+    seen: Known,
+    fenced: [Known; View::COUNT],
+}
+
+/// Who else looks at memory than the generic proxy, and needs a fence to see its writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::emu) enum View {
+    /// The async proxy, shared memory.
+    Shared,
+    /// The async proxy, device memory.
+    Global,
+    /// The async proxy, as barriers in shared memory; `fence.mbarrier_init` is enough for these.
+    Barriers,
+    /// Tensor maps.
+    Maps,
+}
+
+impl View {
+    const COUNT: usize = 4;
+}
+
 impl Knowledge {
-    fn join(&mut self, other: &Knowledge) {
+    pub(in crate::emu) fn join(&mut self, other: &Knowledge) {
+        self.seen.join(&other.seen);
+        for (own, more) in self.fenced.iter_mut().zip(&other.fenced) {
+            own.join(more);
+        }
+    }
+
+    fn knows(&self, record: Record) -> bool {
+        self.seen.knows(record)
+    }
+
+    pub(super) fn know_thread(&mut self, who: u32, time: u32) {
+        self.seen.threads.insert(who, time);
+    }
+
+    pub(super) fn know_warp(&mut self, warp: u32, time: u32) {
+        self.seen.warps.insert(warp, time);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.seen.is_empty() && self.fenced.iter().all(Known::is_empty)
+    }
+}
+
+impl Known {
+    fn is_empty(&self) -> bool {
+        self.warps.is_empty() && self.threads.is_empty()
+    }
+
+    fn join(&mut self, other: &Known) {
         for (map, more) in [
             (&mut self.warps, &other.warps),
             (&mut self.threads, &other.threads),
@@ -86,7 +139,7 @@ impl WarpClock {
     }
 
     #[inline]
-    pub(super) fn knows(&self, lane: u32, record: Record) -> bool {
+    pub(super) fn knows_record(&self, lane: u32, record: Record) -> bool {
         if record.time == 0 || record.who == self.warp << 5 | lane {
             return true;
         }
@@ -117,16 +170,109 @@ impl WarpClock {
             .is_some_and(|acquired| acquired.knows(record))
     }
 
+    /// Whether a lane knows other things than its warp.
+    pub(super) fn knows_apart(&self, lane: u32) -> bool {
+        self.pairs.is_some() || self.lanes.contains_key(&lane)
+    }
+
+    /// Whether a fence made a write known to the lane visible to another proxy.
+    pub(super) fn sees(&self, lane: u32, view: View, record: Record) -> bool {
+        let acquired = self
+            .lanes
+            .get(&lane)
+            .and_then(|clock| clock.acquired.as_ref());
+        let fenced = |knowledge: &Knowledge| knowledge.fenced[view as usize].knows(record);
+        fenced(&self.others) || acquired.is_some_and(|acquired| fenced(acquired))
+    }
+
+    /// The lanes of `mask` make what they know visible to other proxies; `all` are those that the warp still has.
+    pub(in crate::emu) fn fence_views(
+        &mut self,
+        mask: u32,
+        all: u32,
+        views: &[View],
+        now: &mut u32,
+    ) {
+        if mask == all {
+            let seen = self.release(mask, now).seen;
+            for &view in views {
+                self.others.fenced[view as usize].join(&seen);
+            }
+            return;
+        }
+        for lane in lanes(mask) {
+            let seen = self.snapshot(lane, *now).seen;
+            let acquired = self
+                .lanes
+                .entry(lane)
+                .or_default()
+                .acquired
+                .get_or_insert_default();
+            for &view in views {
+                Rc::make_mut(acquired).fenced[view as usize].join(&seen);
+            }
+        }
+        *now += 1;
+    }
+
+    /// The lanes of `mask` take over what was released.
+    pub(in crate::emu) fn acquire_all(&mut self, mask: u32, all: u32, more: &Rc<Knowledge>) {
+        if mask != all {
+            for lane in lanes(mask) {
+                self.acquire(lane, more);
+            }
+            return;
+        }
+        for (index, time) in self.cta.iter_mut().enumerate() {
+            if let Some(&known) = more.seen.warps.get(&(self.first + index as u32)) {
+                *time = known.max(*time);
+            }
+        }
+        self.others.join(more);
+    }
+
+    /// The lanes of `mask` know an agent up to a time.
+    pub(in crate::emu) fn learn(&mut self, mask: u32, all: u32, agent: u32, time: u32) {
+        let raise = |knowledge: &mut Knowledge| {
+            let known = knowledge.seen.warps.entry(agent).or_default();
+            *known = time.max(*known);
+        };
+        if mask == all {
+            return raise(&mut self.others);
+        }
+        for lane in lanes(mask) {
+            let acquired = self
+                .lanes
+                .entry(lane)
+                .or_default()
+                .acquired
+                .get_or_insert_default();
+            raise(Rc::make_mut(acquired));
+        }
+    }
+
+    /// Up to when a lane knows an agent; zero: not at all.
+    pub(in crate::emu) fn known_time(&self, lane: u32, agent: u32) -> u32 {
+        let of = |knowledge: &Knowledge| knowledge.seen.warps.get(&agent).copied();
+        let acquired = self
+            .lanes
+            .get(&lane)
+            .and_then(|clock| clock.acquired.as_ref());
+        let acquired = acquired.and_then(|acquired| of(acquired));
+        of(&self.others).max(acquired).unwrap_or(0)
+    }
+
     /// Everything that a lane knows, its own accesses up to `now` included, in terms of the grid.
-    fn snapshot(&self, lane: u32, now: u32) -> Knowledge {
+    pub(super) fn snapshot(&self, lane: u32, now: u32) -> Knowledge {
         let mut all = self.others.clone();
         for (index, &time) in self.cta.iter().enumerate() {
-            let known = all.warps.entry(self.first + index as u32).or_default();
+            let known = all.seen.warps.entry(self.first + index as u32).or_default();
             *known = time.max(*known);
         }
         if let Some(pairs) = &self.pairs {
             for (other, &time) in pairs[lane as usize].iter().enumerate() {
                 let known = all
+                    .seen
                     .threads
                     .entry(self.warp << 5 | other as u32)
                     .or_default();
@@ -140,7 +286,7 @@ impl WarpClock {
         {
             all.join(acquired);
         }
-        all.threads.insert(self.warp << 5 | lane, now);
+        all.seen.threads.insert(self.warp << 5 | lane, now);
         all
     }
 
@@ -204,7 +350,7 @@ impl WarpClock {
         for (own, &all) in self.cta.iter_mut().zip(&joined.cta) {
             *own = all.max(*own);
         }
-        if !joined.others.warps.is_empty() || !joined.others.threads.is_empty() {
+        if !joined.others.is_empty() {
             self.others.join(&joined.others);
         }
     }

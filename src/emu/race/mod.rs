@@ -15,18 +15,25 @@
 //! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
 //! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
 //! two readers of a byte are remembered; a barrier that a part of a warp reaches alone counts for
-//! the whole warp; scopes of atomics are ignored, and so are proxies.
+//! the whole warp; scopes of atomics are ignored.
+//!
+//! Asynchronous work takes part as *agents* (see `agent`). What a thread knows is known through the generic
+//! proxy; a fence between proxies copies it to what is visible to another one, and that spreads by the
+//! same synchronisation. Writes of the generic proxy are ordered before work of the async proxy if they are
+//! visible to it where it starts; its reads, and whatever the async proxy itself did, if they are known there.
 
+mod agent;
 mod clock;
 mod shadow;
 
-pub(super) use clock::{Joined, Releases, Strong, WarpClock};
-pub(super) use shadow::{Access, Conflict, Shadow};
+pub(super) use agent::{Agent, Agents, FIRST_AGENT, Starting, UNDER_WAY};
+pub(super) use clock::{Joined, Knowledge, Releases, Strong, View, WarpClock};
+pub(super) use shadow::{Access, Conflict, Settled, Shadow};
 
 /// One access: who, when, where in the text. `time` zero means none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record {
-    /// Warp number in the grid, times 32, plus lane.
+    /// Number of the warp in the grid, or of an agent, times 32, plus lane.
     pub(super) who: u32,
     time: u32,
     /// Line of the text, with the top bit set for strong accesses.
