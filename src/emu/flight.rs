@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::race::Agent;
+
 /// A product that a warp issued and has not waited for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Issued {
@@ -138,6 +140,31 @@ impl Flight {
     }
 }
 
+/// What a product reads from shared memory.
+#[derive(Debug)]
+pub(super) struct Read {
+    /// Offsets of the chunks of both operands.
+    pub(super) chunks: [Vec<usize>; 2],
+    /// All of them as ranges: offsets and bytes.
+    pub(super) ranges: Vec<(usize, usize)>,
+}
+
+impl Read {
+    pub(super) fn new(chunks: [Vec<usize>; 2], bytes: usize) -> Read {
+        let mut all = chunks.concat();
+        all.sort_unstable();
+        all.dedup();
+        let mut ranges: Vec<(usize, usize)> = Vec::new();
+        for at in all {
+            match ranges.last_mut() {
+                Some((start, length)) if *start + *length == at => *length += bytes,
+                _ => ranges.push((at, bytes)),
+            }
+        }
+        Read { chunks, ranges }
+    }
+}
+
 /// Operands that were read from shared memory, as numbers.
 #[derive(Debug)]
 pub(super) struct Factors {
@@ -145,6 +172,8 @@ pub(super) struct Factors {
     pub(super) a: Vec<f64>,
     /// By summed index and column.
     pub(super) b: Vec<f64>,
+    /// Whether all bytes held something.
+    pub(super) is_defined: bool,
 }
 
 /// A product of the warpgroup.
@@ -154,8 +183,11 @@ pub(super) struct Shared {
     pub(super) line: u32,
     /// The descriptors, and whether accumulators are added.
     pub(super) operands: ([u64; 2], bool),
-    /// Offsets in shared memory of the chunks of both operands.
-    pub(super) chunks: Rc<[Vec<usize>; 2]>,
+    pub(super) read: Rc<Read>,
+    /// What its reads are recorded as while they are under way.
+    pub(super) agent: Agent,
+    /// When they were over: as soon as one of the warps waited.
+    pub(super) settled: Option<u32>,
     /// What was read, once it was.
     pub(super) factors: Option<Rc<Factors>>,
     /// Warps that have their part of the result.
@@ -170,6 +202,8 @@ pub(super) struct Warpgroup {
     pub(super) queue: VecDeque<Shared>,
     /// How many each warp has issued.
     pub(super) issued: [u64; 4],
+    /// What reads of products are recorded as that are over.
+    pub(super) engine: Option<Agent>,
 }
 
 impl Warpgroup {

@@ -4,6 +4,7 @@
 use smallvec::SmallVec;
 
 use super::error::Space;
+use super::race::View;
 use super::types::{Kind, Type};
 use crate::num::Rounding;
 
@@ -418,6 +419,10 @@ pub(super) enum Op {
         count: u32,
     },
     Fence,
+    /// `fence.proxy.async`: makes what the thread knows visible to other proxies.
+    ProxyFence {
+        views: Vec<View>,
+    },
     Branch {
         target: u32,
         uniform: bool,

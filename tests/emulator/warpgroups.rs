@@ -273,8 +273,62 @@ fn four_warps_issue_the_same_products() {
 fn operands_in_shared_memory_are_read_until_the_wait() {
     let store = "@%p0 st.shared.v4.b32 [%r4], {%r5, %r5, %r5, %r5};";
     for seed in 0..4 {
-        let late = lines(&[FENCE, PRODUCT, COMMIT, WAIT, "bar.sync 0;", store]);
+        let early = lines(&[
+            "mov.b32 %r5, 1065369472;",
+            FENCE,
+            PRODUCT,
+            COMMIT,
+            "bar.sync 0;",
+            store,
+            "bar.sync 0;",
+            WAIT,
+        ]);
+        let (line, fault) = error(128, &early, seed);
+        assert!(line == 6 && matches!(fault, Fault::Race { .. }), "{fault}");
+        // Who waits knows for the whole group; others hear it from them.
+        let late = lines(&[
+            "mov.b32 %r5, 1065369472;",
+            FENCE,
+            PRODUCT,
+            COMMIT,
+            WAIT,
+            "@%p1 st.shared.v4.b32 [%r4+256], {%r5, %r5, %r5, %r5}; bar.sync 0;",
+            "@!%p1 st.shared.v4.b32 [%r4+256], {%r5, %r5, %r5, %r5};",
+        ]);
         run(128, &late, seed).unwrap_or_else(|error| panic!("{error}"));
+        let unheard = late.replace(WAIT, "@%p1 wgmma.wait_group.sync.aligned 0;\n");
+        let unheard = unheard.replace("bar.sync 0;\n", "\n");
+        let fault = error(128, &unheard, seed).1;
+        assert!(matches!(fault, Fault::Race { .. }), "{fault}");
+    }
+}
+
+#[test]
+fn operands_are_made_visible_to_products() {
+    // Written again by ordinary stores, with all that it takes, with a fence only, with a barrier only.
+    let body = |behind: &str| {
+        let store = "@%p0 st.shared.v4.b32 [%r4], {%r5, %r5, %r5, %r5};";
+        lines(&[
+            "mov.b32 %r5, 1065369472;",
+            store,
+            behind,
+            FENCE,
+            PRODUCT,
+            COMMIT,
+            WAIT,
+        ])
+    };
+    let fence = "fence.proxy.async.shared::cta;";
+    for seed in 0..4 {
+        let all = body(&format!("{fence} bar.sync 0;"));
+        run(128, &all, seed).unwrap_or_else(|error| panic!("{error}"));
+        let (line, fault) = error(128, &body("bar.sync 0;"), seed);
+        assert!(line == 5 && matches!(fault, Fault::Proxy { .. }), "{fault}");
+        // A fence of the readers is none of the writers.
+        let (_, fault) = error(128, &body(&format!("bar.sync 0; @%p1 {fence}")), seed);
+        assert!(matches!(fault, Fault::Proxy { .. }), "{fault}");
+        let fault = error(128, &body(fence), seed).1;
+        assert!(matches!(fault, Fault::Race { .. }), "{fault}");
     }
 }
 

@@ -6,6 +6,7 @@ use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Sources, 
 use crate::emu::lane::{integer, test};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
+use crate::emu::race::View;
 use crate::emu::types::{Kind, Type};
 
 const B64: Type = Type {
@@ -48,7 +49,16 @@ impl<'a> Decoder<'_, 'a> {
             "cvta" => self.cvta(),
             "isspacep" => self.isspacep(),
             "fence" | "membar" => {
-                // Fences between proxies order what is not modelled yet.
+                if self.take("proxy") && self.take("async") {
+                    let mut views = vec![View::Shared, View::Global, View::Barriers];
+                    if self.take("shared::cta") || self.take("shared::cluster") {
+                        views.retain(|&view| view != View::Global);
+                    } else if self.take("global") {
+                        views = vec![View::Global];
+                    }
+                    return Ok(Op::ProxyFence { views });
+                }
+                // Other fences between proxies order what is not modelled yet.
                 let proxy = self
                     .parts
                     .iter()

@@ -469,6 +469,12 @@ impl Machine<'_> {
                     }
                 }
             }
+            Op::ProxyFence { views } => {
+                if self.options.check_races {
+                    let all = warp.exists & !warp.exited;
+                    warp.clock.fence_views(active, all, views, &mut self.now);
+                }
+            }
             Op::Load {
                 address,
                 ty,

@@ -8,8 +8,10 @@ use std::rc::Rc;
 
 use super::super::budget::{Change, Outcome};
 use super::super::error::{Fault, Space};
-use super::super::flight::{Factors, Issued, Refusal, Shared};
+use super::super::flight::{Factors, Issued, Read, Refusal, Shared};
 use super::super::inst::{GroupProduct, Inst, Left, Op, Product, Src};
+use super::super::pending::{Issuer, Touch, Touching};
+use super::super::race::View;
 use super::super::sched::{CtaState, Machine, Step, Trouble};
 use super::super::warp::{State, Warp};
 use super::descriptor::Descriptor;
@@ -156,8 +158,10 @@ impl Machine<'_> {
         let own = &mut cta.warpgroups[warp.index as usize / 4];
         own.issued[member] = number + 1;
         let operands = (descriptors, adds);
-        let chunks = match own.get(number) {
-            Some(other) if other.pc == pc && other.operands == operands => Rc::clone(&other.chunks),
+        let (read, agent) = match own.get(number) {
+            Some(other) if other.pc == pc && other.operands == operands => {
+                (Rc::clone(&other.read), other.agent)
+            }
             Some(other) if other.pc == pc => {
                 return fail(
                     "descriptors or `scale-d` differ among the warps of the group".to_owned(),
@@ -170,22 +174,54 @@ impl Machine<'_> {
                 ));
             }
             None => {
-                let chunks = Rc::new(self.chunks(cta, warp, inst, op, descriptors)?);
+                let chunks = self.chunks(cta, warp, inst, op, descriptors)?;
+                let read = Rc::new(Read::new(chunks, CHUNK as usize));
+                let agent = self.agents.start(warp.clock.warp, 1);
                 cta.warpgroups[warp.index as usize / 4]
                     .queue
                     .push_back(Shared {
                         pc,
                         line: inst.line,
                         operands,
-                        chunks: Rc::clone(&chunks),
+                        read: Rc::clone(&read),
+                        agent,
+                        settled: None,
                         factors: None,
                         taken: 0,
                     });
-                chunks
+                (read, agent)
             }
         };
-        self.note_chunks(cta, warp, inst.line, &chunks)?;
+        // Each warp must know of what was written; the reads themselves are those of the whole group.
+        let issuer = Issuer {
+            clock: &warp.clock,
+            lane: 0,
+            line: inst.line,
+            agent,
+            view: Some(View::Shared),
+        };
+        for touch in touches(&read) {
+            self.begin(cta, issuer, touch)?;
+            let (offset, bytes) = (touch.offset, touch.bytes);
+            if self.options.check_uninit && !cta.shared.is_written(offset, bytes) {
+                let fault = Fault::Uninitialised {
+                    space: Space::Shared,
+                    address: cta.shared.base + offset as u64,
+                    bytes: bytes as u32,
+                };
+                return Err((0, fault));
+            }
+        }
+        let all_issued = cta.warpgroups[warp.index as usize / 4].complete() == number + 1;
+        if all_issued && self.is_hasty() {
+            self.read_factors(cta, warp.index as usize / 4, number);
+        }
         Ok(())
+    }
+
+    /// Whether something that may happen now does not wait until it must: never with an even seed.
+    fn is_hasty(&mut self) -> bool {
+        self.options.seed % 2 == 1 && self.random.below(4) == 0
     }
 
     /// Offsets in shared memory of the chunks of both operands.
@@ -233,25 +269,6 @@ impl Machine<'_> {
         Ok(all)
     }
 
-    /// Checks that the chunks hold something, and for races.
-    fn note_chunks(
-        &mut self,
-        cta: &mut CtaState,
-        warp: &Warp,
-        line: u32,
-        chunks: &[Vec<usize>; 2],
-    ) -> Result<(), Trouble> {
-        for &offset in chunks.iter().flatten() {
-            let address = cta.shared.base + offset as u64;
-            let place = self.locate(cta, warp, 0, Space::Shared, address, CHUNK)?;
-            if self.options.check_uninit {
-                self.require_written(cta, 0, place, CHUNK)?;
-            }
-            self.note_access(cta, warp, 0, line, place, CHUNK, false)?;
-        }
-        Ok(())
-    }
-
     /// Finishes what a wait covers; the line of a product that other warps have yet to issue.
     fn finish(
         &mut self,
@@ -271,21 +288,18 @@ impl Machine<'_> {
             return Ok(Some(entry.code[missing.pc as usize].line));
         }
         for issued in due {
-            let inst = &entry.code[issued.pc as usize];
-            let Op::GroupProduct(op) = &inst.op else {
+            let Op::GroupProduct(op) = &entry.code[issued.pc as usize].op else {
                 unreachable!("products only are issued")
             };
             self.read_factors(cta, own, issued.number);
             let Some(shared) = cta.warpgroups[own].get(issued.number) else {
                 unreachable!("it stays until all four warps have it")
             };
-            let chunks = Rc::clone(&shared.chunks);
-            let factors = shared.factors.clone();
             shared.taken += 1;
-            self.note_chunks(cta, warp, inst.line, &chunks)?;
-            let Some(factors) = factors else {
+            let Some(factors) = shared.factors.clone() else {
                 unreachable!("read above")
             };
+            self.settle_reads(cta, warp, own, issued.number);
             self.compute_rows(cta, warp, op, &factors, issued.adds)?;
             cta.warpgroups[own].trim();
             if let Some(flight) = &mut warp.flight {
@@ -295,6 +309,41 @@ impl Machine<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The reads of a product are over, and a warp knows that.
+    fn settle_reads(&mut self, cta: &mut CtaState, warp: &mut Warp, group: usize, number: u64) {
+        if !self.options.check_races {
+            return;
+        }
+        let number_of_warp = warp.clock.warp;
+        let own = &mut cta.warpgroups[group];
+        let engine = match own.engine {
+            Some(engine) => engine,
+            None => {
+                let engine = self.agents.start(number_of_warp, 1);
+                own.engine = Some(engine);
+                engine
+            }
+        };
+        let Some(shared) = own.get(number) else {
+            unreachable!("it stays until all four warps have it")
+        };
+        let time = match shared.settled {
+            Some(time) => time,
+            None => {
+                let time = self.now;
+                shared.settled = Some(time);
+                let (read, agent) = (Rc::clone(&shared.read), shared.agent);
+                for touch in touches(&read) {
+                    self.settle(cta, touch, (agent, 0), (engine << 5, time));
+                }
+                self.agents.end(agent);
+                self.now += 1;
+                time
+            }
+        };
+        warp.clock.learn(u32::MAX, u32::MAX, engine, time);
     }
 
     /// Reads the operands of all products of a group up to this one.
@@ -319,7 +368,7 @@ impl Machine<'_> {
             let read = |slot: usize, place: &dyn Fn(usize, usize) -> usize, out: &mut [f64]| {
                 let ty = [op.product.a, op.product.b][slot];
                 let sign = if op.negated[slot] { -1.0 } else { 1.0 };
-                let chunks = shared.chunks[slot].iter();
+                let chunks = shared.read.chunks[slot].iter();
                 for (index, &offset) in chunks.enumerate() {
                     let bytes = chunk(offset);
                     for i in 0..elements {
@@ -340,7 +389,9 @@ impl Machine<'_> {
             }
             let mut b = vec![0.0; k * n];
             read(1, &|column, inner| inner * n + column, &mut b);
-            shared.factors = Some(Rc::new(Factors { a, b }));
+            let mut ranges = shared.read.ranges.iter();
+            let is_defined = ranges.all(|&(at, bytes)| cta.shared.is_written(at, bytes));
+            shared.factors = Some(Rc::new(Factors { a, b, is_defined }));
         }
     }
 
@@ -360,7 +411,7 @@ impl Machine<'_> {
             ..
         } = op.product;
         let (n, k) = (n as usize, k as usize);
-        let mut is_defined = true;
+        let mut is_defined = factors.is_defined;
         let mut own = Vec::new();
         let a = match &op.a {
             Left::Shared(_) => {
@@ -420,6 +471,17 @@ impl Machine<'_> {
         }
         Ok(())
     }
+}
+
+/// What a product reads, as accesses.
+fn touches(read: &Read) -> impl Iterator<Item = Touch> {
+    read.ranges.iter().map(|&(offset, bytes)| Touch {
+        is_shared: true,
+        region: 0,
+        offset,
+        bytes,
+        access: Touching::Read,
+    })
 }
 
 /// Registers that a product reads as its left operand.
