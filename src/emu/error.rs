@@ -84,6 +84,8 @@ pub enum Space {
     Global,
     /// Memory of a CTA.
     Shared,
+    /// Memory of any CTA of the cluster.
+    Cluster,
     /// Memory of a thread.
     Local,
     /// Kernel parameters.
@@ -99,6 +101,7 @@ impl fmt::Display for Space {
         f.write_str(match self {
             Space::Global => "global",
             Space::Shared => "shared",
+            Space::Cluster => "shared::cluster",
             Space::Local => "local",
             Space::Param => "param",
             Space::Const => "const",
@@ -250,6 +253,9 @@ pub enum Fault {
         /// Where it was used; zero if no fence ever came.
         line: u32,
     },
+    /// Something that CTAs of a cluster do with each other, and must not.
+    #[error("cluster: {0}")]
+    Cluster(String),
     /// An instruction of a warpgroup that its warps or lanes do not execute alike, or that makes no sense.
     #[error("`{opcode}`: {reason}")]
     Warpgroup {

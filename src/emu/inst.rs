@@ -413,6 +413,22 @@ pub(super) enum Op {
     GroupWait {
         pending: u32,
     },
+    /// `mapa`, or without a rank `getctarank`.
+    MapAddress {
+        dst: Dst,
+        address: Src,
+        rank: Option<Src>,
+        is_generic: bool,
+    },
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        aligned: bool,
+        releases: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        aligned: bool,
+    },
     /// `setmaxnreg`.
     Registers {
         more: bool,
@@ -455,7 +471,14 @@ pub(super) enum Special {
     MaskLe,
     MaskGt,
     MaskGe,
-    /// Reads as this number: grid id, environment, a cluster of one.
+    ClusterId(u8),
+    ClusterCount(u8),
+    /// Place in the cluster.
+    ClusterCta(u8),
+    ClusterShape(u8),
+    ClusterRank,
+    ClusterSize,
+    /// Reads as this number: grid id, environment.
     Constant(u32),
 }
 
@@ -472,10 +495,12 @@ impl Special {
             return Some(match base {
                 "%tid" => Special::Tid(part),
                 "%ntid" => Special::Ntid(part),
-                "%ctaid" | "%clusterid" => Special::Ctaid(part),
-                "%nctaid" | "%nclusterid" => Special::Nctaid(part),
-                "%cluster_ctaid" => Special::Constant(0),
-                "%cluster_nctaid" => Special::Constant(1),
+                "%ctaid" => Special::Ctaid(part),
+                "%nctaid" => Special::Nctaid(part),
+                "%clusterid" => Special::ClusterId(part),
+                "%nclusterid" => Special::ClusterCount(part),
+                "%cluster_ctaid" => Special::ClusterCta(part),
+                "%cluster_nctaid" => Special::ClusterShape(part),
                 _ => return None,
             });
         }
@@ -485,8 +510,9 @@ impl Special {
             "%nwarpid" => Special::WarpCount,
             "%smid" => Special::SmId,
             "%nsmid" => Special::SmCount,
-            "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => Special::Constant(0),
-            "%cluster_nctarank" => Special::Constant(1),
+            "%gridid" | "%is_explicit_cluster" => Special::Constant(0),
+            "%cluster_ctarank" => Special::ClusterRank,
+            "%cluster_nctarank" => Special::ClusterSize,
             "%clock" | "%clock64" | "%clock_hi" => Special::Clock,
             "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi" => Special::Time,
             "%dynamic_smem_size" => Special::DynamicShared,

@@ -61,6 +61,7 @@
 //! yet. `bar.warp.sync` releases lanes that wait at the same instruction only.
 
 mod budget;
+mod cluster;
 mod decode;
 mod error;
 mod exec;

@@ -80,6 +80,8 @@ pub struct Entry {
     pub reqntid: Option<[u32; 3]>,
     /// `.maxntid`: the product bounds the number of threads.
     pub maxntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`: the only shape of clusters allowed.
+    pub cluster: Option<[u32; 3]>,
     /// `.minnctapersm`: CTAs that are resident together at least.
     pub(super) min_ctas: u32,
     /// `.maxnreg`.
@@ -96,6 +98,8 @@ pub struct Entry {
     pub(super) code: Vec<Inst>,
     /// Whether warpgroups compute products.
     pub(super) has_products: bool,
+    /// Whether CTAs of a cluster wait for each other.
+    pub(super) waits_for_cluster: bool,
     /// Whether warpgroups move registers.
     pub(super) moves_registers: bool,
 }

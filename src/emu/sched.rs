@@ -5,6 +5,7 @@
 //! brings lanes together again soon; else any, so that no lane starves while others spin.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
 
 use super::budget::Budget;
 use super::error::{EmuError, Fault, Location, Space};
@@ -13,7 +14,9 @@ use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Stats, WARP_STEPS};
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::race::{Agents, FIRST_AGENT, Joined, Record, Releases, Shadow, WarpClock, lanes};
+use super::race::{
+    Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
+};
 use super::warp::{State, Warp};
 
 /// A fault and the lane that caused it.
@@ -47,9 +50,16 @@ pub(super) struct Barrier {
 }
 
 /// What the warps of a CTA share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CtaState {
     pub(super) index: [u32; 3],
+    /// Number in its cluster.
+    pub(super) rank: u32,
+    /// All its threads have ended.
+    pub(super) ended: bool,
+    /// What its threads released that arrived at the cluster's barrier, and what those acquire that wait there.
+    pub(super) cluster_released: Knowledge,
+    pub(super) cluster_acquired: Rc<Knowledge>,
     pub(super) shared: Region,
     pub(super) shadow: Shadow,
     pub(super) releases: Releases,
@@ -61,9 +71,9 @@ pub(super) struct CtaState {
 }
 
 #[derive(Debug)]
-struct Cta {
-    state: CtaState,
-    warps: Vec<Warp>,
+pub(super) struct Cta {
+    pub(super) state: CtaState,
+    pub(super) warps: Vec<Warp>,
 }
 
 /// A small generator of random numbers (Steele, Lea and Flood's SplitMix64).
@@ -94,6 +104,10 @@ pub(super) struct Machine<'a> {
     pub(super) options: &'a Options,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    /// CTAs of a cluster.
+    pub(super) cluster: [u32; 3],
+    /// The CTAs of the cluster that runs, by rank, but for the one that does; empty if there are no others.
+    pub(super) peers: Vec<CtaState>,
     pub(super) dynamic_shared: u32,
     pub(super) memory: &'a mut Memory,
     pub(super) params: Region,
@@ -133,6 +147,8 @@ impl<'a> Machine<'a> {
             options: &launch.options,
             grid: launch.grid,
             block: launch.block,
+            cluster: entry.cluster.unwrap_or(launch.options.cluster),
+            peers: Vec::new(),
             dynamic_shared: launch.shared_bytes,
             memory,
             params: region,
@@ -164,9 +180,25 @@ impl<'a> Machine<'a> {
         Budget::new(self.warps(), most, ctas, limit)
     }
 
-    fn cta(&self, linear: u64) -> Cta {
+    /// The CTA of a rank in the cluster of a number.
+    pub(super) fn cta(&self, cluster: u64, rank: u32) -> Cta {
+        let shape = self.cluster;
         let [x, y, _] = self.grid.map(u64::from);
-        let index = [linear % x, linear / x % y, linear / x / y].map(|i| i as u32);
+        let clusters: [u64; 2] = [0, 1].map(|axis| u64::from(self.grid[axis] / shape[axis]));
+        let number = [
+            cluster % clusters[0],
+            cluster / clusters[0] % clusters[1],
+            cluster / clusters[0] / clusters[1],
+        ];
+        let place = [
+            rank % shape[0],
+            rank / shape[0] % shape[1],
+            rank / shape[0] / shape[1],
+        ];
+        let index: [u32; 3] =
+            std::array::from_fn(|axis| number[axis] as u32 * shape[axis] + place[axis]);
+        let [i, j, k] = index.map(u64::from);
+        let linear = i + x * (j + y * k);
         let bytes =
             (self.entry.dynamic_start + self.dynamic_shared).max(self.entry.static_shared) as usize;
         let warps = self.warps();
@@ -174,6 +206,10 @@ impl<'a> Machine<'a> {
         Cta {
             state: CtaState {
                 index,
+                rank,
+                ended: false,
+                cluster_released: Knowledge::default(),
+                cluster_acquired: Rc::default(),
                 shared: Region::new(SHARED_BASE, bytes),
                 shadow: Shadow::new(shadow_bytes),
                 releases: Releases::default(),
@@ -197,44 +233,66 @@ impl<'a> Machine<'a> {
 
     /// Runs the grid to its end.
     pub(super) fn run(&mut self) -> Result<Stats, EmuError> {
+        let size = self.cluster.iter().product::<u32>();
         // Grids were checked: x y z is below 2^63.
-        let total: u64 = self.grid.iter().map(|&n| u64::from(n)).product();
+        let ctas: u64 = self.grid.iter().map(|&n| u64::from(n)).product();
+        let total = ctas / u64::from(size);
+        let most = (self.options.resident_ctas / size).max(1) as usize;
         let mut next = 0;
-        let mut resident: Vec<Cta> = Vec::new();
+        let mut resident: Vec<Vec<Cta>> = Vec::new();
         loop {
-            while next < total && resident.len() < self.options.resident_ctas.max(1) as usize {
-                if (next + 1) * u64::from(self.warps()) > MAX_WARPS {
+            while next < total && resident.len() < most {
+                let warps = u64::from(size) * u64::from(self.warps());
+                if (next + 1) * warps > MAX_WARPS {
                     let message =
                         format!("more than {MAX_WARPS} warps have run, which are all there can be");
                     return Err(EmuError::Configuration(message));
                 }
-                self.steps += WARP_STEPS * u64::from(self.warps());
-                resident.push(self.cta(next));
+                self.steps += WARP_STEPS * warps;
+                resident.push((0..size).map(|rank| self.cta(next, rank)).collect());
                 next += 1;
             }
             if resident.is_empty() {
                 return Ok(self.stats);
             }
             let index = self.random.below(resident.len());
-            let cta = &mut resident[index];
+            let cluster = &mut resident[index];
+            let rank = match size {
+                1 => 0,
+                _ => self.random.below(cluster.len()),
+            };
+            let cta = &cluster[rank];
             let start = self.random.below(cta.warps.len());
             let count = cta.warps.len();
             let ready = (0..count)
                 .map(|i| (start + i) % count)
                 .find(|&warp| cta.warps[warp].is_ready());
-            match ready {
-                Some(warp) => self.slice(cta, warp)?,
-                None if cta.warps.iter().all(|warp| warp.groups.is_empty()) => {
-                    self.check_groups(&cta.state)?;
-                    resident.swap_remove(index);
+            if let Some(warp) = ready {
+                self.slice_of(cluster, rank, warp)?;
+                if self.entry.waits_for_cluster {
+                    Machine::pass_cluster_barrier(cluster);
                 }
-                None => return Err(self.deadlock(cta)),
+                continue;
+            }
+            if cta.warps.iter().all(|warp| warp.groups.is_empty()) {
+                self.end(cluster, rank)?;
+                if cluster.iter().all(|cta| cta.state.ended) {
+                    resident.swap_remove(index);
+                    continue;
+                }
+            }
+            let is_ready = |cta: &Cta| cta.warps.iter().any(Warp::is_ready);
+            let goes_on =
+                |cta: &Cta| !cta.state.ended && cta.warps.iter().all(|w| w.groups.is_empty());
+            if !cluster.iter().any(|cta| is_ready(cta) || goes_on(cta)) {
+                let stuck = cluster.iter().find(|cta| !cta.state.ended);
+                return Err(self.deadlock(stuck.unwrap_or(&cluster[0])));
             }
         }
     }
 
     /// Warps of a group that ended without doing what the others of it did.
-    fn check_groups(&self, cta: &CtaState) -> Result<(), EmuError> {
+    pub(super) fn check_groups(&self, cta: &CtaState) -> Result<(), EmuError> {
         let fail = |warp: u32, pc: u32| {
             let inst = &self.entry.code[pc as usize];
             let opcode = inst.opcode.to_string();
@@ -254,7 +312,7 @@ impl<'a> Machine<'a> {
     }
 
     /// Runs one warp for a while.
-    fn slice(&mut self, cta: &mut Cta, warp_index: usize) -> Result<(), EmuError> {
+    pub(super) fn slice(&mut self, cta: &mut Cta, warp_index: usize) -> Result<(), EmuError> {
         let quantum = 1 + self.random.below(128);
         let (mut group, insists) = self.pick(&cta.warps[warp_index]);
         for _ in 0..quantum {
@@ -378,7 +436,13 @@ impl<'a> Machine<'a> {
         [linear % x, linear / x % y, linear / x / y]
     }
 
-    fn fault(&self, cta: &CtaState, warp: u32, line: u32, (lane, fault): Trouble) -> EmuError {
+    pub(super) fn fault(
+        &self,
+        cta: &CtaState,
+        warp: u32,
+        line: u32,
+        (lane, fault): Trouble,
+    ) -> EmuError {
         let at = Location {
             line,
             cta: cta.index,
@@ -423,6 +487,7 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Cluster => "for the other threads of the cluster".to_owned(),
                         State::Registers(count) => format!(
                             "for {count} registers of each thread, with {} in the pool of the CTA",
                             cta.state.budget.as_ref().map_or(0, Budget::pool)

@@ -28,6 +28,8 @@ pub(super) enum State {
     Products(u32),
     /// Waits for so many registers of each thread.
     Registers(u32),
+    /// Waits for the other threads of the cluster.
+    Cluster,
 }
 
 /// Lanes that run together.
@@ -73,6 +75,9 @@ pub(super) struct Warp {
     pub(super) commits: [u32; 32],
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
+    /// Lanes that arrived at the cluster's barrier, and those that may go on behind it.
+    pub(super) arrived: u32,
+    pub(super) passed: u32,
     /// Products under way, if the entry has any.
     pub(super) flight: Option<Box<Flight>>,
 }
@@ -106,6 +111,8 @@ impl Warp {
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),
+            arrived: 0,
+            passed: 0,
             flight: entry
                 .has_products
                 .then(|| Box::new(Flight::new(entry.registers.data))),

@@ -1,5 +1,6 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod clusters;
 mod copies;
 mod coverage;
 #[expect(dead_code, reason = "no row has operands of 8-bit floats alone")]

@@ -157,6 +157,7 @@ impl<'a> Decoder<'_, 'a> {
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
             | "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep"
             | "griddepcontrol" | "pmevent" => self.control(),
+            "mapa" | "getctarank" => self.map(),
             "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(),
             "cp" => self.copy(),
             "wgmma" => self.warpgroup(),

@@ -97,6 +97,8 @@ const ROWS: &[Row] = &[
     (&["mma"], &["bf16", "tf32"], (80, (7, 0))),
     (&["mma"], &["e4m3", "e5m2"], (89, (8, 4))),
     (&["wgmma", "setmaxnreg"], &[], (90, (8, 0))),
+    (&["mapa", "getctarank"], &[], (90, (7, 8))),
+    (&["barrier"], &["cluster"], (90, (7, 8))),
 ];
 
 /// The target of which alone an instruction is, if it is not one of all later ones.

@@ -6,6 +6,7 @@
 
 mod access;
 mod atomic;
+mod cluster;
 mod collective;
 mod copy;
 mod cost;
@@ -131,7 +132,9 @@ impl Machine<'_> {
             | Op::GroupFence
             | Op::GroupCommit
             | Op::GroupWait { .. }
-            | Op::Registers { .. } => {
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. } => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
@@ -256,6 +259,21 @@ impl Machine<'_> {
             Special::MaskLe => u32::MAX >> (31 - lane),
             Special::MaskGt => !(u32::MAX >> (31 - lane)),
             Special::MaskGe => !((1 << lane) - 1),
+            Special::ClusterId(part) => {
+                let part = usize::from(part);
+                cta.index[part] / self.cluster[part]
+            }
+            Special::ClusterCount(part) => {
+                let part = usize::from(part);
+                self.grid[part] / self.cluster[part]
+            }
+            Special::ClusterCta(part) => {
+                let part = usize::from(part);
+                cta.index[part] % self.cluster[part]
+            }
+            Special::ClusterShape(part) => self.cluster[usize::from(part)],
+            Special::ClusterRank => cta.rank,
+            Special::ClusterSize => self.cluster.iter().product(),
             Special::Constant(value) => value,
         })
     }
@@ -456,6 +474,7 @@ impl Machine<'_> {
                     warp.define(dst, active, defined);
                 }
             }
+            Op::MapAddress { .. } => self.map_address(cta, warp, active, inst)?,
             Op::ActiveMask { dst } => {
                 for lane in lanes(active) {
                     warp.set(*dst, lane, u64::from(active));
@@ -519,7 +538,9 @@ impl Machine<'_> {
             | Op::GroupFence
             | Op::GroupCommit
             | Op::GroupWait { .. }
-            | Op::Registers { .. } => unreachable!("handled by `step`"),
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. } => unreachable!("handled by `step`"),
         }
         Ok(())
     }

@@ -377,7 +377,7 @@ impl<'a> Parser<'a> {
                     Symbol::Local(offset)
                 }
                 Space::Param => Symbol::Call,
-                Space::Global | Space::Const | Space::Generic => {
+                Space::Global | Space::Const | Space::Generic | Space::Cluster => {
                     let mut data = initial.unwrap_or_default();
                     if data.len() as u64 > bytes {
                         return self.fail(format!("too many initial values for `{name}`"));
@@ -548,7 +548,7 @@ impl<'a> Parser<'a> {
                 names.insert(word, Symbol::Param(param.offset));
             }
         }
-        let (mut reqntid, mut maxntid) = (None, None);
+        let (mut reqntid, mut maxntid, mut cluster) = (None, None, None);
         let (mut min_ctas, mut max_registers) = (1, None);
         while !self.is(b'{') {
             match self.word()? {
@@ -559,11 +559,7 @@ impl<'a> Parser<'a> {
                 ".maxnctapersm" | ".maxclusterrank" => {
                     self.positive()?;
                 }
-                ".reqnctapercluster" => {
-                    if self.shape()? != [1; 3] {
-                        return self.fail("clusters are not supported yet");
-                    }
-                }
+                ".reqnctapercluster" => cluster = Some(self.shape()?),
                 ".explicitcluster" | ".noreturn" => {}
                 ".pragma" => self.skip_statement(),
                 other => {
@@ -602,6 +598,7 @@ impl<'a> Parser<'a> {
             params,
             reqntid,
             maxntid,
+            cluster,
             min_ctas,
             max_registers,
             static_shared: body.shared,
@@ -612,6 +609,9 @@ impl<'a> Parser<'a> {
             has_products: code
                 .iter()
                 .any(|inst| matches!(inst.op, Op::GroupProduct(_))),
+            waits_for_cluster: code
+                .iter()
+                .any(|inst| matches!(inst.op, Op::ClusterWait { .. } | Op::ClusterArrive { .. })),
             moves_registers: code
                 .iter()
                 .any(|inst| matches!(inst.op, Op::Registers { .. })),
