@@ -44,8 +44,15 @@ fn products_of_triton_agree_with_numpy() {
     let want = expected("matmul");
     // Sums of f32: (K + 2) 2^-24 of the sum of absolute values, which is below 80; f16 rounds once more.
     let sums = 82.0 * 80.0 * (-24f64).exp2();
-    for (result, bytes, rounding) in [("fp32", 4, 0.0), ("fp16", 2, (-11f64).exp2())] {
-        let module = module(&format!("matmul_fp16_{result}_sm80"));
+    let half = (-11f64).exp2();
+    // The last two multiply by warpgroups.
+    for (result, bytes, rounding, target, ctas, shared) in [
+        ("fp32", 4, 0.0, 80, 4, 4096),
+        ("fp16", 2, half, 80, 4, 4096),
+        ("fp32", 4, 0.0, 90, 2, 8192),
+        ("fp16", 2, half, 90, 2, 6144),
+    ] {
+        let module = module(&format!("matmul_fp16_{result}_sm{target}"));
         for seed in 0..3 {
             let mut memory = Memory::new();
             let x = memory.alloc_bytes(&f16_bytes(&a));
@@ -54,7 +61,7 @@ fn products_of_triton_agree_with_numpy() {
             let mut args = [x, y, out].map(Arg::pointer).to_vec();
             args.extend([m, n, k, k, n, n].map(|x| Arg::from(x as i32)));
             args.extend([Arg::pointer(0), Arg::pointer(0)]);
-            let stats = launch(&module, [4, 1, 1], 4096, &mut memory, &args, seed);
+            let stats = launch(&module, [ctas, 1, 1], shared, &mut memory, &args, seed);
             let got = match bytes {
                 4 => read_f32(&memory, out, m * n),
                 _ => read_f16(&memory, out, m * n),
@@ -69,8 +76,13 @@ fn products_of_triton_agree_with_numpy() {
 fn attention_of_triton_agrees_with_numpy() {
     let (length, depth) = (64, 32);
     let blocks = [33, 34, 35].map(|seed| half(seed, length * depth));
-    let module = module("attention_fp16_sm80");
-    for seed in 0..3 {
+    for (name, ctas, shared, seed) in [
+        ("attention_fp16_sm80", 2, 10240, 0),
+        ("attention_fp16_sm80", 2, 10240, 1),
+        ("attention_fp16_sm90", 1, 16384, 0),
+        ("attention_fp16_sm90", 1, 16384, 1),
+    ] {
+        let module = module(name);
         let mut memory = Memory::new();
         let inputs = blocks
             .each_ref()
@@ -83,7 +95,7 @@ fn attention_of_triton_agrees_with_numpy() {
             Arg::from(2.0f32),
         ]);
         args.extend([Arg::pointer(0), Arg::pointer(0)]);
-        launch(&module, [2, 1, 1], 10240, &mut memory, &args, seed);
+        launch(&module, [ctas, 1, 1], shared, &mut memory, &args, seed);
         // Weights of at most 1 and results are rounded to f16; values are below 1.
         let got = read_f16(&memory, out, length * depth);
         close(&got, &expected("attention"), 0.0, (-10f64).exp2());
