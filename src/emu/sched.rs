@@ -4,13 +4,16 @@
 //! long it runs. Diverged groups: three times in four the one that is furthest behind runs, which
 //! brings lanes together again soon; else any, so that no lane starves while others spin.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use super::error::{EmuError, Fault, Location, Space};
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Stats, WARP_STEPS};
+use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
+use super::pending::Transfer;
 use super::race::{Agents, FIRST_AGENT, Joined, Record, Releases, Shadow, WarpClock, lanes};
 use super::warp::{State, Warp};
 
@@ -50,12 +53,24 @@ pub(super) struct CtaState {
     pub(super) shadow: Shadow,
     pub(super) releases: Releases,
     pub(super) barriers: [Barrier; 16],
+    /// Barriers in shared memory, by offset.
+    pub(super) mbarriers: BTreeMap<usize, MBarrier>,
+    /// Loads that signal one of them, and arrivals behind copies.
+    pub(super) transfers: Vec<Transfer>,
+    /// A phase completed: who waits for one looks again.
+    pub(super) woken: bool,
+    /// A wait for a phase failed, so that transfers may land.
+    pub(super) nudged: bool,
+    /// Waits that failed since a phase completed.
+    pub(super) polls: u32,
+    /// How often nobody could do anything but give up waiting, and what had happened until then.
+    pub(super) stalls: (u32, u64),
 }
 
 #[derive(Debug)]
-struct Cta {
-    state: CtaState,
-    warps: Vec<Warp>,
+pub(super) struct Cta {
+    pub(super) state: CtaState,
+    pub(super) warps: Vec<Warp>,
 }
 
 /// A small generator of random numbers (Steele, Lea and Flood's SplitMix64).
@@ -99,6 +114,8 @@ pub(super) struct Machine<'a> {
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
+    /// Stores, arrivals and whatever else others may wait for.
+    pub(super) effects: u64,
     /// What the limit is on.
     steps: u64,
     pub(super) random: Random,
@@ -134,6 +151,7 @@ impl<'a> Machine<'a> {
             agents: Agents::default(),
             now: 1,
             stats: Stats::default(),
+            effects: 0,
             steps: 0,
             random: Random(launch.options.seed),
             operands: Box::new([[0; 32]; 4]),
@@ -163,6 +181,12 @@ impl<'a> Machine<'a> {
                 shadow: Shadow::new(shadow_bytes),
                 releases: Releases::default(),
                 barriers: Default::default(),
+                mbarriers: BTreeMap::new(),
+                transfers: Vec::new(),
+                woken: false,
+                nudged: false,
+                polls: 0,
+                stalls: (0, 0),
             },
             warps: (0..warps)
                 .map(|index| {
@@ -195,6 +219,7 @@ impl<'a> Machine<'a> {
             }
             let index = self.random.below(resident.len());
             let cta = &mut resident[index];
+            self.wake(cta)?;
             let start = self.random.below(cta.warps.len());
             let count = cta.warps.len();
             let ready = (0..count)
@@ -203,8 +228,10 @@ impl<'a> Machine<'a> {
             match ready {
                 Some(warp) => self.slice(cta, warp)?,
                 None if cta.warps.iter().all(|warp| warp.groups.is_empty()) => {
+                    self.end(cta)?;
                     resident.swap_remove(index);
                 }
+                None if self.unblock(cta)? => {}
                 None => return Err(self.deadlock(cta)),
             }
         }
@@ -326,7 +353,13 @@ impl<'a> Machine<'a> {
         [linear % x, linear / x % y, linear / x / y]
     }
 
-    fn fault(&self, cta: &CtaState, warp: u32, line: u32, (lane, fault): Trouble) -> EmuError {
+    pub(super) fn fault(
+        &self,
+        cta: &CtaState,
+        warp: u32,
+        line: u32,
+        (lane, fault): Trouble,
+    ) -> EmuError {
         let at = Location {
             line,
             cta: cta.index,
@@ -371,6 +404,7 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(

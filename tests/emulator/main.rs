@@ -1,5 +1,6 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod bulk;
 mod copies;
 mod coverage;
 #[expect(dead_code, reason = "no row has operands of 8-bit floats alone")]
@@ -9,6 +10,7 @@ mod errors;
 mod hardware;
 mod instructions;
 mod matrices;
+mod phases;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]
 #[path = "../common/ptxas.rs"]
@@ -16,6 +18,7 @@ mod ptxas;
 mod refusals;
 mod rows;
 mod synchronisation;
+mod tensors;
 mod triton;
 
 use tilelift::emu::{Arg, EmuError, Launch, Memory, Module, Options, Stats, run};

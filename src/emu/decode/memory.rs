@@ -48,13 +48,11 @@ impl<'a> Decoder<'_, 'a> {
             "cvta" => self.cvta(),
             "isspacep" => self.isspacep(),
             "fence" | "membar" => {
-                // Fences between proxies order what is not modelled yet.
-                let proxy = self
-                    .parts
-                    .iter()
-                    .any(|part| part.starts_with("proxy") || part.starts_with("mbarrier"));
+                if self.parts.contains(&"proxy") || self.parts.contains(&"mbarrier_init") {
+                    return self.proxy_fence();
+                }
                 self.parts.clear();
-                Ok(if proxy { Op::Nop } else { Op::Fence })
+                Ok(Op::Fence)
             }
             "createpolicy" => {
                 self.parts.clear();
@@ -107,7 +105,11 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     pub(super) fn address(&mut self, index: usize, space: Space) -> Result<Address> {
-        let Operand::Address { base, offset } = self.operand(index)? else {
+        self.address_of(self.operand(index)?, space)
+    }
+
+    pub(super) fn address_of(&self, operand: &Operand<'a>, space: Space) -> Result<Address> {
+        let Operand::Address { base, offset } = operand else {
             return self.bad("an address in brackets is wanted");
         };
         if matches!(**base, Operand::Symbol(Symbol::Call, _)) {

@@ -6,8 +6,10 @@
 //! type's width for loads, stores and conversions.
 
 mod arith;
+mod bulk;
 mod matrix;
 mod memory;
+mod phase;
 pub(super) mod since;
 mod typed;
 mod warp;
@@ -131,6 +133,8 @@ impl<'a> Decoder<'_, 'a> {
             | "griddepcontrol" | "pmevent" => self.control(),
             "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(),
             "cp" => self.copy(),
+            "mbarrier" => self.mbarrier(),
+            "tensormap" => self.tensor_map(),
             _ => self.arithmetic(),
         }
     }
