@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::error::Space;
 use super::race::View;
+use super::tensor_map::MapField;
 use super::types::{Kind, Type};
 use crate::num::Rounding;
 
@@ -235,8 +236,90 @@ impl GroupProduct {
     }
 }
 
+/// What an instruction does with a barrier in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PhaseOp {
+    /// The operand is the number of arrivals.
+    Init,
+    Invalidate,
+    /// The operand is a number of bytes.
+    Expect,
+    Complete,
+    /// The operand is a number of arrivals, or with `expects` of bytes.
+    Arrive {
+        expects: bool,
+        drops: bool,
+        may_complete: bool,
+        releases: bool,
+    },
+    /// The operand is the parity of a phase, or the state that an arrival gave.
+    Wait {
+        by_parity: bool,
+        blocks: bool,
+        acquires: bool,
+    },
+}
+
+/// What a bulk copy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BulkKind {
+    /// From device memory to shared memory.
+    Load,
+    Store,
+    /// Shared memory is combined into device memory; the type of a tensor is that of its map.
+    Reduce(AtomicOp, Option<Type>),
+}
+
+/// A bulk copy: one lane moves many bytes.
+#[derive(Debug)]
+pub(super) struct Bulk {
+    pub(super) kind: BulkKind,
+    pub(super) shared: Address,
+    /// Of device memory, or of the tensor map.
+    pub(super) global: Address,
+    /// Of a copy without tensor map.
+    pub(super) size: Option<Src>,
+    /// Of a place in a tensor, innermost first.
+    pub(super) coordinates: Option<Sources>,
+    /// Of a load.
+    pub(super) barrier: Option<Address>,
+    /// CTAs of the cluster that get the data.
+    pub(super) multicast: Option<Src>,
+}
+
 #[derive(Debug)]
 pub(super) enum Op {
+    /// An instruction on a barrier in shared memory; waits have a predicate, arrivals a state.
+    Phase {
+        op: PhaseOp,
+        address: Address,
+        value: Src,
+        dst: Dst,
+        pred: Option<u32>,
+    },
+    /// `cp.async.mbarrier.arrive`: an arrival behind the copies of the thread.
+    CopyArrive {
+        address: Address,
+        counts: bool,
+    },
+    Bulk(Box<Bulk>),
+    BulkCommit,
+    /// Waits until at most so many groups are under way; for reads: only until their sources are free.
+    BulkWait {
+        pending: u32,
+        reads: bool,
+    },
+    /// Makes what a thread knows visible to other proxies.
+    ProxyFence {
+        views: SmallVec<[View; 4]>,
+    },
+    /// Sets a field of a tensor map; `index` is that of a dimension.
+    ReplaceMap {
+        field: MapField,
+        index: u32,
+        address: Address,
+        value: Src,
+    },
     /// A pure function of up to four operands; `packed` applies it to both halves.
     Lane {
         f: LaneFn,
@@ -435,10 +518,6 @@ pub(super) enum Op {
         count: u32,
     },
     Fence,
-    /// `fence.proxy.async`: makes what the thread knows visible to other proxies.
-    ProxyFence {
-        views: Vec<View>,
-    },
     Branch {
         target: u32,
         uniform: bool,

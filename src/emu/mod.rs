@@ -70,12 +70,14 @@ mod inst;
 mod lane;
 mod launch;
 mod lex;
+mod mbarrier;
 mod mem;
 mod module;
 mod parse;
 mod pending;
 mod race;
 mod sched;
+mod tensor_map;
 mod types;
 mod warp;
 
@@ -85,4 +87,5 @@ pub use error::{
 pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run};
 pub use mem::Memory;
 pub use module::{Entry, Module, Param};
+pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
 pub use types::{Kind, Type};

@@ -212,6 +212,11 @@ pub(super) enum Operand<'a> {
         base: Box<Operand<'a>>,
         offset: i64,
     },
+    /// `[map, {x, y}]`: a place in a tensor.
+    Tensor {
+        map: Box<Operand<'a>>,
+        coordinates: Box<Operand<'a>>,
+    },
     Vector(Vec<Operand<'a>>),
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),
     Sink,

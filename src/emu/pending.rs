@@ -22,7 +22,10 @@
 //! and defines them at the wait.
 
 use super::error::{Fault, Space};
-use super::race::{Access, Agent, Conflict, Settled, Shadow, Starting, UNDER_WAY, View, WarpClock};
+use super::inst::BulkKind;
+use super::race::{
+    Access, Agent, Conflict, Knowledge, Settled, Shadow, Starting, UNDER_WAY, View, WarpClock,
+};
 use super::sched::{CtaState, Machine, Trouble};
 
 /// A range of memory that asynchronous work reads or writes.
@@ -54,6 +57,58 @@ pub(super) struct Issuer<'a> {
     pub(super) line: u32,
     pub(super) agent: Agent,
     pub(super) view: Option<View>,
+}
+
+/// Bytes from one place in device memory to one in shared memory, or back.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Move {
+    /// The allocation, and where in it.
+    pub(super) region: usize,
+    pub(super) global: usize,
+    pub(super) shared: usize,
+    pub(super) bytes: usize,
+}
+
+/// A bulk copy, which a lane starts and the async proxy does.
+#[derive(Debug)]
+pub(super) struct Moved {
+    pub(super) kind: BulkKind,
+    /// All of shared memory that it touches.
+    pub(super) shared: Touch,
+    /// All of device memory.
+    pub(super) global: Vec<Touch>,
+    pub(super) moves: Vec<Move>,
+    /// What elements of a load are that no move brings, and their bytes.
+    pub(super) fill: (u64, u32),
+    /// The barrier that a load signals, with so many bytes.
+    pub(super) barrier: Option<usize>,
+    pub(super) tx: i64,
+    /// What a store has read, once its source is free.
+    pub(super) read: Option<Vec<u8>>,
+}
+
+/// Work under way of one lane.
+#[derive(Debug)]
+pub(super) struct Transfer {
+    pub(super) agent: Agent,
+    /// Number of the warp in the CTA.
+    pub(super) warp: u32,
+    pub(super) lane: u32,
+    pub(super) line: u32,
+    /// Groups of stores that its lane had committed before.
+    pub(super) group: u32,
+    pub(super) work: Work,
+}
+
+#[derive(Debug)]
+pub(super) enum Work {
+    Move(Box<Moved>),
+    /// An arrival at a barrier behind the copies of the lane with lower numbers, which leaves what the lane knew.
+    Arrival {
+        copies: u64,
+        barrier: usize,
+        left: Box<Knowledge>,
+    },
 }
 
 impl Machine<'_> {

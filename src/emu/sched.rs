@@ -4,6 +4,7 @@
 //! long it runs. Diverged groups: three times in four the one that is furthest behind runs, which
 //! brings lanes together again soon; else any, so that no lane starves while others spin.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
@@ -12,8 +13,10 @@ use super::error::{EmuError, Fault, Location, Space};
 use super::flight::Warpgroup;
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Stats, WARP_STEPS};
+use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
+use super::pending::Transfer;
 use super::race::{
     Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
 };
@@ -68,6 +71,18 @@ pub(super) struct CtaState {
     pub(super) warpgroups: Vec<Warpgroup>,
     /// Its registers, if the entry moves them.
     pub(super) budget: Option<Budget>,
+    /// Barriers in shared memory, by offset.
+    pub(super) mbarriers: BTreeMap<usize, MBarrier>,
+    /// Loads that signal one of them, and arrivals behind copies.
+    pub(super) transfers: Vec<Transfer>,
+    /// A phase completed: who waits for one looks again.
+    pub(super) woken: bool,
+    /// A wait for a phase failed, so that transfers may land.
+    pub(super) nudged: bool,
+    /// Waits that failed since a phase completed.
+    pub(super) polls: u32,
+    /// How often nobody could do anything but give up waiting, and what had happened until then.
+    pub(super) stalls: (u32, u64),
 }
 
 #[derive(Debug)]
@@ -121,6 +136,8 @@ pub(super) struct Machine<'a> {
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
+    /// Stores, arrivals and whatever else others may wait for.
+    pub(super) effects: u64,
     /// What the limit is on.
     steps: u64,
     pub(super) random: Random,
@@ -158,6 +175,7 @@ impl<'a> Machine<'a> {
             agents: Agents::default(),
             now: 1,
             stats: Stats::default(),
+            effects: 0,
             steps: 0,
             random: Random(launch.options.seed),
             operands: Box::new([[0; 32]; 4]),
@@ -221,6 +239,12 @@ impl<'a> Machine<'a> {
                     false => Vec::new(),
                 },
                 budget: self.entry.moves_registers.then(|| self.budget()),
+                mbarriers: BTreeMap::new(),
+                transfers: Vec::new(),
+                woken: false,
+                nudged: false,
+                polls: 0,
+                stalls: (0, 0),
             },
             warps: (0..warps)
                 .map(|index| {
@@ -261,6 +285,9 @@ impl<'a> Machine<'a> {
                 1 => 0,
                 _ => self.random.below(cluster.len()),
             };
+            for cta in &mut *cluster {
+                self.wake(cta)?;
+            }
             let cta = &cluster[rank];
             let start = self.random.below(cta.warps.len());
             let count = cta.warps.len();
@@ -275,16 +302,23 @@ impl<'a> Machine<'a> {
                 continue;
             }
             if cta.warps.iter().all(|warp| warp.groups.is_empty()) {
-                self.end(cluster, rank)?;
+                self.retire(cluster, rank)?;
                 if cluster.iter().all(|cta| cta.state.ended) {
                     resident.swap_remove(index);
                     continue;
                 }
             }
             let is_ready = |cta: &Cta| cta.warps.iter().any(Warp::is_ready);
-            let goes_on =
+            let ends =
                 |cta: &Cta| !cta.state.ended && cta.warps.iter().all(|w| w.groups.is_empty());
-            if !cluster.iter().any(|cta| is_ready(cta) || goes_on(cta)) {
+            if cluster.iter().any(|cta| is_ready(cta) || ends(cta)) {
+                continue;
+            }
+            let mut goes_on = false;
+            for cta in &mut *cluster {
+                goes_on = goes_on || self.unblock(cta)?;
+            }
+            if !goes_on {
                 let stuck = cluster.iter().find(|cta| !cta.state.ended);
                 return Err(self.deadlock(stuck.unwrap_or(&cluster[0])));
             }
@@ -495,6 +529,7 @@ impl<'a> Machine<'a> {
                         State::Products(line) => format!(
                             "for the other warps of its group to issue the product of line {line}"
                         ),
+                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use super::flight::Flight;
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
-use super::pending::Touch;
+use super::pending::{Touch, Transfer};
 use super::race::{Agent, WarpClock};
 
 /// What registers hold before anybody writes them.
@@ -30,6 +30,8 @@ pub(super) enum State {
     Registers(u32),
     /// Waits for the other threads of the cluster.
     Cluster,
+    /// Waits for a phase of the barrier at this offset in shared memory.
+    Phase(u32),
 }
 
 /// Lanes that run together.
@@ -46,6 +48,7 @@ pub(super) struct Copy {
     pub(super) lane: u32,
     /// Groups that its lane had committed before.
     pub(super) group: u32,
+    pub(super) number: u64,
     /// What its accesses are recorded as.
     pub(super) agent: Agent,
     /// What is read, if anything is; the other bytes become zero.
@@ -73,6 +76,13 @@ pub(super) struct Warp {
     pub(super) copies: Vec<Copy>,
     /// Groups of copies that each lane has committed.
     pub(super) commits: [u32; 32],
+    /// Copies started so far, each of which has the number that this was then.
+    pub(super) copies_started: u64,
+    /// Bulk stores under way, and groups of them that each lane has committed.
+    pub(super) bulk: Vec<Transfer>,
+    pub(super) bulk_commits: [u32; 32],
+    /// Stands for bulk stores that were waited for.
+    pub(super) bulk_engine: Option<Agent>,
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
     /// Lanes that arrived at the cluster's barrier, and those that may go on behind it.
@@ -108,6 +118,10 @@ impl Warp {
             clock,
             copies: Vec::new(),
             commits: [0; 32],
+            copies_started: 0,
+            bulk: Vec::new(),
+            bulk_commits: [0; 32],
+            bulk_engine: None,
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),

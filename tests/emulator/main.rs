@@ -1,5 +1,6 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod bulk;
 mod clusters;
 mod copies;
 mod coverage;
@@ -10,6 +11,8 @@ mod errors;
 mod hardware;
 mod instructions;
 mod matrices;
+mod phases;
+mod pipelines;
 mod products;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]
@@ -18,6 +21,7 @@ mod ptxas;
 mod refusals;
 mod rows;
 mod synchronisation;
+mod tensors;
 mod triton;
 mod warpgroups;
 

@@ -195,8 +195,21 @@ impl<'a> Decoder<'_, 'a> {
 
     /// `cp.async` and what goes with it.
     pub(super) fn copy(&mut self) -> Result<Op> {
+        let reduces = self.take("reduce");
         if !self.take("async") {
             return self.unsupported();
+        }
+        if self.take("bulk") {
+            return self.bulk(reduces);
+        }
+        if self.take("mbarrier") {
+            if !self.take("arrive") || !self.take("b64") {
+                return self.unsupported();
+            }
+            let counts = !self.take("noinc");
+            self.arity(1..=1)?;
+            let address = self.barrier_address(0)?;
+            return Ok(Op::CopyArrive { address, counts });
         }
         if self.take("commit_group") {
             self.arity(0..=0)?;

@@ -6,7 +6,6 @@ use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Sources, 
 use crate::emu::lane::{integer, test};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
-use crate::emu::race::View;
 use crate::emu::types::{Kind, Type};
 
 const B64: Type = Type {
@@ -50,22 +49,11 @@ impl<'a> Decoder<'_, 'a> {
             "cvta" => self.cvta(),
             "isspacep" => self.isspacep(),
             "fence" | "membar" => {
-                if self.take("proxy") && self.take("async") {
-                    let mut views = vec![View::Shared, View::Global, View::Barriers];
-                    if self.take("shared::cta") || self.take("shared::cluster") {
-                        views.retain(|&view| view != View::Global);
-                    } else if self.take("global") {
-                        views = vec![View::Global];
-                    }
-                    return Ok(Op::ProxyFence { views });
+                if self.parts.contains(&"proxy") || self.parts.contains(&"mbarrier_init") {
+                    return self.proxy_fence();
                 }
-                // Other fences between proxies order what is not modelled yet.
-                let proxy = self
-                    .parts
-                    .iter()
-                    .any(|part| part.starts_with("proxy") || part.starts_with("mbarrier"));
                 self.parts.clear();
-                Ok(if proxy { Op::Nop } else { Op::Fence })
+                Ok(Op::Fence)
             }
             "createpolicy" => {
                 self.parts.clear();
@@ -118,7 +106,11 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     pub(super) fn address(&mut self, index: usize, space: Space) -> Result<Address> {
-        let Operand::Address { base, offset } = self.operand(index)? else {
+        self.address_of(self.operand(index)?, space)
+    }
+
+    pub(super) fn address_of(&self, operand: &Operand<'a>, space: Space) -> Result<Address> {
+        let Operand::Address { base, offset } = operand else {
             return self.bad("an address in brackets is wanted");
         };
         if matches!(**base, Operand::Symbol(Symbol::Call, _)) {

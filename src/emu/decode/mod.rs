@@ -6,8 +6,10 @@
 //! type's width for loads, stores and conversions.
 
 mod arith;
+mod bulk;
 mod matrix;
 mod memory;
+mod phase;
 pub(super) mod since;
 mod typed;
 mod warp;
@@ -162,6 +164,8 @@ impl<'a> Decoder<'_, 'a> {
             "cp" => self.copy(),
             "wgmma" => self.warpgroup(),
             "setmaxnreg" => self.registers(),
+            "mbarrier" => self.mbarrier(),
+            "tensormap" => self.tensor_map(),
             _ => self.arithmetic(),
         }
     }

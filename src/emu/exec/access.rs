@@ -320,6 +320,7 @@ impl Machine<'_> {
     ) -> Result<(), Trouble> {
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * sources.len() as u32;
+        self.effects += 1;
         let mut values = [[0_u64; 32]; 8];
         let mut defined = [0_u32; 8];
         for (index, &source) in sources.iter().enumerate() {

@@ -29,6 +29,7 @@ impl Machine<'_> {
         else {
             unreachable!("called for atomics only")
         };
+        self.effects += 1;
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * src.len() as u32;
         let mut values = [[0_u64; 32]; 8];
@@ -115,7 +116,7 @@ impl Machine<'_> {
 }
 
 /// The value that an atomic operation leaves.
-fn modify(op: AtomicOp, ty: Type, ftz: bool, old: u64, value: u64, compare: u64) -> u64 {
+pub(super) fn modify(op: AtomicOp, ty: Type, ftz: bool, old: u64, value: u64, compare: u64) -> u64 {
     if ty.packed {
         let half = Type {
             packed: false,

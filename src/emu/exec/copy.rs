@@ -8,7 +8,7 @@
 use super::super::error::{Fault, Space};
 use super::super::inst::{Inst, Op};
 use super::super::pending::{Issuer, Touch, Touching};
-use super::super::race::lanes;
+use super::super::race::{Agent, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::{Copy, Warp};
 
@@ -48,6 +48,7 @@ impl Machine<'_> {
         self.addresses(cta, warp, active, *to)?;
         self.count_access(active, Space::Shared, *bytes);
         let agent = self.agents.start(warp.clock.warp, active.count_ones());
+        self.effects += 1;
         for lane in lanes(active) {
             let at = self.operands[3][lane as usize];
             let place = self.locate(cta, warp, lane, Space::Shared, at, *bytes)?;
@@ -93,11 +94,13 @@ impl Machine<'_> {
             warp.copies.push(Copy {
                 lane,
                 group,
+                number: warp.copies_started,
                 agent,
                 from,
                 to,
             });
         }
+        warp.copies_started += 1;
         Ok(())
     }
 
@@ -114,23 +117,35 @@ impl Machine<'_> {
             active >> copy.lane & 1 == 1
                 && pending.is_none_or(|pending| copy.group + pending < commits[copy.lane as usize])
         };
+        self.land_copies(cta, warp, None, is_due)
+    }
+
+    /// Lets copies arrive; their accesses become those of an engine, or of the thread.
+    pub(super) fn land_copies(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        engine: Option<Agent>,
+        is_due: impl Fn(&Copy) -> bool,
+    ) -> Result<(), Trouble> {
+        let as_warp = engine.unwrap_or(warp.clock.warp);
         let mut copies = std::mem::take(&mut warp.copies);
         let mut result = Ok(());
         copies.retain(|copy| {
             if result.is_err() || !is_due(copy) {
                 return true;
             }
-            result = self.arrive(cta, warp, copy);
+            result = self.arrive(cta, as_warp, copy);
             false
         });
         warp.copies = copies;
         result
     }
 
-    fn arrive(&mut self, cta: &mut CtaState, warp: &Warp, copy: &Copy) -> Result<(), Trouble> {
+    fn arrive(&mut self, cta: &mut CtaState, as_warp: u32, copy: &Copy) -> Result<(), Trouble> {
         let mut words = [0_u8; 16];
         let part = (copy.agent, copy.lane);
-        let as_who = (warp.clock.warp << 5 | copy.lane, self.now);
+        let as_who = (as_warp << 5 | copy.lane, self.now);
         if let Some(from) = copy.from {
             let check_uninit = self.options.check_uninit;
             let region = self.memory.region(from.region);

@@ -6,14 +6,18 @@
 
 mod access;
 mod atomic;
+mod bulk;
 mod cluster;
 mod collective;
 mod copy;
 mod cost;
 mod descriptor;
+mod land;
 mod matrix;
+mod phase;
 mod product;
 mod span;
+mod tensor;
 mod warpgroup;
 
 use super::error::Fault;
@@ -117,7 +121,8 @@ impl Machine<'_> {
                     Fault::Unsupported(inst.opcode.to_string()),
                 ));
             }
-            Op::Barrier { .. }
+            Op::Phase { .. }
+            | Op::Barrier { .. }
             | Op::Shuffle { .. }
             | Op::Vote { .. }
             | Op::Match { .. }
@@ -141,6 +146,9 @@ impl Machine<'_> {
                     let skipping = group;
                     group = warp.split(skipping, active);
                     warp.groups[skipping].pc += 1;
+                }
+                if let Op::Phase { .. } = inst.op {
+                    return self.phase(cta, warp, group, inst);
                 }
                 return self.collective(cta, warp, group, inst);
             }
@@ -488,12 +496,6 @@ impl Machine<'_> {
                     }
                 }
             }
-            Op::ProxyFence { views } => {
-                if self.options.check_races {
-                    let all = warp.exists & !warp.exited;
-                    warp.clock.fence_views(active, all, views, &mut self.now);
-                }
-            }
             Op::Load {
                 address,
                 ty,
@@ -519,10 +521,28 @@ impl Machine<'_> {
                 }
             }
             Op::CopyWait { pending } => self.finish_copies(cta, warp, active, *pending)?,
+            Op::CopyArrive { .. } => self.copy_arrive(cta, warp, active, inst)?,
+            Op::Bulk(bulk) => self.start_bulk(cta, warp, active, inst, bulk)?,
+            Op::BulkCommit => {
+                for lane in lanes(active) {
+                    warp.bulk_commits[lane as usize] += 1;
+                }
+            }
+            Op::BulkWait { pending, reads } => {
+                self.finish_bulk(cta, warp, active, *pending, *reads)?;
+            }
+            Op::ProxyFence { views } => {
+                if self.options.check_races {
+                    let all = warp.exists & !warp.exited;
+                    warp.clock.fence_views(active, all, views, &mut self.now);
+                }
+            }
+            Op::ReplaceMap { .. } => self.replace_map(cta, warp, active, inst)?,
             Op::Branch { .. }
             | Op::Exit
             | Op::Trap
             | Op::Unsupported
+            | Op::Phase { .. }
             | Op::Barrier { .. }
             | Op::Shuffle { .. }
             | Op::Vote { .. }

@@ -12,6 +12,12 @@ use super::{Record, lanes};
 /// The first number of an agent; warps have smaller ones.
 pub(in crate::emu) const FIRST_AGENT: u32 = 1 << 26;
 
+/// What makes an engine's number that of a second one beside it, whose accesses are of the generic proxy.
+pub(in crate::emu) const GENERIC: u32 = 1 << 25;
+
+/// The same for how far an mbarrier is, which a thread may know without knowing what others did before that.
+pub(in crate::emu) const PROGRESS: u32 = 1 << 24;
+
 /// The time of accesses under way, which nobody knows.
 pub(in crate::emu) const UNDER_WAY: u32 = u32::MAX;
 
@@ -53,15 +59,10 @@ impl Agents {
         }
     }
 
-    /// From now on an agent works for this warp.
-    pub(in crate::emu) fn hand_over(&mut self, agent: Agent, warp: u32) {
-        self.all[(agent - FIRST_AGENT) as usize].warp = warp;
-    }
-
     /// The warp behind a warp or agent.
     pub(in crate::emu) fn warp(&self, number: u32) -> u32 {
         match number.checked_sub(FIRST_AGENT) {
-            Some(index) => self.all[index as usize].warp,
+            Some(index) => self.all[(index & !(GENERIC | PROGRESS)) as usize].warp,
             None => number,
         }
     }
@@ -104,7 +105,7 @@ impl Party for Starting<'_> {
             return true;
         }
         match self.view {
-            Some(view) if is_write && record.who >> 5 < FIRST_AGENT => {
+            Some(view) if is_write && is_generic(record.who >> 5) => {
                 self.clock.sees(lane, view, record)
             }
             _ => self.clock.knows_record(lane, record),
@@ -112,7 +113,22 @@ impl Party for Starting<'_> {
     }
 }
 
+impl Starting<'_> {
+    /// Whether a write is ordered before what starts.
+    pub(in crate::emu) fn knows_write(&self, lane: u32, record: Record) -> bool {
+        self.knows(lane, record, true)
+    }
+}
+
+fn is_generic(number: u32) -> bool {
+    number < FIRST_AGENT || (number - FIRST_AGENT) & GENERIC != 0
+}
+
 impl Record {
+    pub(in crate::emu) fn new(who: u32, time: u32, line: u32) -> Record {
+        Record { who, time, line }
+    }
+
     pub(super) fn is_under_way(self) -> bool {
         self.time == UNDER_WAY
     }

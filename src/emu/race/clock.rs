@@ -53,7 +53,7 @@ impl Knowledge {
         self.seen.threads.insert(who, time);
     }
 
-    pub(super) fn know_warp(&mut self, warp: u32, time: u32) {
+    pub(in crate::emu) fn know_warp(&mut self, warp: u32, time: u32) {
         self.seen.warps.insert(warp, time);
     }
 

@@ -26,7 +26,7 @@ mod agent;
 mod clock;
 mod shadow;
 
-pub(super) use agent::{Agent, Agents, FIRST_AGENT, Starting, UNDER_WAY};
+pub(super) use agent::{Agent, Agents, FIRST_AGENT, GENERIC, PROGRESS, Starting, UNDER_WAY};
 pub(super) use clock::{Joined, Knowledge, Releases, Strong, View, WarpClock};
 pub(super) use shadow::{Access, Conflict, Settled, Shadow};
 
