@@ -84,6 +84,8 @@ pub enum Space {
     Global,
     /// Memory of a CTA.
     Shared,
+    /// Memory of any CTA of the cluster.
+    Cluster,
     /// Memory of a thread.
     Local,
     /// Kernel parameters.
@@ -99,6 +101,7 @@ impl fmt::Display for Space {
         f.write_str(match self {
             Space::Global => "global",
             Space::Shared => "shared",
+            Space::Cluster => "shared::cluster",
             Space::Local => "local",
             Space::Param => "param",
             Space::Const => "const",
@@ -229,6 +232,37 @@ pub enum Fault {
         opcode: String,
         /// Who is missing, in words.
         missing: String,
+    },
+    /// A register was touched that belongs to a product under way.
+    #[error(
+        "register `{name}` belongs to the product of line {line}, which is in flight: no `wgmma.wait_group` has covered it"
+    )]
+    InFlight {
+        /// Its name in the text.
+        name: String,
+        /// The product.
+        line: u32,
+    },
+    /// A product of a warpgroup uses a register that was touched since the last `wgmma.fence`.
+    #[error(
+        "register `{name}` of this product was used in line {line}, and no `wgmma.fence` came since"
+    )]
+    Unfenced {
+        /// Its name in the text.
+        name: String,
+        /// Where it was used; zero if no fence ever came.
+        line: u32,
+    },
+    /// Something that CTAs of a cluster do with each other, and must not.
+    #[error("cluster: {0}")]
+    Cluster(String),
+    /// An instruction of a warpgroup that its warps or lanes do not execute alike, or that makes no sense.
+    #[error("`{opcode}`: {reason}")]
+    Warpgroup {
+        /// The instruction.
+        opcode: String,
+        /// What is wrong.
+        reason: String,
     },
     /// Threads wait for something that cannot happen any more.
     #[error("deadlock: {0}")]

@@ -17,6 +17,8 @@ pub(super) struct Inst {
     pub(super) line: u32,
     /// The opcode as written, for messages.
     pub(super) opcode: Box<str>,
+    /// Data registers that it names; kept only where products are in flight beside other instructions.
+    pub(super) registers: Box<[u32]>,
 }
 
 /// Modifiers that lane functions look at.
@@ -186,7 +188,8 @@ pub(super) struct Product {
     pub(super) b: Type,
     /// Of accumulator and result.
     pub(super) sum: Type,
-    /// Whether lanes hold columns of the left operand, and rows of the right one; only of four products at once.
+    /// Whether the left operand is given by columns, and the right one by rows; only of four products at once and of
+    /// warpgroups.
     pub(super) transposed: [bool; 2],
 }
 
@@ -250,6 +253,38 @@ pub(super) struct Bulk {
     pub(super) barrier: Option<Address>,
     /// CTAs of the cluster that get the data.
     pub(super) multicast: Option<Src>,
+}
+
+/// Where a product of a warpgroup finds its left operand.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// In shared memory, as this descriptor says.
+    Shared(Src),
+    Registers(Sources),
+}
+
+/// `wgmma.mma_async`: a product that four warps compute together, each of them 16 rows.
+#[derive(Debug)]
+pub(super) struct GroupProduct {
+    pub(super) product: Product,
+    /// `.satfinite` of integers.
+    pub(super) saturates: bool,
+    pub(super) sum: Dests,
+    pub(super) a: Left,
+    /// The descriptor of the right operand.
+    pub(super) b: Src,
+    /// Whether the accumulators are added.
+    pub(super) adds: PredSrc,
+    /// Operands that are taken negative.
+    pub(super) negated: [bool; 2],
+}
+
+impl GroupProduct {
+    /// What tells shapes of products apart, never zero.
+    pub(super) fn shape(&self) -> u32 {
+        let [_, n, k] = self.product.shape;
+        n << 16 | k << 1 | u32::from(self.product.sum.bits == 16)
+    }
 }
 
 #[derive(Debug)]
@@ -452,6 +487,36 @@ pub(super) enum Op {
     CopyWait {
         pending: Option<u32>,
     },
+    GroupProduct(Box<GroupProduct>),
+    /// `wgmma.fence`.
+    GroupFence,
+    /// `wgmma.commit_group`.
+    GroupCommit,
+    /// `wgmma.wait_group`: all but so many groups of products.
+    GroupWait {
+        pending: u32,
+    },
+    /// `mapa`, or without a rank `getctarank`.
+    MapAddress {
+        dst: Dst,
+        address: Src,
+        rank: Option<Src>,
+        is_generic: bool,
+    },
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        aligned: bool,
+        releases: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        aligned: bool,
+    },
+    /// `setmaxnreg`.
+    Registers {
+        more: bool,
+        count: u32,
+    },
     Fence,
     Branch {
         target: u32,
@@ -485,7 +550,14 @@ pub(super) enum Special {
     MaskLe,
     MaskGt,
     MaskGe,
-    /// Reads as this number: grid id, environment, a cluster of one.
+    ClusterId(u8),
+    ClusterCount(u8),
+    /// Place in the cluster.
+    ClusterCta(u8),
+    ClusterShape(u8),
+    ClusterRank,
+    ClusterSize,
+    /// Reads as this number: grid id, environment.
     Constant(u32),
 }
 
@@ -502,10 +574,12 @@ impl Special {
             return Some(match base {
                 "%tid" => Special::Tid(part),
                 "%ntid" => Special::Ntid(part),
-                "%ctaid" | "%clusterid" => Special::Ctaid(part),
-                "%nctaid" | "%nclusterid" => Special::Nctaid(part),
-                "%cluster_ctaid" => Special::Constant(0),
-                "%cluster_nctaid" => Special::Constant(1),
+                "%ctaid" => Special::Ctaid(part),
+                "%nctaid" => Special::Nctaid(part),
+                "%clusterid" => Special::ClusterId(part),
+                "%nclusterid" => Special::ClusterCount(part),
+                "%cluster_ctaid" => Special::ClusterCta(part),
+                "%cluster_nctaid" => Special::ClusterShape(part),
                 _ => return None,
             });
         }
@@ -515,8 +589,9 @@ impl Special {
             "%nwarpid" => Special::WarpCount,
             "%smid" => Special::SmId,
             "%nsmid" => Special::SmCount,
-            "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => Special::Constant(0),
-            "%cluster_nctarank" => Special::Constant(1),
+            "%gridid" | "%is_explicit_cluster" => Special::Constant(0),
+            "%cluster_ctarank" => Special::ClusterRank,
+            "%cluster_nctarank" => Special::ClusterSize,
             "%clock" | "%clock64" | "%clock_hi" => Special::Clock,
             "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi" => Special::Time,
             "%dynamic_smem_size" => Special::DynamicShared,

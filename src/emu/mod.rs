@@ -60,9 +60,12 @@
 //! Tensor cores, asynchronous copies, matrix loads, clusters and device functions are not there
 //! yet. `bar.warp.sync` releases lanes that wait at the same instruction only.
 
+mod budget;
+mod cluster;
 mod decode;
 mod error;
 mod exec;
+mod flight;
 mod inst;
 mod lane;
 mod launch;

@@ -7,6 +7,7 @@
 
 use smallvec::SmallVec;
 
+use super::flight::Flight;
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
 use super::pending::{Touch, Transfer};
@@ -25,6 +26,12 @@ pub(super) enum State {
     Barrier(u8),
     /// Waits for a phase of the barrier at this offset in shared memory.
     Phase(u32),
+    /// Waits for the other warps of its group to issue the product of this line.
+    Products(u32),
+    /// Waits for so many registers of each thread.
+    Registers(u32),
+    /// Waits for the other threads of the cluster.
+    Cluster,
 }
 
 /// Lanes that run together.
@@ -78,6 +85,11 @@ pub(super) struct Warp {
     pub(super) bulk_engine: Option<Agent>,
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
+    /// Lanes that arrived at the cluster's barrier, and those that may go on behind it.
+    pub(super) arrived: u32,
+    pub(super) passed: u32,
+    /// Products under way, if the entry has any.
+    pub(super) flight: Option<Box<Flight>>,
 }
 
 impl Warp {
@@ -113,6 +125,11 @@ impl Warp {
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),
+            arrived: 0,
+            passed: 0,
+            flight: entry
+                .has_products
+                .then(|| Box::new(Flight::new(entry.registers.data))),
         }
     }
 

@@ -17,7 +17,7 @@ const B64: Type = Type {
 };
 
 /// `m16n8k8` as its three numbers.
-fn shape(part: &str) -> Option<[u32; 3]> {
+pub(super) fn shape(part: &str) -> Option<[u32; 3]> {
     let (m, rest) = part.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])

@@ -22,7 +22,8 @@ const B32: Type = Type {
 fn space(part: &str) -> Option<Space> {
     Some(match part {
         "global" => Space::Global,
-        "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+        "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::Cluster,
         "local" => Space::Local,
         "param" | "param::entry" => Space::Param,
         "const" => Space::Const,
@@ -121,14 +122,16 @@ impl<'a> Decoder<'_, 'a> {
             Operand::Symbol(Symbol::Local(_), _) => Some(Space::Local),
             _ => None,
         };
+        let is_own = named == Some(Space::Shared) && space == Space::Cluster;
         if let Some(named) = named
             && named != space
+            && !is_own
         {
             return self.bad(format!("the name belongs to the {named} space"));
         }
         let narrow = matches!(
             space,
-            Space::Shared | Space::Local | Space::Param | Space::Const
+            Space::Shared | Space::Cluster | Space::Local | Space::Param | Space::Const
         );
         let base = match **base {
             // Addresses of shared memory fit 32 bits and may stand in registers of 64.
@@ -332,7 +335,7 @@ impl<'a> Decoder<'_, 'a> {
         let ty = self.ty()?;
         self.arity(2..=2)?;
         let window = match space {
-            Space::Shared => mem::SHARED_WINDOW.start,
+            Space::Shared | Space::Cluster => mem::SHARED_WINDOW.start,
             Space::Local => mem::LOCAL_WINDOW.start,
             Space::Param => mem::PARAM_WINDOW.start,
             Space::Global | Space::Const | Space::Generic => 0,
@@ -354,9 +357,32 @@ impl<'a> Decoder<'_, 'a> {
         })
     }
 
+    /// `mapa` and `getctarank`: addresses in the shared memory of other CTAs.
+    pub(super) fn map(&mut self) -> Result<Op> {
+        let is_generic = !self.take("shared::cluster");
+        let ty = self.ty()?;
+        let is_rank = self.name == "getctarank";
+        let address = match (is_rank, is_generic) {
+            (true, true) => B64,
+            (true, false) => B32,
+            _ => ty,
+        };
+        self.arity(if is_rank { 2..=2 } else { 3..=3 })?;
+        Ok(Op::MapAddress {
+            dst: self.dest(0, ty)?,
+            address: self.source(1, address)?,
+            rank: if is_rank {
+                None
+            } else {
+                Some(self.source(2, B32)?)
+            },
+            is_generic,
+        })
+    }
+
     fn isspacep(&mut self) -> Result<Op> {
         let f = match self.take_with(space) {
-            Some(Space::Shared) => test::is_shared,
+            Some(Space::Shared | Space::Cluster) => test::is_shared,
             Some(Space::Local) => test::is_local,
             Some(Space::Global) => test::is_global,
             _ => return self.unsupported(),

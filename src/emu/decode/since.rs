@@ -107,7 +107,20 @@ const ROWS: &[Row] = &[
     (&["mma"], &["m8n8k4"], (70, (6, 4))),
     (&["mma"], &["bf16", "tf32"], (80, (7, 0))),
     (&["mma"], &["e4m3", "e5m2"], (89, (8, 4))),
+    (&["wgmma", "setmaxnreg"], &[], (90, (8, 0))),
+    (&["mapa", "getctarank"], &[], (90, (7, 8))),
+    (&["barrier"], &["cluster"], (90, (7, 8))),
 ];
+
+/// The target of which alone an instruction is, if it is not one of all later ones.
+pub(super) fn architecture(name: &str, target: &str) -> Option<&'static str> {
+    let is_specific = target.ends_with(['a', 'f']);
+    match name {
+        "wgmma" if target != "sm_90a" => Some("sm_90a"),
+        "setmaxnreg" if !is_specific => Some("sm_90a"),
+        _ => None,
+    }
+}
 
 /// What an instruction needs; target 0 if any will do.
 pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {

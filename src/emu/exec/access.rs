@@ -3,7 +3,7 @@
 use super::super::error::{Fault, Space};
 use super::super::inst::{Address, Dst, Order, Src};
 use super::super::lane::integer::{signed, unsigned};
-use super::super::mem::Region;
+use super::super::mem::{RANK_BIT, Region};
 use super::super::race::{Access, Conflict, Shadow, Strong, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
@@ -15,7 +15,7 @@ use super::span::Plain;
 pub(super) struct Place {
     pub(super) space: Space,
     pub(super) address: u64,
-    /// Index of the allocation, for global memory.
+    /// Index of the allocation, for global memory; the CTA's rank, for another one of the cluster.
     pub(super) region: usize,
     pub(super) offset: usize,
 }
@@ -62,8 +62,22 @@ impl Machine<'_> {
         (align, bytes): (u32, u32),
     ) -> Result<Place, Trouble> {
         let (space, address) = match space {
-            Space::Generic => Machine::generic_space(address),
+            Space::Generic => match Machine::generic_space(address) {
+                (Space::Shared, address) => (Space::Cluster, address),
+                other => other,
+            },
             _ => (space, address),
+        };
+        // A CTA's own memory may be meant by rank, too.
+        let rank = match space {
+            Space::Cluster => (address >> RANK_BIT).checked_sub(1),
+            _ => None,
+        };
+        let rank = rank.filter(|&rank| rank != u64::from(cta.rank));
+        let (space, address) = match (space, rank) {
+            (Space::Cluster, None) => (Space::Shared, address & ((1 << RANK_BIT) - 1)),
+            (Space::Cluster, Some(_)) => (space, address & ((1 << RANK_BIT) - 1)),
+            other => (other.0, address),
         };
         if !address.is_multiple_of(u64::from(align)) {
             return Err((
@@ -85,6 +99,12 @@ impl Machine<'_> {
                 found
             }
             Space::Shared => cta.shared.offset(address, size).map(|offset| (0, offset)),
+            Space::Cluster => {
+                let rank = rank.unwrap_or(u64::MAX);
+                let peer = self.peer(rank).map_err(|fault| (lane, fault))?;
+                let found = self.peers[peer].shared.offset(address, size);
+                found.map(|offset| (peer, offset))
+            }
             Space::Param => self.params.offset(address, size).map(|offset| (0, offset)),
             Space::Local => warp
                 .local
@@ -102,7 +122,7 @@ impl Machine<'_> {
             None => {
                 let nearest = match space {
                     Space::Global | Space::Const | Space::Generic => self.memory.nearest(address),
-                    Space::Shared => format!(
+                    Space::Shared | Space::Cluster => format!(
                         "the CTA has {} bytes from {:#x}",
                         cta.shared.data.len(),
                         cta.shared.base
@@ -134,6 +154,7 @@ impl Machine<'_> {
     ) -> &'b mut Region {
         match place.space {
             Space::Shared => &mut cta.shared,
+            Space::Cluster => &mut self.peers[place.region].shared,
             Space::Param => &mut self.params,
             Space::Local => &mut warp.local[lane as usize],
             Space::Global | Space::Const | Space::Generic => self.memory.region(place.region),
@@ -150,6 +171,7 @@ impl Machine<'_> {
     ) -> Result<(), Trouble> {
         let shadow = match place.space {
             Space::Shared => &mut cta.shadow,
+            Space::Cluster => &mut self.peers[place.region].shadow,
             Space::Global => {
                 let bytes = self.memory.region(place.region).data.len();
                 self.shadows[place.region].get_or_insert_with(|| Shadow::new(bytes))
@@ -191,6 +213,7 @@ impl Machine<'_> {
     ) {
         let releases = match place.space {
             Space::Shared => &mut cta.releases,
+            Space::Cluster => &mut self.peers[place.region].releases,
             _ => &mut self.releases,
         };
         releases.access(&mut warp.clock, lane, place.address, strong, &mut self.now);

@@ -52,7 +52,7 @@ impl Machine<'_> {
                 self.operands[3][lane as usize],
                 bytes,
             )?;
-            if !matches!(place.space, Space::Global | Space::Shared) {
+            if !matches!(place.space, Space::Global | Space::Shared | Space::Cluster) {
                 return Err((lane, Fault::ReadOnly { space: place.space }));
             }
             let check_uninit = self.options.check_uninit;

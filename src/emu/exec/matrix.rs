@@ -1,25 +1,20 @@
 //! Matrices held by a warp.
 //!
 //! # Products
-//! An element of the result is the sum of the accumulator and of K products. Products are exact, the sum is taken in f64 in
-//! the order of the index and rounded once to the accumulator's type; f64 is summed by fused multiply-add, integers wrap. The
-//! hardware leaves order and intermediate rounding open and truncates on the way, so it may differ by a few units in the last
-//! place of the largest term. Operands of tf32 are cut to 11 significant bits. NaN results are canonical.
+//! An element of the result is a sum of products ([`product`](super::product)).
 //! `m8n8k4` in f16 is four products, each of lanes `4j..4j + 4` and `16 + 4j..20 + 4j`.
 
 use super::super::error::{Fault, Space};
 use super::super::inst::{Address, Dst, Inst, Op, Product, Src};
 use super::super::race::{Access, lanes};
 use super::super::sched::{CtaState, Machine, Step, Trouble};
-use super::super::types::{Kind, Type};
+use super::super::types::Type;
 use super::super::warp::Warp;
 use super::access::Place;
-use crate::num::{self, Format, Overflow, Rounding};
+use super::product::{number, rounded};
 
 /// Bytes of a row of an 8x8 matrix.
 const ROW_BYTES: u32 = 16;
-/// Bits of an f32 that tf32 looks at.
-const TF32_BITS: u64 = 0xffff_e000;
 
 impl Machine<'_> {
     /// Executes an instruction that a whole warp takes part in.
@@ -99,6 +94,13 @@ impl Machine<'_> {
                 }
                 warp.define(*dst, active, if defined == u32::MAX { u32::MAX } else { 0 });
             }
+            Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => {
+                return self.warpgroup(cta, warp, whole, inst, whole != group);
+            }
             _ => self.multiply(cta, warp, inst)?,
         }
         let moved = whole != group;
@@ -132,7 +134,7 @@ impl Machine<'_> {
         Ok(rows)
     }
 
-    fn require_written(
+    pub(super) fn require_written(
         &self,
         cta: &CtaState,
         lane: u32,
@@ -151,7 +153,7 @@ impl Machine<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one access")]
-    fn note_access(
+    pub(super) fn note_access(
         &mut self,
         cta: &mut CtaState,
         warp: &Warp,
@@ -176,7 +178,7 @@ impl Machine<'_> {
     }
 
     /// Reads the registers of an operand: `[register][lane]`, and whether all are defined.
-    fn registers(
+    pub(super) fn registers(
         &mut self,
         cta: &CtaState,
         warp: &Warp,
@@ -332,7 +334,7 @@ fn multiply_quad_pairs(
 }
 
 /// How the lanes of a warp hold an operand: the outer index (row or column) and the summed one of each element.
-struct Factor {
+pub(super) struct Factor {
     ty: Type,
     /// Elements of a register.
     width: usize,
@@ -341,7 +343,7 @@ struct Factor {
 }
 
 impl Factor {
-    fn new(ty: Type, outer: u32) -> Factor {
+    pub(super) fn new(ty: Type, outer: u32) -> Factor {
         Factor {
             ty,
             width: (32 / ty.bits).max(1) as usize,
@@ -350,7 +352,7 @@ impl Factor {
     }
 
     /// Lane, register, element of the register, outer and summed index of each element.
-    fn places(
+    pub(super) fn places(
         &self,
         registers: usize,
     ) -> impl Iterator<Item = (usize, usize, usize, usize, usize)> {
@@ -370,7 +372,7 @@ impl Factor {
         })
     }
 
-    fn element(&self, word: u64, i: usize) -> u64 {
+    pub(super) fn element(&self, word: u64, i: usize) -> u64 {
         let bits = self.ty.bits;
         if bits == 64 {
             return word;
@@ -379,41 +381,16 @@ impl Factor {
     }
 }
 
-/// The number that the bits of a float are.
-fn number(ty: Type, bits: u64) -> f64 {
-    let format = match (ty.kind, ty.bits) {
-        (Kind::Bfloat, _) => Format::BF16,
-        (Kind::E4m3, _) => Format::E4M3,
-        (Kind::E5m2, _) => Format::E5M2,
-        (Kind::Tf32, _) => return Format::F32.to_f64(bits & TF32_BITS),
-        (_, 16) => Format::F16,
-        (_, 32) => Format::F32,
-        _ => Format::F64,
-    };
-    format.to_f64(bits)
-}
-
 /// The accumulator and the products, as bits of its type.
 fn add_products(product: &Product, acc: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
-    let signed = |ty: Type, bits: u64| match ty.kind {
-        Kind::Signed => i64::from(bits as u8 as i8),
-        _ => bits as i64,
-    };
-    match product.sum.kind {
-        Kind::Signed => terms.fold(acc, |sum, (x, y)| {
-            sum.wrapping_add((signed(product.a, x) * signed(product.b, y)) as u64)
-        }),
-        _ => {
-            let start = number(product.sum, acc);
-            let total = terms.fold(start, |sum, (x, y)| {
-                number(product.a, x).mul_add(number(product.b, y), sum)
-            });
-            let total = num::canonical64(total);
-            match product.sum.bits {
-                64 => total.to_bits(),
-                32 => u64::from(num::canonical(total as f32).to_bits()),
-                _ => Format::F16.from_f64(total, Rounding::NearestEven, Overflow::Ieee),
-            }
+    let start = number(product.sum, acc);
+    let total = terms.fold(start, |sum, (x, y)| {
+        let (x, y) = (number(product.a, x), number(product.b, y));
+        // Narrower products are exact as they are.
+        match product.sum.bits {
+            64 => x.mul_add(y, sum),
+            _ => x * y + sum,
         }
-    }
+    });
+    rounded(product.sum, total, false)
 }

@@ -7,14 +7,18 @@
 mod access;
 mod atomic;
 mod bulk;
+mod cluster;
 mod collective;
 mod copy;
 mod cost;
+mod descriptor;
 mod land;
 mod matrix;
 mod phase;
+mod product;
 mod span;
 mod tensor;
+mod warpgroup;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
@@ -90,6 +94,13 @@ impl Machine<'_> {
         };
         self.stats.warp_instructions += 1;
         self.stats.lane_instructions += u64::from(active.count_ones());
+        if let Some(flight) = &mut warp.flight
+            && active != 0
+            && !matches!(inst.op, Op::GroupProduct(_))
+        {
+            let touched = flight.touch(&inst.registers, inst.line);
+            touched.map_err(|refused| self.refusal(active, refused))?;
+        }
         match inst.op {
             Op::Branch { target, uniform } => {
                 return self.branch(warp, group, active, target, uniform);
@@ -121,7 +132,14 @@ impl Machine<'_> {
             | Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => {
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. } => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
@@ -249,6 +267,21 @@ impl Machine<'_> {
             Special::MaskLe => u32::MAX >> (31 - lane),
             Special::MaskGt => !(u32::MAX >> (31 - lane)),
             Special::MaskGe => !((1 << lane) - 1),
+            Special::ClusterId(part) => {
+                let part = usize::from(part);
+                cta.index[part] / self.cluster[part]
+            }
+            Special::ClusterCount(part) => {
+                let part = usize::from(part);
+                self.grid[part] / self.cluster[part]
+            }
+            Special::ClusterCta(part) => {
+                let part = usize::from(part);
+                cta.index[part] % self.cluster[part]
+            }
+            Special::ClusterShape(part) => self.cluster[usize::from(part)],
+            Special::ClusterRank => cta.rank,
+            Special::ClusterSize => self.cluster.iter().product(),
             Special::Constant(value) => value,
         })
     }
@@ -449,6 +482,7 @@ impl Machine<'_> {
                     warp.define(dst, active, defined);
                 }
             }
+            Op::MapAddress { .. } => self.map_address(cta, warp, active, inst)?,
             Op::ActiveMask { dst } => {
                 for lane in lanes(active) {
                     warp.set(*dst, lane, u64::from(active));
@@ -519,7 +553,14 @@ impl Machine<'_> {
             | Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => unreachable!("handled by `step`"),
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. } => unreachable!("handled by `step`"),
         }
         Ok(())
     }

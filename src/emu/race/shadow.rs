@@ -1,6 +1,7 @@
 //! The last accesses to every byte.
 
 use super::agent::{Party, UNDER_WAY};
+use super::clock::WarpClock;
 use super::{Record, STRONG};
 use crate::emu::error::AccessKind;
 
@@ -118,6 +119,23 @@ impl Shadow {
         access: Access,
     ) -> Option<Conflict> {
         pieces(offset, bytes).find_map(|(at, size)| self.access(clock, now, at, size, access))
+    }
+
+    /// An access that none of these warps knows.
+    pub(in crate::emu) fn unknown(&self, clocks: &[&WarpClock]) -> Option<Record> {
+        let knows = |record: Record| {
+            let mut all = clocks.iter();
+            all.any(|clock| (0..32).any(|lane| clock.knows_record(lane, record)))
+        };
+        let pages = self.pages.iter().flatten();
+        let cells = pages.flat_map(|page| &page.cells);
+        let mut last = Record::default();
+        let mut records = cells.flat_map(|cell| [cell.write, cell.reads[0], cell.reads[1]]);
+        records.find(|&record| {
+            let is_new = (record.who, record.time) != (last.who, last.time);
+            last = record;
+            record.time != 0 && is_new && !knows(record)
+        })
     }
 
     /// The accesses under way of one lane of an agent to a range happened.
