@@ -60,13 +60,13 @@ impl Machine<'_> {
     }
 
     /// All threads of a CTA have ended.
-    pub(super) fn retire(&mut self, cluster: &mut [Cta], rank: usize) -> Result<(), EmuError> {
+    pub(super) fn end(&mut self, cluster: &mut [Cta], rank: usize) -> Result<(), EmuError> {
         let cta = &mut cluster[rank];
         if take_ended(&mut cta.state.ended) {
             return Ok(());
         }
         self.check_groups(&cta.state)?;
-        self.end(cta)?;
+        self.end_transfers(cta)?;
         if cluster.len() == 1 || !self.options.check_races {
             return Ok(());
         }

@@ -204,38 +204,6 @@ impl Product {
     }
 }
 
-/// Where a product of a warpgroup finds its left operand.
-#[derive(Debug)]
-pub(super) enum Left {
-    /// In shared memory, as this descriptor says.
-    Shared(Src),
-    Registers(Sources),
-}
-
-/// `wgmma.mma_async`: a product that four warps compute together, each of them 16 rows.
-#[derive(Debug)]
-pub(super) struct GroupProduct {
-    pub(super) product: Product,
-    /// `.satfinite` of integers.
-    pub(super) saturates: bool,
-    pub(super) sum: Dests,
-    pub(super) a: Left,
-    /// The descriptor of the right operand.
-    pub(super) b: Src,
-    /// Whether the accumulators are added.
-    pub(super) adds: PredSrc,
-    /// Operands that are taken negative.
-    pub(super) negated: [bool; 2],
-}
-
-impl GroupProduct {
-    /// What tells shapes of products apart, never zero.
-    pub(super) fn shape(&self) -> u32 {
-        let [_, n, k] = self.product.shape;
-        n << 16 | k << 1 | u32::from(self.product.sum.bits == 16)
-    }
-}
-
 /// What an instruction does with a barrier in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PhaseOp {
@@ -285,6 +253,38 @@ pub(super) struct Bulk {
     pub(super) barrier: Option<Address>,
     /// CTAs of the cluster that get the data.
     pub(super) multicast: Option<Src>,
+}
+
+/// Where a product of a warpgroup finds its left operand.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// In shared memory, as this descriptor says.
+    Shared(Src),
+    Registers(Sources),
+}
+
+/// `wgmma.mma_async`: a product that four warps compute together, each of them 16 rows.
+#[derive(Debug)]
+pub(super) struct GroupProduct {
+    pub(super) product: Product,
+    /// `.satfinite` of integers.
+    pub(super) saturates: bool,
+    pub(super) sum: Dests,
+    pub(super) a: Left,
+    /// The descriptor of the right operand.
+    pub(super) b: Src,
+    /// Whether the accumulators are added.
+    pub(super) adds: PredSrc,
+    /// Operands that are taken negative.
+    pub(super) negated: [bool; 2],
+}
+
+impl GroupProduct {
+    /// What tells shapes of products apart, never zero.
+    pub(super) fn shape(&self) -> u32 {
+        let [_, n, k] = self.product.shape;
+        n << 16 | k << 1 | u32::from(self.product.sum.bits == 16)
+    }
 }
 
 #[derive(Debug)]

@@ -67,10 +67,6 @@ pub(super) struct CtaState {
     pub(super) shadow: Shadow,
     pub(super) releases: Releases,
     pub(super) barriers: [Barrier; 16],
-    /// Products under way, for each four warps; empty if the entry has none.
-    pub(super) warpgroups: Vec<Warpgroup>,
-    /// Its registers, if the entry moves them.
-    pub(super) budget: Option<Budget>,
     /// Barriers in shared memory, by offset.
     pub(super) mbarriers: BTreeMap<usize, MBarrier>,
     /// Loads that signal one of them, and arrivals behind copies.
@@ -83,6 +79,10 @@ pub(super) struct CtaState {
     pub(super) polls: u32,
     /// How often nobody could do anything but give up waiting, and what had happened until then.
     pub(super) stalls: (u32, u64),
+    /// Products under way, for each four warps; empty if the entry has none.
+    pub(super) warpgroups: Vec<Warpgroup>,
+    /// Its registers, if the entry moves them.
+    pub(super) budget: Option<Budget>,
 }
 
 #[derive(Debug)]
@@ -232,6 +232,12 @@ impl<'a> Machine<'a> {
                 shadow: Shadow::new(shadow_bytes),
                 releases: Releases::default(),
                 barriers: Default::default(),
+                mbarriers: BTreeMap::new(),
+                transfers: Vec::new(),
+                woken: false,
+                nudged: false,
+                polls: 0,
+                stalls: (0, 0),
                 warpgroups: match self.entry.has_products {
                     true => (0..warps.div_ceil(4))
                         .map(|_| Warpgroup::default())
@@ -239,12 +245,6 @@ impl<'a> Machine<'a> {
                     false => Vec::new(),
                 },
                 budget: self.entry.moves_registers.then(|| self.budget()),
-                mbarriers: BTreeMap::new(),
-                transfers: Vec::new(),
-                woken: false,
-                nudged: false,
-                polls: 0,
-                stalls: (0, 0),
             },
             warps: (0..warps)
                 .map(|index| {
@@ -285,9 +285,7 @@ impl<'a> Machine<'a> {
                 1 => 0,
                 _ => self.random.below(cluster.len()),
             };
-            for cta in &mut *cluster {
-                self.wake(cta)?;
-            }
+            self.wake(&mut cluster[rank])?;
             let cta = &cluster[rank];
             let start = self.random.below(cta.warps.len());
             let count = cta.warps.len();
@@ -302,23 +300,16 @@ impl<'a> Machine<'a> {
                 continue;
             }
             if cta.warps.iter().all(|warp| warp.groups.is_empty()) {
-                self.retire(cluster, rank)?;
+                self.end(cluster, rank)?;
                 if cluster.iter().all(|cta| cta.state.ended) {
                     resident.swap_remove(index);
                     continue;
                 }
             }
             let is_ready = |cta: &Cta| cta.warps.iter().any(Warp::is_ready);
-            let ends =
+            let goes_on =
                 |cta: &Cta| !cta.state.ended && cta.warps.iter().all(|w| w.groups.is_empty());
-            if cluster.iter().any(|cta| is_ready(cta) || ends(cta)) {
-                continue;
-            }
-            let mut goes_on = false;
-            for cta in &mut *cluster {
-                goes_on = goes_on || self.unblock(cta)?;
-            }
-            if !goes_on {
+            if !cluster.iter().any(|cta| is_ready(cta) || goes_on(cta)) && !self.unblock(cluster)? {
                 let stuck = cluster.iter().find(|cta| !cta.state.ended);
                 return Err(self.deadlock(stuck.unwrap_or(&cluster[0])));
             }
@@ -521,6 +512,7 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
                         State::Cluster => "for the other threads of the cluster".to_owned(),
                         State::Registers(count) => format!(
                             "for {count} registers of each thread, with {} in the pool of the CTA",
@@ -529,7 +521,6 @@ impl<'a> Machine<'a> {
                         State::Products(line) => format!(
                             "for the other warps of its group to issue the product of line {line}"
                         ),
-                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(

@@ -24,14 +24,14 @@ pub(super) enum State {
     Sync(u32),
     /// Waits at a CTA barrier.
     Barrier(u8),
+    /// Waits for a phase of the barrier at this offset in shared memory.
+    Phase(u32),
     /// Waits for the other warps of its group to issue the product of this line.
     Products(u32),
     /// Waits for so many registers of each thread.
     Registers(u32),
     /// Waits for the other threads of the cluster.
     Cluster,
-    /// Waits for a phase of the barrier at this offset in shared memory.
-    Phase(u32),
 }
 
 /// Lanes that run together.

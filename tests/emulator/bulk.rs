@@ -329,9 +329,9 @@ fn multicast_to_others_and_im2col_are_refused() {
     let body = format!("mov.b16 %h0, 3;\n{multicast}");
     match run(&kernel(1, &body), 0) {
         Err(EmuError::Fault {
-            fault: Fault::Unsupported(what),
+            fault: Fault::Cluster(what),
             ..
-        }) => assert!(what.contains("multicast"), "{what}"),
+        }) => assert!(what.contains("no CTA of rank 1 among 1"), "{what}"),
         other => panic!("{other:?}"),
     }
     assert_eq!(

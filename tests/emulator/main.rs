@@ -9,6 +9,7 @@ mod coverage;
 mod edges;
 mod errors;
 mod hardware;
+mod hopper;
 mod instructions;
 mod matrices;
 mod phases;

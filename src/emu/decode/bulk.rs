@@ -81,7 +81,11 @@ impl<'a> Decoder<'_, 'a> {
             true => None,
             false => Some(self.source(operand(), B32)?),
         };
-        let shared = self.address(to_shared, Space::Shared)?;
+        let in_cluster = match spaces[0] {
+            "shared::cluster" => Space::Cluster,
+            _ => Space::Shared,
+        };
+        let shared = self.address(to_shared, in_cluster)?;
         let (global, coordinates) = match rank {
             None => (self.address(to_global, Space::Global)?, None),
             Some(rank) => {
@@ -101,7 +105,7 @@ impl<'a> Decoder<'_, 'a> {
             }
         };
         let barrier = match is_load {
-            true => Some(self.address(operand(), Space::Shared)?),
+            true => Some(self.address(operand(), in_cluster)?),
             false => None,
         };
         let multicast = match is_multicast && is_load {

@@ -162,10 +162,10 @@ impl<'a> Decoder<'_, 'a> {
             "mapa" | "getctarank" => self.map(),
             "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(),
             "cp" => self.copy(),
-            "wgmma" => self.warpgroup(),
-            "setmaxnreg" => self.registers(),
             "mbarrier" => self.mbarrier(),
             "tensormap" => self.tensor_map(),
+            "wgmma" => self.warpgroup(),
+            "setmaxnreg" => self.registers(),
             _ => self.arithmetic(),
         }
     }

@@ -32,7 +32,8 @@ impl<'a> Decoder<'_, 'a> {
     /// The address of a barrier: shared memory, or generic.
     pub(super) fn barrier_address(&mut self, index: usize) -> Result<Address> {
         let space = self.take_with(|part| match part {
-            "shared" | "shared::cta" | "shared::cluster" => Some(Space::Shared),
+            "shared" | "shared::cta" => Some(Space::Shared),
+            "shared::cluster" => Some(Space::Cluster),
             _ => None,
         });
         self.address(index, space.unwrap_or(Space::Generic))

@@ -3,8 +3,11 @@
 //! Loads signal a barrier in shared memory, stores and reductions form groups of their thread. Everything that a copy will
 //! touch is under way from here on (see `pending`); `land` says when it happens.
 
+use std::mem::take;
+
 use super::super::error::{Fault, Space};
 use super::super::inst::{Bulk, BulkKind, Inst, Op};
+use super::super::mem::RANK_BIT;
 use super::super::pending::{Issuer, Move, Moved, Touch, Touching, Transfer, Work};
 use super::super::race::{View, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
@@ -14,6 +17,16 @@ use super::super::warp::Warp;
 const UNIT: u32 = 16;
 /// What addresses of boxes in shared memory are multiples of.
 const BOX_ALIGN: u32 = 128;
+
+/// The operands of one lane; addresses of shared memory without a rank.
+struct Issue<'a> {
+    lane: u32,
+    shared: u64,
+    global: u64,
+    barrier: u64,
+    size: Option<u32>,
+    start: &'a [i32],
+}
 
 impl Machine<'_> {
     pub(super) fn start_bulk(
@@ -49,55 +62,94 @@ impl Machine<'_> {
         self.effects += 1;
         for lane in lanes(active) {
             let l = lane as usize;
-            if let Some(mask) = multicast
-                && mask[l] & 0xffff != 1
+            let place = |address: u64| address & ((1 << RANK_BIT) - 1);
+            let rank_of = |address: u64| (address >> RANK_BIT).checked_sub(1);
+            let start: Vec<i32> = starts.iter().map(|all| all[l] as i32).collect();
+            let issue = Issue {
+                lane,
+                shared: place(shared[l]),
+                global: global[l],
+                barrier: place(barriers[l]),
+                size: sizes.map(|sizes| sizes[l] as u32),
+                start: &start,
+            };
+            let own = u64::from(cta.rank);
+            let ranks: Vec<u64> = match multicast {
+                Some(mask) => (0..16).filter(|&rank| mask[l] >> rank & 1 == 1).collect(),
+                None => vec![rank_of(shared[l]).unwrap_or(own)],
+            };
+            if let Some(barrier) = rank_of(barriers[l]).filter(|rank| *rank != ranks[0])
+                && multicast.is_none()
             {
-                let fault = Fault::Unsupported("multicast to other CTAs of a cluster".to_owned());
-                return Err((lane, fault));
+                let reason =
+                    format!("it signals a barrier of rank {barrier} and fills another CTA");
+                return Err((lane, Fault::BulkCopy(reason)));
             }
-            let agent = self.agents.start(warp.clock.warp, 1);
-            let mut moved = match sizes {
-                Some(sizes) => {
-                    let size = sizes[l] as u32;
-                    self.plain_move(cta, warp, lane, bulk.kind, [shared[l], global[l]], size)?
+            for rank in ranks {
+                if rank == own {
+                    self.issue_bulk(cta, warp, inst, bulk, &issue)?;
+                    continue;
                 }
-                None => {
-                    let map = self.read_map(cta, warp, lane, inst.line, global[l], agent)?;
-                    let start: Vec<i32> = starts.iter().map(|all| all[l] as i32).collect();
-                    let address = shared[l];
-                    let place =
-                        self.locate_part(cta, warp, lane, Space::Shared, address, (BOX_ALIGN, 1))?;
-                    self.box_move(cta, lane, bulk.kind, place.address, &map, &start)?
-                }
-            };
-            if bulk.barrier.is_some() {
-                let place = self.barrier_place(cta, warp, lane, Space::Shared, barriers[l])?;
-                self.use_barrier_async(cta, warp, lane, place)?;
-                moved.barrier = Some(place.offset);
+                let peer = self.peer(rank).map_err(|fault| (lane, fault))?;
+                let mut state = take(&mut self.peers[peer]);
+                let result = self.issue_bulk(&mut state, warp, inst, bulk, &issue);
+                self.peers[peer] = state;
+                result?;
             }
-            let issuer = |view| Issuer {
-                clock: &warp.clock,
-                lane,
-                line: inst.line,
-                agent,
-                view: Some(view),
-            };
-            self.begin(cta, issuer(View::Shared), moved.shared)?;
-            for &touch in &moved.global {
-                self.begin(cta, issuer(View::Global), touch)?;
+        }
+        Ok(())
+    }
+
+    /// Starts the copy of one lane to or from shared memory of one CTA.
+    fn issue_bulk(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        inst: &Inst,
+        bulk: &Bulk,
+        issue: &Issue<'_>,
+    ) -> Result<(), Trouble> {
+        let lane = issue.lane;
+        let agent = self.agents.start(warp.clock.warp, 1);
+        let mut moved = match issue.size {
+            Some(size) => {
+                let places = [issue.shared, issue.global];
+                self.plain_move(cta, warp, lane, bulk.kind, places, size)?
             }
-            let transfer = Transfer {
-                agent,
-                warp: warp.index,
-                lane,
-                line: inst.line,
-                group: warp.bulk_commits[l],
-                work: Work::Move(Box::new(moved)),
-            };
-            match bulk.kind {
-                BulkKind::Load => cta.transfers.push(transfer),
-                _ => warp.bulk.push(transfer),
+            None => {
+                let map = self.read_map(cta, warp, lane, inst.line, issue.global, agent)?;
+                let part = (BOX_ALIGN, 1);
+                let place = self.locate_part(cta, warp, lane, Space::Shared, issue.shared, part)?;
+                self.box_move(cta, lane, bulk.kind, place.address, &map, issue.start)?
             }
+        };
+        if bulk.barrier.is_some() {
+            let place = self.barrier_place(cta, warp, lane, Space::Shared, issue.barrier)?;
+            self.use_barrier_async(cta, warp, lane, place)?;
+            moved.barrier = Some(place.offset);
+        }
+        let issuer = |view| Issuer {
+            clock: &warp.clock,
+            lane,
+            line: inst.line,
+            agent,
+            view: Some(view),
+        };
+        self.begin(cta, issuer(View::Shared), moved.shared)?;
+        for &touch in &moved.global {
+            self.begin(cta, issuer(View::Global), touch)?;
+        }
+        let transfer = Transfer {
+            agent,
+            warp: warp.index,
+            lane,
+            line: inst.line,
+            group: warp.bulk_commits[lane as usize],
+            work: Work::Move(Box::new(moved)),
+        };
+        match bulk.kind {
+            BulkKind::Load => cta.transfers.push(transfer),
+            _ => warp.bulk.push(transfer),
         }
         Ok(())
     }

@@ -37,24 +37,27 @@ impl Machine<'_> {
         Ok(())
     }
 
-    /// Nobody of a CTA can run: something lands, or those who wait for a phase give up for once. False: there is no use.
-    pub(in crate::emu) fn unblock(&mut self, cta: &mut Cta) -> Result<bool, EmuError> {
-        if !cta.state.transfers.is_empty() {
+    /// Nobody of a cluster can run: something lands, or those who wait for a phase give up for once. False: there is no use.
+    pub(in crate::emu) fn unblock(&mut self, cluster: &mut [Cta]) -> Result<bool, EmuError> {
+        let flying = cluster
+            .iter_mut()
+            .find(|cta| !cta.state.transfers.is_empty());
+        if let Some(cta) = flying {
             self.land_one(cta)?;
             return Ok(true);
         }
-        let (stalls, before) = cta.state.stalls;
+        let (stalls, before) = cluster[0].state.stalls;
         let stalls = if before == self.effects {
             stalls + 1
         } else {
             1
         };
-        cta.state.stalls = (stalls, self.effects);
-        if stalls > STALLS {
-            return Ok(false);
+        cluster[0].state.stalls = (stalls, self.effects);
+        let mut any = cluster.iter().any(|cta| cta.state.woken);
+        if any || stalls > STALLS {
+            return Ok(any);
         }
-        let mut any = false;
-        for warp in &mut cta.warps {
+        for warp in cluster.iter_mut().flat_map(|cta| &mut cta.warps) {
             for index in 0..warp.groups.len() {
                 let group = warp.groups[index];
                 let State::Phase(_) = group.state else {
@@ -266,7 +269,7 @@ impl Machine<'_> {
     }
 
     /// A CTA ends: nothing may need its shared memory any more; stores that only wait for device memory arrive.
-    pub(in crate::emu) fn end(&mut self, cta: &mut Cta) -> Result<(), EmuError> {
+    pub(in crate::emu) fn end_transfers(&mut self, cta: &Cta) -> Result<(), EmuError> {
         let state = &cta.state;
         if let Some(transfer) = state.transfers.first() {
             let message = "of a CTA while this is under way, and nothing waited for it".to_owned();

@@ -7,10 +7,11 @@
 //! A wait by parity means the phase behind the last one that its thread knows to be complete, or that one. Where the barrier
 //! has gone on further than that, the parity says something else than the thread asked, and that is reported.
 
+use std::mem::take;
 use std::rc::Rc;
 
 use super::super::error::{Fault, Space};
-use super::super::inst::{Inst, Op, PhaseOp};
+use super::super::inst::{Dst, Inst, Op, PhaseOp};
 use super::super::mbarrier::{MBarrier, MOST};
 use super::super::mem::SHARED_BASE;
 use super::super::pending::{Transfer, Work};
@@ -59,6 +60,14 @@ impl Machine<'_> {
             rest &= !mask;
             let place = self.barrier_place(cta, warp, lane, address.space, at)?;
             blocked_at = place.offset;
+            let is_change = !matches!(
+                op,
+                PhaseOp::Init | PhaseOp::Invalidate | PhaseOp::Wait { .. }
+            );
+            if place.space == Space::Cluster && !is_change {
+                let reason = "it is one of another CTA, which only arrivals and bytes reach";
+                return Err(trouble(lane, place, reason.to_owned()));
+            }
             match *op {
                 PhaseOp::Init => {
                     for lane in lanes(mask) {
@@ -92,39 +101,15 @@ impl Machine<'_> {
                     holds |= done;
                 }
                 _ => {
-                    self.effects += 1;
-                    let is_release = matches!(op, PhaseOp::Arrive { releases: true, .. });
-                    self.use_barrier(cta, warp, lane, place)?;
-                    if is_release && self.options.check_races {
-                        let left = warp.clock.release(mask, &mut self.now);
-                        if let Some(barrier) = cta.mbarriers.get_mut(&place.offset) {
-                            barrier.arriving.join(&left);
-                        }
+                    // The barrier may be one of another CTA of the cluster.
+                    let is_remote = place.space == Space::Cluster;
+                    let mut remote = is_remote.then(|| take(&mut self.peers[place.region]));
+                    let target = remote.as_mut().unwrap_or(cta);
+                    let result = self.change_barrier(target, warp, mask, place, *op, &values, *dst);
+                    if let Some(remote) = remote {
+                        self.peers[place.region] = remote;
                     }
-                    for lane in lanes(mask) {
-                        let barrier = self.use_barrier(cta, warp, lane, place)?;
-                        let state = barrier.state();
-                        change(barrier, *op, values[lane as usize])
-                            .map_err(|reason| trouble(lane, place, reason))?;
-                        warp.set(*dst, lane, state);
-                        let may_complete = !matches!(
-                            op,
-                            PhaseOp::Arrive {
-                                may_complete: false,
-                                ..
-                            }
-                        );
-                        self.complete_phase(cta, lane, place.offset, may_complete)?;
-                    }
-                    warp.define(*dst, mask, u32::MAX);
-                    // Who arrives knows how far the barrier is, though not what others did.
-                    if let PhaseOp::Arrive { .. } = op
-                        && self.options.check_races
-                        && let Some(barrier) = cta.mbarriers.get(&place.offset)
-                        && let Some(&time) = barrier.completed.last()
-                    {
-                        warp.clock.learn(mask, all, barrier.engine | PROGRESS, time);
-                    }
+                    result?;
                 }
             }
         }
@@ -156,7 +141,56 @@ impl Machine<'_> {
         Ok(Step::Continue)
     }
 
-    /// Where a barrier stands. Those of other CTAs are not reached.
+    /// Arrivals and bytes of the lanes of `mask` at one barrier.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one instruction")]
+    fn change_barrier(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        mask: u32,
+        place: Place,
+        op: PhaseOp,
+        values: &[u64; 32],
+        dst: Dst,
+    ) -> Result<(), Trouble> {
+        self.effects += 1;
+        let (is_release, may_complete) = match op {
+            PhaseOp::Arrive {
+                releases,
+                may_complete,
+                ..
+            } => (releases, may_complete),
+            _ => (false, true),
+        };
+        self.use_barrier(cta, warp, mask.trailing_zeros(), place)?;
+        if is_release && self.options.check_races {
+            let left = warp.clock.release(mask, &mut self.now);
+            if let Some(barrier) = cta.mbarriers.get_mut(&place.offset) {
+                barrier.arriving.join(&left);
+            }
+        }
+        for lane in lanes(mask) {
+            let barrier = self.use_barrier(cta, warp, lane, place)?;
+            let state = barrier.state();
+            change(barrier, op, values[lane as usize])
+                .map_err(|reason| trouble(lane, place, reason))?;
+            warp.set(dst, lane, state);
+            self.complete_phase(cta, lane, place.offset, may_complete)?;
+        }
+        warp.define(dst, mask, u32::MAX);
+        // Who arrives knows how far the barrier is, though not what others did.
+        if let PhaseOp::Arrive { .. } = op
+            && self.options.check_races
+            && let Some(barrier) = cta.mbarriers.get(&place.offset)
+            && let Some(&time) = barrier.completed.last()
+        {
+            let all = warp.exists & !warp.exited;
+            warp.clock.learn(mask, all, barrier.engine | PROGRESS, time);
+        }
+        Ok(())
+    }
+
+    /// Where a barrier stands.
     pub(super) fn barrier_place(
         &mut self,
         cta: &CtaState,
@@ -166,7 +200,7 @@ impl Machine<'_> {
         address: u64,
     ) -> Result<Place, Trouble> {
         let place = self.locate(cta, warp, lane, space, address, BYTES)?;
-        if place.space != Space::Shared {
+        if !matches!(place.space, Space::Shared | Space::Cluster) {
             let reason = format!("the address is one of the {} space", place.space);
             return Err(trouble(lane, place, reason));
         }
