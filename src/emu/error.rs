@@ -211,6 +211,14 @@ pub enum Fault {
         /// Its place.
         other: Location,
     },
+    /// A load by `.nc`, of memory that nobody may write while the kernel runs, behind a write of it.
+    #[error("`.nc` load of global address {address:#x}, which the kernel writes at {other}")]
+    Constant {
+        /// The byte.
+        address: u64,
+        /// Where it is written.
+        other: Location,
+    },
     /// A barrier in shared memory used in a way that has no meaning.
     #[error("mbarrier at shared address {address:#x}: {reason}")]
     MBarrier {

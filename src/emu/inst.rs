@@ -121,6 +121,17 @@ pub(super) struct Order {
     pub(super) strong: bool,
     pub(super) acquire: bool,
     pub(super) release: bool,
+    pub(super) scope: Scope,
+    /// `.nc`: nobody writes what is read while the kernel runs.
+    pub(super) constant: bool,
+}
+
+/// Among whom a strong access or a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Cta,
+    Cluster,
+    Device,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -517,7 +528,9 @@ pub(super) enum Op {
         more: bool,
         count: u32,
     },
-    Fence,
+    Fence {
+        scope: Scope,
+    },
     Branch {
         target: u32,
         uniform: bool,

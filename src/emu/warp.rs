@@ -83,6 +83,8 @@ pub(super) struct Warp {
     pub(super) bulk_commits: [u32; 32],
     /// Stands for bulk stores that were waited for.
     pub(super) bulk_engine: Option<Agent>,
+    /// Stands for loads by `.nc`.
+    pub(super) constants: Option<Agent>,
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
     /// Lanes that arrived at the cluster's barrier, and those that may go on behind it.
@@ -122,6 +124,7 @@ impl Warp {
             bulk: Vec::new(),
             bulk_commits: [0; 32],
             bulk_engine: None,
+            constants: None,
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),

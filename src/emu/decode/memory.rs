@@ -2,7 +2,7 @@
 
 use super::{Decoder, Result};
 use crate::emu::error::Space;
-use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Sources, Src};
+use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Scope, Sources, Src};
 use crate::emu::lane::{integer, test};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
@@ -31,6 +31,15 @@ fn space(part: &str) -> Option<Space> {
     })
 }
 
+fn scope_of(part: &str) -> Option<Scope> {
+    Some(match part {
+        "cta" => Scope::Cta,
+        "cluster" => Scope::Cluster,
+        "gpu" | "gl" | "sys" => Scope::Device,
+        _ => return None,
+    })
+}
+
 fn is_hint(part: &str) -> bool {
     matches!(
         part,
@@ -52,8 +61,9 @@ impl<'a> Decoder<'_, 'a> {
                 if self.parts.contains(&"proxy") || self.parts.contains(&"mbarrier_init") {
                     return self.proxy_fence();
                 }
+                let scope = self.take_with(scope_of).unwrap_or(Scope::Device);
                 self.parts.clear();
-                Ok(Op::Fence)
+                Ok(Op::Fence { scope })
             }
             "createpolicy" => {
                 self.parts.clear();
@@ -83,15 +93,18 @@ impl<'a> Decoder<'_, 'a> {
         let release = self.take("release");
         let both = self.take("acq_rel");
         self.take("weak");
-        while self
-            .take_with(|part| matches!(part, "cta" | "cluster" | "gpu" | "sys").then_some(()))
-            .is_some()
-        {}
+        let mut scope = Scope::Device;
+        while let Some(named) = self.take_with(scope_of) {
+            scope = named;
+        }
+        let constant = self.take("nc");
         while self.take_with(|part| is_hint(part).then_some(())).is_some() {}
         Order {
             strong: relaxed || acquire || release || both,
             acquire: read && (acquire || both),
             release: write && (release || both),
+            scope,
+            constant,
         }
     }
 

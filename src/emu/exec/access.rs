@@ -1,10 +1,11 @@
 //! Loads and stores: addresses, checks and data.
 
 use super::super::error::{Fault, Space};
-use super::super::inst::{Address, Dst, Order, Src};
+use super::super::inst::{Address, Dst, Order, Scope, Src};
 use super::super::lane::integer::{signed, unsigned};
 use super::super::mem::{RANK_BIT, Region};
-use super::super::race::{Access, Conflict, Shadow, Strong, lanes};
+use super::super::pending::{Issuer, Touch, Touching};
+use super::super::race::{Access, Conflict, NARROW, Shadow, Strong, View, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
@@ -202,6 +203,52 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether a scope is the CTA alone.
+    pub(super) fn is_narrow(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Cta => true,
+            Scope::Cluster => self.cluster == [1, 1, 1],
+            Scope::Device => false,
+        }
+    }
+
+    /// A load by `.nc` of a lane: an access under way to the end of the kernel.
+    fn note_constant(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        (lane, line): (u32, u32),
+        place: Place,
+        bytes: u32,
+    ) -> Result<(), Trouble> {
+        let agent = match warp.constants {
+            Some(agent) => agent,
+            None => self.agents.start(warp.clock.warp, 1),
+        };
+        warp.constants = Some(agent);
+        let issuer = Issuer {
+            clock: &warp.clock,
+            lane,
+            line,
+            agent,
+            view: Some(View::Constant),
+        };
+        let touch = Touch {
+            is_shared: false,
+            region: place.region,
+            offset: place.offset,
+            bytes: bytes as usize,
+            access: Touching::Read,
+        };
+        match self.begin(cta, issuer, touch) {
+            Err((
+                lane,
+                Fault::Race { address, other, .. } | Fault::Proxy { address, other, .. },
+            )) => Err((lane, Fault::Constant { address, other })),
+            result => result,
+        }
+    }
+
     /// Takes part in the synchronisation that a strong access makes.
     pub(super) fn synchronise(
         &mut self,
@@ -235,7 +282,8 @@ impl Machine<'_> {
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * dsts.len() as u32;
         let in_a_row = self.count_access(active, address.space, bytes);
-        if !order.strong {
+        let notes_constant = order.constant && self.options.check_races;
+        if !order.strong && !notes_constant {
             let plain = Plain {
                 active,
                 line,
@@ -248,6 +296,7 @@ impl Machine<'_> {
                 return Ok(());
             }
         }
+        let is_narrow = order.strong && self.is_narrow(order.scope);
         for lane in lanes(active) {
             let place = self.locate(
                 cta,
@@ -263,6 +312,7 @@ impl Machine<'_> {
                     write: false,
                     acquire: order.acquire,
                     release: false,
+                    narrow: is_narrow && place.space == Space::Global,
                 };
                 self.synchronise(cta, warp, lane, place, strong);
             }
@@ -280,10 +330,13 @@ impl Machine<'_> {
             for (index, value) in values[..dsts.len()].iter_mut().enumerate() {
                 *value = region.load(place.offset + index * element, element);
             }
-            if self.options.check_races {
+            if notes_constant && place.space == Space::Global {
+                self.note_constant(cta, warp, (lane, line), place, bytes)?;
+            } else if self.options.check_races {
+                let is_wide = !is_narrow || place.space != Space::Global;
                 let access = Access {
                     lane,
-                    line,
+                    line: if is_wide { line } else { line | NARROW },
                     read: true,
                     write: false,
                     strong: order.strong,
@@ -360,6 +413,11 @@ impl Machine<'_> {
                     self.require(source, 1 << lane, defined)?;
                 }
             }
+            let is_narrow = order.strong && place.space == Space::Global;
+            let line = match is_narrow && self.is_narrow(order.scope) {
+                true => line | NARROW,
+                false => line,
+            };
             let region = self.region(cta, warp, lane, place);
             let mut same_value = region.is_written(place.offset, bytes as usize);
             for (index, values) in values[..sources.len()].iter().enumerate() {
@@ -387,6 +445,7 @@ impl Machine<'_> {
                         write: true,
                         acquire: false,
                         release: order.release,
+                        narrow: line & NARROW != 0,
                     };
                     self.synchronise(cta, warp, lane, place, strong);
                 }

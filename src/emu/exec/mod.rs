@@ -489,10 +489,11 @@ impl Machine<'_> {
                 }
                 warp.define(*dst, active, u32::MAX);
             }
-            Op::Fence => {
+            Op::Fence { scope } => {
                 if self.options.check_races {
+                    let is_narrow = self.is_narrow(*scope);
                     for lane in lanes(active) {
-                        warp.clock.fence(lane, &mut self.now);
+                        warp.clock.fence(lane, is_narrow, &mut self.now);
                     }
                 }
             }

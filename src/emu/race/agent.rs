@@ -72,6 +72,8 @@ impl Agents {
 pub(in crate::emu) trait Party {
     fn who(&self, lane: u32) -> u32;
     fn knows(&self, lane: u32, record: Record, is_write: bool) -> bool;
+    /// Whether a thread of the own CTA made an access.
+    fn shares_cta(&self, record: Record) -> bool;
 }
 
 impl Party for WarpClock {
@@ -83,6 +85,10 @@ impl Party for WarpClock {
     #[inline]
     fn knows(&self, lane: u32, record: Record, _: bool) -> bool {
         self.knows_record(lane, record)
+    }
+
+    fn shares_cta(&self, record: Record) -> bool {
+        self.is_of_cta(record)
     }
 }
 
@@ -105,11 +111,16 @@ impl Party for Starting<'_> {
             return true;
         }
         match self.view {
+            Some(View::Constant) if is_write => false,
             Some(view) if is_write && is_generic(record.who >> 5) => {
                 self.clock.sees(lane, view, record)
             }
             _ => self.clock.knows_record(lane, record),
         }
+    }
+
+    fn shares_cta(&self, record: Record) -> bool {
+        self.clock.is_of_cta(record)
     }
 }
 

@@ -31,10 +31,12 @@ pub(in crate::emu) enum View {
     Barriers,
     /// Tensor maps.
     Maps,
+    /// Loads by `.nc`, which no fence makes see what the kernel writes.
+    Constant,
 }
 
 impl View {
-    const COUNT: usize = 4;
+    const COUNT: usize = 5;
 }
 
 impl Knowledge {
@@ -99,8 +101,8 @@ struct LaneClock {
     last: Option<Rc<Knowledge>>,
     /// Met by relaxed accesses: acquired at the next fence.
     met: Option<Rc<Knowledge>>,
-    /// What later relaxed writes release, since the last fence.
-    fenced: Option<Rc<Knowledge>>,
+    /// What later relaxed writes release, since the last fence, and whether to its CTA alone.
+    fenced: Option<(Rc<Knowledge>, bool)>,
 }
 
 /// What a warp knows.
@@ -168,6 +170,11 @@ impl WarpClock {
             .get(&lane)
             .and_then(|clock| clock.acquired.as_ref())
             .is_some_and(|acquired| acquired.knows(record))
+    }
+
+    /// Whether a thread of the own CTA made an access.
+    pub(super) fn is_of_cta(&self, record: Record) -> bool {
+        ((record.who >> 5).wrapping_sub(self.first) as usize) < self.cta.len()
     }
 
     /// Whether a lane knows other things than its warp.
@@ -355,14 +362,44 @@ impl WarpClock {
         }
     }
 
-    /// A fence of one lane.
-    pub(in crate::emu) fn fence(&mut self, lane: u32, now: &mut u32) {
-        if let Some(met) = self.lanes.get_mut(&lane).and_then(|clock| clock.met.take()) {
-            self.acquire(lane, &met);
+    /// A fence of one lane, which orders with threads of its CTA alone if it is narrow.
+    pub(in crate::emu) fn fence(&mut self, lane: u32, is_narrow: bool, now: &mut u32) {
+        let met = self.lanes.get_mut(&lane);
+        if let Some(met) = met.and_then(|clock| match is_narrow {
+            true => clock.met.clone(),
+            false => clock.met.take(),
+        }) {
+            match is_narrow {
+                true => self.acquire(lane, &Rc::new(self.of_cta(&met))),
+                false => self.acquire(lane, &met),
+            }
         }
         let snapshot = self.snapshot(lane, *now);
-        self.lanes.entry(lane).or_default().fenced = Some(Rc::new(snapshot));
+        self.lanes.entry(lane).or_default().fenced = Some((Rc::new(snapshot), is_narrow));
         *now += 1;
+    }
+
+    /// What knowledge says of warps of the own CTA.
+    fn of_cta(&self, all: &Knowledge) -> Knowledge {
+        let is_own = |warp: u32| (warp.wrapping_sub(self.first) as usize) < self.cta.len();
+        let part = |known: &Known| Known {
+            warps: known
+                .warps
+                .iter()
+                .filter(|(warp, _)| is_own(**warp))
+                .map(|(&warp, &time)| (warp, time))
+                .collect(),
+            threads: known
+                .threads
+                .iter()
+                .filter(|(who, _)| is_own(**who >> 5))
+                .map(|(&who, &time)| (who, time))
+                .collect(),
+        };
+        Knowledge {
+            seen: part(&all.seen),
+            fenced: [0, 1, 2, 3, 4].map(|view| part(&all.fenced[view])),
+        }
     }
 
     fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
@@ -385,7 +422,16 @@ impl WarpClock {
 /// What releasing accesses left at addresses.
 #[derive(Clone, Debug, Default)]
 pub(in crate::emu) struct Releases {
-    at: FxHashMap<u64, Rc<Knowledge>>,
+    at: FxHashMap<u64, Left>,
+}
+
+/// What was left at one address.
+#[derive(Clone, Debug, Default)]
+struct Left {
+    /// For everybody.
+    wide: Option<Rc<Knowledge>>,
+    /// For threads of one CTA each, by its first warp.
+    narrow: Vec<(u32, Rc<Knowledge>)>,
 }
 
 /// How a strong access takes part in synchronisation.
@@ -395,6 +441,49 @@ pub(in crate::emu) struct Strong {
     pub(in crate::emu) write: bool,
     pub(in crate::emu) acquire: bool,
     pub(in crate::emu) release: bool,
+    /// Its scope is the CTA, in memory that others reach.
+    pub(in crate::emu) narrow: bool,
+}
+
+impl Left {
+    /// What a lane meets here.
+    fn meet(&self, clock: &WarpClock, is_narrow: bool) -> Option<Rc<Knowledge>> {
+        let own = self.narrow.iter().find(|(cta, _)| *cta == clock.first);
+        match (&self.wide, own, is_narrow) {
+            (wide, None, false) => wide.clone(),
+            (None, own, _) => own.map(|(_, own)| Rc::clone(own)),
+            (Some(wide), own, _) => {
+                let mut all = match is_narrow {
+                    true => clock.of_cta(wide),
+                    false => Knowledge::clone(wide),
+                };
+                if let Some((_, own)) = own {
+                    all.join(own);
+                }
+                Some(Rc::new(all))
+            }
+        }
+    }
+
+    /// Adds what a read-modify-write releases to what is here.
+    fn join(&mut self, released: Rc<Knowledge>, cta: u32, is_narrow: bool) {
+        let place = match is_narrow {
+            false => &mut self.wide,
+            true => {
+                let found = self.narrow.iter().position(|(of, _)| *of == cta);
+                let Some(found) = found else {
+                    self.narrow.push((cta, released));
+                    return;
+                };
+                Rc::make_mut(&mut self.narrow[found].1).join(&released);
+                return;
+            }
+        };
+        match place {
+            Some(wide) => Rc::make_mut(wide).join(&released),
+            none => *none = Some(released),
+        }
+    }
 }
 
 impl Releases {
@@ -409,8 +498,8 @@ impl Releases {
     ) {
         if strong.read
             && let Some(left) = self.at.get(&address)
+            && let Some(left) = left.meet(clock, strong.narrow)
         {
-            let left = Rc::clone(left);
             if strong.acquire {
                 clock.acquire(lane, &left);
             } else {
@@ -428,23 +517,27 @@ impl Releases {
         let released = if strong.release {
             let snapshot = clock.snapshot(lane, *now);
             *now += 1;
-            Some(Rc::new(snapshot))
+            Some((Rc::new(snapshot), false))
         } else {
             clock
                 .lanes
                 .get(&lane)
                 .and_then(|clock| clock.fenced.clone())
         };
-        match (released, self.at.get_mut(&address)) {
-            // A read-modify-write continues what was released before it.
-            (Some(released), Some(left)) if strong.read => Rc::make_mut(left).join(&released),
-            (Some(released), _) => {
-                self.at.insert(address, released);
+        match released {
+            Some((released, is_fence_narrow)) => {
+                let is_narrow = strong.narrow || is_fence_narrow;
+                let left = self.at.entry(address).or_default();
+                // A read-modify-write continues what was released before it.
+                if !strong.read {
+                    *left = Left::default();
+                }
+                left.join(released, clock.first, is_narrow);
             }
-            (None, Some(_)) if !strong.read => {
+            None if !strong.read => {
                 self.at.remove(&address);
             }
-            (None, _) => {}
+            None => {}
         }
     }
 }

@@ -221,7 +221,10 @@ impl Cell {
         access: Access,
     ) -> Option<(Record, AccessKind)> {
         let lane = access.lane;
-        let harmless = |other: Record| other.strong() && access.strong;
+        let harmless = |other: Record| {
+            let is_narrow = other.narrow() || me.narrow();
+            other.strong() && access.strong && (!is_narrow || clock.shares_cta(other))
+        };
         if (access.read || !access.same_value)
             && !harmless(self.write)
             && !clock.knows(lane, self.write, true)
