@@ -57,8 +57,9 @@
 //!
 //! Caches, timing, scopes of atomics, and the order in which weak accesses become visible: memory
 //! is sequentially consistent, and code that relies on more than PTX promises shows as a race.
-//! Tensor cores, asynchronous copies, matrix loads, clusters and device functions are not there
-//! yet. `bar.warp.sync` releases lanes that wait at the same instruction only.
+//! Device functions are not there yet. `bar.warp.sync` releases lanes that wait at the same
+//! instruction only. Grids run one after the other: `griddepcontrol` does nothing. Registers are as
+//! many as the text names: what `setmaxnreg` takes away is counted, its use is not seen.
 
 mod budget;
 mod cluster;
