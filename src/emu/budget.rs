@@ -6,6 +6,8 @@
 /// Registers of a multiprocessor, and most of a thread.
 const FILE: u32 = 65536;
 const MOST: u32 = 256;
+/// Most threads of a CTA.
+const THREADS: u64 = 1024;
 
 /// One change that a group of warps made, or is making.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,8 +43,9 @@ pub(super) struct Budget {
 
 impl Budget {
     /// `most` threads are the most that a CTA may have, of which `ctas` are resident together at least.
-    pub(super) fn new(warps: u32, most: u32, ctas: u32, limit: Option<u32>) -> Budget {
-        let share = FILE / most.next_multiple_of(32).saturating_mul(ctas).max(1);
+    pub(super) fn new(warps: u32, most: u64, ctas: u32, limit: Option<u32>) -> Budget {
+        let threads = most.clamp(1, THREADS).next_multiple_of(32) * u64::from(ctas);
+        let share = (u64::from(FILE) / threads.max(1)) as u32;
         let start = limit.unwrap_or(share).min(MOST) / 8 * 8;
         Budget {
             pool: 0,
@@ -67,7 +70,8 @@ impl Budget {
         let own = self.changes[warp].len();
         for other in group {
             let theirs = &self.changes[other];
-            if theirs.len() < own {
+            // One that changes nothing needs no order.
+            if theirs.len() < own && change.count != self.held[warp] {
                 return Outcome::Wrong(format!(
                     "warp {other} of the group has not executed the one of line {} before",
                     self.changes[warp][own - 1].line

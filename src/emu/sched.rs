@@ -193,7 +193,10 @@ impl<'a> Machine<'a> {
 
     fn budget(&self) -> Budget {
         let declared = self.entry.reqntid.or(self.entry.maxntid);
-        let most = declared.unwrap_or(self.block).iter().product();
+        let sizes = declared.unwrap_or(self.block);
+        let most = sizes
+            .iter()
+            .fold(1, |all: u64, &n| all.saturating_mul(n.into()));
         let (ctas, limit) = (self.entry.min_ctas, self.entry.max_registers);
         Budget::new(self.warps(), most, ctas, limit)
     }

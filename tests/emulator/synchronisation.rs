@@ -261,7 +261,7 @@ ld.global.u32 %r2, [%data+64]; DONE: mov.u32 %r3, 0;";
 /// What `.nc` loads nobody writes, before or after, ordered or not.
 #[test]
 fn constant_loads_read_what_the_kernel_does_not_write() {
-    let load = "ld.global.nc.u32 %r1, [%at];";
+    let load = "ld.global.nc.L1::no_allocate.L2::128B.u32 %r1, [%at];";
     let store = "st.global.u32 [%at], %tid;";
     assert_eq!(
         run_two(

@@ -370,6 +370,7 @@ fn products_that_do_not_exist() {
         ("1, 1, 1, 0, 0;", "1, 1, 1, 0, 2;"),
         ("1, 1, 1, 0, 0;", "1, 1, 1;"),
         ("%f2, %f3}", "%f2}"),
+        ("%f3}", "_}"),
     ];
     for (from, to) in tails {
         let text = entry(128, &PRODUCT.replace(from, to));
@@ -393,6 +394,18 @@ fn registers_move_between_groups() {
     for seed in 0..8 {
         run(384, &body, seed).unwrap_or_else(|error| panic!("{error}"));
     }
+    // What changes nothing needs no order among the warps of a group.
+    for seed in 0..4 {
+        let again = format!("{dec} 64;\n{dec} 64;");
+        run(384, &again, seed).unwrap_or_else(|error| panic!("{error}"));
+    }
+    let lower = format!("{dec} 64;\n{dec} 40;");
+    let wanted = "has not executed the one of line 16 before";
+    let is_found = |seed| {
+        let found = run(384, &lower, seed);
+        matches!(found, Err(error) if error.to_string().contains(wanted))
+    };
+    assert!((0..16).any(is_found), "some warp is ahead of another");
     let too_many = body.replace("232", "240");
     match error(384, &too_many, 0).1 {
         Fault::Deadlock(text) => {

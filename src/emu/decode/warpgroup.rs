@@ -156,6 +156,10 @@ impl Decoder<'_, '_> {
                 found.len()
             ));
         }
+        let is_register = |e: &Operand<'_>| matches!(e, Operand::Register(_));
+        if !found.iter().all(is_register) {
+            return self.bad("accumulators are registers");
+        }
         let dests: Result<Dests> = found.iter().map(|e| self.dest_of(e, B32, false)).collect();
         let left = match self.operand(1)? {
             Operand::Vector(elements) => {

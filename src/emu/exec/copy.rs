@@ -115,7 +115,9 @@ impl Machine<'_> {
         let commits = warp.commits;
         let is_due = |copy: &Copy| {
             active >> copy.lane & 1 == 1
-                && pending.is_none_or(|pending| copy.group + pending < commits[copy.lane as usize])
+                && pending.is_none_or(|pending| {
+                    copy.group.saturating_add(pending) < commits[copy.lane as usize]
+                })
         };
         self.land_copies(cta, warp, None, is_due)
     }

@@ -189,7 +189,7 @@ impl Machine<'_> {
         for mut transfer in std::mem::take(&mut warp.bulk) {
             let (agent, lane) = (transfer.agent, transfer.lane);
             let is_due = active >> lane & 1 == 1
-                && transfer.group + pending < warp.bulk_commits[lane as usize];
+                && transfer.group.saturating_add(pending) < warp.bulk_commits[lane as usize];
             let Work::Move(moved) = &mut transfer.work else {
                 continue;
             };

@@ -5,6 +5,7 @@
 //! defined if all operands are.
 
 mod access;
+mod arrival;
 mod atomic;
 mod bulk;
 mod cluster;

@@ -6,7 +6,8 @@
 //! *engine*, an agent that lives on (one for each mbarrier, for instance), and who observes the wait learns
 //! the engine up to that time.
 
-use super::clock::{View, WarpClock};
+use super::clock::WarpClock;
+use super::knowledge::View;
 use super::{Record, lanes};
 
 /// The first number of an agent; warps have smaller ones.

@@ -4,105 +4,20 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::knowledge::{Knowledge, Known, View};
 use super::{Record, lanes};
-
-/// Accesses by who made them and up to when.
-#[derive(Clone, Debug, Default)]
-struct Known {
-    warps: FxHashMap<u32, u32>,
-    threads: FxHashMap<u32, u32>,
-}
-
-/// What a thread knows beyond its own CTA, and of what it knows, what a fence made visible to other proxies.
-#[derive(Clone, Debug, Default)]
-pub(in crate::emu) struct Knowledge {
-    seen: Known,
-    fenced: [Known; View::COUNT],
-}
-
-/// Who else looks at memory than the generic proxy, and needs a fence to see its writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::emu) enum View {
-    /// The async proxy, shared memory.
-    Shared,
-    /// The async proxy, device memory.
-    Global,
-    /// The async proxy, as barriers in shared memory; `fence.mbarrier_init` is enough for these.
-    Barriers,
-    /// Tensor maps.
-    Maps,
-    /// Loads by `.nc`, which no fence makes see what the kernel writes.
-    Constant,
-}
-
-impl View {
-    const COUNT: usize = 5;
-}
-
-impl Knowledge {
-    pub(in crate::emu) fn join(&mut self, other: &Knowledge) {
-        self.seen.join(&other.seen);
-        for (own, more) in self.fenced.iter_mut().zip(&other.fenced) {
-            own.join(more);
-        }
-    }
-
-    fn knows(&self, record: Record) -> bool {
-        self.seen.knows(record)
-    }
-
-    pub(super) fn know_thread(&mut self, who: u32, time: u32) {
-        self.seen.threads.insert(who, time);
-    }
-
-    pub(in crate::emu) fn know_warp(&mut self, warp: u32, time: u32) {
-        self.seen.warps.insert(warp, time);
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.seen.is_empty() && self.fenced.iter().all(Known::is_empty)
-    }
-}
-
-impl Known {
-    fn is_empty(&self) -> bool {
-        self.warps.is_empty() && self.threads.is_empty()
-    }
-
-    fn join(&mut self, other: &Known) {
-        for (map, more) in [
-            (&mut self.warps, &other.warps),
-            (&mut self.threads, &other.threads),
-        ] {
-            for (&key, &time) in more {
-                let known = map.entry(key).or_default();
-                *known = time.max(*known);
-            }
-        }
-    }
-
-    fn knows(&self, record: Record) -> bool {
-        self.warps
-            .get(&(record.who >> 5))
-            .is_some_and(|&time| record.time <= time)
-            || self
-                .threads
-                .get(&record.who)
-                .is_some_and(|&time| record.time <= time)
-    }
-}
 
 /// What a lane acquired or is about to release by itself.
 #[derive(Clone, Debug, Default)]
-struct LaneClock {
+pub(super) struct LaneClock {
     /// Taken over by acquiring accesses of this lane.
     acquired: Option<Rc<Knowledge>>,
     /// What was acquired last: a lane that spins meets the same again and again.
     last: Option<Rc<Knowledge>>,
     /// Met by relaxed accesses: acquired at the next fence.
-    met: Option<Rc<Knowledge>>,
+    pub(super) met: Option<Rc<Knowledge>>,
     /// What later relaxed writes release, since the last fence, and whether to its CTA alone.
-    fenced: Option<(Rc<Knowledge>, bool)>,
+    pub(super) fenced: Option<(Rc<Knowledge>, bool)>,
 }
 
 /// What a warp knows.
@@ -111,14 +26,14 @@ pub(in crate::emu) struct WarpClock {
     /// Number of the warp in the grid.
     pub(in crate::emu) warp: u32,
     /// Number of the CTA's first warp.
-    first: u32,
+    pub(super) first: u32,
     /// For each warp of the CTA: the time up to which its accesses are known. The own entry is
     /// the last time that the lanes were ordered among each other.
     cta: Vec<u32>,
     others: Knowledge,
     /// Pairs of lanes ordered by a partial `bar.warp.sync`, as `[later][earlier]`.
     pairs: Option<Box<[[u32; 32]; 32]>>,
-    lanes: FxHashMap<u32, LaneClock>,
+    pub(super) lanes: FxHashMap<u32, LaneClock>,
 }
 
 /// What the warps that arrived at a barrier know together.
@@ -380,7 +295,7 @@ impl WarpClock {
     }
 
     /// What knowledge says of warps of the own CTA.
-    fn of_cta(&self, all: &Knowledge) -> Knowledge {
+    pub(super) fn of_cta(&self, all: &Knowledge) -> Knowledge {
         let is_own = |warp: u32| (warp.wrapping_sub(self.first) as usize) < self.cta.len();
         let part = |known: &Known| Known {
             warps: known
@@ -402,7 +317,7 @@ impl WarpClock {
         }
     }
 
-    fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
+    pub(super) fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
         let clock = self.lanes.entry(lane).or_default();
         if clock
             .last
@@ -415,129 +330,6 @@ impl WarpClock {
         match &mut clock.acquired {
             Some(acquired) => Rc::make_mut(acquired).join(more),
             none => *none = Some(Rc::clone(more)),
-        }
-    }
-}
-
-/// What releasing accesses left at addresses.
-#[derive(Clone, Debug, Default)]
-pub(in crate::emu) struct Releases {
-    at: FxHashMap<u64, Left>,
-}
-
-/// What was left at one address.
-#[derive(Clone, Debug, Default)]
-struct Left {
-    /// For everybody.
-    wide: Option<Rc<Knowledge>>,
-    /// For threads of one CTA each, by its first warp.
-    narrow: Vec<(u32, Rc<Knowledge>)>,
-}
-
-/// How a strong access takes part in synchronisation.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::emu) struct Strong {
-    pub(in crate::emu) read: bool,
-    pub(in crate::emu) write: bool,
-    pub(in crate::emu) acquire: bool,
-    pub(in crate::emu) release: bool,
-    /// Its scope is the CTA, in memory that others reach.
-    pub(in crate::emu) narrow: bool,
-}
-
-impl Left {
-    /// What a lane meets here.
-    fn meet(&self, clock: &WarpClock, is_narrow: bool) -> Option<Rc<Knowledge>> {
-        let own = self.narrow.iter().find(|(cta, _)| *cta == clock.first);
-        match (&self.wide, own, is_narrow) {
-            (wide, None, false) => wide.clone(),
-            (None, own, _) => own.map(|(_, own)| Rc::clone(own)),
-            (Some(wide), own, _) => {
-                let mut all = match is_narrow {
-                    true => clock.of_cta(wide),
-                    false => Knowledge::clone(wide),
-                };
-                if let Some((_, own)) = own {
-                    all.join(own);
-                }
-                Some(Rc::new(all))
-            }
-        }
-    }
-
-    /// Adds what a read-modify-write releases to what is here.
-    fn join(&mut self, released: Rc<Knowledge>, cta: u32, is_narrow: bool) {
-        let place = match is_narrow {
-            false => &mut self.wide,
-            true => {
-                let found = self.narrow.iter().position(|(of, _)| *of == cta);
-                let Some(found) = found else {
-                    self.narrow.push((cta, released));
-                    return;
-                };
-                Rc::make_mut(&mut self.narrow[found].1).join(&released);
-                return;
-            }
-        };
-        match place {
-            Some(wide) => Rc::make_mut(wide).join(&released),
-            none => *none = Some(released),
-        }
-    }
-}
-
-impl Releases {
-    /// A strong access of one lane to `address`.
-    pub(in crate::emu) fn access(
-        &mut self,
-        clock: &mut WarpClock,
-        lane: u32,
-        address: u64,
-        strong: Strong,
-        now: &mut u32,
-    ) {
-        if strong.read
-            && let Some(left) = self.at.get(&address)
-            && let Some(left) = left.meet(clock, strong.narrow)
-        {
-            if strong.acquire {
-                clock.acquire(lane, &left);
-            } else {
-                let met = &mut clock.lanes.entry(lane).or_default().met;
-                match met {
-                    Some(met) if Rc::ptr_eq(met, &left) => {}
-                    Some(met) => Rc::make_mut(met).join(&left),
-                    none => *none = Some(left),
-                }
-            }
-        }
-        if !strong.write {
-            return;
-        }
-        let released = if strong.release {
-            let snapshot = clock.snapshot(lane, *now);
-            *now += 1;
-            Some((Rc::new(snapshot), false))
-        } else {
-            clock
-                .lanes
-                .get(&lane)
-                .and_then(|clock| clock.fenced.clone())
-        };
-        match released {
-            Some((released, is_fence_narrow)) => {
-                let is_narrow = strong.narrow || is_fence_narrow;
-                let left = self.at.entry(address).or_default();
-                // A read-modify-write continues what was released before it.
-                if !strong.read {
-                    *left = Left::default();
-                }
-                left.join(released, clock.first, is_narrow);
-            }
-            None if !strong.read => {
-                self.at.remove(&address);
-            }
-            None => {}
         }
     }
 }

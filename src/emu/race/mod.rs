@@ -24,10 +24,14 @@
 
 mod agent;
 mod clock;
+mod knowledge;
+mod release;
 mod shadow;
 
 pub(super) use agent::{Agent, Agents, FIRST_AGENT, GENERIC, PROGRESS, Starting, UNDER_WAY};
-pub(super) use clock::{Joined, Knowledge, Releases, Strong, View, WarpClock};
+pub(super) use clock::{Joined, WarpClock};
+pub(super) use knowledge::{Knowledge, View};
+pub(super) use release::{Releases, Strong};
 pub(super) use shadow::{Access, Conflict, Settled, Shadow};
 
 /// One access: who, when, where in the text. `time` zero means none.
