@@ -198,7 +198,7 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
             "clusters of {size} CTAs; there are 1 to {MAX_CLUSTER}"
         ));
     }
-    if (0..3).any(|axis| launch.grid[axis] % cluster[axis] != 0) {
+    if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(cluster[axis])) {
         let grid = launch.grid;
         return fail(format!(
             "a grid of {grid:?}, which clusters of {cluster:?} do not divide"

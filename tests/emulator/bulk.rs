@@ -272,7 +272,8 @@ fn reductions_combine_elements() {
 @%first cp.async.bulk.commit_group; @%first cp.async.bulk.wait_group 0;"))
     };
     let start = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|b| ((4 * i + b) % 251) as u8));
-    let cases: [(&str, fn(u32, u32) -> u32); 5] = [
+    type Combine = fn(u32, u32) -> u32;
+    let cases: [(&str, Combine); 5] = [
         ("add.u32", |a, b| a.wrapping_add(b).wrapping_add(b)),
         ("max.s32", |a, b| (a as i32).max(b as i32) as u32),
         ("min.u32", u32::min),
@@ -346,4 +347,61 @@ fn multicast_to_others_and_im2col_are_refused() {
             .contains("copies by im2col are not emulated"),
         "{error}"
     );
+}
+
+/// A load that two CTAs of a cluster get, or one the other's; each waits at its own barrier. Arrivals reach the other CTA.
+#[test]
+fn loads_and_arrivals_reach_other_ctas() {
+    let meet = "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
+    let both = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%s], [%data], 256, [%b], %h0;";
+    let each = "mapa.shared::cluster.u32 %r10, %s, %r9; mapa.shared::cluster.u32 %r11, %b, %r9;
+@%p5 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r10], [%data], 256, [%r11];";
+    let body = |loads: &str, meet_before: &str| {
+        format!(
+            "mov.b16 %h0, 3; mov.u32 %r9, %cluster_ctarank; setp.eq.u32 %p4, %r9, 0; and.pred %p4, %p4, %first; xor.b32 %r9, %r9, 1; and.pred %p5, %first, %first;
+@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256; {meet_before}
+{loads}
+{WAIT}
+mov.u32 %r9, %cluster_ctarank; mul.lo.u32 %r9, %r9, 256; cvt.u64.u32 %d5, %r9; add.u64 %d5, %data, %d5;
+mad.lo.u32 %r1, %t, 4, %s; ld.shared.u32 %r2, [%r1]; add.u32 %r2, %r2, 1; mad.wide.u32 %d1, %t, 4, %d5; st.global.u32 [%d1+1024], %r2; {meet}"
+        )
+    };
+    let launch = |body: &str, seed: u64| {
+        let text = kernel(1, body).replacen(")\n{", ")\n.reqnctapercluster 2, 1, 1\n{", 1);
+        let mut memory = Memory::new();
+        let start: Vec<u8> = (0..4096).map(|i| (i % 251) as u8).collect();
+        let data = memory.alloc_bytes(&start);
+        let options = Options {
+            seed,
+            ..Options::default()
+        };
+        let args = [Arg::bytes(&[0; 128]), Arg::pointer(data)];
+        run_text(&text, 2, 64, 8192, &mut memory, &args, options)?;
+        Ok::<_, EmuError>(memory.read(data + 1024, 512).expect("it was written"))
+    };
+    for loads in [&format!("@%p4 {both}")[..], each] {
+        for seed in 0..6 {
+            let bytes = launch(&body(loads, meet), seed).unwrap_or_else(|e| panic!("{e}"));
+            for i in 0..128 {
+                assert_eq!(bytes[4 * i], (4 * (i % 64)) as u8 % 251 + 1, "{loads} {i}");
+            }
+        }
+        // The barrier of the other CTA, and its memory, must be there and known.
+        for seed in 0..6 {
+            assert!(launch(&body(loads, ""), seed).is_err(), "{loads}");
+        }
+    }
+    let arrive = |meet_before: &str| {
+        format!(
+            "{meet_before} mov.u32 %r9, %cluster_ctarank; xor.b32 %r9, %r9, 1; mapa.shared::cluster.u32 %r11, %b, %r9;
+@%first mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];
+{WAIT}
+mad.wide.u32 %d1, %t, 4, %data; st.global.u32 [%d1+1024], 7; st.global.u32 [%d1+1280], 7; {meet}"
+        )
+    };
+    for seed in 0..6 {
+        let bytes = launch(&arrive(meet), seed).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(bytes[0..4], [7, 0, 0, 0]);
+        assert!(launch(&arrive(""), seed).is_err());
+    }
 }

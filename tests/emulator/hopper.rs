@@ -65,9 +65,7 @@ pub(crate) enum Outcome {
 fn launch(
     text: &str,
     entry: &str,
-    grid: [u32; 3],
-    threads: u32,
-    shared: u32,
+    [ctas, threads, shared]: [u32; 3],
     args: &[Arg],
     memory: &mut Memory,
     seed: u64,
@@ -78,7 +76,7 @@ fn launch(
         ..Options::default()
     };
     let launch = Launch {
-        grid,
+        grid: [ctas, 1, 1],
         block: [threads, 1, 1],
         shared_bytes: shared,
         args,
@@ -130,7 +128,7 @@ fn epilogue(text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
         Arg::bytes(&map.encode().expect("a map that can be")),
         Arg::pointer(input),
     ];
-    let report = launch(text, "epi", [1, 1, 1], 256, 65536, &args, &mut memory, seed);
+    let report = launch(text, "epi", [1, 256, 65536], &args, &mut memory, seed);
     outcome(report, &memory, out, &expected)
 }
 
@@ -160,16 +158,7 @@ pub(crate) fn gemm(text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
         Arg::from(n as u32),
         Arg::from(k as u32),
     ];
-    let report = launch(
-        text,
-        "gemm_ws",
-        [1, 1, 1],
-        384,
-        197_728,
-        &args,
-        &mut memory,
-        seed,
-    );
+    let report = launch(text, "gemm_ws", [1, 384, 197_728], &args, &mut memory, seed);
     outcome(report, &memory, out, &expected)
 }
 
@@ -223,16 +212,7 @@ fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Outcome {
         Arg::pointer(counter),
     ];
     let shared = 1536 * width as u32 + 256;
-    if let Some(report) = launch(
-        text,
-        entry,
-        [2, 1, 1],
-        384,
-        shared,
-        &args,
-        &mut memory,
-        seed,
-    ) {
+    if let Some(report) = launch(text, entry, [2, 384, shared], &args, &mut memory, seed) {
         return Outcome::Reported(report);
     }
     let (Ok(found), [q, k, v]) = (memory.read(out, 2 * count), &values[..]) else {
@@ -427,7 +407,7 @@ fn table(name: &str, kernel: Kernel, seeds: u64) -> String {
     let descriptor = "4611686293305360384";
     for (code, what) in [(0_u64, "none"), (2, "64 bytes"), (3, "32 bytes")] {
         if text.contains(descriptor) {
-            let value = (4_611_686_293_305_360_384 & (1 << 62) - 1) | code << 62;
+            let value = (4_611_686_293_305_360_384 & ((1 << 62) - 1)) | code << 62;
             let changed = text.replace(descriptor, &value.to_string());
             let outcome = verdict(|seed| kernel(&changed, Swizzle::Bytes128, seed), 1);
             all.push((0, format!("descriptors with a swizzle of {what}"), outcome));

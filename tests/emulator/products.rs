@@ -102,7 +102,7 @@ impl Layout {
         let exchange = |line: usize, byte: usize| {
             // A line of 128 bytes exchanges by its number; shorter ones by that of the 128 bytes that they are in.
             let by = line * self.row / 128 % (self.row / 16);
-            line * self.row + (byte / 16 ^ by) * 16 + byte % 16
+            line * self.row + ((byte / 16) ^ by) * 16 + byte % 16
         };
         match (self.row, self.across) {
             (16, false) => {

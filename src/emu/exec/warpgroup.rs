@@ -221,7 +221,7 @@ impl Machine<'_> {
 
     /// Whether something that may happen now does not wait until it must: never with a seed that 3 divides.
     fn is_hasty(&mut self) -> bool {
-        self.options.seed % 3 != 0 && self.random.below(4) == 0
+        !self.options.seed.is_multiple_of(3) && self.random.below(4) == 0
     }
 
     /// Offsets in shared memory of the chunks of both operands.

@@ -151,7 +151,7 @@ impl Shadow {
                 continue;
             };
             let log2 = page.granule_log2;
-            let first = at % PAGE >> log2;
+            let first = (at % PAGE) >> log2;
             let last = (at % PAGE + size - 1) >> log2;
             for cell in &mut page.cells[first..=last] {
                 settle(&mut cell.write);
