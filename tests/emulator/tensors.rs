@@ -1,7 +1,8 @@
 //! Boxes of tensors by tensor maps: what a copy moves, and which maps and copies are refused.
 
 use tilelift::emu::{
-    Arg, Element, EmuError, Fill, Memory, Options, Stats, Swizzle, TensorMap, TensorMapError,
+    Arg, Element, EmuError, Fill, Memory, Module, Options, Stats, Swizzle, TensorMap,
+    TensorMapError,
 };
 
 use crate::phases::kernel;
@@ -510,6 +511,15 @@ fn copies_by_maps_are_checked() {
         let found = run(&text, map).expect_err("it is refused");
         assert!(found.contains(words), "{words}: {found}");
     }
+}
+
+#[test]
+fn maps_are_replaced_on_one_target() {
+    let replace = "tensormap.replace.tile.rank.global.b1024.b32 [%data], 1;";
+    let text = kernel(0, replace);
+    assert!(Module::parse(&text).is_ok());
+    let error = Module::parse(&text.replace("sm_90a", "sm_90")).expect_err("it is refused");
+    assert!(error.to_string().contains("sm_90a"), "{error}");
 }
 
 /// A map that the kernel changes in device memory, for which it needs a fence.

@@ -85,12 +85,10 @@ const ROWS: &[Row] = &[
     (&["fence"], &[], (70, (6, 0))),
     (&["cp"], &[], (80, (7, 0))),
     (&["cp"], &["bulk"], (90, (8, 0))),
-    (&["cp"], &["noinc"], (80, (7, 1))),
     (&["mbarrier"], &[], (80, (7, 0))),
     (&["mbarrier"], &["parity"], (80, (7, 1))),
     (&["mbarrier"], &["expect_tx", "complete_tx"], (90, (8, 0))),
     (&["mbarrier"], &["try_wait"], (90, (7, 8))),
-    (&["mbarrier"], &["relaxed"], (90, (8, 0))),
     (&["mbarrier", "cp"], &["shared::cluster"], (90, (8, 0))),
     (&["fence"], &["mbarrier_init", "async"], (90, (8, 0))),
     (&["fence"], &["tensormap::generic"], (90, (8, 3))),
@@ -117,7 +115,7 @@ pub(super) fn architecture(name: &str, target: &str) -> Option<&'static str> {
     let is_specific = target.ends_with(['a', 'f']);
     match name {
         "wgmma" if target != "sm_90a" => Some("sm_90a"),
-        "setmaxnreg" if !is_specific => Some("sm_90a"),
+        "setmaxnreg" | "tensormap" if !is_specific => Some("sm_90a"),
         _ => None,
     }
 }
@@ -131,6 +129,17 @@ pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
         if names.contains(&name) && (any.is_empty() || has(any)) {
             raise(*since);
         }
+    }
+    let place = |one: &str| modifiers.iter().position(|&modifier| modifier == one);
+    // Relaxed arrivals and waits; those that only count bytes were so before.
+    let counts = matches!(modifiers.first(), Some(&("expect_tx" | "complete_tx")));
+    if name == "mbarrier" && has(&["relaxed"]) && !counts {
+        raise((90, (8, 6)));
+    }
+    // Bulk copies into what is named as the CTA's own memory.
+    let own = place("shared::cta");
+    if name == "cp" && has(&["bulk"]) && own.is_some() && own < place("global") {
+        raise((90, (8, 6)));
     }
     let wide = has(&["v8"]) || has(&["v4"]) && has(&["b64", "u64", "s64", "f64"]);
     if matches!(name, "ld" | "st") && wide {
@@ -225,6 +234,28 @@ mod tests {
                 80,
                 (7, 0),
             ),
+            ("mbarrier.init.shared.b64", 80, (7, 0)),
+            ("mbarrier.test_wait.parity.shared.b64", 80, (7, 1)),
+            ("mbarrier.try_wait.parity.shared::cta.b64", 90, (7, 8)),
+            ("mbarrier.arrive.expect_tx.shared::cta.b64", 90, (8, 0)),
+            ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", 90, (8, 0)),
+            ("mbarrier.arrive.relaxed.cta.shared::cta.b64", 90, (8, 6)),
+            ("cp.async.mbarrier.arrive.noinc.shared.b64", 80, (7, 0)),
+            ("cp.async.bulk.commit_group", 90, (8, 0)),
+            (
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+                90,
+                (8, 0),
+            ),
+            (
+                "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes",
+                90,
+                (8, 6),
+            ),
+            ("cp.async.bulk.global.shared::cta.bulk_group", 90, (8, 0)),
+            ("fence.proxy.async.shared::cta", 90, (8, 0)),
+            ("fence.mbarrier_init.release.cluster", 90, (8, 0)),
+            ("fence.proxy.tensormap::generic.release.gpu", 90, (8, 3)),
             ("ld.global.v4.f32", 0, (1, 0)),
             ("ld.global.v8.f32", 100, (8, 8)),
             ("st.global.v4.b64", 100, (8, 8)),
