@@ -95,7 +95,10 @@ fn mistakes_in_the_product_are_found() {
             .find(from)
             .unwrap_or_else(|| panic!("`{from}` is not in the text"));
         let line = 1 + text[..at].matches('\n').count();
-        let changed = text.replacen(from, to, 1);
+        // Relaxed arrivals came with version 8.6.
+        let changed = text
+            .replacen(from, to, 1)
+            .replacen(".version 8.0", ".version 8.6", 1);
         let found = verdict(|seed| gemm(&changed, Swizzle::Bytes128, seed), 3);
         eprintln!("gemm_ws.ptx | {line} | {from} -> {to} | {found:?}");
         let is_wanted = match wanted {
