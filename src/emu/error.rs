@@ -84,6 +84,8 @@ pub enum Space {
     Global,
     /// Memory of a CTA.
     Shared,
+    /// Memory of any CTA of the cluster.
+    Cluster,
     /// Memory of a thread.
     Local,
     /// Kernel parameters.
@@ -99,6 +101,7 @@ impl fmt::Display for Space {
         f.write_str(match self {
             Space::Global => "global",
             Space::Shared => "shared",
+            Space::Cluster => "shared::cluster",
             Space::Local => "local",
             Space::Param => "param",
             Space::Const => "const",
@@ -191,6 +194,45 @@ pub enum Fault {
         /// Its place.
         other: Location,
     },
+    /// An access of the async proxy behind one of the generic proxy, ordered but without a fence between them.
+    #[error(
+        "{space} address {address:#x}: no fence makes the {other_kind} at {other} visible to this asynchronous {kind}; \
+         the thread that made it lacks a `fence.proxy.async` before it synchronises"
+    )]
+    Proxy {
+        /// Where.
+        space: Space,
+        /// The byte.
+        address: u64,
+        /// What the asynchronous work does.
+        kind: AccessKind,
+        /// The earlier access.
+        other_kind: AccessKind,
+        /// Its place.
+        other: Location,
+    },
+    /// A load by `.nc`, of memory that nobody may write while the kernel runs, behind a write of it.
+    #[error("`.nc` load of global address {address:#x}, which the kernel writes at {other}")]
+    Constant {
+        /// The byte.
+        address: u64,
+        /// Where it is written.
+        other: Location,
+    },
+    /// A barrier in shared memory used in a way that has no meaning.
+    #[error("mbarrier at shared address {address:#x}: {reason}")]
+    MBarrier {
+        /// Where it is.
+        address: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A bulk copy, or a tensor map, that the hardware would not take.
+    #[error("bulk copy: {0}")]
+    BulkCopy(String),
+    /// A thread or CTA ends while asynchronous work still needs it.
+    #[error("the end is reached {0}")]
+    UnderWay(String),
     /// An aligned instruction that only a part of the warp executes.
     #[error("`{opcode}` must be executed by the whole warp; {missing}")]
     PartialWarp {
@@ -198,6 +240,37 @@ pub enum Fault {
         opcode: String,
         /// Who is missing, in words.
         missing: String,
+    },
+    /// A register was touched that belongs to a product under way.
+    #[error(
+        "register `{name}` belongs to the product of line {line}, which is in flight: no `wgmma.wait_group` has covered it"
+    )]
+    InFlight {
+        /// Its name in the text.
+        name: String,
+        /// The product.
+        line: u32,
+    },
+    /// A product of a warpgroup uses a register that was touched since the last `wgmma.fence`.
+    #[error(
+        "register `{name}` of this product was used in line {line}, and no `wgmma.fence` came since"
+    )]
+    Unfenced {
+        /// Its name in the text.
+        name: String,
+        /// Where it was used; zero if no fence ever came.
+        line: u32,
+    },
+    /// Something that CTAs of a cluster do with each other, and must not.
+    #[error("cluster: {0}")]
+    Cluster(String),
+    /// An instruction of a warpgroup that its warps or lanes do not execute alike, or that makes no sense.
+    #[error("`{opcode}`: {reason}")]
+    Warpgroup {
+        /// The instruction.
+        opcode: String,
+        /// What is wrong.
+        reason: String,
     },
     /// Threads wait for something that cannot happen any more.
     #[error("deadlock: {0}")]

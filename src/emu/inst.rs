@@ -4,6 +4,8 @@
 use smallvec::SmallVec;
 
 use super::error::Space;
+use super::race::View;
+use super::tensor_map::MapField;
 use super::types::{Kind, Type};
 use crate::num::Rounding;
 
@@ -15,6 +17,8 @@ pub(super) struct Inst {
     pub(super) line: u32,
     /// The opcode as written, for messages.
     pub(super) opcode: Box<str>,
+    /// Data registers that it names; kept only where products are in flight beside other instructions.
+    pub(super) registers: Box<[u32]>,
 }
 
 /// Modifiers that lane functions look at.
@@ -117,6 +121,17 @@ pub(super) struct Order {
     pub(super) strong: bool,
     pub(super) acquire: bool,
     pub(super) release: bool,
+    pub(super) scope: Scope,
+    /// `.nc`: nobody writes what is read while the kernel runs.
+    pub(super) constant: bool,
+}
+
+/// Among whom a strong access or a fence orders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Cta,
+    Cluster,
+    Device,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +199,8 @@ pub(super) struct Product {
     pub(super) b: Type,
     /// Of accumulator and result.
     pub(super) sum: Type,
-    /// Whether lanes hold columns of the left operand, and rows of the right one; only of four products at once.
+    /// Whether the left operand is given by columns, and the right one by rows; only of four products at once and of
+    /// warpgroups.
     pub(super) transposed: [bool; 2],
 }
 
@@ -199,8 +215,122 @@ impl Product {
     }
 }
 
+/// What an instruction does with a barrier in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PhaseOp {
+    /// The operand is the number of arrivals.
+    Init,
+    Invalidate,
+    /// The operand is a number of bytes.
+    Expect,
+    Complete,
+    /// The operand is a number of arrivals, or with `expects` of bytes.
+    Arrive {
+        expects: bool,
+        drops: bool,
+        may_complete: bool,
+        releases: bool,
+    },
+    /// The operand is the parity of a phase, or the state that an arrival gave.
+    Wait {
+        by_parity: bool,
+        blocks: bool,
+        acquires: bool,
+    },
+}
+
+/// What a bulk copy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BulkKind {
+    /// From device memory to shared memory.
+    Load,
+    Store,
+    /// Shared memory is combined into device memory; the type of a tensor is that of its map.
+    Reduce(AtomicOp, Option<Type>),
+}
+
+/// A bulk copy: one lane moves many bytes.
+#[derive(Debug)]
+pub(super) struct Bulk {
+    pub(super) kind: BulkKind,
+    pub(super) shared: Address,
+    /// Of device memory, or of the tensor map.
+    pub(super) global: Address,
+    /// Of a copy without tensor map.
+    pub(super) size: Option<Src>,
+    /// Of a place in a tensor, innermost first.
+    pub(super) coordinates: Option<Sources>,
+    /// Of a load.
+    pub(super) barrier: Option<Address>,
+    /// CTAs of the cluster that get the data.
+    pub(super) multicast: Option<Src>,
+}
+
+/// Where a product of a warpgroup finds its left operand.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// In shared memory, as this descriptor says.
+    Shared(Src),
+    Registers(Sources),
+}
+
+/// `wgmma.mma_async`: a product that four warps compute together, each of them 16 rows.
+#[derive(Debug)]
+pub(super) struct GroupProduct {
+    pub(super) product: Product,
+    /// `.satfinite` of integers.
+    pub(super) saturates: bool,
+    pub(super) sum: Dests,
+    pub(super) a: Left,
+    /// The descriptor of the right operand.
+    pub(super) b: Src,
+    /// Whether the accumulators are added.
+    pub(super) adds: PredSrc,
+    /// Operands that are taken negative.
+    pub(super) negated: [bool; 2],
+}
+
+impl GroupProduct {
+    /// What tells shapes of products apart, never zero.
+    pub(super) fn shape(&self) -> u32 {
+        let [_, n, k] = self.product.shape;
+        n << 16 | k << 1 | u32::from(self.product.sum.bits == 16)
+    }
+}
+
 #[derive(Debug)]
 pub(super) enum Op {
+    /// An instruction on a barrier in shared memory; waits have a predicate, arrivals a state.
+    Phase {
+        op: PhaseOp,
+        address: Address,
+        value: Src,
+        dst: Dst,
+        pred: Option<u32>,
+    },
+    /// `cp.async.mbarrier.arrive`: an arrival behind the copies of the thread.
+    CopyArrive {
+        address: Address,
+        counts: bool,
+    },
+    Bulk(Box<Bulk>),
+    BulkCommit,
+    /// Waits until at most so many groups are under way; for reads: only until their sources are free.
+    BulkWait {
+        pending: u32,
+        reads: bool,
+    },
+    /// Makes what a thread knows visible to other proxies.
+    ProxyFence {
+        views: SmallVec<[View; 4]>,
+    },
+    /// Sets a field of a tensor map; `index` is that of a dimension.
+    ReplaceMap {
+        field: MapField,
+        index: u32,
+        address: Address,
+        value: Src,
+    },
     /// A pure function of up to four operands; `packed` applies it to both halves.
     Lane {
         f: LaneFn,
@@ -368,7 +498,39 @@ pub(super) enum Op {
     CopyWait {
         pending: Option<u32>,
     },
-    Fence,
+    GroupProduct(Box<GroupProduct>),
+    /// `wgmma.fence`.
+    GroupFence,
+    /// `wgmma.commit_group`.
+    GroupCommit,
+    /// `wgmma.wait_group`: all but so many groups of products.
+    GroupWait {
+        pending: u32,
+    },
+    /// `mapa`, or without a rank `getctarank`.
+    MapAddress {
+        dst: Dst,
+        address: Src,
+        rank: Option<Src>,
+        is_generic: bool,
+    },
+    /// `barrier.cluster.arrive`.
+    ClusterArrive {
+        aligned: bool,
+        releases: bool,
+    },
+    /// `barrier.cluster.wait`.
+    ClusterWait {
+        aligned: bool,
+    },
+    /// `setmaxnreg`.
+    Registers {
+        more: bool,
+        count: u32,
+    },
+    Fence {
+        scope: Scope,
+    },
     Branch {
         target: u32,
         uniform: bool,
@@ -401,7 +563,14 @@ pub(super) enum Special {
     MaskLe,
     MaskGt,
     MaskGe,
-    /// Reads as this number: grid id, environment, a cluster of one.
+    ClusterId(u8),
+    ClusterCount(u8),
+    /// Place in the cluster.
+    ClusterCta(u8),
+    ClusterShape(u8),
+    ClusterRank,
+    ClusterSize,
+    /// Reads as this number: grid id, environment.
     Constant(u32),
 }
 
@@ -418,10 +587,12 @@ impl Special {
             return Some(match base {
                 "%tid" => Special::Tid(part),
                 "%ntid" => Special::Ntid(part),
-                "%ctaid" | "%clusterid" => Special::Ctaid(part),
-                "%nctaid" | "%nclusterid" => Special::Nctaid(part),
-                "%cluster_ctaid" => Special::Constant(0),
-                "%cluster_nctaid" => Special::Constant(1),
+                "%ctaid" => Special::Ctaid(part),
+                "%nctaid" => Special::Nctaid(part),
+                "%clusterid" => Special::ClusterId(part),
+                "%nclusterid" => Special::ClusterCount(part),
+                "%cluster_ctaid" => Special::ClusterCta(part),
+                "%cluster_nctaid" => Special::ClusterShape(part),
                 _ => return None,
             });
         }
@@ -431,8 +602,9 @@ impl Special {
             "%nwarpid" => Special::WarpCount,
             "%smid" => Special::SmId,
             "%nsmid" => Special::SmCount,
-            "%gridid" | "%cluster_ctarank" | "%is_explicit_cluster" => Special::Constant(0),
-            "%cluster_nctarank" => Special::Constant(1),
+            "%gridid" | "%is_explicit_cluster" => Special::Constant(0),
+            "%cluster_ctarank" => Special::ClusterRank,
+            "%cluster_nctarank" => Special::ClusterSize,
             "%clock" | "%clock64" | "%clock_hi" => Special::Clock,
             "%globaltimer" | "%globaltimer_lo" | "%globaltimer_hi" => Special::Time,
             "%dynamic_smem_size" => Special::DynamicShared,

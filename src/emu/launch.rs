@@ -48,6 +48,8 @@ pub struct Options {
     pub step_limit: u64,
     /// CTAs that run at the same time.
     pub resident_ctas: u32,
+    /// CTAs of a cluster in x, y, z, which are resident together, where the entry has no `.reqnctapercluster`.
+    pub cluster: [u32; 3],
     /// Report accesses that nothing orders.
     pub check_races: bool,
     /// Report races between two plain writes of the same value, too.
@@ -67,6 +69,7 @@ impl Default for Options {
             seed: 0,
             step_limit: 100_000_000,
             resident_ctas: 4,
+            cluster: [1; 3],
             check_races: true,
             report_equal_writes: false,
             check_uninit: true,
@@ -125,6 +128,8 @@ impl Stats {
 /// Steps that starting a warp counts for: it costs about as much as so many instructions.
 pub const WARP_STEPS: u64 = 16;
 
+/// Most CTAs of a cluster.
+const MAX_CLUSTER: u64 = 16;
 /// Most threads of a CTA.
 const MAX_THREADS: u64 = 1024;
 /// Most shared memory of a CTA, of any target.
@@ -178,6 +183,25 @@ fn check_shape(entry: &Entry, launch: &Launch<'_>) -> Result<(), EmuError> {
         return fail(format!(
             "a block of {:?}, `.reqntid` wants {wants:?}",
             launch.block
+        ));
+    }
+    let cluster = entry.cluster.unwrap_or(launch.options.cluster);
+    if cluster != launch.options.cluster && launch.options.cluster != [1; 3] {
+        let launched = launch.options.cluster;
+        return fail(format!(
+            "clusters of {launched:?}, `.reqnctapercluster` wants {cluster:?}"
+        ));
+    }
+    let size = product(cluster);
+    if !(1..=MAX_CLUSTER).contains(&size) {
+        return fail(format!(
+            "clusters of {size} CTAs; there are 1 to {MAX_CLUSTER}"
+        ));
+    }
+    if (0..3).any(|axis| !launch.grid[axis].is_multiple_of(cluster[axis])) {
+        let grid = launch.grid;
+        return fail(format!(
+            "a grid of {grid:?}, which clusters of {cluster:?} do not divide"
         ));
     }
     if let Some(limit) = entry.maxntid {

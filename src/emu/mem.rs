@@ -14,6 +14,8 @@ pub(super) const SHARED_BASE: u64 = 1024;
 pub(super) const LOCAL_BASE: u64 = 1024;
 /// Generic addresses of shared memory.
 pub(super) const SHARED_WINDOW: Range<u64> = 0x7000_0000_0000..0x7001_0000_0000;
+/// An address of the cluster holds one more than the rank of its CTA from this bit on; none in a CTA's own ones.
+pub(super) const RANK_BIT: u32 = 24;
 /// Generic addresses of local memory.
 pub(super) const LOCAL_WINDOW: Range<u64> = 0x7100_0000_0000..0x7101_0000_0000;
 /// Generic addresses of kernel parameters.
@@ -74,7 +76,7 @@ impl Written {
 }
 
 /// A run of bytes with an address and a record of what was written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Region {
     pub(super) base: u64,
     pub(super) data: Vec<u8>,

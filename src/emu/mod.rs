@@ -53,25 +53,44 @@
 //! `rsqrt`, and `rcp`, `sqrt`, `div` with `.approx` or `.full`) give the correctly rounded result,
 //! from which hardware may differ by the bounds of the PTX manual.
 //!
+//! # Work under way
+//!
+//! Copies (`cp.async`, `cp.async.bulk`, boxes of tensors by [`TensorMap`]) and products of warpgroups happen as late as the
+//! rules allow, or by seed at another allowed time: seeds that 3 divides are late, the others early now and then. Until the
+//! wait that covers them, what they write counts as unwritten, what they touch is an access under way, and registers of
+//! products are nobody's. The race detector knows what fences make visible to the async proxy; barriers in shared memory
+//! count arrivals and bytes exactly, and a wait whose parity no longer tells one phase from another is reported. Where
+//! nobody can go on any more, the report says who waits for what, in which line. A wait that fails 32 times while nothing
+//! else happens counts as one that never succeeds.
+//!
 //! # What it does not model
 //!
-//! Caches, timing, scopes of atomics, and the order in which weak accesses become visible: memory
-//! is sequentially consistent, and code that relies on more than PTX promises shows as a race.
-//! Tensor cores, asynchronous copies, matrix loads, clusters and device functions are not there
-//! yet. `bar.warp.sync` releases lanes that wait at the same instruction only.
+//! Caches, timing, and the order in which weak accesses become visible: memory is sequentially consistent, and code that
+//! relies on more than PTX promises shows as a race. A fence between proxies counts anywhere between the write and the
+//! asynchronous work that it is ordered before; of `fence.proxy.tensormap` either side is enough. An asynchronous write
+//! behind generic reads needs a barrier, no fence. Copies by im2col, copies from one CTA's shared memory to another's,
+//! boxes narrower than their swizzle, and device functions are not there. `bar.warp.sync` releases lanes that wait at the
+//! same instruction only. Grids run one after the other, so that `griddepcontrol` does nothing. Registers are as many as the
+//! text names: what `setmaxnreg` moves is counted, use beyond it is not seen.
 
+mod budget;
+mod cluster;
 mod decode;
 mod error;
 mod exec;
+mod flight;
 mod inst;
 mod lane;
 mod launch;
 mod lex;
+mod mbarrier;
 mod mem;
 mod module;
 mod parse;
+mod pending;
 mod race;
 mod sched;
+mod tensor_map;
 mod types;
 mod warp;
 
@@ -81,4 +100,5 @@ pub use error::{
 pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run};
 pub use mem::Memory;
 pub use module::{Entry, Module, Param};
+pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
 pub use types::{Kind, Type};

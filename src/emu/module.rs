@@ -80,6 +80,12 @@ pub struct Entry {
     pub reqntid: Option<[u32; 3]>,
     /// `.maxntid`: the product bounds the number of threads.
     pub maxntid: Option<[u32; 3]>,
+    /// `.reqnctapercluster`: the only shape of clusters allowed.
+    pub cluster: Option<[u32; 3]>,
+    /// `.minnctapersm`: CTAs that are resident together at least.
+    pub(super) min_ctas: u32,
+    /// `.maxnreg`.
+    pub(super) max_registers: Option<u32>,
     /// Bytes of static shared memory.
     pub static_shared: u32,
     /// Whether it names an `extern .shared` array.
@@ -90,6 +96,12 @@ pub struct Entry {
     pub(super) local_bytes: u32,
     pub(super) registers: Registers,
     pub(super) code: Vec<Inst>,
+    /// Whether warpgroups compute products.
+    pub(super) has_products: bool,
+    /// Whether CTAs of a cluster wait for each other.
+    pub(super) waits_for_cluster: bool,
+    /// Whether warpgroups move registers.
+    pub(super) moves_registers: bool,
 }
 
 impl Entry {
@@ -199,6 +211,11 @@ pub(super) enum Operand<'a> {
     Address {
         base: Box<Operand<'a>>,
         offset: i64,
+    },
+    /// `[map, {x, y}]`: a place in a tensor.
+    Tensor {
+        map: Box<Operand<'a>>,
+        coordinates: Box<Operand<'a>>,
     },
     Vector(Vec<Operand<'a>>),
     Pair(Box<Operand<'a>>, Box<Operand<'a>>),

@@ -4,14 +4,22 @@
 //! long it runs. Diverged groups: three times in four the one that is furthest behind runs, which
 //! brings lanes together again soon; else any, so that no lane starves while others spin.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
+use super::budget::Budget;
 use super::error::{EmuError, Fault, Location, Space};
+use super::flight::Warpgroup;
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Stats, WARP_STEPS};
+use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::race::{Joined, Record, Releases, Shadow, WarpClock, lanes};
+use super::pending::Transfer;
+use super::race::{
+    Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
+};
 use super::warp::{State, Warp};
 
 /// A fault and the lane that caused it.
@@ -26,6 +34,8 @@ pub(super) enum Step {
     Stop,
     /// The group arrived at a CTA barrier that is complete now.
     Complete(u8),
+    /// The group goes on, and others that wait for what warps do should look again.
+    Wake,
 }
 
 /// A CTA barrier.
@@ -43,19 +53,42 @@ pub(super) struct Barrier {
 }
 
 /// What the warps of a CTA share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CtaState {
     pub(super) index: [u32; 3],
+    /// Number in its cluster.
+    pub(super) rank: u32,
+    /// All its threads have ended.
+    pub(super) ended: bool,
+    /// What its threads released that arrived at the cluster's barrier, and what those acquire that wait there.
+    pub(super) cluster_released: Knowledge,
+    pub(super) cluster_acquired: Rc<Knowledge>,
     pub(super) shared: Region,
     pub(super) shadow: Shadow,
     pub(super) releases: Releases,
     pub(super) barriers: [Barrier; 16],
+    /// Barriers in shared memory, by offset.
+    pub(super) mbarriers: BTreeMap<usize, MBarrier>,
+    /// Loads that signal one of them, and arrivals behind copies.
+    pub(super) transfers: Vec<Transfer>,
+    /// A phase completed: who waits for one looks again.
+    pub(super) woken: bool,
+    /// A wait for a phase failed, so that transfers may land.
+    pub(super) nudged: bool,
+    /// Waits that failed since a phase completed.
+    pub(super) polls: u32,
+    /// How often nobody could do anything but give up waiting, and what had happened until then.
+    pub(super) stalls: (u32, u64),
+    /// Products under way, for each four warps; empty if the entry has none.
+    pub(super) warpgroups: Vec<Warpgroup>,
+    /// Its registers, if the entry moves them.
+    pub(super) budget: Option<Budget>,
 }
 
 #[derive(Debug)]
-struct Cta {
-    state: CtaState,
-    warps: Vec<Warp>,
+pub(super) struct Cta {
+    pub(super) state: CtaState,
+    pub(super) warps: Vec<Warp>,
 }
 
 /// A small generator of random numbers (Steele, Lea and Flood's SplitMix64).
@@ -78,7 +111,7 @@ impl Random {
 }
 
 /// Warps of a grid that the race detector can tell apart: a lane of one is known by 32 bits.
-const MAX_WARPS: u64 = 1 << 27;
+const MAX_WARPS: u64 = FIRST_AGENT as u64;
 
 /// One launch in progress.
 pub(super) struct Machine<'a> {
@@ -86,6 +119,10 @@ pub(super) struct Machine<'a> {
     pub(super) options: &'a Options,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    /// CTAs of a cluster.
+    pub(super) cluster: [u32; 3],
+    /// The CTAs of the cluster that runs, by rank, but for the one that does; empty if there are no others.
+    pub(super) peers: Vec<CtaState>,
     pub(super) dynamic_shared: u32,
     pub(super) memory: &'a mut Memory,
     pub(super) params: Region,
@@ -94,9 +131,13 @@ pub(super) struct Machine<'a> {
     /// One for each allocation, made when it is touched first.
     pub(super) shadows: Vec<Option<Shadow>>,
     pub(super) releases: Releases,
+    /// Asynchronous work, for the race detector.
+    pub(super) agents: Agents,
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
+    /// Stores, arrivals and whatever else others may wait for.
+    pub(super) effects: u64,
     /// What the limit is on.
     steps: u64,
     pub(super) random: Random,
@@ -123,14 +164,18 @@ impl<'a> Machine<'a> {
             options: &launch.options,
             grid: launch.grid,
             block: launch.block,
+            cluster: entry.cluster.unwrap_or(launch.options.cluster),
+            peers: Vec::new(),
             dynamic_shared: launch.shared_bytes,
             memory,
             params: region,
             variables,
             shadows,
             releases: Releases::default(),
+            agents: Agents::default(),
             now: 1,
             stats: Stats::default(),
+            effects: 0,
             steps: 0,
             random: Random(launch.options.seed),
             operands: Box::new([[0; 32]; 4]),
@@ -146,9 +191,35 @@ impl<'a> Machine<'a> {
         self.threads().div_ceil(32)
     }
 
-    fn cta(&self, linear: u64) -> Cta {
+    fn budget(&self) -> Budget {
+        let declared = self.entry.reqntid.or(self.entry.maxntid);
+        let sizes = declared.unwrap_or(self.block);
+        let most = sizes
+            .iter()
+            .fold(1, |all: u64, &n| all.saturating_mul(n.into()));
+        let (ctas, limit) = (self.entry.min_ctas, self.entry.max_registers);
+        Budget::new(self.warps(), most, ctas, limit)
+    }
+
+    /// The CTA of a rank in the cluster of a number.
+    pub(super) fn cta(&self, cluster: u64, rank: u32) -> Cta {
+        let shape = self.cluster;
         let [x, y, _] = self.grid.map(u64::from);
-        let index = [linear % x, linear / x % y, linear / x / y].map(|i| i as u32);
+        let clusters: [u64; 2] = [0, 1].map(|axis| u64::from(self.grid[axis] / shape[axis]));
+        let number = [
+            cluster % clusters[0],
+            cluster / clusters[0] % clusters[1],
+            cluster / clusters[0] / clusters[1],
+        ];
+        let place = [
+            rank % shape[0],
+            rank / shape[0] % shape[1],
+            rank / shape[0] / shape[1],
+        ];
+        let index: [u32; 3] =
+            std::array::from_fn(|axis| number[axis] as u32 * shape[axis] + place[axis]);
+        let [i, j, k] = index.map(u64::from);
+        let linear = i + x * (j + y * k);
         let bytes =
             (self.entry.dynamic_start + self.dynamic_shared).max(self.entry.static_shared) as usize;
         let warps = self.warps();
@@ -156,10 +227,27 @@ impl<'a> Machine<'a> {
         Cta {
             state: CtaState {
                 index,
+                rank,
+                ended: false,
+                cluster_released: Knowledge::default(),
+                cluster_acquired: Rc::default(),
                 shared: Region::new(SHARED_BASE, bytes),
                 shadow: Shadow::new(shadow_bytes),
                 releases: Releases::default(),
                 barriers: Default::default(),
+                mbarriers: BTreeMap::new(),
+                transfers: Vec::new(),
+                woken: false,
+                nudged: false,
+                polls: 0,
+                stalls: (0, 0),
+                warpgroups: match self.entry.has_products {
+                    true => (0..warps.div_ceil(4))
+                        .map(|_| Warpgroup::default())
+                        .collect(),
+                    false => Vec::new(),
+                },
+                budget: self.entry.moves_registers.then(|| self.budget()),
             },
             warps: (0..warps)
                 .map(|index| {
@@ -172,43 +260,87 @@ impl<'a> Machine<'a> {
 
     /// Runs the grid to its end.
     pub(super) fn run(&mut self) -> Result<Stats, EmuError> {
+        let size = self.cluster.iter().product::<u32>();
         // Grids were checked: x y z is below 2^63.
-        let total: u64 = self.grid.iter().map(|&n| u64::from(n)).product();
+        let ctas: u64 = self.grid.iter().map(|&n| u64::from(n)).product();
+        let total = ctas / u64::from(size);
+        let most = (self.options.resident_ctas / size).max(1) as usize;
         let mut next = 0;
-        let mut resident: Vec<Cta> = Vec::new();
+        let mut resident: Vec<Vec<Cta>> = Vec::new();
         loop {
-            while next < total && resident.len() < self.options.resident_ctas.max(1) as usize {
-                if (next + 1) * u64::from(self.warps()) > MAX_WARPS {
+            while next < total && resident.len() < most {
+                let warps = u64::from(size) * u64::from(self.warps());
+                if (next + 1) * warps > MAX_WARPS {
                     let message =
                         format!("more than {MAX_WARPS} warps have run, which are all there can be");
                     return Err(EmuError::Configuration(message));
                 }
-                self.steps += WARP_STEPS * u64::from(self.warps());
-                resident.push(self.cta(next));
+                self.steps += WARP_STEPS * warps;
+                resident.push((0..size).map(|rank| self.cta(next, rank)).collect());
                 next += 1;
             }
             if resident.is_empty() {
                 return Ok(self.stats);
             }
             let index = self.random.below(resident.len());
-            let cta = &mut resident[index];
+            let cluster = &mut resident[index];
+            let rank = match size {
+                1 => 0,
+                _ => self.random.below(cluster.len()),
+            };
+            self.wake(&mut cluster[rank])?;
+            let cta = &cluster[rank];
             let start = self.random.below(cta.warps.len());
             let count = cta.warps.len();
             let ready = (0..count)
                 .map(|i| (start + i) % count)
                 .find(|&warp| cta.warps[warp].is_ready());
-            match ready {
-                Some(warp) => self.slice(cta, warp)?,
-                None if cta.warps.iter().all(|warp| warp.groups.is_empty()) => {
-                    resident.swap_remove(index);
+            if let Some(warp) = ready {
+                self.slice_of(cluster, rank, warp)?;
+                if self.entry.waits_for_cluster {
+                    Machine::pass_cluster_barrier(cluster);
                 }
-                None => return Err(self.deadlock(cta)),
+                continue;
+            }
+            if cta.warps.iter().all(|warp| warp.groups.is_empty()) {
+                self.end(cluster, rank)?;
+                if cluster.iter().all(|cta| cta.state.ended) {
+                    resident.swap_remove(index);
+                    continue;
+                }
+            }
+            let is_ready = |cta: &Cta| cta.warps.iter().any(Warp::is_ready);
+            let goes_on =
+                |cta: &Cta| !cta.state.ended && cta.warps.iter().all(|w| w.groups.is_empty());
+            if !cluster.iter().any(|cta| is_ready(cta) || goes_on(cta)) && !self.unblock(cluster)? {
+                let stuck = cluster.iter().find(|cta| !cta.state.ended);
+                return Err(self.deadlock(stuck.unwrap_or(&cluster[0])));
             }
         }
     }
 
+    /// Warps of a group that ended without doing what the others of it did.
+    pub(super) fn check_groups(&self, cta: &CtaState) -> Result<(), EmuError> {
+        let fail = |warp: u32, pc: u32| {
+            let inst = &self.entry.code[pc as usize];
+            let opcode = inst.opcode.to_string();
+            let reason = format!("warp {warp} of its group ended without executing it");
+            let fault = Fault::Warpgroup { opcode, reason };
+            Err(self.fault(cta, warp, inst.line, (0, fault)))
+        };
+        if let Some((warp, change)) = cta.budget.as_ref().and_then(Budget::unfinished) {
+            return fail(warp, change.pc);
+        }
+        for (index, group) in cta.warpgroups.iter().enumerate() {
+            if let Some((member, product)) = group.unfinished() {
+                return fail(index as u32 * 4 + member, product.pc);
+            }
+        }
+        Ok(())
+    }
+
     /// Runs one warp for a while.
-    fn slice(&mut self, cta: &mut Cta, warp_index: usize) -> Result<(), EmuError> {
+    pub(super) fn slice(&mut self, cta: &mut Cta, warp_index: usize) -> Result<(), EmuError> {
         let quantum = 1 + self.random.below(128);
         let (mut group, insists) = self.pick(&cta.warps[warp_index]);
         for _ in 0..quantum {
@@ -227,6 +359,15 @@ impl<'a> Machine<'a> {
                 Ok(Step::Stop) => return Ok(()),
                 Ok(Step::Complete(id)) => {
                     self.complete(cta, id);
+                    return Ok(());
+                }
+                Ok(Step::Wake) => {
+                    let groups = cta.warps.iter_mut().flat_map(|warp| &mut warp.groups);
+                    for group in groups {
+                        if matches!(group.state, State::Products(_) | State::Registers(_)) {
+                            group.state = State::Ready;
+                        }
+                    }
                     return Ok(());
                 }
                 Ok(Step::Continue) => {
@@ -323,7 +464,13 @@ impl<'a> Machine<'a> {
         [linear % x, linear / x % y, linear / x / y]
     }
 
-    fn fault(&self, cta: &CtaState, warp: u32, line: u32, (lane, fault): Trouble) -> EmuError {
+    pub(super) fn fault(
+        &self,
+        cta: &CtaState,
+        warp: u32,
+        line: u32,
+        (lane, fault): Trouble,
+    ) -> EmuError {
         let at = Location {
             line,
             cta: cta.index,
@@ -334,7 +481,7 @@ impl<'a> Machine<'a> {
 
     /// The place of an access that the race detector remembers.
     pub(super) fn place(&self, record: Record) -> Location {
-        let (warp, lane) = (record.who >> 5, record.who & 31);
+        let (warp, lane) = (self.agents.warp(record.who >> 5), record.who & 31);
         let cta = warp / self.warps();
         let [x, y, _] = self.grid;
         Location {
@@ -368,6 +515,15 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
+                        State::Cluster => "for the other threads of the cluster".to_owned(),
+                        State::Registers(count) => format!(
+                            "for {count} registers of each thread, with {} in the pool of the CTA",
+                            cta.state.budget.as_ref().map_or(0, Budget::pool)
+                        ),
+                        State::Products(line) => format!(
+                            "for the other warps of its group to issue the product of line {line}"
+                        ),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(
@@ -377,6 +533,8 @@ impl<'a> Machine<'a> {
                     );
                 }
             }
+        }
+        for warp in &cta.warps {
             if warp.exited != 0 {
                 listed += 1;
                 if listed <= 8 {

@@ -7,9 +7,11 @@
 
 use smallvec::SmallVec;
 
+use super::flight::Flight;
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
-use super::race::WarpClock;
+use super::pending::{Touch, Transfer};
+use super::race::{Agent, WarpClock};
 
 /// What registers hold before anybody writes them.
 const POISON: u64 = 0xbad0_bad0_bad0_bad0;
@@ -22,6 +24,14 @@ pub(super) enum State {
     Sync(u32),
     /// Waits at a CTA barrier.
     Barrier(u8),
+    /// Waits for a phase of the barrier at this offset in shared memory.
+    Phase(u32),
+    /// Waits for the other warps of its group to issue the product of this line.
+    Products(u32),
+    /// Waits for so many registers of each thread.
+    Registers(u32),
+    /// Waits for the other threads of the cluster.
+    Cluster,
 }
 
 /// Lanes that run together.
@@ -38,12 +48,12 @@ pub(super) struct Copy {
     pub(super) lane: u32,
     /// Groups that its lane had committed before.
     pub(super) group: u32,
-    pub(super) line: u32,
-    pub(super) from: u64,
-    /// Bytes read; the others become zero.
-    pub(super) read: u32,
-    pub(super) to: u64,
-    pub(super) bytes: u32,
+    pub(super) number: u64,
+    /// What its accesses are recorded as.
+    pub(super) agent: Agent,
+    /// What is read, if anything is; the other bytes become zero.
+    pub(super) from: Option<Touch>,
+    pub(super) to: Touch,
 }
 
 #[derive(Debug)]
@@ -66,8 +76,22 @@ pub(super) struct Warp {
     pub(super) copies: Vec<Copy>,
     /// Groups of copies that each lane has committed.
     pub(super) commits: [u32; 32],
+    /// Copies started so far, each of which has the number that this was then.
+    pub(super) copies_started: u64,
+    /// Bulk stores under way, and groups of them that each lane has committed.
+    pub(super) bulk: Vec<Transfer>,
+    pub(super) bulk_commits: [u32; 32],
+    /// Stands for bulk stores that were waited for.
+    pub(super) bulk_engine: Option<Agent>,
+    /// Stands for loads by `.nc`.
+    pub(super) constants: Option<Agent>,
     /// Local memory of each lane, if the entry has any.
     pub(super) local: Vec<Region>,
+    /// Lanes that arrived at the cluster's barrier, and those that may go on behind it.
+    pub(super) arrived: u32,
+    pub(super) passed: u32,
+    /// Products under way, if the entry has any.
+    pub(super) flight: Option<Box<Flight>>,
 }
 
 impl Warp {
@@ -96,9 +120,19 @@ impl Warp {
             clock,
             copies: Vec::new(),
             commits: [0; 32],
+            copies_started: 0,
+            bulk: Vec::new(),
+            bulk_commits: [0; 32],
+            bulk_engine: None,
+            constants: None,
             local: (0..locals)
                 .map(|_| Region::new(LOCAL_BASE, entry.local_bytes as usize))
                 .collect(),
+            arrived: 0,
+            passed: 0,
+            flight: entry
+                .has_products
+                .then(|| Box::new(Flight::new(entry.registers.data))),
         }
     }
 

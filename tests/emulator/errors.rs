@@ -662,7 +662,7 @@ fn traps_and_endless_loops() {
 fn texts_that_do_not_parse() {
     use ParseErrorKind::{Operands, Syntax, Undeclared, UnknownModifier, UnsupportedInstruction};
     assert!(
-        matches!(parse_error("\n\nwgmma.fence.sync.aligned;", "wgmma"), UnsupportedInstruction(name) if name == "wgmma.fence.sync.aligned")
+        matches!(parse_error("\n\ntcgen05.wait::ld.sync.aligned;", "tcgen05"), UnsupportedInstruction(name) if name == "tcgen05.wait::ld.sync.aligned")
     );
     assert!(
         matches!(parse_error("add.u32 %r0, %r1, %nope;", "%nope"), Undeclared(name) if name == "%nope")

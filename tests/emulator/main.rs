@@ -1,5 +1,7 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod bulk;
+mod clusters;
 mod copies;
 mod coverage;
 #[expect(dead_code, reason = "no row has operands of 8-bit floats alone")]
@@ -7,8 +9,12 @@ mod coverage;
 mod edges;
 mod errors;
 mod hardware;
+mod hopper;
 mod instructions;
 mod matrices;
+mod phases;
+mod pipelines;
+mod products;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]
 #[path = "../common/ptxas.rs"]
@@ -16,7 +22,9 @@ mod ptxas;
 mod refusals;
 mod rows;
 mod synchronisation;
+mod tensors;
 mod triton;
+mod warpgroups;
 
 use tilelift::emu::{Arg, EmuError, Launch, Memory, Module, Options, Stats, run};
 

@@ -45,7 +45,7 @@ ld.global.s8 %r0, [%data]; st.global.u32 [%data+4], %r0;
 ld.global.u8 %r0, [%data]; st.global.u32 [%data+8], %r0;
 ld.global.s16 %r0, [%data+2]; st.global.u32 [%data+12], %r0;
 ld.global.u16 %h0, [%data+2]; cvt.u32.u16 %r0, %h0; st.global.u32 [%data+16], %r0;
-ld.global.nc.L1::no_allocate.L2::128B.v2.b16 {%h0, %h1}, [%data]; mov.b32 %r0, {%h1, %h0}; st.global.u32 [%data+20], %r0;
+ld.global.L1::no_allocate.L2::128B.v2.b16 {%h0, %h1}, [%data]; mov.b32 %r0, {%h1, %h0}; st.global.u32 [%data+20], %r0;
 ld.global.s32 %d0, [%data]; st.global.cs.u64 [%data+24], %d0;
 mov.u32 %r1, 0x12345678; st.global.u8 [%data+32], %r1; st.global.b16 [%data+34], %h1;
 createpolicy.fractional.L2::evict_first.b64 %d1, 1.0;

@@ -271,10 +271,6 @@ fn declarations_that_cannot_be_are_refused() {
         ),
         (".local .u32 x[4];", "unsupported directive `.local`"),
         (
-            ".entry k() .reqnctapercluster 2 { ret; }",
-            "clusters are not supported yet",
-        ),
-        (
             ".entry k() .maxthreads 2 { ret; }",
             "unsupported directive `.maxthreads`",
         ),

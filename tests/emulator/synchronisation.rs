@@ -142,3 +142,145 @@ fn prefetches_change_nothing() {
 applypriority.global.L2::evict_normal [%data], 128; fence.proxy.async;";
     assert_eq!(run(body, 1, 0), Ok(3));
 }
+
+/// Runs two CTAs of one warp over a buffer of zeros.
+fn run_two(body: &str, seed: u64) -> Result<u32, EmuError> {
+    let mut memory = Memory::new();
+    let data = memory.alloc_bytes(&[0; 4096]);
+    let options = Options {
+        seed,
+        ..Options::default()
+    };
+    let args = [Arg::pointer(data)];
+    run_text(&entry(body), 2, 32, 64, &mut memory, &args, options)?;
+    let bytes = memory.read(data + 64, 4).expect("it was written");
+    Ok(u32::from_le_bytes(bytes.try_into().expect("four bytes")))
+}
+
+/// A message between CTAs needs the scope of the device on both sides, and on the fences; inside of a CTA its own is enough.
+#[test]
+fn scopes_order_nothing_outside_of_them() {
+    let body = |send: &str, receive: &str| {
+        format!(
+            "mov.u32 %r0, %ctaid.x; setp.ne.u32 %p0, %r0, 0; setp.ne.u32 %p1, %tid, 0; @%p1 bra DONE; @%p0 bra RECEIVE;
+st.global.u32 [%data+64], 42; {send} bra DONE;
+RECEIVE: {receive} setp.eq.u32 %p2, %r1, 0; @%p2 bra RECEIVE;
+FENCE ld.global.u32 %r2, [%data+64]; DONE: mov.u32 %r3, 0;"
+        )
+    };
+    let wide = "fence.acq_rel.gpu;";
+    let narrow = "fence.acq_rel.cta;";
+    let relaxed = (
+        "st.relaxed.gpu.global.u32 [%data], 1;",
+        "ld.relaxed.gpu.global.u32 %r1, [%data];",
+    );
+    let cases = [
+        (
+            body(
+                "st.release.gpu.global.u32 [%data], 1;",
+                "ld.acquire.gpu.global.u32 %r1, [%data];",
+            )
+            .replace("FENCE", ""),
+            true,
+        ),
+        (
+            body(
+                "st.release.cta.global.u32 [%data], 1;",
+                "ld.acquire.gpu.global.u32 %r1, [%data];",
+            )
+            .replace("FENCE", ""),
+            false,
+        ),
+        (
+            body(
+                "st.release.cluster.global.u32 [%data], 1;",
+                "ld.acquire.gpu.global.u32 %r1, [%data];",
+            )
+            .replace("FENCE", ""),
+            false,
+        ),
+        (
+            body(
+                "st.release.gpu.global.u32 [%data], 1;",
+                "ld.acquire.cta.global.u32 %r1, [%data];",
+            )
+            .replace("FENCE", ""),
+            false,
+        ),
+        (
+            body(&format!("{wide} {}", relaxed.0), relaxed.1).replace("FENCE", wide),
+            true,
+        ),
+        (
+            body(&format!("{narrow} {}", relaxed.0), relaxed.1).replace("FENCE", wide),
+            false,
+        ),
+        (
+            body(&format!("{wide} {}", relaxed.0), relaxed.1).replace("FENCE", narrow),
+            false,
+        ),
+        (
+            body(
+                "red.release.gpu.global.add.u32 [%data], 1;",
+                "atom.acquire.gpu.global.add.u32 %r1, [%data], 0;",
+            )
+            .replace("FENCE", ""),
+            true,
+        ),
+        (
+            body(
+                "red.release.cta.global.add.u32 [%data], 1;",
+                "atom.acquire.gpu.global.add.u32 %r1, [%data], 0;",
+            )
+            .replace("FENCE", ""),
+            false,
+        ),
+    ];
+    for (text, is_ordered) in cases {
+        for seed in 0..6 {
+            match run_two(&text, seed) {
+                Ok(found) => assert!(is_ordered && found == 42, "{seed}: {text}"),
+                Err(error) => {
+                    let is_race = matches!(error.fault(), Some(Fault::Race { .. }));
+                    assert!(!is_ordered && is_race, "{seed}: {error}\n{text}");
+                }
+            }
+        }
+    }
+    // Inside of a CTA.
+    let own = "setp.ne.u32 %p0, %tid, 0; setp.gt.u32 %p1, %tid, 1; @%p1 bra DONE; @%p0 bra RECEIVE; mov.u32 %r4, %ctaid.x; mad.wide.u32 %data, %r4, 128, %data;
+st.global.u32 [%data+64], 42; st.release.cta.global.u32 [%data], 1; bra DONE;
+RECEIVE: mov.u32 %r4, %ctaid.x; mad.wide.u32 %data, %r4, 128, %data;
+AGAIN: ld.acquire.cta.global.u32 %r1, [%data]; setp.eq.u32 %p2, %r1, 0; @%p2 bra AGAIN;
+ld.global.u32 %r2, [%data+64]; DONE: mov.u32 %r3, 0;";
+    for seed in 0..6 {
+        assert_eq!(run_two(own, seed), Ok(42));
+    }
+}
+
+/// What `.nc` loads nobody writes, before or after, ordered or not.
+#[test]
+fn constant_loads_read_what_the_kernel_does_not_write() {
+    let load = "ld.global.nc.L1::no_allocate.L2::128B.u32 %r1, [%at];";
+    let store = "st.global.u32 [%at], %tid;";
+    assert_eq!(
+        run_two(
+            &format!("{load} {}", "st.global.u32 [%data+64], %r1;").replace("%data+64", "%at+1024"),
+            0
+        ),
+        Ok(0)
+    );
+    for body in [
+        format!("{load} {store}"),
+        format!("{load} bar.sync 0; {store}"),
+        format!("{store} {load}"),
+        format!("{store} bar.sync 0; {load}"),
+    ] {
+        let error = run_two(&body, 0).expect_err("the kernel writes it");
+        let is_named = matches!(
+            error.fault(),
+            Some(Fault::Constant { .. } | Fault::Race { .. })
+        );
+        assert!(is_named, "{body}: {error}");
+    }
+}

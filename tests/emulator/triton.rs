@@ -13,10 +13,12 @@ fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/triton")
 }
 
+pub(crate) fn text(name: &str) -> String {
+    fs::read_to_string(folder().join(format!("{name}.ptx"))).expect("committed test data")
+}
+
 pub(crate) fn module(name: &str) -> Module {
-    let text =
-        fs::read_to_string(folder().join(format!("{name}.ptx"))).expect("committed test data");
-    match Module::parse(&text) {
+    match Module::parse(&text(name)) {
         Ok(module) => module,
         Err(error) => panic!("{name}: {error}"),
     }

@@ -17,7 +17,7 @@ const B64: Type = Type {
 };
 
 /// `m16n8k8` as its three numbers.
-fn shape(part: &str) -> Option<[u32; 3]> {
+pub(super) fn shape(part: &str) -> Option<[u32; 3]> {
     let (m, rest) = part.strip_prefix('m')?.split_once('n')?;
     let (n, k) = rest.split_once('k')?;
     Some([m.parse().ok()?, n.parse().ok()?, k.parse().ok()?])
@@ -195,8 +195,21 @@ impl<'a> Decoder<'_, 'a> {
 
     /// `cp.async` and what goes with it.
     pub(super) fn copy(&mut self) -> Result<Op> {
+        let reduces = self.take("reduce");
         if !self.take("async") {
             return self.unsupported();
+        }
+        if self.take("bulk") {
+            return self.bulk(reduces);
+        }
+        if self.take("mbarrier") {
+            if !self.take("arrive") || !self.take("b64") {
+                return self.unsupported();
+            }
+            let counts = !self.take("noinc");
+            self.arity(1..=1)?;
+            let address = self.barrier_address(0)?;
+            return Ok(Op::CopyArrive { address, counts });
         }
         if self.take("commit_group") {
             self.arity(0..=0)?;

@@ -2,7 +2,7 @@
 
 use super::{Decoder, Result};
 use crate::emu::error::Space;
-use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Sources, Src};
+use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Scope, Sources, Src};
 use crate::emu::lane::{integer, test};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
@@ -22,10 +22,20 @@ const B32: Type = Type {
 fn space(part: &str) -> Option<Space> {
     Some(match part {
         "global" => Space::Global,
-        "shared" | "shared::cta" | "shared::cluster" => Space::Shared,
+        "shared" | "shared::cta" => Space::Shared,
+        "shared::cluster" => Space::Cluster,
         "local" => Space::Local,
         "param" | "param::entry" => Space::Param,
         "const" => Space::Const,
+        _ => return None,
+    })
+}
+
+fn scope_of(part: &str) -> Option<Scope> {
+    Some(match part {
+        "cta" => Scope::Cta,
+        "cluster" => Scope::Cluster,
+        "gpu" | "gl" | "sys" => Scope::Device,
         _ => return None,
     })
 }
@@ -48,13 +58,12 @@ impl<'a> Decoder<'_, 'a> {
             "cvta" => self.cvta(),
             "isspacep" => self.isspacep(),
             "fence" | "membar" => {
-                // Fences between proxies order what is not modelled yet.
-                let proxy = self
-                    .parts
-                    .iter()
-                    .any(|part| part.starts_with("proxy") || part.starts_with("mbarrier"));
+                if self.parts.contains(&"proxy") || self.parts.contains(&"mbarrier_init") {
+                    return self.proxy_fence();
+                }
+                let scope = self.take_with(scope_of).unwrap_or(Scope::Device);
                 self.parts.clear();
-                Ok(if proxy { Op::Nop } else { Op::Fence })
+                Ok(Op::Fence { scope })
             }
             "createpolicy" => {
                 self.parts.clear();
@@ -84,15 +93,18 @@ impl<'a> Decoder<'_, 'a> {
         let release = self.take("release");
         let both = self.take("acq_rel");
         self.take("weak");
-        while self
-            .take_with(|part| matches!(part, "cta" | "cluster" | "gpu" | "sys").then_some(()))
-            .is_some()
-        {}
+        let mut scope = Scope::Device;
+        while let Some(named) = self.take_with(scope_of) {
+            scope = named;
+        }
+        let constant = self.take("nc");
         while self.take_with(|part| is_hint(part).then_some(())).is_some() {}
         Order {
             strong: relaxed || acquire || release || both,
             acquire: read && (acquire || both),
             release: write && (release || both),
+            scope,
+            constant,
         }
     }
 
@@ -107,7 +119,11 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     pub(super) fn address(&mut self, index: usize, space: Space) -> Result<Address> {
-        let Operand::Address { base, offset } = self.operand(index)? else {
+        self.address_of(self.operand(index)?, space)
+    }
+
+    pub(super) fn address_of(&self, operand: &Operand<'a>, space: Space) -> Result<Address> {
+        let Operand::Address { base, offset } = operand else {
             return self.bad("an address in brackets is wanted");
         };
         if matches!(**base, Operand::Symbol(Symbol::Call, _)) {
@@ -119,14 +135,16 @@ impl<'a> Decoder<'_, 'a> {
             Operand::Symbol(Symbol::Local(_), _) => Some(Space::Local),
             _ => None,
         };
+        let is_own = named == Some(Space::Shared) && space == Space::Cluster;
         if let Some(named) = named
             && named != space
+            && !is_own
         {
             return self.bad(format!("the name belongs to the {named} space"));
         }
         let narrow = matches!(
             space,
-            Space::Shared | Space::Local | Space::Param | Space::Const
+            Space::Shared | Space::Cluster | Space::Local | Space::Param | Space::Const
         );
         let base = match **base {
             // Addresses of shared memory fit 32 bits and may stand in registers of 64.
@@ -330,7 +348,7 @@ impl<'a> Decoder<'_, 'a> {
         let ty = self.ty()?;
         self.arity(2..=2)?;
         let window = match space {
-            Space::Shared => mem::SHARED_WINDOW.start,
+            Space::Shared | Space::Cluster => mem::SHARED_WINDOW.start,
             Space::Local => mem::LOCAL_WINDOW.start,
             Space::Param => mem::PARAM_WINDOW.start,
             Space::Global | Space::Const | Space::Generic => 0,
@@ -352,9 +370,32 @@ impl<'a> Decoder<'_, 'a> {
         })
     }
 
+    /// `mapa` and `getctarank`: addresses in the shared memory of other CTAs.
+    pub(super) fn map(&mut self) -> Result<Op> {
+        let is_generic = !self.take("shared::cluster");
+        let ty = self.ty()?;
+        let is_rank = self.name == "getctarank";
+        let address = match (is_rank, is_generic) {
+            (true, true) => B64,
+            (true, false) => B32,
+            _ => ty,
+        };
+        self.arity(if is_rank { 2..=2 } else { 3..=3 })?;
+        Ok(Op::MapAddress {
+            dst: self.dest(0, ty)?,
+            address: self.source(1, address)?,
+            rank: if is_rank {
+                None
+            } else {
+                Some(self.source(2, B32)?)
+            },
+            is_generic,
+        })
+    }
+
     fn isspacep(&mut self) -> Result<Op> {
         let f = match self.take_with(space) {
-            Some(Space::Shared) => test::is_shared,
+            Some(Space::Shared | Space::Cluster) => test::is_shared,
             Some(Space::Local) => test::is_local,
             Some(Space::Global) => test::is_global,
             _ => return self.unsupported(),

@@ -6,11 +6,14 @@
 //! type's width for loads, stores and conversions.
 
 mod arith;
+mod bulk;
 mod matrix;
 mod memory;
+mod phase;
 pub(super) mod since;
 mod typed;
 mod warp;
+mod warpgroup;
 
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -30,8 +33,9 @@ pub(super) fn body<'a>(
     labels: &FxHashMap<(u32, &'a str), u32>,
     parents: &[u32],
     dynamic_start: u32,
-    (sm, version): (u32, (u32, u32)),
+    (target, sm, version): (&str, u32, (u32, u32)),
 ) -> Result<Vec<Inst>> {
+    let has_products = code.iter().any(|raw| raw.opcode.starts_with("wgmma."));
     code.iter()
         .map(|raw| {
             let mut parts = raw.opcode.split('.');
@@ -47,15 +51,22 @@ pub(super) fn body<'a>(
             let (needs_sm, needs_version) = since::instruction(name, &cx.parts);
             let op = cx.decode()?;
             cx.finish()?;
-            if needs_sm > sm || needs_version > version {
+            let specific = since::architecture(name, target);
+            if needs_sm > sm || needs_version > version || specific.is_some() {
                 let (major, minor) = needs_version;
+                let target = specific.map_or(format!("sm_{needs_sm}"), str::to_owned);
                 return Err(ParseError {
                     line: raw.line,
                     kind: ParseErrorKind::TooEarly {
                         opcode: raw.opcode.to_owned(),
-                        needs: format!("sm_{needs_sm} and PTX {major}.{minor}"),
+                        needs: format!("{target} and PTX {major}.{minor}"),
                     },
                 });
+            }
+            let mut registers = Vec::new();
+            if has_products {
+                let operands = raw.operands.iter();
+                operands.for_each(|operand| named(operand, &mut registers));
             }
             let guard = raw.guard.map(|(register, negated)| PredSrc::Reg {
                 index: register.index,
@@ -66,9 +77,28 @@ pub(super) fn body<'a>(
                 guard,
                 line: raw.line,
                 opcode: raw.opcode.into(),
+                registers: registers.into(),
             })
         })
         .collect()
+}
+
+/// Collects the data registers of an operand.
+fn named(operand: &Operand<'_>, registers: &mut Vec<u32>) {
+    match operand {
+        Operand::Register(register) if register.ty != Type::PRED => registers.push(register.index),
+        Operand::Address { base, .. } => named(base, registers),
+        Operand::Vector(elements) => {
+            for element in elements {
+                named(element, registers);
+            }
+        }
+        Operand::Pair(first, second) => {
+            named(first, registers);
+            named(second, registers);
+        }
+        _ => {}
+    }
 }
 
 /// The bits of a literal as a value of type `ty`.
@@ -129,8 +159,13 @@ impl<'a> Decoder<'_, 'a> {
             "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "activemask" | "elect"
             | "bra" | "brx" | "call" | "ret" | "exit" | "trap" | "brkpt" | "nanosleep"
             | "griddepcontrol" | "pmevent" => self.control(),
+            "mapa" | "getctarank" => self.map(),
             "mma" | "ldmatrix" | "stmatrix" | "movmatrix" => self.matrix(),
             "cp" => self.copy(),
+            "mbarrier" => self.mbarrier(),
+            "tensormap" => self.tensor_map(),
+            "wgmma" => self.warpgroup(),
+            "setmaxnreg" => self.registers(),
             _ => self.arithmetic(),
         }
     }

@@ -84,6 +84,15 @@ const ROWS: &[Row] = &[
     (&["griddepcontrol"], &[], (90, (7, 8))),
     (&["fence"], &[], (70, (6, 0))),
     (&["cp"], &[], (80, (7, 0))),
+    (&["cp"], &["bulk"], (90, (8, 0))),
+    (&["mbarrier"], &[], (80, (7, 0))),
+    (&["mbarrier"], &["parity"], (80, (7, 1))),
+    (&["mbarrier"], &["expect_tx", "complete_tx"], (90, (8, 0))),
+    (&["mbarrier"], &["try_wait"], (90, (7, 8))),
+    (&["mbarrier", "cp"], &["shared::cluster"], (90, (8, 0))),
+    (&["fence"], &["mbarrier_init", "async"], (90, (8, 0))),
+    (&["fence"], &["tensormap::generic"], (90, (8, 3))),
+    (&["tensormap"], &[], (90, (8, 3))),
     (&["ldmatrix"], &[], (75, (6, 5))),
     (&["stmatrix"], &[], (90, (7, 8))),
     (&["movmatrix"], &[], (75, (7, 8))),
@@ -96,7 +105,20 @@ const ROWS: &[Row] = &[
     (&["mma"], &["m8n8k4"], (70, (6, 4))),
     (&["mma"], &["bf16", "tf32"], (80, (7, 0))),
     (&["mma"], &["e4m3", "e5m2"], (89, (8, 4))),
+    (&["wgmma", "setmaxnreg"], &[], (90, (8, 0))),
+    (&["mapa", "getctarank"], &[], (90, (7, 8))),
+    (&["barrier"], &["cluster"], (90, (7, 8))),
 ];
+
+/// The target of which alone an instruction is, if it is not one of all later ones.
+pub(super) fn architecture(name: &str, target: &str) -> Option<&'static str> {
+    let is_specific = target.ends_with(['a', 'f']);
+    match name {
+        "wgmma" if target != "sm_90a" => Some("sm_90a"),
+        "setmaxnreg" | "tensormap" if !is_specific => Some("sm_90a"),
+        _ => None,
+    }
+}
 
 /// What an instruction needs; target 0 if any will do.
 pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
@@ -107,6 +129,17 @@ pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
         if names.contains(&name) && (any.is_empty() || has(any)) {
             raise(*since);
         }
+    }
+    let place = |one: &str| modifiers.iter().position(|&modifier| modifier == one);
+    // Relaxed arrivals and waits; those that only count bytes were so before.
+    let counts = matches!(modifiers.first(), Some(&("expect_tx" | "complete_tx")));
+    if name == "mbarrier" && has(&["relaxed"]) && !counts {
+        raise((90, (8, 6)));
+    }
+    // Bulk copies into what is named as the CTA's own memory.
+    let own = place("shared::cta");
+    if name == "cp" && has(&["bulk"]) && own.is_some() && own < place("global") {
+        raise((90, (8, 6)));
     }
     let wide = has(&["v8"]) || has(&["v4"]) && has(&["b64", "u64", "s64", "f64"]);
     if matches!(name, "ld" | "st") && wide {
@@ -201,6 +234,28 @@ mod tests {
                 80,
                 (7, 0),
             ),
+            ("mbarrier.init.shared.b64", 80, (7, 0)),
+            ("mbarrier.test_wait.parity.shared.b64", 80, (7, 1)),
+            ("mbarrier.try_wait.parity.shared::cta.b64", 90, (7, 8)),
+            ("mbarrier.arrive.expect_tx.shared::cta.b64", 90, (8, 0)),
+            ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64", 90, (8, 0)),
+            ("mbarrier.arrive.relaxed.cta.shared::cta.b64", 90, (8, 6)),
+            ("cp.async.mbarrier.arrive.noinc.shared.b64", 80, (7, 0)),
+            ("cp.async.bulk.commit_group", 90, (8, 0)),
+            (
+                "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes",
+                90,
+                (8, 0),
+            ),
+            (
+                "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes",
+                90,
+                (8, 6),
+            ),
+            ("cp.async.bulk.global.shared::cta.bulk_group", 90, (8, 0)),
+            ("fence.proxy.async.shared::cta", 90, (8, 0)),
+            ("fence.mbarrier_init.release.cluster", 90, (8, 0)),
+            ("fence.proxy.tensormap::generic.release.gpu", 90, (8, 3)),
             ("ld.global.v4.f32", 0, (1, 0)),
             ("ld.global.v8.f32", 100, (8, 8)),
             ("st.global.v4.b64", 100, (8, 8)),

@@ -75,7 +75,7 @@ impl<'a> Decoder<'_, 'a> {
             });
         }
         if self.take("cluster") {
-            return self.unsupported();
+            return self.cluster_barrier();
         }
         self.take("cta");
         // `bar` is the aligned form of `barrier`.
@@ -112,6 +112,24 @@ impl<'a> Decoder<'_, 'a> {
             aligned,
             id,
             count,
+        })
+    }
+
+    fn cluster_barrier(&mut self) -> Result<Op> {
+        let aligned = self.take("aligned");
+        self.arity(0..=0)?;
+        if self.take("wait") {
+            self.take("acquire");
+            return Ok(Op::ClusterWait { aligned });
+        }
+        if !self.take("arrive") {
+            return self.bad("`.arrive` or `.wait` is missing");
+        }
+        let relaxed = self.take("relaxed");
+        self.take("release");
+        Ok(Op::ClusterArrive {
+            aligned,
+            releases: !relaxed,
         })
     }
 

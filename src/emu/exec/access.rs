@@ -1,10 +1,11 @@
 //! Loads and stores: addresses, checks and data.
 
 use super::super::error::{Fault, Space};
-use super::super::inst::{Address, Dst, Order, Src};
+use super::super::inst::{Address, Dst, Order, Scope, Src};
 use super::super::lane::integer::{signed, unsigned};
-use super::super::mem::Region;
-use super::super::race::{Access, Conflict, Shadow, Strong, lanes};
+use super::super::mem::{RANK_BIT, Region};
+use super::super::pending::{Issuer, Touch, Touching};
+use super::super::race::{Access, Conflict, NARROW, Shadow, Strong, View, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
@@ -15,7 +16,7 @@ use super::span::Plain;
 pub(super) struct Place {
     pub(super) space: Space,
     pub(super) address: u64,
-    /// Index of the allocation, for global memory.
+    /// Index of the allocation, for global memory; the CTA's rank, for another one of the cluster.
     pub(super) region: usize,
     pub(super) offset: usize,
 }
@@ -62,8 +63,22 @@ impl Machine<'_> {
         (align, bytes): (u32, u32),
     ) -> Result<Place, Trouble> {
         let (space, address) = match space {
-            Space::Generic => Machine::generic_space(address),
+            Space::Generic => match Machine::generic_space(address) {
+                (Space::Shared, address) => (Space::Cluster, address),
+                other => other,
+            },
             _ => (space, address),
+        };
+        // A CTA's own memory may be meant by rank, too.
+        let rank = match space {
+            Space::Cluster => (address >> RANK_BIT).checked_sub(1),
+            _ => None,
+        };
+        let rank = rank.filter(|&rank| rank != u64::from(cta.rank));
+        let (space, address) = match (space, rank) {
+            (Space::Cluster, None) => (Space::Shared, address & ((1 << RANK_BIT) - 1)),
+            (Space::Cluster, Some(_)) => (space, address & ((1 << RANK_BIT) - 1)),
+            other => (other.0, address),
         };
         if !address.is_multiple_of(u64::from(align)) {
             return Err((
@@ -85,6 +100,12 @@ impl Machine<'_> {
                 found
             }
             Space::Shared => cta.shared.offset(address, size).map(|offset| (0, offset)),
+            Space::Cluster => {
+                let rank = rank.unwrap_or(u64::MAX);
+                let peer = self.peer(rank).map_err(|fault| (lane, fault))?;
+                let found = self.peers[peer].shared.offset(address, size);
+                found.map(|offset| (peer, offset))
+            }
             Space::Param => self.params.offset(address, size).map(|offset| (0, offset)),
             Space::Local => warp
                 .local
@@ -102,7 +123,7 @@ impl Machine<'_> {
             None => {
                 let nearest = match space {
                     Space::Global | Space::Const | Space::Generic => self.memory.nearest(address),
-                    Space::Shared => format!(
+                    Space::Shared | Space::Cluster => format!(
                         "the CTA has {} bytes from {:#x}",
                         cta.shared.data.len(),
                         cta.shared.base
@@ -134,6 +155,7 @@ impl Machine<'_> {
     ) -> &'b mut Region {
         match place.space {
             Space::Shared => &mut cta.shared,
+            Space::Cluster => &mut self.peers[place.region].shared,
             Space::Param => &mut self.params,
             Space::Local => &mut warp.local[lane as usize],
             Space::Global | Space::Const | Space::Generic => self.memory.region(place.region),
@@ -150,6 +172,7 @@ impl Machine<'_> {
     ) -> Result<(), Trouble> {
         let shadow = match place.space {
             Space::Shared => &mut cta.shadow,
+            Space::Cluster => &mut self.peers[place.region].shadow,
             Space::Global => {
                 let bytes = self.memory.region(place.region).data.len();
                 self.shadows[place.region].get_or_insert_with(|| Shadow::new(bytes))
@@ -180,6 +203,52 @@ impl Machine<'_> {
         }
     }
 
+    /// Whether a scope is the CTA alone.
+    pub(super) fn is_narrow(&self, scope: Scope) -> bool {
+        match scope {
+            Scope::Cta => true,
+            Scope::Cluster => self.cluster == [1, 1, 1],
+            Scope::Device => false,
+        }
+    }
+
+    /// A load by `.nc` of a lane: an access under way to the end of the kernel.
+    fn note_constant(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &mut Warp,
+        (lane, line): (u32, u32),
+        place: Place,
+        bytes: u32,
+    ) -> Result<(), Trouble> {
+        let agent = match warp.constants {
+            Some(agent) => agent,
+            None => self.agents.start(warp.clock.warp, 1),
+        };
+        warp.constants = Some(agent);
+        let issuer = Issuer {
+            clock: &warp.clock,
+            lane,
+            line,
+            agent,
+            view: Some(View::Constant),
+        };
+        let touch = Touch {
+            is_shared: false,
+            region: place.region,
+            offset: place.offset,
+            bytes: bytes as usize,
+            access: Touching::Read,
+        };
+        match self.begin(cta, issuer, touch) {
+            Err((
+                lane,
+                Fault::Race { address, other, .. } | Fault::Proxy { address, other, .. },
+            )) => Err((lane, Fault::Constant { address, other })),
+            result => result,
+        }
+    }
+
     /// Takes part in the synchronisation that a strong access makes.
     pub(super) fn synchronise(
         &mut self,
@@ -191,6 +260,7 @@ impl Machine<'_> {
     ) {
         let releases = match place.space {
             Space::Shared => &mut cta.releases,
+            Space::Cluster => &mut self.peers[place.region].releases,
             _ => &mut self.releases,
         };
         releases.access(&mut warp.clock, lane, place.address, strong, &mut self.now);
@@ -212,7 +282,8 @@ impl Machine<'_> {
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * dsts.len() as u32;
         let in_a_row = self.count_access(active, address.space, bytes);
-        if !order.strong {
+        let notes_constant = order.constant && self.options.check_races;
+        if !order.strong && !notes_constant {
             let plain = Plain {
                 active,
                 line,
@@ -225,6 +296,7 @@ impl Machine<'_> {
                 return Ok(());
             }
         }
+        let is_narrow = order.strong && self.is_narrow(order.scope);
         for lane in lanes(active) {
             let place = self.locate(
                 cta,
@@ -240,6 +312,7 @@ impl Machine<'_> {
                     write: false,
                     acquire: order.acquire,
                     release: false,
+                    narrow: is_narrow && place.space == Space::Global,
                 };
                 self.synchronise(cta, warp, lane, place, strong);
             }
@@ -257,10 +330,13 @@ impl Machine<'_> {
             for (index, value) in values[..dsts.len()].iter_mut().enumerate() {
                 *value = region.load(place.offset + index * element, element);
             }
-            if self.options.check_races {
+            if notes_constant && place.space == Space::Global {
+                self.note_constant(cta, warp, (lane, line), place, bytes)?;
+            } else if self.options.check_races {
+                let is_wide = !is_narrow || place.space != Space::Global;
                 let access = Access {
                     lane,
-                    line,
+                    line: if is_wide { line } else { line | NARROW },
                     read: true,
                     write: false,
                     strong: order.strong,
@@ -297,6 +373,7 @@ impl Machine<'_> {
     ) -> Result<(), Trouble> {
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * sources.len() as u32;
+        self.effects += 1;
         let mut values = [[0_u64; 32]; 8];
         let mut defined = [0_u32; 8];
         for (index, &source) in sources.iter().enumerate() {
@@ -336,6 +413,11 @@ impl Machine<'_> {
                     self.require(source, 1 << lane, defined)?;
                 }
             }
+            let is_narrow = order.strong && place.space == Space::Global;
+            let line = match is_narrow && self.is_narrow(order.scope) {
+                true => line | NARROW,
+                false => line,
+            };
             let region = self.region(cta, warp, lane, place);
             let mut same_value = region.is_written(place.offset, bytes as usize);
             for (index, values) in values[..sources.len()].iter().enumerate() {
@@ -363,6 +445,7 @@ impl Machine<'_> {
                         write: true,
                         acquire: false,
                         release: order.release,
+                        narrow: line & NARROW != 0,
                     };
                     self.synchronise(cta, warp, lane, place, strong);
                 }

@@ -3,7 +3,7 @@
 use super::super::error::{Fault, Space};
 use super::super::inst::{AtomicOp, Inst, Op};
 use super::super::lane::integer::{signed, unsigned};
-use super::super::race::{Access, Strong, lanes};
+use super::super::race::{Access, NARROW, Strong, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::{Kind, Type};
 use super::super::warp::Warp;
@@ -29,6 +29,7 @@ impl Machine<'_> {
         else {
             unreachable!("called for atomics only")
         };
+        self.effects += 1;
         let element = ty.bytes() as usize;
         let bytes = ty.bytes() * src.len() as u32;
         let mut values = [[0_u64; 32]; 8];
@@ -51,7 +52,7 @@ impl Machine<'_> {
                 self.operands[3][lane as usize],
                 bytes,
             )?;
-            if !matches!(place.space, Space::Global | Space::Shared) {
+            if !matches!(place.space, Space::Global | Space::Shared | Space::Cluster) {
                 return Err((lane, Fault::ReadOnly { space: place.space }));
             }
             let check_uninit = self.options.check_uninit;
@@ -86,9 +87,13 @@ impl Machine<'_> {
             }
             region.mark(place.offset, bytes as usize, true);
             if self.options.check_races {
+                let is_narrow = self.is_narrow(order.scope) && place.space == Space::Global;
                 let access = Access {
                     lane,
-                    line: inst.line,
+                    line: match is_narrow {
+                        true => inst.line | NARROW,
+                        false => inst.line,
+                    },
                     read: true,
                     write: wrote,
                     strong: true,
@@ -99,6 +104,7 @@ impl Machine<'_> {
                     write: wrote,
                     acquire: order.acquire,
                     release: order.release,
+                    narrow: is_narrow,
                 };
                 self.synchronise(cta, warp, lane, place, strong);
                 self.check_race(cta, warp, place, bytes, access)?;
@@ -115,7 +121,7 @@ impl Machine<'_> {
 }
 
 /// The value that an atomic operation leaves.
-fn modify(op: AtomicOp, ty: Type, ftz: bool, old: u64, value: u64, compare: u64) -> u64 {
+pub(super) fn modify(op: AtomicOp, ty: Type, ftz: bool, old: u64, value: u64, compare: u64) -> u64 {
     if ty.packed {
         let half = Type {
             packed: false,

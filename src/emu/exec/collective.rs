@@ -27,10 +27,18 @@ impl Machine<'_> {
             } => {
                 return self.barrier(cta, warp, group, inst, *kind, *aligned, *id, *count);
             }
+            Op::ClusterArrive { aligned, .. } | Op::ClusterWait { aligned } => {
+                return self.cluster_barrier(cta, warp, group, inst, *aligned);
+            }
             Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => return self.matrix(cta, warp, group, inst),
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => return self.matrix(cta, warp, group, inst),
             Op::Shuffle { mask, .. }
             | Op::Vote { mask, .. }
             | Op::Match { mask, .. }
@@ -153,6 +161,25 @@ impl Machine<'_> {
         Ok(if moved { Step::Stop } else { Step::Continue })
     }
 
+    /// The group of all threads of the warp, for an instruction that all of them execute; none: some are missing yet.
+    pub(super) fn whole_warp(
+        &self,
+        warp: &mut Warp,
+        group: usize,
+        inst: &Inst,
+    ) -> Result<Option<usize>, Trouble> {
+        let Some(whole) = warp.gather(group, warp.exists) else {
+            return Ok(None);
+        };
+        if warp.exited == 0 {
+            return Ok(Some(whole));
+        }
+        let lane = warp.groups[whole].mask.trailing_zeros();
+        let missing = format!("lanes {:#010x} have exited", warp.exited);
+        let opcode = inst.opcode.to_string();
+        Err((lane, Fault::PartialWarp { opcode, missing }))
+    }
+
     /// The member mask of a group's first lane; lanes that give another one are split off.
     fn members(
         &mut self,
@@ -257,21 +284,10 @@ impl Machine<'_> {
     ) -> Result<Step, Trouble> {
         let mut group = group;
         if aligned {
-            let Some(whole) = warp.gather(group, warp.exists) else {
+            let Some(whole) = self.whole_warp(warp, group, inst)? else {
                 return Ok(Step::Stop);
             };
             group = whole;
-            if warp.exited != 0 {
-                let lane = warp.groups[group].mask.trailing_zeros();
-                let missing = format!("lanes {:#010x} have exited", warp.exited);
-                return Err((
-                    lane,
-                    Fault::PartialWarp {
-                        opcode: inst.opcode.to_string(),
-                        missing,
-                    },
-                ));
-            }
         }
         let active = warp.groups[group].mask;
         let lane = active.trailing_zeros();

@@ -1,30 +1,20 @@
-//! Matrices held by a warp, and copies to shared memory that arrive later.
+//! Matrices held by a warp.
 //!
 //! # Products
-//! An element of the result is the sum of the accumulator and of K products. Products are exact, the sum is taken in f64 in
-//! the order of the index and rounded once to the accumulator's type; f64 is summed by fused multiply-add, integers wrap. The
-//! hardware leaves order and intermediate rounding open and truncates on the way, so it may differ by a few units in the last
-//! place of the largest term. Operands of tf32 are cut to 11 significant bits. NaN results are canonical.
+//! An element of the result is a sum of products ([`product`](super::product)).
 //! `m8n8k4` in f16 is four products, each of lanes `4j..4j + 4` and `16 + 4j..20 + 4j`.
-//!
-//! # Copies
-//! `cp.async` arrives as late as it may: at the wait that asks for it. Until then the bytes it will write count as unwritten.
-//! It reads memory when it arrives, of the bytes it writes as many as its last operand says; zeros become the others. The address
-//! is a multiple of all of them. Issue and arrival both count as writes of the thread for the race detector.
 
 use super::super::error::{Fault, Space};
 use super::super::inst::{Address, Dst, Inst, Op, Product, Src};
 use super::super::race::{Access, lanes};
 use super::super::sched::{CtaState, Machine, Step, Trouble};
-use super::super::types::{Kind, Type};
-use super::super::warp::{Copy, Warp};
+use super::super::types::Type;
+use super::super::warp::Warp;
 use super::access::Place;
-use crate::num::{self, Format, Overflow, Rounding};
+use super::product::{number, rounded};
 
 /// Bytes of a row of an 8x8 matrix.
 const ROW_BYTES: u32 = 16;
-/// Bits of an f32 that tf32 looks at.
-const TF32_BITS: u64 = 0xffff_e000;
 
 impl Machine<'_> {
     /// Executes an instruction that a whole warp takes part in.
@@ -104,6 +94,13 @@ impl Machine<'_> {
                 }
                 warp.define(*dst, active, if defined == u32::MAX { u32::MAX } else { 0 });
             }
+            Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. } => {
+                return self.warpgroup(cta, warp, whole, inst, whole != group);
+            }
             _ => self.multiply(cta, warp, inst)?,
         }
         let moved = whole != group;
@@ -137,7 +134,7 @@ impl Machine<'_> {
         Ok(rows)
     }
 
-    fn require_written(
+    pub(super) fn require_written(
         &self,
         cta: &CtaState,
         lane: u32,
@@ -156,7 +153,7 @@ impl Machine<'_> {
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one access")]
-    fn note_access(
+    pub(super) fn note_access(
         &mut self,
         cta: &mut CtaState,
         warp: &Warp,
@@ -181,7 +178,7 @@ impl Machine<'_> {
     }
 
     /// Reads the registers of an operand: `[register][lane]`, and whether all are defined.
-    fn registers(
+    pub(super) fn registers(
         &mut self,
         cta: &CtaState,
         warp: &Warp,
@@ -277,118 +274,6 @@ impl Machine<'_> {
         }
         Ok(())
     }
-
-    /// Starts copies; their destination holds nothing from now on.
-    pub(super) fn start_copies(
-        &mut self,
-        cta: &mut CtaState,
-        warp: &mut Warp,
-        active: u32,
-        inst: &Inst,
-    ) -> Result<(), Trouble> {
-        let Op::Copy {
-            to,
-            from,
-            bytes,
-            size,
-        } = &inst.op
-        else {
-            unreachable!("called for copies only")
-        };
-        let sizes = match size {
-            None => [u64::from(*bytes); 32],
-            Some(size) => {
-                let defined = self.fetch(cta, warp, *size, active, 0)?;
-                self.require(*size, active, defined)?;
-                self.operands[0]
-            }
-        };
-        self.addresses(cta, warp, active, *from)?;
-        let sources = self.operands[3];
-        let reading = lanes(active)
-            .filter(|&lane| sizes[lane as usize] > 0)
-            .fold(0, |mask, lane| mask | 1 << lane);
-        if reading != 0 {
-            self.count_access(reading, Space::Global, *bytes);
-        }
-        self.addresses(cta, warp, active, *to)?;
-        self.count_access(active, Space::Shared, *bytes);
-        for lane in lanes(active) {
-            let at = self.operands[3][lane as usize];
-            let place = self.locate(cta, warp, lane, Space::Shared, at, *bytes)?;
-            self.note_access(cta, warp, lane, inst.line, place, *bytes, true)?;
-            cta.shared.mark(place.offset, *bytes as usize, false);
-            let read = sizes[lane as usize] as u32;
-            let from = sources[lane as usize];
-            if read > *bytes {
-                let (read, bytes) = (read, *bytes);
-                return Err((lane, Fault::CopySize { read, bytes }));
-            }
-            if read > 0 {
-                // What is read is checked where the copy is written, so that faults name this line.
-                let part = (*bytes, read);
-                self.locate_part(cta, warp, lane, Space::Global, from, part)?;
-            }
-            let group = warp.commits[lane as usize];
-            warp.copies.push(Copy {
-                lane,
-                group,
-                line: inst.line,
-                from,
-                read,
-                to: at,
-                bytes: *bytes,
-            });
-        }
-        Ok(())
-    }
-
-    /// Lets copies of the active lanes arrive until at most so many of their groups are under way; none: all copies.
-    pub(super) fn finish_copies(
-        &mut self,
-        cta: &mut CtaState,
-        warp: &mut Warp,
-        active: u32,
-        pending: Option<u32>,
-    ) -> Result<(), Trouble> {
-        let copies = std::mem::take(&mut warp.copies);
-        let (due, late): (Vec<Copy>, Vec<Copy>) = copies.into_iter().partition(|copy| {
-            let commits = warp.commits[copy.lane as usize];
-            active >> copy.lane & 1 == 1
-                && pending.is_none_or(|pending| copy.group + pending < commits)
-        });
-        warp.copies = late;
-        for copy in due {
-            self.arrive(cta, warp, copy)?;
-        }
-        Ok(())
-    }
-
-    fn arrive(&mut self, cta: &mut CtaState, warp: &Warp, copy: Copy) -> Result<(), Trouble> {
-        let to = self.locate(cta, warp, copy.lane, Space::Shared, copy.to, copy.bytes)?;
-        let mut words = [0_u8; 16];
-        if copy.read > 0 {
-            let part = (copy.bytes, copy.read);
-            let from = self.locate_part(cta, warp, copy.lane, Space::Global, copy.from, part)?;
-            let read = copy.read as usize;
-            let region = self.memory.region(from.region);
-            if self.options.check_uninit && !region.is_written(from.offset, read) {
-                let fault = Fault::Uninitialised {
-                    space: from.space,
-                    address: from.address,
-                    bytes: copy.read,
-                };
-                return Err((copy.lane, fault));
-            }
-            words[..read].copy_from_slice(&region.data[from.offset..from.offset + read]);
-            self.note_access(cta, warp, copy.lane, copy.line, from, copy.read, false)?;
-        }
-        self.note_access(cta, warp, copy.lane, copy.line, to, copy.bytes, true)?;
-        let bytes = copy.bytes as usize;
-        cta.shared.data[to.offset..to.offset + bytes].copy_from_slice(&words[..bytes]);
-        cta.shared.mark(to.offset, bytes, true);
-        Ok(())
-    }
 }
 
 /// Four products of 8x4 and 4x8 matrices of f16. A lane of a quad pair holds one row of the left operand (or, transposed, half of a
@@ -449,7 +334,7 @@ fn multiply_quad_pairs(
 }
 
 /// How the lanes of a warp hold an operand: the outer index (row or column) and the summed one of each element.
-struct Factor {
+pub(super) struct Factor {
     ty: Type,
     /// Elements of a register.
     width: usize,
@@ -458,7 +343,7 @@ struct Factor {
 }
 
 impl Factor {
-    fn new(ty: Type, outer: u32) -> Factor {
+    pub(super) fn new(ty: Type, outer: u32) -> Factor {
         Factor {
             ty,
             width: (32 / ty.bits).max(1) as usize,
@@ -467,7 +352,7 @@ impl Factor {
     }
 
     /// Lane, register, element of the register, outer and summed index of each element.
-    fn places(
+    pub(super) fn places(
         &self,
         registers: usize,
     ) -> impl Iterator<Item = (usize, usize, usize, usize, usize)> {
@@ -487,7 +372,7 @@ impl Factor {
         })
     }
 
-    fn element(&self, word: u64, i: usize) -> u64 {
+    pub(super) fn element(&self, word: u64, i: usize) -> u64 {
         let bits = self.ty.bits;
         if bits == 64 {
             return word;
@@ -496,41 +381,16 @@ impl Factor {
     }
 }
 
-/// The number that the bits of a float are.
-fn number(ty: Type, bits: u64) -> f64 {
-    let format = match (ty.kind, ty.bits) {
-        (Kind::Bfloat, _) => Format::BF16,
-        (Kind::E4m3, _) => Format::E4M3,
-        (Kind::E5m2, _) => Format::E5M2,
-        (Kind::Tf32, _) => return Format::F32.to_f64(bits & TF32_BITS),
-        (_, 16) => Format::F16,
-        (_, 32) => Format::F32,
-        _ => Format::F64,
-    };
-    format.to_f64(bits)
-}
-
 /// The accumulator and the products, as bits of its type.
 fn add_products(product: &Product, acc: u64, terms: impl Iterator<Item = (u64, u64)>) -> u64 {
-    let signed = |ty: Type, bits: u64| match ty.kind {
-        Kind::Signed => i64::from(bits as u8 as i8),
-        _ => bits as i64,
-    };
-    match product.sum.kind {
-        Kind::Signed => terms.fold(acc, |sum, (x, y)| {
-            sum.wrapping_add((signed(product.a, x) * signed(product.b, y)) as u64)
-        }),
-        _ => {
-            let start = number(product.sum, acc);
-            let total = terms.fold(start, |sum, (x, y)| {
-                number(product.a, x).mul_add(number(product.b, y), sum)
-            });
-            let total = num::canonical64(total);
-            match product.sum.bits {
-                64 => total.to_bits(),
-                32 => u64::from(num::canonical(total as f32).to_bits()),
-                _ => Format::F16.from_f64(total, Rounding::NearestEven, Overflow::Ieee),
-            }
+    let start = number(product.sum, acc);
+    let total = terms.fold(start, |sum, (x, y)| {
+        let (x, y) = (number(product.a, x), number(product.b, y));
+        // Narrower products are exact as they are.
+        match product.sum.bits {
+            64 => x.mul_add(y, sum),
+            _ => x * y + sum,
         }
-    }
+    });
+    rounded(product.sum, total, false)
 }

@@ -5,11 +5,21 @@
 //! defined if all operands are.
 
 mod access;
+mod arrival;
 mod atomic;
+mod bulk;
+mod cluster;
 mod collective;
+mod copy;
 mod cost;
+mod descriptor;
+mod land;
 mod matrix;
+mod phase;
+mod product;
 mod span;
+mod tensor;
+mod warpgroup;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
@@ -85,6 +95,13 @@ impl Machine<'_> {
         };
         self.stats.warp_instructions += 1;
         self.stats.lane_instructions += u64::from(active.count_ones());
+        if let Some(flight) = &mut warp.flight
+            && active != 0
+            && !matches!(inst.op, Op::GroupProduct(_))
+        {
+            let touched = flight.touch(&inst.registers, inst.line);
+            touched.map_err(|refused| self.refusal(active, refused))?;
+        }
         match inst.op {
             Op::Branch { target, uniform } => {
                 return self.branch(warp, group, active, target, uniform);
@@ -105,7 +122,8 @@ impl Machine<'_> {
                     Fault::Unsupported(inst.opcode.to_string()),
                 ));
             }
-            Op::Barrier { .. }
+            Op::Phase { .. }
+            | Op::Barrier { .. }
             | Op::Shuffle { .. }
             | Op::Vote { .. }
             | Op::Match { .. }
@@ -115,13 +133,23 @@ impl Machine<'_> {
             | Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => {
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. } => {
                 let mut group = group;
                 if active != here.mask {
                     // The lanes that skip the instruction go on by themselves.
                     let skipping = group;
                     group = warp.split(skipping, active);
                     warp.groups[skipping].pc += 1;
+                }
+                if let Op::Phase { .. } = inst.op {
+                    return self.phase(cta, warp, group, inst);
                 }
                 return self.collective(cta, warp, group, inst);
             }
@@ -240,6 +268,21 @@ impl Machine<'_> {
             Special::MaskLe => u32::MAX >> (31 - lane),
             Special::MaskGt => !(u32::MAX >> (31 - lane)),
             Special::MaskGe => !((1 << lane) - 1),
+            Special::ClusterId(part) => {
+                let part = usize::from(part);
+                cta.index[part] / self.cluster[part]
+            }
+            Special::ClusterCount(part) => {
+                let part = usize::from(part);
+                self.grid[part] / self.cluster[part]
+            }
+            Special::ClusterCta(part) => {
+                let part = usize::from(part);
+                cta.index[part] % self.cluster[part]
+            }
+            Special::ClusterShape(part) => self.cluster[usize::from(part)],
+            Special::ClusterRank => cta.rank,
+            Special::ClusterSize => self.cluster.iter().product(),
             Special::Constant(value) => value,
         })
     }
@@ -440,16 +483,18 @@ impl Machine<'_> {
                     warp.define(dst, active, defined);
                 }
             }
+            Op::MapAddress { .. } => self.map_address(cta, warp, active, inst)?,
             Op::ActiveMask { dst } => {
                 for lane in lanes(active) {
                     warp.set(*dst, lane, u64::from(active));
                 }
                 warp.define(*dst, active, u32::MAX);
             }
-            Op::Fence => {
+            Op::Fence { scope } => {
                 if self.options.check_races {
+                    let is_narrow = self.is_narrow(*scope);
                     for lane in lanes(active) {
-                        warp.clock.fence(lane, &mut self.now);
+                        warp.clock.fence(lane, is_narrow, &mut self.now);
                     }
                 }
             }
@@ -478,10 +523,28 @@ impl Machine<'_> {
                 }
             }
             Op::CopyWait { pending } => self.finish_copies(cta, warp, active, *pending)?,
+            Op::CopyArrive { .. } => self.copy_arrive(cta, warp, active, inst)?,
+            Op::Bulk(bulk) => self.start_bulk(cta, warp, active, inst, bulk)?,
+            Op::BulkCommit => {
+                for lane in lanes(active) {
+                    warp.bulk_commits[lane as usize] += 1;
+                }
+            }
+            Op::BulkWait { pending, reads } => {
+                self.finish_bulk(cta, warp, active, *pending, *reads)?;
+            }
+            Op::ProxyFence { views } => {
+                if self.options.check_races {
+                    let all = warp.exists & !warp.exited;
+                    warp.clock.fence_views(active, all, views, &mut self.now);
+                }
+            }
+            Op::ReplaceMap { .. } => self.replace_map(cta, warp, active, inst)?,
             Op::Branch { .. }
             | Op::Exit
             | Op::Trap
             | Op::Unsupported
+            | Op::Phase { .. }
             | Op::Barrier { .. }
             | Op::Shuffle { .. }
             | Op::Vote { .. }
@@ -492,7 +555,14 @@ impl Machine<'_> {
             | Op::LoadMatrices { .. }
             | Op::StoreMatrices { .. }
             | Op::TurnMatrix { .. }
-            | Op::Multiply { .. } => unreachable!("handled by `step`"),
+            | Op::Multiply { .. }
+            | Op::GroupProduct(_)
+            | Op::GroupFence
+            | Op::GroupCommit
+            | Op::GroupWait { .. }
+            | Op::Registers { .. }
+            | Op::ClusterArrive { .. }
+            | Op::ClusterWait { .. } => unreachable!("handled by `step`"),
         }
         Ok(())
     }

@@ -202,17 +202,22 @@ impl<'a> Parser<'a> {
                     self.eat(b'+');
                     offset = offset.wrapping_add(self.integer()? as i64);
                 }
-                if self.is(b',') {
-                    return self.fail("tensor and indexed addresses are not supported");
-                }
+                let coordinates = match self.eat(b',') {
+                    true => Some(self.operand(body, depth + 1)?),
+                    false => None,
+                };
                 self.expect(b']')?;
                 if let Operand::Symbol(symbol, more) = base {
                     base = Operand::Symbol(symbol, 0);
                     offset = offset.wrapping_add(more);
                 }
-                Ok(Operand::Address {
-                    base: Box::new(base),
-                    offset,
+                let base = Box::new(base);
+                Ok(match coordinates {
+                    None => Operand::Address { base, offset },
+                    Some(coordinates) => Operand::Tensor {
+                        map: Box::new(Operand::Address { base, offset }),
+                        coordinates: Box::new(coordinates),
+                    },
                 })
             }
             Token::Punct(open @ (b'{' | b'(')) => {

@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use self::body::{Body, names_dynamic_shared};
 use super::decode;
 use super::error::{ParseError, ParseErrorKind, Space};
+use super::inst::Op;
 use super::lex::{Located, Number, Token, tokens};
 use super::module::{Entry, Literal, Module, Param, Registers, Symbol, Variable};
 use super::types::Type;
@@ -376,7 +377,7 @@ impl<'a> Parser<'a> {
                     Symbol::Local(offset)
                 }
                 Space::Param => Symbol::Call,
-                Space::Global | Space::Const | Space::Generic => {
+                Space::Global | Space::Const | Space::Generic | Space::Cluster => {
                     let mut data = initial.unwrap_or_default();
                     if data.len() as u64 > bytes {
                         return self.fail(format!("too many initial values for `{name}`"));
@@ -547,19 +548,18 @@ impl<'a> Parser<'a> {
                 names.insert(word, Symbol::Param(param.offset));
             }
         }
-        let (mut reqntid, mut maxntid) = (None, None);
+        let (mut reqntid, mut maxntid, mut cluster) = (None, None, None);
+        let (mut min_ctas, mut max_registers) = (1, None);
         while !self.is(b'{') {
             match self.word()? {
                 ".reqntid" => reqntid = Some(self.shape()?),
                 ".maxntid" => maxntid = Some(self.shape()?),
-                ".minnctapersm" | ".maxnreg" | ".maxnctapersm" | ".maxclusterrank" => {
+                ".minnctapersm" => min_ctas = self.positive()?,
+                ".maxnreg" => max_registers = Some(self.positive()?),
+                ".maxnctapersm" | ".maxclusterrank" => {
                     self.positive()?;
                 }
-                ".reqnctapercluster" => {
-                    if self.shape()? != [1; 3] {
-                        return self.fail("clusters are not supported yet");
-                    }
-                }
+                ".reqnctapercluster" => cluster = Some(self.shape()?),
                 ".explicitcluster" | ".noreturn" => {}
                 ".pragma" => self.skip_statement(),
                 other => {
@@ -591,18 +591,30 @@ impl<'a> Parser<'a> {
             &body.labels,
             &body.parents,
             dynamic_start,
-            (self.module.sm, self.module.version),
+            (&self.module.target, self.module.sm, self.module.version),
         )?;
         self.module.entries.push(Entry {
             name,
             params,
             reqntid,
             maxntid,
+            cluster,
+            min_ctas,
+            max_registers,
             static_shared: body.shared,
             uses_dynamic_shared,
             dynamic_start,
             local_bytes: body.local,
             registers: body.registers,
+            has_products: code
+                .iter()
+                .any(|inst| matches!(inst.op, Op::GroupProduct(_))),
+            waits_for_cluster: code
+                .iter()
+                .any(|inst| matches!(inst.op, Op::ClusterWait { .. } | Op::ClusterArrive { .. })),
+            moves_registers: code
+                .iter()
+                .any(|inst| matches!(inst.op, Op::Registers { .. })),
             code,
         });
         Ok(())

@@ -4,50 +4,20 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::knowledge::{Knowledge, Known, View};
 use super::{Record, lanes};
-
-/// What a thread knows beyond its own CTA.
-#[derive(Clone, Debug, Default)]
-pub(in crate::emu) struct Knowledge {
-    warps: FxHashMap<u32, u32>,
-    threads: FxHashMap<u32, u32>,
-}
-
-impl Knowledge {
-    fn join(&mut self, other: &Knowledge) {
-        for (map, more) in [
-            (&mut self.warps, &other.warps),
-            (&mut self.threads, &other.threads),
-        ] {
-            for (&key, &time) in more {
-                let known = map.entry(key).or_default();
-                *known = time.max(*known);
-            }
-        }
-    }
-
-    fn knows(&self, record: Record) -> bool {
-        self.warps
-            .get(&(record.who >> 5))
-            .is_some_and(|&time| record.time <= time)
-            || self
-                .threads
-                .get(&record.who)
-                .is_some_and(|&time| record.time <= time)
-    }
-}
 
 /// What a lane acquired or is about to release by itself.
 #[derive(Clone, Debug, Default)]
-struct LaneClock {
+pub(super) struct LaneClock {
     /// Taken over by acquiring accesses of this lane.
     acquired: Option<Rc<Knowledge>>,
     /// What was acquired last: a lane that spins meets the same again and again.
     last: Option<Rc<Knowledge>>,
     /// Met by relaxed accesses: acquired at the next fence.
-    met: Option<Rc<Knowledge>>,
-    /// What later relaxed writes release, since the last fence.
-    fenced: Option<Rc<Knowledge>>,
+    pub(super) met: Option<Rc<Knowledge>>,
+    /// What later relaxed writes release, since the last fence, and whether to its CTA alone.
+    pub(super) fenced: Option<(Rc<Knowledge>, bool)>,
 }
 
 /// What a warp knows.
@@ -56,14 +26,14 @@ pub(in crate::emu) struct WarpClock {
     /// Number of the warp in the grid.
     pub(in crate::emu) warp: u32,
     /// Number of the CTA's first warp.
-    first: u32,
+    pub(super) first: u32,
     /// For each warp of the CTA: the time up to which its accesses are known. The own entry is
     /// the last time that the lanes were ordered among each other.
     cta: Vec<u32>,
     others: Knowledge,
     /// Pairs of lanes ordered by a partial `bar.warp.sync`, as `[later][earlier]`.
     pairs: Option<Box<[[u32; 32]; 32]>>,
-    lanes: FxHashMap<u32, LaneClock>,
+    pub(super) lanes: FxHashMap<u32, LaneClock>,
 }
 
 /// What the warps that arrived at a barrier know together.
@@ -86,7 +56,7 @@ impl WarpClock {
     }
 
     #[inline]
-    pub(super) fn knows(&self, lane: u32, record: Record) -> bool {
+    pub(super) fn knows_record(&self, lane: u32, record: Record) -> bool {
         if record.time == 0 || record.who == self.warp << 5 | lane {
             return true;
         }
@@ -117,16 +87,114 @@ impl WarpClock {
             .is_some_and(|acquired| acquired.knows(record))
     }
 
+    /// Whether a thread of the own CTA made an access.
+    pub(super) fn is_of_cta(&self, record: Record) -> bool {
+        ((record.who >> 5).wrapping_sub(self.first) as usize) < self.cta.len()
+    }
+
+    /// Whether a lane knows other things than its warp.
+    pub(super) fn knows_apart(&self, lane: u32) -> bool {
+        self.pairs.is_some() || self.lanes.contains_key(&lane)
+    }
+
+    /// Whether a fence made a write known to the lane visible to another proxy.
+    pub(super) fn sees(&self, lane: u32, view: View, record: Record) -> bool {
+        let acquired = self
+            .lanes
+            .get(&lane)
+            .and_then(|clock| clock.acquired.as_ref());
+        let fenced = |knowledge: &Knowledge| knowledge.fenced[view as usize].knows(record);
+        fenced(&self.others) || acquired.is_some_and(|acquired| fenced(acquired))
+    }
+
+    /// The lanes of `mask` make what they know visible to other proxies; `all` are those that the warp still has.
+    pub(in crate::emu) fn fence_views(
+        &mut self,
+        mask: u32,
+        all: u32,
+        views: &[View],
+        now: &mut u32,
+    ) {
+        if mask == all {
+            let seen = self.release(mask, now).seen;
+            for &view in views {
+                self.others.fenced[view as usize].join(&seen);
+            }
+            return;
+        }
+        for lane in lanes(mask) {
+            let seen = self.snapshot(lane, *now).seen;
+            let acquired = self
+                .lanes
+                .entry(lane)
+                .or_default()
+                .acquired
+                .get_or_insert_default();
+            for &view in views {
+                Rc::make_mut(acquired).fenced[view as usize].join(&seen);
+            }
+        }
+        *now += 1;
+    }
+
+    /// The lanes of `mask` take over what was released.
+    pub(in crate::emu) fn acquire_all(&mut self, mask: u32, all: u32, more: &Rc<Knowledge>) {
+        if mask != all {
+            for lane in lanes(mask) {
+                self.acquire(lane, more);
+            }
+            return;
+        }
+        for (index, time) in self.cta.iter_mut().enumerate() {
+            if let Some(&known) = more.seen.warps.get(&(self.first + index as u32)) {
+                *time = known.max(*time);
+            }
+        }
+        self.others.join(more);
+    }
+
+    /// The lanes of `mask` know an agent up to a time.
+    pub(in crate::emu) fn learn(&mut self, mask: u32, all: u32, agent: u32, time: u32) {
+        let raise = |knowledge: &mut Knowledge| {
+            let known = knowledge.seen.warps.entry(agent).or_default();
+            *known = time.max(*known);
+        };
+        if mask == all {
+            return raise(&mut self.others);
+        }
+        for lane in lanes(mask) {
+            let acquired = self
+                .lanes
+                .entry(lane)
+                .or_default()
+                .acquired
+                .get_or_insert_default();
+            raise(Rc::make_mut(acquired));
+        }
+    }
+
+    /// Up to when a lane knows an agent; zero: not at all.
+    pub(in crate::emu) fn known_time(&self, lane: u32, agent: u32) -> u32 {
+        let of = |knowledge: &Knowledge| knowledge.seen.warps.get(&agent).copied();
+        let acquired = self
+            .lanes
+            .get(&lane)
+            .and_then(|clock| clock.acquired.as_ref());
+        let acquired = acquired.and_then(|acquired| of(acquired));
+        of(&self.others).max(acquired).unwrap_or(0)
+    }
+
     /// Everything that a lane knows, its own accesses up to `now` included, in terms of the grid.
-    fn snapshot(&self, lane: u32, now: u32) -> Knowledge {
+    pub(super) fn snapshot(&self, lane: u32, now: u32) -> Knowledge {
         let mut all = self.others.clone();
         for (index, &time) in self.cta.iter().enumerate() {
-            let known = all.warps.entry(self.first + index as u32).or_default();
+            let known = all.seen.warps.entry(self.first + index as u32).or_default();
             *known = time.max(*known);
         }
         if let Some(pairs) = &self.pairs {
             for (other, &time) in pairs[lane as usize].iter().enumerate() {
                 let known = all
+                    .seen
                     .threads
                     .entry(self.warp << 5 | other as u32)
                     .or_default();
@@ -140,7 +208,7 @@ impl WarpClock {
         {
             all.join(acquired);
         }
-        all.threads.insert(self.warp << 5 | lane, now);
+        all.seen.threads.insert(self.warp << 5 | lane, now);
         all
     }
 
@@ -204,22 +272,52 @@ impl WarpClock {
         for (own, &all) in self.cta.iter_mut().zip(&joined.cta) {
             *own = all.max(*own);
         }
-        if !joined.others.warps.is_empty() || !joined.others.threads.is_empty() {
+        if !joined.others.is_empty() {
             self.others.join(&joined.others);
         }
     }
 
-    /// A fence of one lane.
-    pub(in crate::emu) fn fence(&mut self, lane: u32, now: &mut u32) {
-        if let Some(met) = self.lanes.get_mut(&lane).and_then(|clock| clock.met.take()) {
-            self.acquire(lane, &met);
+    /// A fence of one lane, which orders with threads of its CTA alone if it is narrow.
+    pub(in crate::emu) fn fence(&mut self, lane: u32, is_narrow: bool, now: &mut u32) {
+        let met = self.lanes.get_mut(&lane);
+        if let Some(met) = met.and_then(|clock| match is_narrow {
+            true => clock.met.clone(),
+            false => clock.met.take(),
+        }) {
+            match is_narrow {
+                true => self.acquire(lane, &Rc::new(self.of_cta(&met))),
+                false => self.acquire(lane, &met),
+            }
         }
         let snapshot = self.snapshot(lane, *now);
-        self.lanes.entry(lane).or_default().fenced = Some(Rc::new(snapshot));
+        self.lanes.entry(lane).or_default().fenced = Some((Rc::new(snapshot), is_narrow));
         *now += 1;
     }
 
-    fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
+    /// What knowledge says of warps of the own CTA.
+    pub(super) fn of_cta(&self, all: &Knowledge) -> Knowledge {
+        let is_own = |warp: u32| (warp.wrapping_sub(self.first) as usize) < self.cta.len();
+        let part = |known: &Known| Known {
+            warps: known
+                .warps
+                .iter()
+                .filter(|(warp, _)| is_own(**warp))
+                .map(|(&warp, &time)| (warp, time))
+                .collect(),
+            threads: known
+                .threads
+                .iter()
+                .filter(|(who, _)| is_own(**who >> 5))
+                .map(|(&who, &time)| (who, time))
+                .collect(),
+        };
+        Knowledge {
+            seen: part(&all.seen),
+            fenced: [0, 1, 2, 3, 4].map(|view| part(&all.fenced[view])),
+        }
+    }
+
+    pub(super) fn acquire(&mut self, lane: u32, more: &Rc<Knowledge>) {
         let clock = self.lanes.entry(lane).or_default();
         if clock
             .last
@@ -232,73 +330,6 @@ impl WarpClock {
         match &mut clock.acquired {
             Some(acquired) => Rc::make_mut(acquired).join(more),
             none => *none = Some(Rc::clone(more)),
-        }
-    }
-}
-
-/// What releasing accesses left at addresses.
-#[derive(Clone, Debug, Default)]
-pub(in crate::emu) struct Releases {
-    at: FxHashMap<u64, Rc<Knowledge>>,
-}
-
-/// How a strong access takes part in synchronisation.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::emu) struct Strong {
-    pub(in crate::emu) read: bool,
-    pub(in crate::emu) write: bool,
-    pub(in crate::emu) acquire: bool,
-    pub(in crate::emu) release: bool,
-}
-
-impl Releases {
-    /// A strong access of one lane to `address`.
-    pub(in crate::emu) fn access(
-        &mut self,
-        clock: &mut WarpClock,
-        lane: u32,
-        address: u64,
-        strong: Strong,
-        now: &mut u32,
-    ) {
-        if strong.read
-            && let Some(left) = self.at.get(&address)
-        {
-            let left = Rc::clone(left);
-            if strong.acquire {
-                clock.acquire(lane, &left);
-            } else {
-                let met = &mut clock.lanes.entry(lane).or_default().met;
-                match met {
-                    Some(met) if Rc::ptr_eq(met, &left) => {}
-                    Some(met) => Rc::make_mut(met).join(&left),
-                    none => *none = Some(left),
-                }
-            }
-        }
-        if !strong.write {
-            return;
-        }
-        let released = if strong.release {
-            let snapshot = clock.snapshot(lane, *now);
-            *now += 1;
-            Some(Rc::new(snapshot))
-        } else {
-            clock
-                .lanes
-                .get(&lane)
-                .and_then(|clock| clock.fenced.clone())
-        };
-        match (released, self.at.get_mut(&address)) {
-            // A read-modify-write continues what was released before it.
-            (Some(released), Some(left)) if strong.read => Rc::make_mut(left).join(&released),
-            (Some(released), _) => {
-                self.at.insert(address, released);
-            }
-            (None, Some(_)) if !strong.read => {
-                self.at.remove(&address);
-            }
-            (None, _) => {}
         }
     }
 }

@@ -15,33 +15,50 @@
 //! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
 //! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
 //! two readers of a byte are remembered; a barrier that a part of a warp reaches alone counts for
-//! the whole warp; scopes of atomics are ignored, and so are proxies.
+//! the whole warp; the scope of a cluster is that of the device unless clusters have one CTA.
+//!
+//! Asynchronous work takes part as *agents* (see `agent`). What a thread knows is known through the generic
+//! proxy; a fence between proxies copies it to what is visible to another one, and that spreads by the
+//! same synchronisation. Writes of the generic proxy are ordered before work of the async proxy if they are
+//! visible to it where it starts; its reads, and whatever the async proxy itself did, if they are known there.
 
+mod agent;
 mod clock;
+mod knowledge;
+mod release;
 mod shadow;
 
-pub(super) use clock::{Joined, Releases, Strong, WarpClock};
-pub(super) use shadow::{Access, Conflict, Shadow};
+pub(super) use agent::{Agent, Agents, FIRST_AGENT, GENERIC, PROGRESS, Starting, UNDER_WAY};
+pub(super) use clock::{Joined, WarpClock};
+pub(super) use knowledge::{Knowledge, View};
+pub(super) use release::{Releases, Strong};
+pub(super) use shadow::{Access, Conflict, Settled, Shadow};
 
 /// One access: who, when, where in the text. `time` zero means none.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Record {
-    /// Warp number in the grid, times 32, plus lane.
+    /// Number of the warp in the grid, or of an agent, times 32, plus lane.
     pub(super) who: u32,
     time: u32,
-    /// Line of the text, with the top bit set for strong accesses.
+    /// Line of the text, with the top bit set for strong accesses and the next one for those of narrow scope.
     line: u32,
 }
 
 const STRONG: u32 = 1 << 31;
+/// Beside the line of an access: its scope is the CTA, in memory that others reach.
+pub(super) const NARROW: u32 = 1 << 30;
 
 impl Record {
     pub(super) fn line(self) -> u32 {
-        self.line & !STRONG
+        self.line & !(STRONG | NARROW)
     }
 
     fn strong(self) -> bool {
         self.line & STRONG != 0
+    }
+
+    fn narrow(self) -> bool {
+        self.line & NARROW != 0
     }
 }
 

@@ -1,5 +1,6 @@
 //! The last accesses to every byte.
 
+use super::agent::{Party, UNDER_WAY};
 use super::clock::WarpClock;
 use super::{Record, STRONG};
 use crate::emu::error::AccessKind;
@@ -63,7 +64,7 @@ impl Shadow {
     #[inline]
     pub(in crate::emu) fn access(
         &mut self,
-        clock: &WarpClock,
+        clock: &impl Party,
         now: u32,
         offset: usize,
         bytes: usize,
@@ -82,7 +83,7 @@ impl Shadow {
         let in_page = offset % PAGE;
         let log2 = page.granule_log2;
         let me = Record {
-            who: clock.warp << 5 | access.lane,
+            who: clock.who(access.lane),
             time: now,
             line: access.line | if access.strong { STRONG } else { 0 },
         };
@@ -107,6 +108,87 @@ impl Shadow {
         }
         None
     }
+
+    /// As [`Shadow::access`], of any number of bytes at any place.
+    pub(in crate::emu) fn access_range(
+        &mut self,
+        clock: &impl Party,
+        now: u32,
+        offset: usize,
+        bytes: usize,
+        access: Access,
+    ) -> Option<Conflict> {
+        pieces(offset, bytes).find_map(|(at, size)| self.access(clock, now, at, size, access))
+    }
+
+    /// An access that none of these warps knows.
+    pub(in crate::emu) fn unknown(&self, clocks: &[&WarpClock]) -> Option<Record> {
+        let knows = |record: Record| {
+            let mut all = clocks.iter();
+            all.any(|clock| (0..32).any(|lane| clock.knows_record(lane, record)))
+        };
+        let pages = self.pages.iter().flatten();
+        let cells = pages.flat_map(|page| &page.cells);
+        let mut last = Record::default();
+        let mut records = cells.flat_map(|cell| [cell.write, cell.reads[0], cell.reads[1]]);
+        records.find(|&record| {
+            let is_new = (record.who, record.time) != (last.who, last.time);
+            last = record;
+            record.time != 0 && is_new && !knows(record)
+        })
+    }
+
+    /// The accesses under way of one lane of an agent to a range happened.
+    pub(in crate::emu) fn settle(&mut self, offset: usize, bytes: usize, settled: Settled) {
+        let settle = |record: &mut Record| {
+            if record.who == settled.who && record.time == UNDER_WAY {
+                record.who = settled.as_who;
+                record.time = settled.time;
+            }
+        };
+        for (at, size) in pieces(offset, bytes) {
+            let Some(page) = &mut self.pages[at / PAGE] else {
+                continue;
+            };
+            let log2 = page.granule_log2;
+            let first = (at % PAGE) >> log2;
+            let last = (at % PAGE + size - 1) >> log2;
+            for cell in &mut page.cells[first..=last] {
+                settle(&mut cell.write);
+                cell.reads.iter_mut().for_each(settle);
+            }
+        }
+    }
+}
+
+/// Accesses under way that happened: whose they were, whose they are now, and when that was.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::emu) struct Settled {
+    pub(in crate::emu) who: u32,
+    pub(in crate::emu) as_who: u32,
+    pub(in crate::emu) time: u32,
+}
+
+/// A range in pieces inside of pages, each aligned to the largest power of two that divides its size, up to a granule.
+fn pieces(offset: usize, bytes: usize) -> impl Iterator<Item = (usize, usize)> {
+    let end = offset + bytes;
+    let mut at = offset;
+    std::iter::from_fn(move || {
+        let rest = (end - at).min(PAGE - at % PAGE);
+        if rest == 0 {
+            return None;
+        }
+        let largest = 1 << LARGEST_LOG2;
+        let aligned = 1 << at.trailing_zeros().min(LARGEST_LOG2);
+        let size = if aligned == largest && rest >= largest {
+            rest / largest * largest
+        } else {
+            aligned.min(1 << rest.ilog2())
+        };
+        let piece = (at, size);
+        at += size;
+        Some(piece)
+    })
 }
 
 impl Page {
@@ -134,21 +216,24 @@ impl Cell {
     #[inline]
     fn access(
         &mut self,
-        clock: &WarpClock,
+        clock: &impl Party,
         me: Record,
         access: Access,
     ) -> Option<(Record, AccessKind)> {
         let lane = access.lane;
-        let harmless = |other: Record| other.strong() && access.strong;
+        let harmless = |other: Record| {
+            let is_narrow = other.narrow() || me.narrow();
+            other.strong() && access.strong && (!is_narrow || clock.shares_cta(other))
+        };
         if (access.read || !access.same_value)
             && !harmless(self.write)
-            && !clock.knows(lane, self.write)
+            && !clock.knows(lane, self.write, true)
         {
             return Some((self.write, kind(self.write, AccessKind::Write)));
         }
         if access.write {
             for read in self.reads {
-                if !clock.knows(lane, read) && !harmless(read) {
+                if !clock.knows(lane, read, false) && !harmless(read) {
                     return Some((read, kind(read, AccessKind::Read)));
                 }
             }
@@ -158,12 +243,14 @@ impl Cell {
             let [first, second] = self.reads;
             // A reader that is ordered before this one adds nothing: who is ordered behind this
             // one is ordered behind it too.
-            if first.time == 0 || clock.knows(lane, first) {
+            if first.time == 0 || clock.knows(lane, first, false) {
                 self.reads[0] = me;
-            } else if second.time == 0 || clock.knows(lane, second) {
+            } else if second.time == 0 || clock.knows(lane, second, false) {
                 self.reads[1] = me;
-            } else {
+            } else if !second.is_under_way() {
                 self.reads = [me, first];
+            } else if !first.is_under_way() {
+                self.reads[0] = me;
             }
         }
         None

@@ -8,7 +8,6 @@ The kernels are ours; Triton only compiles them. `tests/emulator.rs` runs each f
 """
 
 import os
-import sys
 
 import numpy as np
 import triton
@@ -16,9 +15,9 @@ import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+import matmul_kernels
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "../../../benches/gpu"))
-import matmul_kernels  # noqa: E402, it stands there
 
 
 @triton.jit
@@ -239,6 +238,19 @@ def main():
     compile_to("attention_fp16", matmul_kernels.attention,
                {"q_ptr": "*fp16", "k_ptr": "*fp16", "v_ptr": "*fp16", "out_ptr": "*fp16", "N": "i32", "scale": "fp32"},
                {"BM": 32, "BN": 32, "D": 32}, ["q_ptr", "k_ptr", "v_ptr", "out_ptr", "N"], 4, (80,))
+    # From 64 rows on products are those of warpgroups.
+    for dtype in ("fp32", "fp16"):
+        compile_to(f"matmul_fp16_{dtype}", matmul_kernels.matmul,
+                   {"a_ptr": "*fp16", "b_ptr": "*fp16", "c_ptr": f"*{dtype}"} | dict.fromkeys(numbers, "i32"),
+                   {"BM": 64, "BN": 32, "BK": 32, "GROUP": 8}, ["a_ptr", "b_ptr", "c_ptr", "lda", "ldb", "ldc"], 4, (90,))
+    compile_to("attention_fp16", matmul_kernels.attention,
+               {"q_ptr": "*fp16", "k_ptr": "*fp16", "v_ptr": "*fp16", "out_ptr": "*fp16", "N": "i32", "scale": "fp32"},
+               {"BM": 64, "BN": 32, "D": 32}, ["q_ptr", "k_ptr", "v_ptr", "out_ptr", "N"], 4, (90,))
+    for name, specialised in (("matmul_described", False), ("matmul_described_specialised", True)):
+        compile_to(name, matmul_kernels.matmul_described,
+                   {"a_desc": "tensordesc<fp16[64, 32]>", "b_desc": "tensordesc<fp16[32, 32]>",
+                    "c_desc": "tensordesc<fp16[64, 32]>", "K": "i32"},
+                   {"BM": 64, "BN": 32, "BK": 32, "SPECIALISED": specialised}, [], 4, (90,))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,225 @@
+//! Boxes of tensors: which bytes of device memory stand where in shared memory.
+//!
+//! Elements of a box follow each other in shared memory, the innermost dimension first; the swizzle then moves pieces of 16
+//! bytes by the bits of their absolute address. Coordinates are signed. Of what lies outside of the tensor a load gives the
+//! fill, and counts it as arrived; a store leaves it out.
+
+use super::super::error::{Fault, Space};
+use super::super::inst::{AtomicOp, BulkKind};
+use super::super::pending::{Issuer, Move, Moved, Touch, Touching};
+use super::super::race::{Agent, View};
+use super::super::sched::{CtaState, Machine, Trouble};
+use super::super::tensor_map::{Element, Fill, TensorMap};
+use super::super::types::{Kind, Type};
+use super::super::warp::Warp;
+use super::access::Place;
+
+/// Bytes of a tensor map, and what its address is a multiple of.
+const MAP_BYTES: u32 = 128;
+const MAP_ALIGN: u32 = 64;
+/// Bytes that a swizzle keeps together; what the innermost coordinate is a multiple of.
+const PIECE: usize = 16;
+
+impl Machine<'_> {
+    /// Reads a tensor map, in a parameter or in memory.
+    pub(super) fn read_map(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &Warp,
+        lane: u32,
+        line: u32,
+        address: u64,
+        agent: Agent,
+    ) -> Result<TensorMap, Trouble> {
+        let part = (MAP_ALIGN, MAP_BYTES);
+        let place = self.locate_part(cta, warp, lane, Space::Generic, address, part)?;
+        let bytes = MAP_BYTES as usize;
+        let region = match place.space {
+            Space::Param => &self.params,
+            Space::Global => &*self.memory.region(place.region),
+            space => {
+                let reason = format!("its tensor map lies in the {space} space");
+                return Err((lane, Fault::BulkCopy(reason)));
+            }
+        };
+        if !region.is_written(place.offset, bytes) {
+            let Place { space, address, .. } = place;
+            let bytes = MAP_BYTES;
+            let fault = Fault::Uninitialised {
+                space,
+                address,
+                bytes,
+            };
+            return Err((lane, fault));
+        }
+        let mut words = [0; MAP_BYTES as usize];
+        words.copy_from_slice(&region.data[place.offset..place.offset + bytes]);
+        if place.space == Space::Global {
+            let touch = Touch {
+                is_shared: false,
+                region: place.region,
+                offset: place.offset,
+                bytes,
+                access: Touching::Read,
+            };
+            let issuer = Issuer {
+                clock: &warp.clock,
+                lane,
+                line,
+                agent,
+                view: Some(View::Maps),
+            };
+            self.begin(cta, issuer, touch)?;
+            let as_who = (warp.clock.warp << 5 | lane, self.now);
+            self.settle(cta, touch, (agent, lane), as_who);
+        }
+        TensorMap::decode(&words).map_err(|error| (lane, Fault::BulkCopy(error.to_string())))
+    }
+
+    /// What a copy of the box at `start` moves.
+    pub(super) fn box_move(
+        &mut self,
+        cta: &CtaState,
+        lane: u32,
+        kind: BulkKind,
+        shared: u64,
+        map: &TensorMap,
+        start: &[i32],
+    ) -> Result<Moved, Trouble> {
+        let fail = |reason: String| Err((lane, Fault::BulkCopy(reason)));
+        let rank = map.extents.len();
+        if start.len() != rank {
+            return fail(format!(
+                "{} coordinates for a tensor map of {rank} dimensions",
+                start.len()
+            ));
+        }
+        let size = map.element.bytes() as usize;
+        if !(i64::from(start[0]) * size as i64)
+            .rem_euclid(PIECE as i64)
+            .eq(&0)
+        {
+            return fail(format!(
+                "the innermost coordinate {} is {} bytes into the tensor, which must be a multiple of {PIECE}",
+                start[0],
+                i64::from(start[0]) * size as i64
+            ));
+        }
+        let moved = map.moved();
+        let row = moved[0] as usize * size;
+        if let Some(span) = map.swizzle.span()
+            && row != span.get() as usize
+        {
+            let what = format!("a box {row} bytes wide with a swizzle over {span}");
+            return Err((lane, Fault::Unsupported(what)));
+        }
+        let rows: usize = moved[1..].iter().map(|&extent| extent as usize).product();
+        let bytes = rows * row;
+        let Some(offset) = cta.shared.offset(shared, bytes) else {
+            let fault = Fault::OutOfBounds {
+                space: Space::Shared,
+                address: shared,
+                bytes: bytes as u32,
+                nearest: format!("the CTA has {} bytes", cta.shared.data.len()),
+            };
+            return Err((lane, fault));
+        };
+        // Elements of a row that lie inside.
+        let first = (-i64::from(start[0])).clamp(0, i64::from(moved[0])) as usize;
+        let inside = map.extents[0] as i64 - i64::from(start[0]);
+        let last = inside.clamp(first as i64, i64::from(moved[0])) as usize;
+        let mut moves: Vec<Move> = Vec::new();
+        for index in 0..rows {
+            let (mut rest, mut is_inside) = (index, first < last);
+            let mut address = map.base as i64 + (i64::from(start[0]) + first as i64) * size as i64;
+            for d in 1..rank {
+                let step = rest % moved[d] as usize;
+                rest /= moved[d] as usize;
+                let at = i64::from(start[d]) + (step * map.element_strides[d] as usize) as i64;
+                is_inside &= 0 <= at && at < map.extents[d] as i64;
+                address = address.wrapping_add(at.wrapping_mul(map.strides[d - 1] as i64));
+            }
+            if !is_inside {
+                continue;
+            }
+            let (begin, length) = (index * row + first * size, (last - first) * size);
+            let Some((region, at)) = self.memory.find(address as u64, length, self.hint) else {
+                let fault = Fault::OutOfBounds {
+                    space: Space::Global,
+                    address: address as u64,
+                    bytes: length as u32,
+                    nearest: self.memory.nearest(address as u64),
+                };
+                return Err((lane, fault));
+            };
+            self.hint = region;
+            let mut done = 0;
+            while done < length {
+                let piece = (PIECE - (begin + done) % PIECE).min(length - done);
+                let place = map.swizzle.place(shared + (begin + done) as u64);
+                let next = Move {
+                    region,
+                    global: at + done,
+                    shared: (place - cta.shared.base) as usize,
+                    bytes: piece,
+                };
+                done += piece;
+                match moves.last_mut() {
+                    Some(last)
+                        if last.region == region
+                            && last.global + last.bytes == next.global
+                            && last.shared + last.bytes == next.shared =>
+                    {
+                        last.bytes += piece;
+                    }
+                    _ => moves.push(next),
+                }
+            }
+        }
+        let kind = match kind {
+            BulkKind::Reduce(op, None) => {
+                let ty = element_type(map.element, op);
+                let Some(ty) = ty else {
+                    return fail(format!("a reduction by {op:?} of {:?}", map.element));
+                };
+                BulkKind::Reduce(op, Some(ty))
+            }
+            other => other,
+        };
+        let fill = match map.fill {
+            Fill::Zeros => 0,
+            Fill::NaN => u64::MAX >> (64 - 8 * size) >> 1,
+        };
+        let mut all = Moved::new(kind, (offset, bytes), moves, (fill, size as u32));
+        // What lies outside is not read by a store.
+        all.tx = bytes as i64;
+        Ok(all)
+    }
+}
+
+/// The type that a reduction of elements computes in; none if there is no such reduction.
+fn element_type(element: Element, op: AtomicOp) -> Option<Type> {
+    let (kind, bits) = match element {
+        Element::U32 => (Kind::Unsigned, 32),
+        Element::S32 => (Kind::Signed, 32),
+        Element::U64 => (Kind::Unsigned, 64),
+        Element::S64 => (Kind::Signed, 64),
+        Element::F16 => (Kind::Float, 16),
+        Element::BF16 => (Kind::Bfloat, 16),
+        Element::F32 => (Kind::Float, 32),
+        Element::F64 => (Kind::Float, 64),
+        Element::U8 | Element::U16 => return None,
+    };
+    let is_float = matches!(kind, Kind::Float | Kind::Bfloat);
+    let exists = match op {
+        AtomicOp::Add => true,
+        AtomicOp::Min | AtomicOp::Max => !is_float || bits == 16,
+        AtomicOp::Increment | AtomicOp::Decrement => kind == Kind::Unsigned && bits == 32,
+        _ => !is_float,
+    };
+    exists.then_some(Type {
+        kind,
+        bits,
+        packed: false,
+    })
+}

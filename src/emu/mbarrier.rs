@@ -1,0 +1,121 @@
+//! Barriers in shared memory: arrivals, bytes, phases.
+//!
+//! The eight bytes hold nothing that a program may read: they count as unwritten, and an ordinary store to them shows at the
+//! next use. What the barrier is stands here.
+
+use std::rc::Rc;
+
+use super::race::{Agent, GENERIC, Knowledge, PROGRESS, Record};
+
+/// Largest number of arrivals, and of bytes either way, that a phase may want.
+pub(super) const MOST: i64 = (1 << 20) - 1;
+
+#[derive(Debug)]
+pub(super) struct MBarrier {
+    /// Arrivals that the next phase wants.
+    pub(super) count: u32,
+    /// Arrivals that this phase lacks.
+    pub(super) pending: u32,
+    /// Bytes expected and not arrived.
+    pub(super) tx: i64,
+    /// Number of the phase that is not complete.
+    pub(super) phase: u64,
+    /// Its initialisation, which who uses it must know.
+    pub(super) init: Record,
+    /// Stands for work that completed on it.
+    pub(super) engine: Agent,
+    /// What threads that arrived in this phase know.
+    pub(super) arriving: Knowledge,
+    /// What those of the phase before knew.
+    pub(super) released: Rc<Knowledge>,
+    /// When each phase completed.
+    pub(super) completed: Vec<u32>,
+}
+
+impl MBarrier {
+    pub(super) fn new(count: u32, init: Record, engine: Agent) -> MBarrier {
+        MBarrier {
+            count,
+            pending: count,
+            tx: 0,
+            phase: 0,
+            init,
+            engine,
+            arriving: Knowledge::default(),
+            released: Rc::default(),
+            completed: Vec::new(),
+        }
+    }
+
+    /// What an arrival gives: the phase, and how many arrivals it lacks.
+    pub(super) fn state(&self) -> u64 {
+        self.phase << 20 | u64::from(self.pending)
+    }
+
+    /// The arrivals that the phase of a state lacked.
+    pub(super) fn pending_of(state: u64) -> u64 {
+        state & MOST as u64
+    }
+
+    pub(super) fn phase_of(state: u64) -> u64 {
+        state >> 20
+    }
+
+    pub(super) fn arrive(&mut self, count: u32, drops: bool) -> Result<(), String> {
+        if count > self.pending {
+            return Err(format!(
+                "{count} arrivals in phase {}, which wants {} more of {}",
+                self.phase, self.pending, self.count
+            ));
+        }
+        if drops {
+            self.count = self.count.saturating_sub(count);
+        }
+        self.pending -= count;
+        Ok(())
+    }
+
+    /// Bytes are expected, or with a negative number arrived.
+    pub(super) fn expect(&mut self, bytes: i64) -> Result<(), String> {
+        self.tx += bytes;
+        if self.tx.abs() > MOST {
+            return Err(format!(
+                "{} bytes are under way in phase {}, and at most {MOST} can be",
+                self.tx, self.phase
+            ));
+        }
+        if self.pending == 0 && self.tx < 0 {
+            return Err(format!(
+                "phase {} got {} bytes more than it expects",
+                self.phase, -self.tx
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.pending == 0 && self.tx == 0
+    }
+
+    /// The phase completes.
+    pub(super) fn complete(&mut self, now: &mut u32) {
+        let mut released = std::mem::take(&mut self.arriving);
+        for of in [0, GENERIC, PROGRESS] {
+            released.know_warp(self.engine | of, *now);
+        }
+        self.released = Rc::new(released);
+        self.completed.push(*now);
+        *now += 1;
+        self.phase += 1;
+        self.pending = self.count;
+    }
+
+    /// Says in words what the phase lacks.
+    pub(super) fn lacks(&self) -> String {
+        let mut text = format!("phase {} lacks {} arrivals", self.phase, self.pending);
+        if self.tx != 0 {
+            text.push_str(&format!(" and {} bytes", self.tx));
+        }
+        text
+    }
+}

@@ -1,0 +1,135 @@
+//! What releasing accesses leave at addresses for acquiring ones.
+//!
+//! What is released with the scope of the device is there for everybody; with that of the CTA, or behind a fence of it,
+//! for threads of that CTA alone, in memory that others reach. An acquiring access of that scope takes over what is known of
+//! its own CTA.
+
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
+
+use super::clock::WarpClock;
+use super::knowledge::Knowledge;
+
+/// What releasing accesses left at addresses.
+#[derive(Clone, Debug, Default)]
+pub(in crate::emu) struct Releases {
+    at: FxHashMap<u64, Left>,
+}
+
+/// What was left at one address.
+#[derive(Clone, Debug, Default)]
+struct Left {
+    /// For everybody.
+    wide: Option<Rc<Knowledge>>,
+    /// For threads of one CTA each, by its first warp.
+    narrow: Vec<(u32, Rc<Knowledge>)>,
+}
+
+/// How a strong access takes part in synchronisation.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::emu) struct Strong {
+    pub(in crate::emu) read: bool,
+    pub(in crate::emu) write: bool,
+    pub(in crate::emu) acquire: bool,
+    pub(in crate::emu) release: bool,
+    /// Its scope is the CTA, in memory that others reach.
+    pub(in crate::emu) narrow: bool,
+}
+
+impl Left {
+    /// What a lane meets here.
+    fn meet(&self, clock: &WarpClock, is_narrow: bool) -> Option<Rc<Knowledge>> {
+        let own = self.narrow.iter().find(|(cta, _)| *cta == clock.first);
+        match (&self.wide, own, is_narrow) {
+            (wide, None, false) => wide.clone(),
+            (None, own, _) => own.map(|(_, own)| Rc::clone(own)),
+            (Some(wide), own, _) => {
+                let mut all = match is_narrow {
+                    true => clock.of_cta(wide),
+                    false => Knowledge::clone(wide),
+                };
+                if let Some((_, own)) = own {
+                    all.join(own);
+                }
+                Some(Rc::new(all))
+            }
+        }
+    }
+
+    /// Adds what a read-modify-write releases to what is here.
+    fn join(&mut self, released: Rc<Knowledge>, cta: u32, is_narrow: bool) {
+        let place = match is_narrow {
+            false => &mut self.wide,
+            true => {
+                let found = self.narrow.iter().position(|(of, _)| *of == cta);
+                let Some(found) = found else {
+                    self.narrow.push((cta, released));
+                    return;
+                };
+                Rc::make_mut(&mut self.narrow[found].1).join(&released);
+                return;
+            }
+        };
+        match place {
+            Some(wide) => Rc::make_mut(wide).join(&released),
+            none => *none = Some(released),
+        }
+    }
+}
+
+impl Releases {
+    /// A strong access of one lane to `address`.
+    pub(in crate::emu) fn access(
+        &mut self,
+        clock: &mut WarpClock,
+        lane: u32,
+        address: u64,
+        strong: Strong,
+        now: &mut u32,
+    ) {
+        if strong.read
+            && let Some(left) = self.at.get(&address)
+            && let Some(left) = left.meet(clock, strong.narrow)
+        {
+            if strong.acquire {
+                clock.acquire(lane, &left);
+            } else {
+                let met = &mut clock.lanes.entry(lane).or_default().met;
+                match met {
+                    Some(met) if Rc::ptr_eq(met, &left) => {}
+                    Some(met) => Rc::make_mut(met).join(&left),
+                    none => *none = Some(left),
+                }
+            }
+        }
+        if !strong.write {
+            return;
+        }
+        let released = if strong.release {
+            let snapshot = clock.snapshot(lane, *now);
+            *now += 1;
+            Some((Rc::new(snapshot), false))
+        } else {
+            clock
+                .lanes
+                .get(&lane)
+                .and_then(|clock| clock.fenced.clone())
+        };
+        match released {
+            Some((released, is_fence_narrow)) => {
+                let is_narrow = strong.narrow || is_fence_narrow;
+                let left = self.at.entry(address).or_default();
+                // A read-modify-write continues what was released before it.
+                if !strong.read {
+                    *left = Left::default();
+                }
+                left.join(released, clock.first, is_narrow);
+            }
+            None if !strong.read => {
+                self.at.remove(&address);
+            }
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! CTAs of a cluster: where they are, how they reach each other's shared memory, wait for each other, and end.
+
+use tilelift::emu::{Arg, EmuError, Fault, Launch, Memory, Module, Options, run};
+
+/// Runs four CTAs of 64 threads in clusters of two; the words that thread 0 of each stored, and with which error it ended.
+fn launch(body: &str, seed: u64) -> Result<Vec<u32>, EmuError> {
+    let text = format!(
+        ".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry kernel(.param .u64 data)
+.reqntid 64, 1, 1
+.reqnctapercluster 2, 1, 1
+{{
+.shared .align 16 .b8 own[64];
+.reg .pred %p<8>; .reg .b32 %r<32>; .reg .b64 %d<8>;
+ld.param.u64 %d0, [data];
+mov.u32 %r0, own; mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mul.wide.u32 %d1, %r2, 4; add.u64 %d0, %d0, %d1;
+mov.u32 %r3, %cluster_ctarank; xor.b32 %r4, %r3, 1; setp.eq.u32 %p0, %r1, 0; setp.eq.u32 %p1, %r3, 0;
+add.u32 %r5, %r2, 100;
+{body}
+ret;
+}}
+"
+    );
+    let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut memory = Memory::new();
+    let data = memory.alloc_bytes(&[0; 16]);
+    let args = [Arg::pointer(data)];
+    let launch = Launch {
+        grid: [4, 1, 1],
+        block: [64, 1, 1],
+        shared_bytes: 0,
+        args: &args,
+        options: Options {
+            seed,
+            ..Options::default()
+        },
+    };
+    run(&module, "kernel", &launch, &mut memory)?;
+    let bytes = memory.read(data, 16).expect("there from the start");
+    let words = bytes.as_chunks::<4>().0.iter();
+    Ok(words.map(|&word| u32::from_le_bytes(word)).collect())
+}
+
+/// The fault of a body, and its line in the body, from 1.
+fn fault(body: &str, seed: u64) -> (u32, Fault) {
+    match launch(body, seed) {
+        Err(EmuError::Fault { at, fault }) => (at.line.wrapping_sub(13), fault),
+        other => panic!("{body}: {other:?}"),
+    }
+}
+
+const MEET: &str =
+    "barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n";
+
+/// Each writes a word, meets the other, and reads its word.
+const EXCHANGE: &str = "@%p0 st.shared.u32 [%r0], %r5;
+barrier.cluster.arrive.release.aligned;
+barrier.cluster.wait.acquire.aligned;
+mapa.shared::cluster.u32 %r6, %r0, %r4; @%p0 ld.shared::cluster.u32 %r7, [%r6]; @%p0 st.global.u32 [%d0], %r7;
+barrier.cluster.arrive.aligned;
+barrier.cluster.wait.aligned;";
+
+#[test]
+fn peers_read_what_was_written_before_they_met() {
+    let generic = EXCHANGE.replace(
+        "mapa.shared::cluster.u32 %r6, %r0, %r4; @%p0 ld.shared::cluster.u32 %r7, [%r6];",
+        "cvt.u64.u32 %d2, %r0; cvta.shared.u64 %d2, %d2; mapa.u64 %d2, %d2, %r4; @%p0 ld.u32 %r7, [%d2];",
+    );
+    for seed in 0..8 {
+        for body in [EXCHANGE, &generic] {
+            assert_eq!(launch(body, seed), Ok(vec![101, 100, 103, 102]), "{body}");
+        }
+        // Not met, or met by an arrival that tells nothing.
+        let relaxed = EXCHANGE.replacen(".release", ".relaxed", 1);
+        let (line, found) = fault(&relaxed, seed);
+        assert!(line == 4 && matches!(found, Fault::Race { .. }), "{found}");
+        let alone = EXCHANGE.replacen(MEET, "", 1);
+        let found = fault(&alone, seed).1;
+        assert!(
+            matches!(found, Fault::Race { .. } | Fault::Uninitialised { .. }),
+            "{found}"
+        );
+    }
+}
+
+#[test]
+fn a_cta_does_not_end_while_a_peer_reaches_into_it() {
+    let body = EXCHANGE
+        .replace("barrier.cluster.arrive.aligned;\n", "")
+        .replace("barrier.cluster.wait.aligned;", "");
+    let mut both = [false; 2];
+    for seed in 0..16 {
+        let text = match fault(&body, seed).1 {
+            Fault::Cluster(text) => text,
+            other => panic!("{other}"),
+        };
+        let kinds = ["nothing tells it that the access at", "has ended"];
+        let kind = kinds.iter().position(|kind| text.contains(kind));
+        both[kind.unwrap_or_else(|| panic!("{text}"))] = true;
+    }
+    assert_eq!(both, [true; 2], "before the end and behind it");
+    // Who arrives and does not wait may end too early, too.
+    let arrival = EXCHANGE.replace(
+        "barrier.cluster.wait.aligned;",
+        "@%p1 barrier.cluster.wait;",
+    );
+    for seed in 0..8 {
+        let found = launch(&arrival, seed);
+        assert!(
+            matches!(
+                &found,
+                Err(EmuError::Fault {
+                    fault: Fault::Cluster(_),
+                    ..
+                })
+            ),
+            "{found:?}"
+        );
+    }
+}
+
+#[test]
+fn peers_store_and_add() {
+    let body = format!(
+        "@%p0 st.shared.u32 [%r0], 0; @%p0 st.shared.u32 [%r0+8], 7;
+{MEET}mov.b32 %r8, 0; mapa.shared::cluster.u32 %r6, %r0, %r8;
+red.relaxed.cluster.shared::cluster.add.u32 [%r6], 1;
+mapa.shared::cluster.u32 %r9, %r0, %r4; @%p0 st.shared::cluster.u32 [%r9+4], %r5;
+{MEET}@%p0 ld.shared.u32 %r10, [%r0]; @%p0 ld.shared::cluster.u32 %r11, [own+4]; @%p0 ld.shared::cluster.u32 %r12, [%r0+8];
+mad.lo.u32 %r10, %r10, 1000, %r11; mad.lo.u32 %r10, %r12, 1000000, %r10; @%p0 st.global.u32 [%d0], %r10;"
+    );
+    for seed in 0..4 {
+        let wanted = vec![7_128_101, 7_000_100, 7_128_103, 7_000_102];
+        assert_eq!(launch(&body, seed), Ok(wanted));
+    }
+}
+
+#[test]
+fn places_in_the_cluster() {
+    let body = "mov.u32 %r6, %clusterid.x; mov.u32 %r7, %nclusterid.x; mov.u32 %r8, %cluster_ctaid.x; mov.u32 %r9, %cluster_nctaid.x;
+mov.u32 %r10, %cluster_nctarank; mad.lo.u32 %r11, %r6, 10, %r7; mad.lo.u32 %r11, %r11, 10, %r8; mad.lo.u32 %r11, %r11, 10, %r9;
+mad.lo.u32 %r11, %r11, 10, %r10; mapa.shared::cluster.u32 %r12, %r0, %r4; getctarank.shared::cluster.u32 %r13, %r12;
+mad.lo.u32 %r11, %r11, 10, %r13; getctarank.shared::cluster.u32 %r13, %r0; mad.lo.u32 %r11, %r11, 10, %r13; @%p0 st.global.u32 [%d0], %r11;";
+    let wanted = vec![202_210, 212_201, 1_202_210, 1_212_201];
+    assert_eq!(launch(body, 0), Ok(wanted));
+}
+
+#[test]
+fn what_clusters_do_wrong() {
+    let cases = [
+        ("barrier.cluster.wait.aligned;", 1, "has not arrived"),
+        (
+            "barrier.cluster.arrive.aligned;\nbarrier.cluster.arrive.aligned;",
+            2,
+            "arrived before",
+        ),
+        (
+            "mov.b32 %r8, 2;\nmapa.shared::cluster.u32 %r6, %r0, %r8;",
+            2,
+            "no CTA of rank 2 among 2",
+        ),
+    ];
+    for (body, line, wanted) in cases {
+        match fault(body, 0) {
+            (at, Fault::Cluster(text)) => {
+                assert!(at == line && text.contains(wanted), "{at}: {text}")
+            }
+            (at, other) => panic!("{at}: {other}"),
+        }
+    }
+    let stuck = format!(
+        "@!%p1 bra MEET;\nsetp.ne.u32 %p2, %r1, 0; @%p2 barrier.sync 1, 64;\nMEET:\n{MEET}"
+    )
+    .replace(".aligned", "");
+    for seed in 0..4 {
+        match fault(&stuck, seed).1 {
+            Fault::Deadlock(text) => {
+                assert!(
+                    text.contains("for the other threads of the cluster")
+                        || text.contains("at barrier 1"),
+                    "{text}"
+                );
+            }
+            other => panic!("{other}"),
+        }
+    }
+    // A CTA's own address space holds no others.
+    let (line, found) = fault(
+        "mapa.shared::cluster.u32 %r6, %r0, %r4;\n@%p0 st.shared.u32 [%r6], %r5;",
+        0,
+    );
+    assert!(
+        line == 2 && matches!(found, Fault::OutOfBounds { .. }),
+        "{found}"
+    );
+}
+
+#[test]
+fn clusters_divide_the_grid() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry kernel() { ret; }";
+    let module = Module::parse(text).expect("it is right");
+    let with = |cluster: [u32; 3], grid: [u32; 3]| {
+        let launch = Launch {
+            grid,
+            block: [32, 1, 1],
+            shared_bytes: 0,
+            args: &[],
+            options: Options {
+                cluster,
+                ..Options::default()
+            },
+        };
+        run(&module, "kernel", &launch, &mut Memory::new())
+    };
+    assert!(with([2, 2, 1], [4, 2, 3]).is_ok());
+    for (cluster, grid) in [
+        ([2, 1, 1], [3, 1, 1]),
+        ([0, 1, 1], [3, 1, 1]),
+        ([17, 1, 1], [17, 1, 1]),
+    ] {
+        let error = with(cluster, grid).expect_err("no such cluster");
+        assert!(matches!(error, EmuError::Configuration(_)), "{error}");
+    }
+}
