@@ -195,7 +195,7 @@ impl Case {
             all.join(",")
         };
         let mut text = format!(
-            ".version 8.0
+            ".version 8.4
 .target sm_90a
 .address_size 64
 .extern .shared .align 1024 .b8 dyn[];

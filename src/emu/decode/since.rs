@@ -145,6 +145,9 @@ pub(super) fn instruction(name: &str, modifiers: &[&str]) -> Since {
     if matches!(name, "ld" | "st") && wide {
         raise((100, (8, 8)));
     }
+    if name == "wgmma" && has(&["s8"]) && has(&["u8"]) {
+        raise((90, (8, 4)));
+    }
     if name == "cvt" && has(BF) {
         // The first type is that of the result.
         let to = modifiers.iter().find(|&&m| super::Type::parse(m).is_some());
@@ -233,6 +236,16 @@ mod tests {
                 "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64",
                 80,
                 (7, 0),
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8",
+                90,
+                (8, 0),
+            ),
+            (
+                "wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.u8",
+                90,
+                (8, 4),
             ),
             ("mbarrier.init.shared.b64", 80, (7, 0)),
             ("mbarrier.test_wait.parity.shared.b64", 80, (7, 1)),
