@@ -23,6 +23,9 @@
 //! | `use` | read | one, or one shared by all repetitions |
 //! | `imm` | read; may be an immediate | same |
 //! | `vdef`, `vuse` | written, read as `{..}` | all of the view divided by the repetitions |
+//! | `tied` | read and written, as `{..}` | all of the view divided by the repetitions |
+//! | `held` | read and written by what goes on meanwhile; not in the text | all of the view |
+//! | `kept` | read by what goes on meanwhile; not in the text | all of the view |
 //! | `addr` | register plus offset, in brackets | one |
 //! | `name` | special register, symbol or parameter | none |
 //!
@@ -274,6 +277,31 @@ macro_rules! for_each_ptx {
             MmaS8K16 "mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32" (vdef W, vuse W, vuse W, vuse W) sm 75 ptx 6 5, Matrix;
             /// Product of matrices of 8-bit floats.
             MmaF8 "mma.sync.aligned.m16n8k32.row.col.f32.{t}.{u}.f32" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 4, Matrix;
+            /// Product of four warps: adds the product of two matrices of 16-bit numbers in shared memory, given by descriptors, to
+            /// 64 rows of sums, some time before a wait. Behind the operands: whether it adds, signs, which matrix is transposed.
+            Wgmma16 "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, use D, use D, imm W, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same with the left matrix in registers.
+            Wgmma16Regs "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, vuse W, use D, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same of f32 cut to 11 bits.
+            WgmmaTf32 "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, use D, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same with the left matrix in registers.
+            WgmmaTf32Regs "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, vuse W, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same of 8-bit floats.
+            WgmmaF8 "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, use D, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same with the left matrix in registers.
+            WgmmaF8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, vuse W, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same of signed bytes.
+            WgmmaS8 "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, use D, use D, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// The same with the left matrix in registers.
+            WgmmaS8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, vuse W, use D, imm W) sm (90 only) ptx 8 0, Matrix;
+            /// Lets products of four warps see and change what registers hold.
+            WgmmaFence "wgmma.fence.sync.aligned" (held W, kept W) sm (90 only) ptx 8 0, Sync;
+            /// Makes products a group.
+            WgmmaCommit "wgmma.commit_group.sync.aligned" () sm (90 only) ptx 8 0, Sync;
+            /// Waits until at most so many groups are under way.
+            WgmmaWait "wgmma.wait_group.sync.aligned" (imm W, held W, kept W) sm (90 only) ptx 8 0, Sync;
+            /// Lets asynchronous units see what the thread has written to shared memory.
+            FenceAsync "fence.proxy.async.shared::cta" () sm 90 ptx 8 0, Sync;
             /// Starts a copy to shared memory.
             CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Copy;
             /// Starts a copy of so many bytes to shared memory, the rest filled with zeros.

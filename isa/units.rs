@@ -20,10 +20,10 @@
 //! - `WARPS` warps next to each other along the rows execute an instruction together.
 //! - Each operand is in `Registers`, in `Shared` memory, or in `Either`.
 //! - `Now` has its result where the next instruction starts; `UntilWait` reads and writes until somebody waits.
-//! - `Fragments` says how threads hold a tile: `Rows` as all instructions from m8n8k16 and m16n8k8 on do; `QuadPairs` as m8n8k4 of
+//! - `Fragments` says how threads hold a tile, of 64 rows each of four warps 16: `Rows` as all instructions from m8n8k16 and m16n8k8 on do; `QuadPairs` as m8n8k4 of
 //!   f16 does, with pieces across the summed dimension where it says `true`, of the left operand and of the right one.
 //!
-//! Of several units that can compute a product the first in the table that the target has is taken.
+//! Of several units that can compute a product with as many warps the first in the table that the target has is taken.
 
 /// Calls `$mac!` with the rows.
 macro_rules! for_each_unit {
@@ -74,6 +74,30 @@ macro_rules! for_each_unit {
             /// f8e5m2, m16n8k32.
             E5m2 "e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
                 (Registers, Registers, Registers) Now, Rows, MmaF8 (E5m2 E5m2);
+            /// f16, four warps, m64 k16.
+            GroupF16 "group_f16" (F16 F16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, Wgmma16 (F16 F16);
+            /// bf16, four warps, m64 k16.
+            GroupBf16 "group_bf16" (Bf16 Bf16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, Wgmma16 (Bf16 Bf16);
+            /// f32 of which the low 13 bits do not count, four warps, m64 k8.
+            GroupTf32 "group_tf32" (F32 F32 F32 Tf32) m 64 n 8 to 256 k 8, tile [64, 8, 8], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, WgmmaTf32 (B32 B32);
+            /// Signed 8-bit integers, four warps, m64 k32.
+            GroupS8 "group_s8" (I8 I8 I32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, WgmmaS8 (B32 B32);
+            /// f8e4m3, four warps, m64 k32.
+            GroupE4m3 "group_e4m3" (F8E4M3 F8E4M3 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E4m3 E4m3);
+            /// f8e4m3 with f8e5m2, four warps, m64 k32.
+            GroupE4m3E5m2 "group_e4m3e5m2" (F8E4M3 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E4m3 E5m2);
+            /// f8e5m2 with f8e4m3, four warps, m64 k32.
+            GroupE5m2E4m3 "group_e5m2e4m3" (F8E5M2 F8E4M3 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E5m2 E4m3);
+            /// f8e5m2, four warps, m64 k32.
+            GroupE5m2 "group_e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+                (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E5m2 E5m2);
         }
     };
 }

@@ -9,7 +9,8 @@
 //! watches and, if [`Options::verify_passes`] is set, verified, so that an error names the pass at fault.
 //!
 //! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides
-//! is known only after expansion, so the first of the [`Resources`] plans with which the kernel fits is the one that counts.
+//! is known only after expansion, so the first of the [`Resources`] plans with which the kernel fits is the one that counts. What
+//! units of four warps save in time they lose if registers are short, which is known at the end: then the kernel does without.
 
 use std::fmt;
 
@@ -45,10 +46,11 @@ use crate::tile::legalize::legalize;
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
-use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
+use crate::tile::pipeline_loops::{Asked, CutStages, pipeline_loops};
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{holds_operands, share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
+use crate::tile::start_dots::{has_started_dots, start_dots};
 use crate::verify::verify;
 
 /// The kernel as it stands after a pass.
@@ -104,6 +106,8 @@ pub(crate) struct Output {
 pub struct Resources {
     /// Operands of `dot` may be kept there instead of in registers.
     pub shared_operands: bool,
+    /// Products may go to units of four warps, which want sums and fragments in registers while they work.
+    pub group_units: bool,
     /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
     pub reserved: u32,
 }
@@ -112,6 +116,7 @@ impl Resources {
     /// Everything that makes code faster.
     pub const ALL: Resources = Resources {
         shared_operands: true,
+        group_units: true,
         reserved: 0,
     };
 
@@ -185,24 +190,28 @@ pub(crate) fn run(
     };
     // Said of the first plan, which is what the author asked for.
     let mut refusal = None;
-    let (tile, mut thread, done, shared) = loop {
+    let (tile, thread, done, shared, barriers, (ptx, ptx_version, machine)) = loop {
         let mut tile = func.clone();
         let done = tile_passes(&mut tile, target, options, resources, &mut watch)?;
-        let (thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
-        match check_shared(shared, target, &tile, &thread) {
-            Ok(()) => break (tile, thread, done, shared),
-            Err(error) => {
-                let error = refusal.get_or_insert(error);
-                match resources.less(&tile, shared, target.shared_limit()) {
-                    Some(less) => resources = less,
-                    None => return Err(error.clone()),
-                }
+        let (mut thread, shared) = expand_and_place(&tile, target, options, &mut watch)?;
+        if let Err(error) = check_shared(shared, target, &tile, &thread) {
+            let error = refusal.get_or_insert(error);
+            match resources.less(&tile, shared, target.shared_limit()) {
+                Some(less) => resources = less,
+                None => return Err(error.clone()),
             }
+            continue;
         }
+        ptx::check_params(&thread)?;
+        let barriers = order_accesses(&mut thread, &mut watch)?;
+        let code = machine_code(&thread, target, options, &mut watch)?;
+        let needed = code.2.predicted_registers;
+        if has_started_dots(&tile) && needed > Target::most_registers(thread.num_threads()) {
+            resources.group_units = false;
+            continue;
+        }
+        break (tile, thread, done, shared, barriers, code);
     };
-    ptx::check_params(&thread)?;
-    let barriers = order_accesses(&mut thread, &mut watch)?;
-    let (ptx, ptx_version, machine) = machine_code(&thread, target, options, &mut watch)?;
     let sites = device_print::sites(&tile);
     Ok(Output {
         sites: sites.into_iter().map(|(_, site)| site).collect(),
@@ -304,7 +313,10 @@ fn tile_passes(
         func,
         &axis,
         target,
-        resources.reserved,
+        Asked {
+            reserved: resources.reserved,
+            group_units: resources.group_units,
+        },
         choices(Site::Stages),
     );
     if pipelined.loops > 0 {
@@ -320,6 +332,10 @@ fn tile_passes(
     }
     if split_readers(func) > 0 {
         watch.tile("split_readers", func)?;
+    }
+    if resources.group_units && start_dots(func, target) > 0 {
+        eliminate_dead_code(func);
+        watch.tile("start_dots", func)?;
     }
     let axis = Axis::compute(func);
     let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));

@@ -144,9 +144,10 @@ impl Target {
     }
 
     /// The best target for a device of compute capability `major`.`minor`; none if it is too old. Of two that differ
-    /// in `a` alone it is the one without, whose PTX is as good and runs on later devices too.
+    /// in `a` alone it is the one with: what is compiled for a device need not run on later ones, and the units of matrices that
+    /// four warps feed are there alone.
     pub fn for_device(major: u32, minor: u32) -> Option<Target> {
-        let fits = |t: &Target| t.runs_on(major, minor) && !t.specific;
+        let fits = |t: &Target| t.runs_on(major, minor);
         Target::ALL.into_iter().rev().find(fits)
     }
 
@@ -299,7 +300,7 @@ mod tests {
         );
         assert!(Target::ALL.is_sorted());
         assert_eq!(Target::for_device(8, 7), Some(Target::SM_86));
-        assert_eq!(Target::for_device(9, 0), Some(Target::SM_90));
+        assert_eq!(Target::for_device(9, 0), Some(Target::SM_90A));
         assert_eq!(Target::for_device(10, 3), Some(Target::SM_100));
         assert!(Target::SM_90A.runs_on(9, 0) && !Target::SM_90A.runs_on(10, 0));
         assert_eq!(Target::for_device(6, 1), None);

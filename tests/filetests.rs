@@ -96,13 +96,18 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 12] = [
+const WITHOUT_TYPES: [TileOp; 17] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
     TileOp::AsyncWait,
     TileOp::SharedLoad,
     TileOp::SharedStore,
+    TileOp::SharedView,
+    TileOp::DotStart,
+    TileOp::DotDone,
+    TileOp::DotWait,
+    TileOp::DotSum,
     TileOp::Barrier,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,

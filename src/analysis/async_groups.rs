@@ -1,4 +1,4 @@
-//! How many groups of copies may be under way at each wait.
+//! How many groups of copies, or of products, may be under way at each wait.
 //!
 //! The machine counts: a wait names how many of the groups committed last need not have arrived. So for each token we follow
 //! how many groups were committed after its own, at least, on any way to the wait; waiting for more than is needed is harmless.
@@ -7,10 +7,18 @@
 
 use cranelift_entity::SecondaryMap;
 
+use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
+
+/// When products were done that never began.
+const LONG_AGO: i64 = i64::MIN / 2;
+
+/// Most groups that a wait leaves under way: the machine counts to 7 of products.
+const MOST_PENDING: u32 = 7;
 
 /// Groups that may be under way at each wait.
 #[derive(Debug, Default)]
@@ -21,17 +29,23 @@ pub struct AsyncGroups {
 impl AsyncGroups {
     /// Follows the tokens of a function.
     pub fn compute(func: &TileFunction) -> AsyncGroups {
-        let mut walk = Walk {
-            func,
-            born: SecondaryMap::new(),
-            now: 0,
-            groups: AsyncGroups::default(),
-        };
-        let is_async = |data: &crate::ir::dfg::InstData<_>| data.op == TileOp::AsyncCommit;
-        if func.dfg.insts.values().any(is_async) {
+        let mut groups = AsyncGroups::default();
+        for kind in [Work::Copies, Work::Products] {
+            let is_started = |data: &InstData<Tile>| kind.starts(data).is_some();
+            if !func.dfg.insts.values().any(is_started) {
+                continue;
+            }
+            let mut walk = Walk {
+                func,
+                kind,
+                born: SecondaryMap::new(),
+                now: 0,
+                groups,
+            };
             walk.block(func.entry);
+            groups = walk.groups;
         }
-        walk.groups
+        groups
     }
 
     /// Groups that may be under way after a wait.
@@ -40,8 +54,38 @@ impl AsyncGroups {
     }
 }
 
+/// What goes on asynchronously; the machine counts the groups of each kind by themselves.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Work {
+    Copies,
+    Products,
+}
+
+impl Work {
+    /// The token of the group that the instruction makes.
+    fn starts(self, data: &InstData<Tile>) -> Option<Value> {
+        match (self, data.op) {
+            (Work::Copies, TileOp::AsyncCommit) => data.results.first().copied(),
+            (Work::Products, TileOp::DotStart) => data.results.last().copied(),
+            _ => None,
+        }
+    }
+
+    /// The tokens that the instruction waits for.
+    fn waited(self, data: &InstData<Tile>) -> Option<&[Value]> {
+        match (self, data.op) {
+            (Work::Copies, TileOp::AsyncWait) | (Work::Products, TileOp::DotWait) => {
+                Some(&data.args)
+            }
+            (Work::Products, TileOp::DotSum) => data.args.get(1..),
+            _ => None,
+        }
+    }
+}
+
 struct Walk<'a> {
     func: &'a TileFunction,
+    kind: Work,
     /// Commitments before that of each token.
     born: SecondaryMap<Value, i64>,
     /// Commitments so far on the way walked.
@@ -62,15 +106,19 @@ impl Walk<'_> {
         let func = self.func;
         for &inst in func.order.insts(block) {
             let data = &func.dfg.insts[inst];
+            if let Some(token) = self.kind.starts(data) {
+                self.now += 1;
+                self.born[token] = self.now;
+                continue;
+            }
+            if let Some(tokens) = self.kind.waited(data) {
+                let ages = tokens.iter().map(|&token| self.age(token));
+                let most = i64::from(MOST_PENDING);
+                self.groups.pending[inst] = ages.min().unwrap_or(0).clamp(0, most) as u32;
+                continue;
+            }
             match data.op {
-                TileOp::AsyncCommit => {
-                    self.now += 1;
-                    self.born[data.results[0]] = self.now;
-                }
-                TileOp::AsyncWait => {
-                    let ages = data.args.iter().map(|&token| self.age(token));
-                    self.groups.pending[inst] = ages.min().unwrap_or(0).max(0) as u32;
-                }
+                TileOp::DotDone => self.born[data.results[1]] = LONG_AGO,
                 TileOp::For => self.loop_of(inst),
                 _ => {
                     for region in func.regions(inst) {

@@ -5,6 +5,7 @@ pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;
 pub mod domtree;
+pub mod in_flight;
 pub mod program;
 
 #[cfg(test)]

@@ -28,16 +28,16 @@ use super::shared::{Access, Sums, offsets_in};
 use super::{Expander, Result, bug};
 
 /// Which register of an operand holds an element.
-type Holders = FxHashMap<u32, u32>;
+pub(super) type Holders = FxHashMap<u32, u32>;
 
 /// A factor of a product by a unit.
-struct Factor<'a> {
-    source: Source,
-    layout: Cow<'a, LinearLayout>,
-    elem: Elem,
-    unit: MmaUnit,
+pub(super) struct Factor<'a> {
+    pub(super) source: Source,
+    pub(super) layout: Cow<'a, LinearLayout>,
+    pub(super) elem: Elem,
+    pub(super) unit: MmaUnit,
     /// Whether a thread holds neighbours across the summed dimension.
-    transposed: bool,
+    pub(super) transposed: bool,
 }
 
 /// What `ldmatrix` is to fill: registers of a layout whose words hold the elements that `inner` leads to.
@@ -49,7 +49,7 @@ struct Words<'a> {
     inner: &'a [u32],
 }
 
-enum Source {
+pub(super) enum Source {
     /// A pack with a register for each element.
     Pack(Value, Holders),
     Shared(SharedBlock),
@@ -219,7 +219,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Registers of tiles, as one pack: each holds the elements that follow the given one along the summed dimension.
-    fn fragments(
+    pub(super) fn fragments(
         &mut self,
         factor: &Factor<'_>,
         sums: &mut Sums,
@@ -523,7 +523,7 @@ struct Lines<'a> {
 }
 
 /// The first register that holds each element of a thread, those of thread 0 standing for all.
-fn holders(layout: &LinearLayout) -> Holders {
+pub(super) fn holders(layout: &LinearLayout) -> Holders {
     let mut holders = Holders::default();
     for register in 0..layout.size(HwDim::Register) {
         holders

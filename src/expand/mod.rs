@@ -24,6 +24,7 @@ mod dot;
 mod elementwise;
 mod fill;
 mod gather;
+mod group;
 mod histogram;
 mod index;
 mod inline;
@@ -113,6 +114,8 @@ struct Expander<'a> {
     used: EntitySet<Value>,
     /// Groups of copies that may be under way at waits.
     groups: AsyncGroups,
+    /// Fragments in registers that products under way read, by their tokens.
+    fragments: FxHashMap<Value, Vec<Value>>,
     /// Blocks in shared memory that only units of matrices read, tile by tile.
     lazy: EntitySet<Value>,
     /// Where the elements of blocks stand in rings.
@@ -144,6 +147,8 @@ struct State {
     leaders: FxHashMap<u32, Value>,
     /// Addresses in slots: of the thread's part given by its columns, with some bits switched.
     shared_bases: FxHashMap<(Slot, Vec<u32>, u32), Value>,
+    /// Descriptors of matrices at the start of a slot: of the group's part given by its columns, and the bits beside the start.
+    descriptors: FxHashMap<(Slot, Vec<u32>, u64), Value>,
     /// How much a thread has to do so far.
     work: limits::Work,
 }
@@ -167,6 +172,7 @@ impl<'a> Expander<'a> {
         let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
         func.partitions = tile.partitions.clone();
         func.slots = tile.slots.clone();
+        group::align_slots(tile, &mut func);
         let mut b = ThreadBuilder::on(func);
         let prologue = b.block();
         let (body, _) = b.new_block(&[]);
@@ -182,6 +188,7 @@ impl<'a> Expander<'a> {
             used: used_values(tile),
             axis: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
+            fragments: FxHashMap::default(),
             rings: shared::ring_layouts(tile, target, &lazy, &mut choices),
             lazy,
             choices,
@@ -198,6 +205,7 @@ impl<'a> Expander<'a> {
                 specials: FxHashMap::default(),
                 leaders: FxHashMap::default(),
                 shared_bases: FxHashMap::default(),
+                descriptors: FxHashMap::default(),
                 work: limits::Work::default(),
             },
         }
@@ -224,6 +232,7 @@ impl<'a> Expander<'a> {
         state.specials.retain(|_, value| is_old(value));
         state.leaders.retain(|_, value| is_old(value));
         state.shared_bases.retain(|_, value| is_old(value));
+        state.descriptors.retain(|_, value| is_old(value));
     }
 
     fn params(&mut self) {
@@ -310,6 +319,11 @@ impl<'a> Expander<'a> {
             TileOp::Gather => self.expand_gather(inst)?,
             TileOp::Histogram => self.expand_histogram(inst)?,
             TileOp::Dot => self.expand_dot(inst)?,
+            TileOp::DotStart => return self.expand_dot_start(inst),
+            TileOp::DotWait => return self.expand_dot_wait(inst),
+            TileOp::DotSum => self.expand_dot_sum(inst)?,
+            TileOp::DotDone => return self.expand_dot_done(inst),
+            TileOp::SharedView => self.expand_shared_view(inst)?,
             TileOp::AsyncCopy => self.expand_async_copy(inst)?,
             TileOp::AsyncCommit => {
                 self.commit();

@@ -111,6 +111,12 @@ pub(super) fn ring_layouts(
         let Some(buffer) = tile.buffers[slot] else {
             continue;
         };
+        // A unit that reads the ring in place has decided.
+        let mut views = accesses(slot).filter(|data| data.op == TileOp::SharedView);
+        if let Some(layout) = views.find_map(|data| layout_of(data.results[0])) {
+            layouts.insert(slot, Rc::new(layout.clone()));
+            continue;
+        }
         let is_write = |op| matches!(op, TileOp::AsyncCopy | TileOp::SharedStore);
         let writes = accesses(slot).filter(|data| is_write(data.op));
         let writer = writes.filter_map(|data| layout_of(data.args[0])).next();
@@ -174,7 +180,7 @@ impl Expander<'_> {
         self.target.sm >= 80
     }
 
-    fn ring(&self, slot: Slot) -> Result<Rc<LinearLayout>> {
+    pub(super) fn ring(&self, slot: Slot) -> Result<Rc<LinearLayout>> {
         match self.rings.get(&slot) {
             Some(layout) => Ok(layout.clone()),
             None => bug(format!("nothing is copied to {slot}")),
@@ -182,7 +188,7 @@ impl Expander<'_> {
     }
 
     /// The entry that operand `index` names.
-    fn entry(&mut self, inst: Inst, index: usize) -> Result<(Slot, Start)> {
+    pub(super) fn entry(&mut self, inst: Inst, index: usize) -> Result<(Slot, Start)> {
         let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
             return bug("an access to no slot");
         };

@@ -135,6 +135,14 @@ pub enum InterpErrorKind {
         /// Number of the entry, from 0.
         index: u64,
     },
+    /// An entry of a ring of blocks that changes while a product may still read it.
+    #[error("entry {index} of {slot} changes while a product that was not waited for reads it")]
+    EntryInUse {
+        /// The ring.
+        slot: Slot,
+        /// Number of the entry, from 0.
+        index: u64,
+    },
     /// What happens next depends on a value that is known within bounds only.
     #[error(
         "what is executed or accessed here depends on a value that the bounds of the ops leave open"

@@ -418,7 +418,7 @@ attrs! {
     Bytes bytes: u32;
     /// Distance in bytes from the address read.
     ReadOffset read_offset: i32;
-    /// Groups of copies that may be under way still.
+    /// Groups of copies or of products that may be under way still.
     Pending pending: u32;
     /// Nothing that is written was read since the last barrier.
     Apart apart: Flag;
@@ -426,6 +426,14 @@ attrs! {
     Copied copied: Flag;
     /// Rows become columns.
     Trans trans: Flag;
+    /// Of the left operand elements next to each other belong to different terms of a sum.
+    TransA trans_a: Flag;
+    /// The same of the right operand.
+    TransB trans_b: Flag;
+    /// Columns of sums that an instruction adds to.
+    Columns columns: u32;
+    /// Shared-memory buffer that the left operand stands in.
+    LeftSlot left_slot: Slot;
     /// How exact a product of matrices is.
     Precision precision: DotPrecision;
     /// Bits of the lane index.

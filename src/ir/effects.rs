@@ -1,7 +1,7 @@
 //! What an instruction does beside computing its results, answered from the tables.
 //!
 //! A row of the table of ops says the [`Class`] of its op, what it reads and writes in memory, whether its operands commute, and
-//! what it costs: it ends in calls of the methods of [`Effects`]. A `dot` by a unit does to memory what the row of its unit says.
+//! what it costs: it ends in calls of the methods of [`Effects`].
 //! Passes ask here and list no ops of their own, so that a new op is known to all of them by its row.
 
 use smallvec::SmallVec;
@@ -13,7 +13,7 @@ use super::function::Function;
 use super::level::Level;
 use super::ops::{OpInfo, Opcode};
 use super::types::{AddressSpace, Elem, ValueType};
-use super::units::{UnitPlace, When};
+use super::units::When;
 
 /// What kind of op it is. Branches are uniform over the threads that execute a function, so that an exchange between them or a
 /// matrix product may be removed, repeated and moved as if a thread computed it alone.
@@ -286,45 +286,33 @@ impl<L: Level> Function<L> {
             Elem::Ptr(_, AddressSpace::Shared) => Space::Shared(data.slot().copied()),
             _ => Space::Global(value),
         };
+        // What is over behind a wait a unit does for the threads.
+        let is_unit = data
+            .unit()
+            .is_some_and(|unit| unit.info().when == When::UntilWait);
+        let proxy = if is_unit {
+            Proxy::Async
+        } else {
+            Proxy::Generic
+        };
         let operand = |name| info.operands.iter().position(|o| o.name == name);
         let stated = info.effects.accesses().filter_map(|stated| {
             let space = match stated.place {
+                "slot" if data.unit().is_some() => Space::Shared(Some(*data.slot()?)),
                 "slot" => Space::Shared(data.slot().copied()),
+                // An operand in registers is in no slot.
+                "left_slot" => Space::Shared(Some(*data.left_slot()?)),
                 "log" => Space::Log,
                 name => at(*data.args.get(operand(name)?)?),
             };
             Some(Access {
                 space,
                 how: stated.how,
-                proxy: Proxy::Generic,
+                proxy,
                 when: stated.when,
             })
         });
-        let unit = data.unit().map(|unit| unit.info());
-        let places = unit.into_iter().flat_map(|unit| {
-            let operands = unit.places.iter().zip(&data.args).enumerate();
-            operands.filter_map(move |(i, (place, &arg))| {
-                let is_pointer = self.dfg.ty(arg).elem().is_ptr();
-                let is_shared = match place {
-                    UnitPlace::Registers => false,
-                    UnitPlace::Shared => true,
-                    UnitPlace::Either => is_pointer,
-                };
-                // The last one is the sum.
-                let how = if i == 2 { How::Write } else { How::Read };
-                is_shared.then(|| Access {
-                    space: if is_pointer {
-                        at(arg)
-                    } else {
-                        Space::Shared(None)
-                    },
-                    how,
-                    proxy: Proxy::Async,
-                    when: unit.when,
-                })
-            })
-        });
-        stated.chain(places).collect()
+        stated.collect()
     }
 }
 
@@ -343,15 +331,23 @@ mod tests {
                 let is_operand = info.operands.iter().any(|o| o.name == access.place);
                 let is_known = match access.place {
                     "slot" => info.allows(AttrKind::Slot),
+                    "left_slot" => info.allows(AttrKind::LeftSlot),
                     "log" => true,
                     _ => is_operand,
                 };
                 assert!(is_known, "{op}: no operand {}", access.place);
             }
             let touches = effects.accesses().next().is_some();
+            // What starts work of asynchronous units says what these access.
+            let starts = matches!(effects.class, Class::Sync)
+                && effects
+                    .accesses()
+                    .all(|access| access.when == When::UntilWait);
             assert_eq!(
                 touches,
-                matches!(effects.class, Class::Memory) || info.name.starts_with("device_"),
+                matches!(effects.class, Class::Memory)
+                    || info.name.starts_with("device_")
+                    || touches && starts,
                 "{op}"
             );
             if effects.commutes {

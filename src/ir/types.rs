@@ -228,6 +228,16 @@ impl fmt::Display for Elem {
     }
 }
 
+/// Where the elements of a block are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In registers of the program's threads.
+    #[default]
+    Registers,
+    /// In shared memory: an entry of a ring, or a view of one. Units of matrices read it there.
+    Shared,
+}
+
 /// Type of a value of the tile IR: a scalar or a block, with a layout once layouts are assigned.
 ///
 /// The layout is part of the type, so the rule that operands of an elementwise op agree covers it.
@@ -239,6 +249,8 @@ pub struct TileType {
     pub shape: Shape,
     /// Where each element lives; none before assignment and for scalars.
     pub layout: PackedOption<LayoutId>,
+    /// What kind of place that is.
+    pub place: Place,
 }
 
 impl TileType {
@@ -248,6 +260,7 @@ impl TileType {
             elem,
             shape: Shape::SCALAR,
             layout: None.into(),
+            place: Place::Registers,
         }
     }
 
@@ -257,12 +270,29 @@ impl TileType {
             elem,
             shape,
             layout: None.into(),
+            place: Place::Registers,
         }
     }
 
     /// The same type with another shape and no layout.
     pub fn with_shape(self, shape: Shape) -> TileType {
-        TileType::block(self.elem, shape)
+        TileType {
+            place: self.place,
+            ..TileType::block(self.elem, shape)
+        }
+    }
+
+    /// The same type in another place, without layout.
+    pub fn at(self, place: Place) -> TileType {
+        TileType {
+            place,
+            ..self.without_layout()
+        }
+    }
+
+    /// Whether the block is in shared memory.
+    pub fn is_shared(&self) -> bool {
+        self.place == Place::Shared
     }
 
     /// The same type with a layout; scalars have none.
@@ -332,6 +362,8 @@ pub enum Extent {
     Single,
     /// A block, perhaps with a layout (tile level).
     Block(Shape, Option<LayoutId>),
+    /// A block in shared memory, perhaps with a layout (tile level).
+    Shared(Shape, Option<LayoutId>),
     /// A pack (thread level).
     Pack(u16),
 }
@@ -360,7 +392,7 @@ pub trait ValueType: Copy + Eq + fmt::Display + fmt::Debug {
     fn is_multiple_of(&self, count: u32) -> bool {
         match self.extent() {
             Extent::Single => count == 1 || self.counts_are_open(),
-            Extent::Block(..) => true,
+            Extent::Block(..) | Extent::Shared(..) => true,
             Extent::Pack(n) => u32::from(n).is_multiple_of(count),
         }
     }
@@ -377,9 +409,13 @@ impl ValueType for TileType {
         match extent {
             Extent::Single => Some(TileType::scalar(elem)),
             Extent::Block(shape, layout) => Some(TileType {
-                elem,
-                shape,
                 layout: layout.into(),
+                ..TileType::block(elem, shape)
+            }),
+            Extent::Shared(shape, layout) => Some(TileType {
+                layout: layout.into(),
+                place: Place::Shared,
+                ..TileType::block(elem, shape)
             }),
             Extent::Pack(_) => None,
         }
@@ -388,6 +424,8 @@ impl ValueType for TileType {
     fn extent(&self) -> Extent {
         if self.is_scalar() && self.layout.is_none() {
             Extent::Single
+        } else if self.is_shared() {
+            Extent::Shared(self.shape, self.layout.expand())
         } else {
             Extent::Block(self.shape, self.layout.expand())
         }
@@ -434,7 +472,7 @@ impl ValueType for ThreadType {
         match extent {
             Extent::Single => Some(ThreadType::scalar(elem)),
             Extent::Pack(count) => Some(ThreadType::pack(elem, count)),
-            Extent::Block(..) => None,
+            Extent::Block(..) | Extent::Shared(..) => None,
         }
     }
 
@@ -480,13 +518,17 @@ impl ValueType for ThreadType {
 }
 
 impl fmt::Display for TileType {
-    /// Writes `f32`, `f32[16,32]`, or with a layout `f32[16,32; #0]`.
+    /// Writes `f32`, `f32[16,32]`, with a layout `f32[16,32; #0]`, and of a block in shared memory `f32[16,32; shared]` or
+    /// `f32[16,32; shared #0]`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.elem)?;
         if !self.is_scalar() {
             write!(f, "[{}", self.shape)?;
-            if let Some(layout) = self.layout.expand() {
-                write!(f, "; {layout}")?;
+            match (self.is_shared(), self.layout.expand()) {
+                (false, None) => {}
+                (false, Some(layout)) => write!(f, "; {layout}")?,
+                (true, None) => f.write_str("; shared")?,
+                (true, Some(layout)) => write!(f, "; shared {layout}")?,
             }
             write!(f, "]")?;
         }

@@ -115,12 +115,18 @@ macro_rules! define_units {
 for_each_unit!(define_units);
 
 impl MmaUnit {
-    /// The unit of the target for numbers of these types, if products that exact will do; the first of the table.
-    pub fn of(scalars: [Scalar; 3], precision: DotPrecision, target: Target) -> Option<MmaUnit> {
+    /// The unit of the target for numbers of these types, of which so many warps execute an instruction, if products that exact will
+    /// do; the first of the table.
+    pub fn of(
+        scalars: [Scalar; 3],
+        precision: DotPrecision,
+        warps: u32,
+        target: Target,
+    ) -> Option<MmaUnit> {
         let fits = |unit: &MmaUnit| {
             let info = unit.info();
             let is_exact = [DotPrecision::Ieee, precision].contains(&info.precision);
-            info.scalars == scalars && is_exact && info.exists.on(target)
+            info.scalars == scalars && info.warps == warps && is_exact && info.exists.on(target)
         };
         MmaUnit::ALL.iter().copied().find(fits)
     }
@@ -187,11 +193,15 @@ mod tests {
     #[test]
     fn the_first_unit_of_a_target_is_taken() {
         let halves = [Scalar::F16, Scalar::F16, Scalar::F32];
-        let of = |target| MmaUnit::of(halves, DotPrecision::Tf32, target);
+        let of = |target| MmaUnit::of(halves, DotPrecision::Tf32, 1, target);
         assert_eq!(of(Target::SM_70), Some(MmaUnit::F16K4));
         assert_eq!(of(Target::SM_75), Some(MmaUnit::F16K8));
-        assert_eq!(of(Target::SM_90), Some(MmaUnit::F16));
-        let singles = |precision| MmaUnit::of([Scalar::F32; 3], precision, Target::SM_80);
+        assert_eq!(of(Target::SM_90A), Some(MmaUnit::F16));
+        let by_four = |target| MmaUnit::of(halves, DotPrecision::Ieee, 4, target);
+        assert_eq!(by_four(Target::SM_90A), Some(MmaUnit::GroupF16));
+        assert_eq!(by_four(Target::SM_90), None);
+        assert_eq!(by_four(Target::SM_100), None);
+        let singles = |precision| MmaUnit::of([Scalar::F32; 3], precision, 1, Target::SM_80);
         assert_eq!(singles(DotPrecision::Tf32), Some(MmaUnit::Tf32));
         assert_eq!(singles(DotPrecision::Ieee), None);
     }

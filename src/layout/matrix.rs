@@ -112,12 +112,17 @@ pub fn tile(unit: MmaUnit) -> Tile {
 
 /// The unit of the target for a product; none if it has none, or if the matrices are too short for its tiles.
 pub fn unit(product: &Product, target: Target) -> Option<MmaUnit> {
+    unit_of(product, 1, target)
+}
+
+/// The same of which so many warps execute an instruction.
+pub fn unit_of(product: &Product, warps: u32, target: Target) -> Option<MmaUnit> {
     let scalars = [
         product.left.scalar()?,
         product.right.scalar()?,
         product.sum.scalar()?,
     ];
-    let found = MmaUnit::of(scalars, product.precision, target)?;
+    let found = MmaUnit::of(scalars, product.precision, warps, target)?;
     (u64::from(tile_inner(found)) <= product.inner).then_some(found)
 }
 

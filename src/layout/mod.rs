@@ -1,6 +1,7 @@
 //! Where blocks live and how they move: conversions between layouts, and which value has which layout.
 
 pub mod convert;
+pub mod group;
 
 pub(crate) mod gather;
 pub mod matrix;

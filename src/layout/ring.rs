@@ -138,7 +138,7 @@ fn conflicts(lanes: &[u32], bytes: u32) -> u32 {
 }
 
 /// Conflicts of a layout of memory.
-fn cost(
+pub fn cost(
     layout: &LinearLayout,
     elem_bytes: u32,
     writer: &LinearLayout,
@@ -209,7 +209,7 @@ pub fn layout(
 }
 
 /// The dimension along which the threads of a layout hold neighbours, or else stand side by side.
-fn inner_dim(layout: &LinearLayout) -> usize {
+pub fn inner_dim(layout: &LinearLayout) -> usize {
     let shape = layout.shape();
     let mut columns = [HwDim::Register, HwDim::Lane]
         .into_iter()

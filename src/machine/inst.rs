@@ -21,6 +21,12 @@ pub(crate) enum Form {
     Imm,
     VDef,
     VUse,
+    /// Read and written as a vector.
+    Tied,
+    /// Read and written by what goes on meanwhile, not in the text.
+    Held,
+    /// Read by what goes on meanwhile, not in the text.
+    Kept,
     Addr,
     Name,
 }
@@ -98,6 +104,15 @@ macro_rules! form {
     };
     (vuse) => {
         Form::VUse
+    };
+    (tied) => {
+        Form::Tied
+    };
+    (held) => {
+        Form::Held
+    };
+    (kept) => {
+        Form::Kept
     };
     (addr) => {
         Form::Addr
@@ -197,6 +212,8 @@ pub(crate) enum Modifier {
     Matrices(u16, bool),
     /// Whether the left operand is given by columns, and the right one by rows.
     Transposed([bool; 2]),
+    /// Columns of the sums of a product of four warps.
+    Columns(u16),
     /// Whether a copy leaves the L1 cache out.
     Copy(bool),
     /// Number of a text in [`super::code::Code::texts`], and whether the author says that it is pure.
@@ -301,6 +318,12 @@ impl MInst {
         }
     }
 
+    /// Whether it writes nothing but what it also reads.
+    pub(crate) fn is_tied(&self) -> bool {
+        let mut operands = self.op.info().operands.iter();
+        operands.any(|(form, _)| matches!(form, Form::Tied | Form::Held))
+    }
+
     /// Calls `visit` for every unit read or written. Reads come before writes.
     pub(crate) fn visit(&self, regs: &Registers, args: &[Arg], mut visit: impl FnMut(Unit, Touch)) {
         let operands = self.op.info().operands;
@@ -315,12 +338,12 @@ impl MInst {
             .zip(args)
             .all(|((form, _), arg)| match (form, arg) {
                 (Form::Def, Arg::Regs(view)) => regs.is_whole(*view),
-                (Form::VDef, _) => false,
+                (Form::VDef | Form::Tied | Form::Held, _) => false,
                 _ => true,
             });
         for (i, ((form, _), arg)) in operands.iter().zip(args).enumerate() {
             let view = match (form, arg) {
-                (Form::Def | Form::VDef, _) => continue,
+                (Form::Def | Form::VDef | Form::Tied | Form::Held, _) => continue,
                 (_, Arg::Regs(view)) | (_, Arg::Place(Place::Register(view, _))) => *view,
                 _ => continue,
             };
@@ -349,8 +372,14 @@ impl MInst {
             Touch::Def
         };
         for ((form, _), arg) in operands.iter().zip(args) {
-            if let (Form::Def | Form::VDef, Arg::Regs(view)) = (form, arg) {
-                regs.units(*view).for_each(|unit| visit(unit, write));
+            match (form, arg) {
+                (Form::Def | Form::VDef, Arg::Regs(view)) => {
+                    regs.units(*view).for_each(|unit| visit(unit, write));
+                }
+                (Form::Tied | Form::Held, Arg::Regs(view)) => {
+                    regs.units(*view).for_each(|unit| visit(unit, Touch::Mod));
+                }
+                _ => {}
             }
         }
     }

@@ -99,6 +99,10 @@ impl Printer<'_> {
                 self.out += if left { ".col" } else { ".row" };
                 self.out += if right { ".row" } else { ".col" };
             }
+            Modifier::Columns(count) => {
+                self.out.push('n');
+                self.number(u64::from(count));
+            }
             Modifier::Copy(past_l1) => self.out += if past_l1 { ".cg" } else { ".ca" },
             // Written as a whole.
             Modifier::Inline(..) => {}
@@ -167,7 +171,7 @@ impl Printer<'_> {
         let operands = inst.op.info().operands;
         let mut args = operands.iter().zip(self.code.args(inst));
         let vector = args.find_map(|(&(form, _), arg)| match (form, arg) {
-            (Form::VDef | Form::VUse, Arg::Regs(view)) => Some(view.count),
+            (Form::VDef | Form::VUse | Form::Tied, Arg::Regs(view)) => Some(view.count),
             _ => None,
         });
         self.out += match vector {
@@ -181,7 +185,7 @@ impl Printer<'_> {
     /// Operand `index` as repetition `rep` has it.
     pub(crate) fn operand(&mut self, inst: &MInst, index: usize, form: Form, arg: Arg, rep: u16) {
         match (form, arg) {
-            (Form::VDef | Form::VUse, Arg::Regs(view)) => {
+            (Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept, Arg::Regs(view)) => {
                 let each = view.count / inst.reps;
                 let is_list = each != 1 || inst.op.info().group == InstGroup::Matrix;
                 self.out += if is_list { "{" } else { "" };

@@ -46,6 +46,17 @@ impl Program for CodeProgram<'_> {
         self.0.width
     }
 
+    fn in_flight(&self, mut visit: impl FnMut(Unit)) {
+        let code = self.0;
+        for inst in &code.insts {
+            for ((form, _), arg) in inst.op.info().operands.iter().zip(code.args(inst)) {
+                if let (Form::Tied, Arg::Regs(view)) = (form, arg) {
+                    (0..view.count).for_each(|i| visit(code.regs.unit(*view, i)));
+                }
+            }
+        }
+    }
+
     fn visit(&self, inst: usize, visit: impl FnMut(Unit, Touch)) {
         let inst = &self.0.insts[inst];
         inst.visit(&self.0.regs, self.0.args(inst), visit);
@@ -58,17 +69,20 @@ impl Program for CodeProgram<'_> {
         for rep in 0..inst.reps {
             for writes in [false, true] {
                 for ((form, _), arg) in operands.iter().zip(code.args(inst)) {
-                    let is_dest = matches!(form, Form::Def | Form::VDef);
+                    let is_tied = matches!(form, Form::Tied | Form::Held);
+                    let is_dest = is_tied || matches!(form, Form::Def | Form::VDef);
                     let view = match arg {
                         Arg::Regs(view) | Arg::Place(Place::Register(view, _)) => *view,
                         _ => continue,
                     };
                     // The destination of a guarded instruction is read as well.
-                    if is_dest != writes && !(is_dest && inst.guard.is_some()) {
+                    if is_dest != writes && !(is_dest && (is_tied || inst.guard.is_some())) {
                         continue;
                     }
                     let each = match form {
-                        Form::VDef | Form::VUse => view.count / inst.reps,
+                        Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept => {
+                            view.count / inst.reps
+                        }
                         _ => 1,
                     };
                     for i in rep * each..(rep + 1) * each {

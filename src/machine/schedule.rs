@@ -130,7 +130,7 @@ fn width(code: &Code) -> u32 {
             visit(code, inst, Reps::all(inst), |unit, access| {
                 let unit = unit.as_u32() as usize;
                 match access {
-                    Access::Write if is_live[unit] && inst.guard.is_none() => {
+                    Access::Write if is_live[unit] && inst.guard.is_none() && !inst.is_tied() => {
                         is_live[unit] = false;
                         live -= u32::from(words[unit]);
                     }
@@ -188,7 +188,10 @@ pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
         return;
     }
     let width = width(code);
-    if width <= NARROW && !is_diverse {
+    // What units of four warps add to holds its registers, and ptxas finds room for it if the rest is as it was selected, operation
+    // by operation: of 15 kernels of attention it serialised the products of 10 in this order (C7511), and of 4 in that.
+    let has_tied = code.insts.iter().any(MInst::is_tied);
+    if (width <= NARROW || has_tied) && !is_diverse {
         return;
     }
     code.width = Some(width);
@@ -228,7 +231,9 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
     let args = code.args(inst);
     let forms = inst.op.info().operands;
     let each = |form: Form, view: View| match form {
-        Form::VDef | Form::VUse => view.count / inst.reps.max(1),
+        Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept => {
+            view.count / inst.reps.max(1)
+        }
         _ => 1,
     };
     let units = |form: Form, view: View| {
@@ -241,11 +246,11 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
     };
     for (&(form, _), arg) in forms.iter().zip(args) {
         match (form, arg) {
-            (Form::Def | Form::VDef, _) => {}
+            (Form::Def | Form::VDef | Form::Tied | Form::Held, _) => {}
             (_, Arg::Regs(view) | Arg::Place(Place::Register(view, _))) => {
                 let units = units(form, *view);
                 let access = match units.len() {
-                    1 if form != Form::VUse => Access::Read,
+                    1 if !matches!(form, Form::VUse | Form::Kept) => Access::Read,
                     _ => Access::FixedRead,
                 };
                 units.for_each(|i| visit(code.regs.unit(*view, i), access));
@@ -257,9 +262,10 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
         visit(guard.pred, Access::FixedRead);
     }
     for (&(form, _), arg) in forms.iter().zip(args) {
-        if let (Form::Def | Form::VDef, Arg::Regs(view)) = (form, arg) {
+        let is_tied = matches!(form, Form::Tied | Form::Held);
+        if let (Form::Def | Form::VDef | Form::Tied | Form::Held, Arg::Regs(view)) = (form, arg) {
             for i in units(form, *view) {
-                if inst.guard.is_some() {
+                if is_tied || inst.guard.is_some() {
                     visit(code.regs.unit(*view, i), Access::Keep);
                 }
                 visit(code.regs.unit(*view, i), Access::Write);
@@ -338,7 +344,7 @@ fn parts(code: &mut Code, inst: &MInst, to: u32, Reps { start, count }: Reps) {
     for (i, &(form, _)) in inst.op.info().operands.iter().enumerate() {
         let arg = match code.args[inst.first_arg as usize + i] {
             Arg::Regs(view) => Arg::Regs(match form {
-                Form::VDef | Form::VUse => {
+                Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept => {
                     let each = view.count / inst.reps;
                     view.part(start * each, count * each)
                 }
@@ -705,7 +711,10 @@ impl Order {
         for i in 0..n_args {
             let arg = code.args[inst.first_arg as usize + i];
             let form = inst.op.info().operands[i].0;
-            if matches!(form, Form::Def | Form::VDef | Form::VUse) {
+            if matches!(
+                form,
+                Form::Def | Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept
+            ) {
                 continue;
             }
             let (Arg::Regs(view) | Arg::Place(Place::Register(view, _))) = arg else {

@@ -10,7 +10,7 @@ use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
 use crate::ir::types::{AddressSpace, Elem};
 use crate::machine::code::{Code, Edge, End};
-use crate::machine::inst::{Arg, InstGroup, MInst, Modifier, Ptx, PtxType};
+use crate::machine::inst::{Arg, Form, InstGroup, MInst, Modifier, Ptx, PtxType};
 use crate::machine::print::Printer;
 use crate::machine::select::bits_type;
 use crate::machine::select::memory::param_type;
@@ -295,6 +295,9 @@ impl Writer<'_> {
             }
             n_written += 1;
             for (i, (&(form, _), &arg)) in inst.op.info().operands.iter().zip(args).enumerate() {
+                if matches!(form, Form::Held | Form::Kept) {
+                    continue;
+                }
                 self.text.out += if i == 0 { " " } else { ", " };
                 self.text.operand(inst, i, form, arg, rep);
             }

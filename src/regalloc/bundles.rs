@@ -6,6 +6,8 @@
 //! registers are live at the same time. Comparisons are bounded; beyond the bound moves stay, and the program
 //! is right all the same.
 
+use cranelift_entity::EntitySet;
+
 use super::live::{LiveRange, Liveness};
 use super::{Input, Program};
 use crate::regalloc::reg::{Group, Unit};
@@ -38,6 +40,7 @@ impl Bundles {
             effort_left: EFFORT * n_groups,
         };
         let apart = [0, 30, 100][choices.below(3)];
+        bundles.keep_in_flight(program, live);
         // Back edges first: a move there is paid for in every round.
         for back in [true, false] {
             for block in 0..program.num_blocks() {
@@ -69,6 +72,26 @@ impl Bundles {
             }
         }
         bundles
+    }
+
+    /// Joins what changes in flight along every way, whatever the choices.
+    fn keep_in_flight(&mut self, program: &impl Program, live: &Liveness) {
+        let mut changing = EntitySet::new();
+        program.in_flight(|unit| {
+            changing.insert(unit);
+        });
+        for block in 0..program.num_blocks() {
+            for edge in 0..program.num_edges(block) {
+                let mut last = None;
+                program.inputs(block, edge, |to, input| {
+                    if let Input::Unit(from) = input
+                        && (changing.contains(from) || changing.contains(to))
+                    {
+                        self.want(program, live, to, from, &mut last);
+                    }
+                });
+            }
+        }
     }
 
     /// Number of bundles that ever were.

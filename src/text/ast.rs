@@ -24,6 +24,7 @@ pub(crate) struct RawType {
 pub(crate) enum RawExtent {
     Single,
     Block(Shape, Option<u32>),
+    Shared(Shape, Option<u32>),
     Pack(u16),
 }
 

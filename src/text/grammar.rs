@@ -619,14 +619,24 @@ impl<'a> Parser<'_, 'a> {
         let extent = if self.accept('[') {
             let shape = self.extents()?;
             let mut layout = None;
+            let mut is_shared = false;
             if self.accept(';') {
-                self.expect('#')?;
-                layout = Some(self.number("a layout's number")?);
+                is_shared = self.accept_word("shared");
+                let has_layout = match is_shared {
+                    true => self.accept('#'),
+                    false => self.expect('#').map(|_| true)?,
+                };
+                if has_layout {
+                    layout = Some(self.number("a layout's number")?);
+                }
             }
             if !self.accept(']') {
                 return self.unexpected_here("`]`");
             }
-            RawExtent::Block(shape, layout)
+            match is_shared {
+                true => RawExtent::Shared(shape, layout),
+                false => RawExtent::Block(shape, layout),
+            }
         } else if self.on_same_line() && self.accept_word("x") {
             let count_pos = self.peek().pos;
             match self.number("a number of elements")? {

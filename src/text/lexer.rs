@@ -130,11 +130,16 @@ fn lex_line<'a>(line: &'a str, line_start: usize, number: u32, out: &mut Lexed<'
                 }
             },
             Class::Punct => {
-                let is_layout = || brackets > 0 && rest[1..].trim_start().starts_with('#');
+                // `[16; #0]`, `[16; shared]` and `[16; shared #0]` are types.
+                let is_place = || {
+                    let behind = rest[1..].trim_start();
+                    let place = behind.strip_prefix("shared").unwrap_or("").trim_start();
+                    behind.starts_with('#') || place.starts_with(['#', ']'])
+                };
                 match byte {
                     b'[' => brackets += 1,
                     b']' => brackets = brackets.saturating_sub(1),
-                    b';' if !is_layout() => {
+                    b';' if brackets == 0 || !is_place() => {
                         out.comments.push(Comment {
                             pos,
                             own_line: !tokens_here,

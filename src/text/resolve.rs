@@ -211,7 +211,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         }
         let mut data = InstData::new(op, &[]);
         let errors_before = self.errors.len();
-        data.attrs = self.attrs(raw, types.first().map_or(Elem::I64, ValueType::elem));
+        data.attrs = self.attrs(op, raw, types.first().map_or(Elem::I64, ValueType::elem));
         data.loc = SourceLoc(raw.source_line.map(|line| SourceLine(line, 0)).into());
         // An attribute that could not be read would be reported as missing.
         let attrs_are_complete = self.errors.len() == errors_before;
@@ -254,19 +254,23 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         }
     }
 
+    /// The layout that a type names by its number, if it names one that is there.
+    fn layout(&mut self, number: Option<u32>, raw: &RawType) -> Option<LayoutId> {
+        let number = number?;
+        let layout = self.layouts.get(&number).copied();
+        if layout.is_none() {
+            let message = format!("layout #{number} is not defined");
+            self.error(Code::Undefined, raw.pos, message);
+        }
+        layout
+    }
+
     fn ty(&mut self, raw: &RawType) -> L::Type {
         let extent = match raw.extent {
             RawExtent::Single => Extent::Single,
             RawExtent::Pack(count) => Extent::Pack(count),
-            RawExtent::Block(shape, None) => Extent::Block(shape, None),
-            RawExtent::Block(shape, Some(number)) => {
-                let layout = self.layouts.get(&number).copied();
-                if layout.is_none() {
-                    let message = format!("layout #{number} is not defined");
-                    self.error(Code::Undefined, raw.pos, message);
-                }
-                Extent::Block(shape, layout)
-            }
+            RawExtent::Block(shape, number) => Extent::Block(shape, self.layout(number, raw)),
+            RawExtent::Shared(shape, number) => Extent::Shared(shape, self.layout(number, raw)),
         };
         L::Type::from_extent(raw.elem, extent).unwrap_or_else(|| {
             let message = match extent {
@@ -280,14 +284,15 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         })
     }
 
-    fn attrs(&mut self, raw: &RawInst<'_>, elem: Elem) -> SmallVec<[Attr; 2]> {
+    fn attrs(&mut self, op: L::Op, raw: &RawInst<'_>, elem: Elem) -> SmallVec<[Attr; 2]> {
         let mut attrs = SmallVec::new();
         for raw_attr in &raw.attrs {
             let key = raw_attr.key.it;
             let Some(kind) = AttrKind::from_key(key) else {
-                let known: Vec<&str> = AttrKind::ALL.iter().map(|k| k.key()).collect();
-                let known = known.join(", ");
-                let message = format!("no attribute `{}`; known are {known}", quoted(key));
+                let info = op.info();
+                let known = [info.required, info.optional].concat().join(", ");
+                let known = if known.is_empty() { "none" } else { &known };
+                let message = format!("no attribute `{}`; `{op}` takes {known}", quoted(key));
                 self.error(Code::Attribute, raw_attr.key.pos, message);
                 continue;
             };
@@ -332,6 +337,10 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             // What stands there is the slot's number in the text.
             Attr::Slot(slot) => match self.slots.get(&slot.as_u32()) {
                 Some(&slot) => Ok(Attr::Slot(slot)),
+                None => Err((Code::Undefined, format!("{slot} is not defined"))),
+            },
+            Attr::LeftSlot(slot) => match self.slots.get(&slot.as_u32()) {
+                Some(&slot) => Ok(Attr::LeftSlot(slot)),
                 None => Err((Code::Undefined, format!("{slot} is not defined"))),
             },
             attr => Ok(attr),

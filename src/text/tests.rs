@@ -15,7 +15,7 @@ use crate::ir::function::{BufferData, Function, SlotData};
 use crate::ir::level::{Level, Thread, Tile};
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Opcode, rules};
-use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, TileType};
+use crate::ir::types::{AddressSpace, Elem, Place, Scalar, ThreadType, TileType};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::pool::LayoutId;
 use crate::linear_layout::shape::Shape;
@@ -41,7 +41,8 @@ fn tile_types() -> Vec<TileType> {
         TileType::block(Elem::F32, square),
         TileType::scalar(Elem::Token),
     ];
-    [&blocks[..], &scalars, &unit, &laid_out, &square].concat()
+    let shared = [blocks[2], square[0]].map(|ty| ty.at(Place::Shared));
+    [&blocks[..], &scalars, &unit, &laid_out, &square, &shared].concat()
 }
 
 fn thread_types() -> Vec<ThreadType> {
@@ -83,6 +84,7 @@ fn sample_attr(kind: AttrKind) -> Attr {
     match kind {
         AttrKind::Unit => Attr::Unit(MmaUnit::F16),
         AttrKind::Bytes => Attr::Bytes(16),
+        AttrKind::Columns => Attr::Columns(8),
         AttrKind::Mask => Attr::Mask(1),
         AttrKind::Rmw => Attr::Rmw(RmwOp::Fadd),
         AttrKind::Ptx => Attr::Ptx("mov.b32 $0,\t$1;\n".into()),
@@ -134,9 +136,15 @@ fn fitting_types<L: Level>(
 /// A function that holds the op with these attributes.
 fn function_with<L: Level>(op: L::Op, attrs: &[Attr], types: &[L::Type]) -> Function<L> {
     let info = op.info();
-    let max = info.max_operands().unwrap_or(info.min_operands() + 1);
-    let count = max.max(info.min_operands());
-    let (args, results) = fitting_types::<L>(op, count, attrs, types)
+    // Of any number one more than needed, or two where they come in pairs.
+    let least = info.min_operands();
+    let counts = match info.max_operands() {
+        Some(most) => most..=most,
+        None => least + 1..=least + 2,
+    };
+    let (args, results) = counts
+        .into_iter()
+        .find_map(|count| fitting_types::<L>(op, count, attrs, types))
         .unwrap_or_else(|| panic!("no operands fit {op}"));
     let mut builder = Builder::<L>::new("k", 4);
     let values: Vec<_> = args.iter().map(|&ty| builder.param("p", ty)).collect();

@@ -13,6 +13,11 @@
 //! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive; what
 //! it reads in device memory counts as read from there on.
 //!
+//! Products by units of four warps read their slots until a wait ([`ThreadOp::WgmmaWait`]), which counts the groups committed
+//! since. What is stored there meanwhile, or to bytes they share with other slots, needs a wait and a barrier, both of which are put
+//! in front of it. Copies go to entries that no product under way reads, so they need a barrier alone, behind the wait for those
+//! that did. The units see what threads wrote only behind a fence of each writer ([`ThreadOp::FenceAsync`]) and a barrier.
+//!
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
 //! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
@@ -31,7 +36,7 @@ use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::{Access, How, Space};
+use crate::ir::effects::{Access, How, Proxy, Space};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
@@ -47,6 +52,10 @@ struct Pending {
     counted: BTreeSet<Slot>,
     /// What is not over before a wait; a barrier alone changes nothing.
     under_way: UnderWay,
+    /// Written, and not fenced for units that read for the threads.
+    unfenced: BTreeSet<Slot>,
+    /// Read by products under way, with how many groups were committed since.
+    reading: BTreeSet<(Slot, u32)>,
     /// Where the addresses of loads from device memory come from.
     loaded: BTreeSet<Origin>,
     /// The same for volatile loads, which are atomic.
@@ -96,17 +105,38 @@ impl Origin {
 impl Pending {
     /// What is left after a barrier.
     fn pass_barrier(&mut self) {
-        let under_way = std::mem::take(&mut self.under_way);
         *self = Pending {
-            under_way,
+            under_way: std::mem::take(&mut self.under_way),
+            unfenced: std::mem::take(&mut self.unfenced),
+            reading: std::mem::take(&mut self.reading),
             ..Pending::default()
         };
+    }
+
+    /// A group of products is closed.
+    fn commit(&mut self) {
+        let reading = std::mem::take(&mut self.reading).into_iter();
+        let older = reading.map(|(slot, age)| (slot, (age + 1).min(MOST_GROUPS)));
+        self.reading = older.collect();
+    }
+
+    /// What is left after a wait that leaves so many groups of products under way.
+    fn finish(&mut self, left: u32) {
+        let reading = std::mem::take(&mut self.reading);
+        for (slot, age) in reading {
+            if age > left {
+                self.read.insert(slot);
+            } else {
+                self.reading.insert((slot, age));
+            }
+        }
     }
 
     /// What is left after a wait.
     fn pass_wait(&mut self) {
         let over = std::mem::take(&mut self.under_way);
         self.read.extend(over.read);
+        self.unfenced.extend(&over.written);
         self.written.extend(over.written);
         self.loaded.extend(over.loaded);
     }
@@ -120,7 +150,9 @@ impl Pending {
                 written,
                 loaded: late,
             } = &p.under_way;
-            (shared, loaded, [read.len(), written.len(), late.len()])
+            let products = [p.unfenced.len(), p.reading.len()];
+            let late = [read.len(), written.len(), late.len()];
+            (shared, loaded, late, products)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
@@ -129,6 +161,8 @@ impl Pending {
         self.under_way.read.extend(&other.under_way.read);
         self.under_way.written.extend(&other.under_way.written);
         self.under_way.loaded.extend(&other.under_way.loaded);
+        self.unfenced.extend(&other.unfenced);
+        self.reading.extend(&other.reading);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
         self.loaded_copies |= other.loaded_copies;
@@ -136,9 +170,37 @@ impl Pending {
     }
 }
 
+/// Most groups of products that are told apart.
+const MOST_GROUPS: u32 = 8;
+
+/// What must stand in front of an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Needed {
+    /// A barrier.
+    barrier: bool,
+    /// Before it a fence for units that read for the threads.
+    fence: bool,
+    /// Before that a wait for products.
+    wait: bool,
+}
+
+/// What is known of the function beside what is pending.
+struct Facts {
+    /// Where pointers to device memory come from.
+    origins: SecondaryMap<Value, Origin>,
+    /// Slots that units read for the threads.
+    read_by_units: BTreeSet<Slot>,
+}
+
 /// Inserts barriers into a function whose slots are placed; returns how many.
 pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
-    let origins = origins(func);
+    let products = func.dfg.insts.values();
+    let products = products.filter(|data| data.op == ThreadOp::Wgmma);
+    let slots = products.flat_map(|data| data.slot().into_iter().chain(data.left_slot()));
+    let facts = Facts {
+        origins: origins(func),
+        read_by_units: slots.copied().collect(),
+    };
     let mut entry: SecondaryMap<Block, Pending> = SecondaryMap::new();
     let mut changed = true;
     while changed {
@@ -146,7 +208,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         for &block in &func.order.blocks {
             let mut pending = entry[block].clone();
             for &inst in func.order.insts(block) {
-                step(func, &origins, inst, &mut pending);
+                step(func, &facts, inst, &mut pending);
             }
             let Some(last) = func.order.last(block) else {
                 continue;
@@ -162,7 +224,17 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         let insts = func.order.insts(block).to_vec();
         let mut with_barriers = Vec::with_capacity(insts.len());
         for inst in insts {
-            if step(func, &origins, inst, &mut pending) {
+            let needed = step(func, &facts, inst, &mut pending);
+            if needed.wait {
+                let mut data: InstData<Thread> = InstData::new(ThreadOp::WgmmaWait, &[]);
+                data.attrs.push(make::pending(0));
+                with_barriers.push(func.dfg.make_inst(data, &[]));
+            }
+            if needed.fence {
+                let data = InstData::new(ThreadOp::FenceAsync, &[]);
+                with_barriers.push(func.dfg.make_inst(data, &[]));
+            }
+            if needed.barrier {
                 with_barriers.push(make_barrier(func));
                 count += 1;
             }
@@ -180,51 +252,64 @@ fn make_barrier(func: &mut ThreadFunction) -> Inst {
     func.dfg.make_inst(data, &[])
 }
 
-/// Updates `pending` across an instruction; gives whether a barrier must stand before it.
-fn step(
-    func: &ThreadFunction,
-    origins: &SecondaryMap<Value, Origin>,
-    inst: Inst,
-    pending: &mut Pending,
-) -> bool {
+/// Updates `pending` across an instruction; gives what must stand before it.
+fn step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut Pending) -> Needed {
     let data = &func.dfg.insts[inst];
-    if data.op == ThreadOp::Barrier {
-        pending.pass_barrier();
-        return false;
+    match data.op {
+        ThreadOp::Barrier => pending.pass_barrier(),
+        ThreadOp::CpAsyncWait => pending.pass_wait(),
+        ThreadOp::WgmmaCommit => pending.commit(),
+        ThreadOp::WgmmaWait => pending.finish(data.pending().copied().unwrap_or(0)),
+        _ => return access_step(func, facts, inst, pending),
     }
-    if data.op == ThreadOp::CpAsyncWait {
-        pending.pass_wait();
-        return false;
-    }
+    Needed::default()
+}
+
+/// The same across an instruction that accesses memory, or does not.
+fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut Pending) -> Needed {
+    let data = &func.dfg.insts[inst];
     let accesses = func.accesses(inst);
+    let apart = data.apart().is_some();
+    let meets_product = |access: &Access| match access.space {
+        Space::Shared(Some(slot)) => pending.meets_product(func, slot, access, apart),
+        Space::Shared(None) | Space::Global(_) | Space::Log => false,
+    };
+    let wait = accesses.iter().any(meets_product);
+    if wait {
+        pending.finish(0);
+    }
     let clashes = |access: &Access| match access.space {
-        Space::Shared(Some(slot)) => {
-            pending.clashes_in(func, slot, access.how, data.apart().is_some())
-        }
+        Space::Shared(Some(slot)) => pending.clashes_in(func, slot, access, apart),
         Space::Global(pointer) => {
-            pending.clashes_at(origins[pointer], access.how, data.copied().is_some())
+            pending.clashes_at(facts.origins[pointer], access.how, data.copied().is_some())
         }
         // Of what names no slot nobody knows whom it meets.
         Space::Shared(None) | Space::Log => false,
     };
-    let hazard = accesses.iter().any(clashes);
-    if hazard {
+    let barrier = wait || accesses.iter().any(clashes);
+    let fence = barrier && !pending.unfenced.is_disjoint(&facts.read_by_units);
+    if barrier {
         pending.pass_barrier();
+        pending.unfenced.clear();
     }
     for access in &accesses {
         match access.space {
             Space::Shared(Some(slot)) => pending.note_slot(slot, access),
-            Space::Global(pointer) => pending.note_load(origins[pointer], data, access),
+            Space::Global(pointer) => pending.note_load(facts.origins[pointer], data, access),
             Space::Shared(None) | Space::Log => {}
         }
     }
-    hazard
+    Needed {
+        barrier,
+        fence,
+        wait,
+    }
 }
 
 impl Pending {
     /// Whether an access to a slot must wait for those before; `apart` says that it is to other entries of a ring than those
     /// that are read meanwhile.
-    fn clashes_in(&self, func: &ThreadFunction, slot: Slot, how: How, apart: bool) -> bool {
+    fn clashes_in(&self, func: &ThreadFunction, slot: Slot, access: &Access, apart: bool) -> bool {
         let clash = |set: &BTreeSet<Slot>, same: bool| {
             set.iter().any(|&other| match other == slot {
                 true => same,
@@ -232,7 +317,8 @@ impl Pending {
             })
         };
         let (read, written) = (&self.read, &self.written);
-        match how {
+        match access.how {
+            How::Read if access.proxy == Proxy::Async && clash(&self.unfenced, true) => true,
             How::Read => clash(written, true) || clash(&self.counted, true),
             How::Write => {
                 let read = clash(read, !apart) || clash(&self.counted, true);
@@ -243,6 +329,24 @@ impl Pending {
                 plain || clash(&self.counted, false)
             }
         }
+    }
+
+    /// Whether an access changes what a product under way reads. Copies, and stores that are `apart`, go to other entries of a
+    /// ring.
+    fn meets_product(
+        &self,
+        func: &ThreadFunction,
+        slot: Slot,
+        access: &Access,
+        apart: bool,
+    ) -> bool {
+        let elsewhere = apart || access.when == When::UntilWait;
+        let mut reading = self.reading.iter();
+        access.how != How::Read
+            && reading.any(|&(other, _)| match other == slot {
+                true => !elsewhere,
+                false => overlap(func, slot, other),
+            })
     }
 
     /// The same for device memory.
@@ -259,6 +363,16 @@ impl Pending {
     }
 
     fn note_slot(&mut self, slot: Slot, access: &Access) {
+        match (access.how, access.when, access.proxy) {
+            (How::Read, When::UntilWait, Proxy::Async) => {
+                self.reading.insert((slot, 0));
+                return;
+            }
+            (How::Write | How::Atomic, When::Now, Proxy::Generic) => {
+                self.unfenced.insert(slot);
+            }
+            _ => {}
+        }
         let set = match (access.how, access.when) {
             (How::Read, When::Now) => &mut self.read,
             (How::Write, When::Now) => &mut self.written,

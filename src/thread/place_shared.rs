@@ -8,11 +8,13 @@
 //! so as long as all slots together are small each has its own. Beyond that they are placed largest
 //! first, each at the lowest offset that no neighbour in time takes (first fit on intervals).
 
-use cranelift_entity::SecondaryMap;
+use cranelift_entity::{EntitySet, SecondaryMap};
 
+use crate::ir::attrs::Attrs;
 use crate::ir::effects::Space;
 use crate::ir::entities::{Block, Inst, Slot};
 use crate::ir::function::ThreadFunction;
+use crate::ir::ops::ThreadOp;
 use crate::settings::diversity::Choices;
 
 /// Shared memory in bytes that is not worth a barrier: 32 CTAs of a multiprocessor take this much and
@@ -126,10 +128,24 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
     let mut range_of: SecondaryMap<Slot, Option<usize>> = SecondaryMap::new();
     let mut bounds: Vec<(Block, u32, u32)> = Vec::new();
     let mut position = 0;
+    // Slots that products under way read, up to a wait for all.
+    let mut reading: EntitySet<Slot> = EntitySet::new();
     for &block in &func.order.blocks {
         let start = position;
         for &inst in func.order.insts(block) {
-            for slot in slots_of(func, inst) {
+            let data = &func.dfg.insts[inst];
+            let mut slots: Vec<Slot> = slots_of(func, inst).collect();
+            match data.op {
+                ThreadOp::Wgmma => reading.extend(slots.iter().copied()),
+                ThreadOp::WgmmaWait => {
+                    slots.extend(reading.keys().filter(|&slot| reading.contains(slot)));
+                    if data.pending() == Some(&0) {
+                        reading.clear();
+                    }
+                }
+                _ => {}
+            }
+            for slot in slots {
                 let place = *range_of[slot].get_or_insert(ranges.len());
                 match ranges.get_mut(place) {
                     Some(range) => range.last = position,

@@ -19,6 +19,7 @@ pub mod pipeline_loops;
 pub mod settle_asserts;
 pub mod share_operands;
 pub mod simplify;
+pub mod start_dots;
 
 mod edit;
 mod repeats;

@@ -19,7 +19,9 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         let results = results.flat_map(|&inst| &func.dfg.insts[inst].results);
         for &value in func.dfg.blocks[block].params.iter().chain(results) {
             match func.dfg.ty(value).extent() {
-                Extent::Block(shape, Some(layout)) if shape.is_scalar() => {
+                Extent::Block(shape, Some(layout)) | Extent::Shared(shape, Some(layout))
+                    if shape.is_scalar() =>
+                {
                     let message = format!("a scalar has no layout, found {layout}");
                     errors.report(Rule::LayoutsEverywhere, value, message);
                 }
@@ -27,10 +29,14 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
                     with.get_or_insert(value);
                     check_fit(func, value, shape, layout, errors);
                 }
-                Extent::Block(shape, None) if !shape.is_scalar() => {
+                Extent::Shared(shape, Some(layout)) => {
+                    with.get_or_insert(value);
+                    check_memory(func, value, shape, layout, errors);
+                }
+                Extent::Block(shape, None) | Extent::Shared(shape, None) if !shape.is_scalar() => {
                     without.get_or_insert(value);
                 }
-                Extent::Block(..) | Extent::Single | Extent::Pack(_) => {}
+                Extent::Block(..) | Extent::Shared(..) | Extent::Single | Extent::Pack(_) => {}
             }
         }
     }
@@ -42,6 +48,28 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         for &inst in func.order.insts(block) {
             check_relation(func, inst, errors);
         }
+    }
+}
+
+/// V18 of a block in shared memory.
+fn check_memory<L: Level>(
+    func: &Function<L>,
+    value: Value,
+    shape: Shape,
+    id: LayoutId,
+    errors: &mut Errors,
+) {
+    let layout = &func.layouts[id];
+    let mut report = |message: String| errors.report(Rule::LayoutFits, value, message);
+    if layout.shape() != shape {
+        let shape = layout.shape();
+        return report(format!("layout {id} is for a block of [{shape}]"));
+    }
+    if layout.is_distributed() {
+        return report(format!("layout {id} is one of registers"));
+    }
+    if layout.invert().is_none() {
+        report(format!("layout {id} has no place for some element"));
     }
 }
 

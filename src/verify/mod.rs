@@ -45,9 +45,12 @@
 //! # Single ops
 //! - **V20** The region of a `reduce` or `scan` holds pure ops on scalars that exist at both levels, or functions made of such.
 //! - **V21** A `barrier` has an id below 16 and waits for a multiple of 32 threads, no more than the function's.
+//! - **V22** What a product in flight adds to is only carried by `for`, from the first iteration on, added to by `dot_start` and waited
+//!   for by `dot_sum`. A block in shared memory comes from `shared_view`, is turned by `permute` and multiplied by `dot_start`.
 
 mod function;
 mod layouts;
+mod products;
 mod regions;
 mod ssa;
 mod structure;
@@ -116,6 +119,8 @@ coded_enum! {
     Reduce = "V20",
     /// Barriers.
     Barrier = "V21",
+    /// Products in flight and what they read.
+    Products = "V22",
 }
 
 impl fmt::Display for Rule {
@@ -172,6 +177,7 @@ pub fn verify<L: Level>(func: &Function<L>) -> Result<(), VerifierErrors> {
         regions::check(func, &mut errors);
         types::check(func, &mut errors);
         ssa::check(func, &tree, &mut errors);
+        products::check(func, &mut errors);
         layouts::check(func, &mut errors);
     }
     function::check(func, &mut errors);

@@ -29,7 +29,9 @@ fn check_buffer<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> 
     let data = &func.dfg.insts[inst];
     let (block, elem) = match data.op.info().rule {
         TypeRule::AsyncCopy | TypeRule::SharedStore => data.args.first().map(|&v| func.dfg.ty(v)),
-        TypeRule::SharedLoad => data.results.first().map(|&v| func.dfg.ty(v)),
+        TypeRule::SharedLoad | TypeRule::SharedView => {
+            data.results.first().map(|&v| func.dfg.ty(v))
+        }
         _ => return Ok(()),
     }
     .map_or((None, None), |ty| {
@@ -40,7 +42,7 @@ fn check_buffer<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> 
         return Err("the slot holds no blocks".to_owned());
     };
     let fits = elem == Some(buffer.elem)
-        && matches!(block, Some(Extent::Block(shape, _)) if shape == buffer.shape);
+        && matches!(block, Some(Extent::Block(shape, _) | Extent::Shared(shape, _)) if shape == buffer.shape);
     if !fits {
         let (elem, shape) = (buffer.elem, buffer.shape);
         return Err(format!("{slot} holds blocks of type {elem}[{shape}]"));

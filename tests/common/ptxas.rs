@@ -68,7 +68,7 @@ pub(crate) struct Report {
 /// Assembles a text for an architecture (`sm_80`); none without an assembler.
 ///
 /// # Panics
-/// If the assembler does not accept the text: with its messages and the text.
+/// If the assembler does not accept the text, or serialises products that go on asynchronously: with its messages and the text.
 pub(crate) fn assemble(ptx: &str, arch: &str) -> Option<Report> {
     assemble_with(ptx, arch, &[])
 }
@@ -98,6 +98,15 @@ pub(crate) fn assemble_with(ptx: &str, arch: &str, options: &[&str]) -> Option<R
         output.status.success(),
         "ptxas -arch {arch} failed:\n{messages}\n{ptx}"
     );
+    // Products of four warps that it cannot leave under way it waits for one by one (C7510 to C7519): right, and slow. Without
+    // optimisation it does so always.
+    let mut lines = messages.lines();
+    if let Some(slow) = lines
+        .find(|line| line.contains("(C75"))
+        .filter(|_| !options.contains(&"-O0"))
+    {
+        panic!("ptxas -arch {arch}: {slow}\n{ptx}");
+    }
     let number_before = |what: &str| {
         let (before, _) = messages.split_once(what)?;
         before

@@ -9,6 +9,11 @@ use crate::common::data::Random;
 
 /// Most products that a case computes: interpreter and emulator take some milliseconds for them.
 const MAX_PRODUCTS: u64 = 1 << 19;
+/// The same for units of four warps, which begin at 64 rows.
+const MAX_GROUP_PRODUCTS: u64 = 3 << 20;
+
+/// From this number on cases have as many rows and warps as units of four warps ask for.
+pub(crate) const GROUPS: u64 = 1_000_000;
 
 /// How the blocks along the summed dimension follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,13 +145,14 @@ pub(crate) const TYPES: [([Scalar; 2], Scalar); 16] = [
     ([Scalar::I32; 2], Scalar::I32),
 ];
 
-pub(crate) const TARGETS: [Target; 8] = [
+pub(crate) const TARGETS: [Target; 9] = [
     Target::SM_80,
     Target::SM_70,
     Target::SM_75,
     Target::SM_86,
     Target::SM_89,
     Target::SM_90,
+    Target::SM_90A,
     Target::SM_100,
     Target::SM_120,
 ];
@@ -154,6 +160,7 @@ pub(crate) const TARGETS: [Target; 8] = [
 impl Case {
     /// The case with a number.
     pub(crate) fn new(number: u64) -> Case {
+        let of_groups = GROUPS <= number;
         let mut random = Random(number.wrapping_mul(0x1_0000_0001));
         let random = &mut random;
         let (stored, sum) = pick(random, &TYPES);
@@ -167,7 +174,7 @@ impl Case {
             2 | 3 if form != Form::Once => Chain::Inside,
             _ => Chain::None,
         };
-        let batch = chance(random, 15).then(|| pick(random, &[1, 2, 4]));
+        let batch = (!of_groups && chance(random, 15)).then(|| pick(random, &[1, 2, 4]));
         let steps = match form {
             Form::Once => 1,
             _ => 1 + random.bits() % 5,
@@ -177,13 +184,27 @@ impl Case {
             true => 4 + random.bits() % 4,
             false => random.bits() % 4,
         };
-        let grid = 1 + (random.bits() % 2) as u32;
-        let mut block = [
-            1 << (random.bits() % 8),
-            1 << (random.bits() % 8),
-            1 << inner,
-        ];
+        let grid = match of_groups {
+            true => 1,
+            false => 1 + (random.bits() % 2) as u32,
+        };
+        let mut block = match of_groups {
+            true => [
+                64 << (random.bits() % 2),
+                8 << (random.bits() % 5),
+                32 << (random.bits() % 3),
+            ],
+            false => [
+                1 << (random.bits() % 8),
+                1 << (random.bits() % 8),
+                1 << inner,
+            ],
+        };
         let mut second = 1 << (random.bits() % 7);
+        let limit = match of_groups {
+            true => MAX_GROUP_PRODUCTS,
+            false => MAX_PRODUCTS,
+        };
         loop {
             let [m, n, k] = block;
             let outer = match chain {
@@ -193,7 +214,7 @@ impl Case {
                 Chain::Inside => steps * m * n * second,
             };
             let all = (m * n * k * steps + outer) * u64::from(grid) * batch.unwrap_or(1);
-            if all <= MAX_PRODUCTS {
+            if all <= limit {
                 break;
             }
             let largest = block.iter_mut().chain([&mut second]).max();
@@ -237,8 +258,14 @@ impl Case {
         };
         Case {
             number,
-            target: pick(random, &TARGETS),
-            warps: pick(random, &[1, 2, 4, 4, 4, 8, 16]),
+            target: match of_groups {
+                true => Target::SM_90A,
+                false => pick(random, &TARGETS),
+            },
+            warps: match of_groups {
+                true => pick(random, &[4, 4, 8]),
+                false => pick(random, &[1, 2, 4, 4, 4, 8, 16]),
+            },
             stages: pick(random, &[1, 2, 3, 3, 4, 5]),
             batch,
             block,

@@ -28,13 +28,13 @@ mod package;
 mod ptxas;
 mod special;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use case::{Case, Chain};
+use case::{Case, Chain, GROUPS};
 use common::executor::HostArg;
 use package::{Batch, Package};
 use tilelift::compile::{CompiledKernel, compile};
@@ -45,6 +45,8 @@ use tilelift::settings::{Options, Target};
 
 /// Cases without `TILELIFT_DOTS`.
 const FEW: u64 = 48;
+/// The same for units of four warps: all their types, with the left operand in either place, are among them.
+const GROUP_FEW: u64 = 160;
 
 /// Half the distance from 1 to the next number.
 fn unit(scalar: Scalar) -> f64 {
@@ -177,16 +179,22 @@ fn run_with(case: &Case, [args, absolute]: [Vec<HostArg>; 2]) -> Result<Option<D
     }))
 }
 
-/// The cases that `TILELIFT_DOTS` asks for.
-fn wanted() -> Range<u64> {
+/// The cases that `TILELIFT_DOTS` asks for, or as many as `few`.
+fn wanted(few: u64) -> Range<u64> {
     let Ok(text) = std::env::var("TILELIFT_DOTS") else {
-        return 0..FEW;
+        return 0..few;
     };
     let number = |text: &str| text.parse().expect("a number or two with `..` between");
     match text.split_once("..") {
         Some((first, last)) => number(first)..number(last),
         None => 0..number(&text),
     }
+}
+
+/// The same of the cases for units of four warps.
+fn wanted_of_groups() -> Range<u64> {
+    let wanted = wanted(GROUP_FEW);
+    GROUPS + wanted.start..GROUPS + wanted.end
 }
 
 /// The target that `TILELIFT_DOTS_TARGET` asks for.
@@ -198,19 +206,21 @@ fn wanted_target() -> Option<Target> {
 /// Runs those of the cases that `is_wanted` names on all cores, hands over what became of them, and fails with the problems.
 /// Cases that do not fit into the target's shared memory are left out, of which there may be few.
 fn run_all(
+    wanted: impl Iterator<Item = u64> + Send,
     is_wanted: impl Fn(&Case) -> bool + Sync,
     on_done: impl Fn(&Case, Done) -> Result<(), String> + Sync,
 ) {
-    let (wanted, target) = (wanted(), wanted_target());
-    let next = AtomicU64::new(wanted.start);
-    let (failures, large) = (Mutex::new(Vec::new()), AtomicU64::new(0));
+    let target = wanted_target();
+    let wanted: Mutex<_> = Mutex::new(wanted);
+    let (failures, large, all) = (Mutex::new(Vec::new()), AtomicU64::new(0), AtomicU64::new(0));
     let count = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
         loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= wanted.end {
+            let next = wanted.lock().expect("no thread panics with it").next();
+            let Some(number) = next else {
                 break;
-            }
+            };
+            all.fetch_add(1, Ordering::Relaxed);
             let case = match target {
                 Some(target) => Case::new(number).on(target),
                 None => Case::new(number),
@@ -238,7 +248,7 @@ fn run_all(
         }
     });
     let failures = failures.into_inner().expect("no thread panicked");
-    let (few, all) = (failures.len(), wanted.end - wanted.start);
+    let (few, all) = (failures.len(), all.into_inner());
     assert!(
         failures.is_empty(),
         "{few} of {all} cases:\n{}",
@@ -252,12 +262,55 @@ fn run_all(
 
 #[test]
 fn interpreter_and_emulator_agree() {
+    agree(wanted(FEW), |_| ());
+}
+
+/// Both operands in shared memory, and the left one in registers, of every type that has such units here.
+#[test]
+fn units_of_four_warps_agree() {
+    let forms = Mutex::new(BTreeSet::new());
+    agree(wanted_of_groups(), |ptx| {
+        let found = ptx.lines().filter_map(form_of_group);
+        forms
+            .lock()
+            .expect("no thread panics with it")
+            .extend(found);
+    });
+    let forms = forms.into_inner().expect("no thread panicked");
+    let types = [
+        "k16.f32.f16.f16",
+        "k16.f32.bf16.bf16",
+        "k8.f32.tf32.tf32",
+        "k32.s32.s8.s8",
+    ];
+    let wanted = wanted_of_groups();
+    let is_few = wanted.end - wanted.start < GROUP_FEW;
+    for ty in types {
+        for in_registers in [false, true] {
+            let form = (ty.to_owned(), in_registers);
+            assert!(is_few || forms.contains(&form), "no {form:?} in {forms:?}");
+        }
+    }
+}
+
+/// The types of a product by four warps with the extent of its sums, and whether its left operand is in registers.
+fn form_of_group(line: &str) -> Option<(String, bool)> {
+    let (_, rest) = line.split_once("wgmma.mma_async.sync.aligned.m64n")?;
+    let (head, operands) = rest.split_once(' ')?;
+    let types = head.trim_start_matches(|c: char| c.is_ascii_digit());
+    Some((types.to_owned(), operands.matches('{').count() == 2))
+}
+
+/// Interpreter and emulator agree on cases, and the assembler takes the first of them; `on_ptx` sees the text of all.
+fn agree(wanted: Range<u64>, on_ptx: impl Fn(&str) + Sync) {
     let modules: Mutex<BTreeMap<Target, Batch>> = Mutex::default();
     run_all(
+        wanted,
         |_| true,
         |case, done| {
+            on_ptx(&done.kernel.ptx);
             // The assembler takes minutes for thousands.
-            if case.number < FEW {
+            if case.number % GROUPS < FEW {
                 let mut modules = modules.lock().expect("no thread panics with it");
                 modules.entry(case.target).or_default().add(&done.kernel);
             }
@@ -319,8 +372,9 @@ fn a_gpu_agrees() {
     };
     let folder = Path::new(&folder);
     let can_run = |case: &Case| case.target.runs_on(9, 0);
+    let both = || wanted(FEW).chain(wanted_of_groups());
     if folder.join("device.txt").exists() {
-        run_all(can_run, |case, done| {
+        run_all(both(), can_run, |case, done| {
             let path = folder.join(format!("{}.bin", done.kernel.meta.name));
             let Ok(bytes) = std::fs::read(path) else {
                 return Ok(());
@@ -338,7 +392,7 @@ fn a_gpu_agrees() {
         return;
     }
     let package = Mutex::new(Package::default());
-    run_all(can_run, |case, done| {
+    run_all(both(), can_run, |case, done| {
         let mut package = package.lock().expect("no thread panics with it");
         // The driver of a GPU with units for 8-bit floats has forgotten sm_70, but not its instructions.
         let text = done.kernel.ptx.replace(".target sm_70", ".target sm_75");

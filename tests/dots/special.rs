@@ -15,7 +15,7 @@ use crate::common::executor::HostArg;
 use crate::{bound, kernel, numbers, run_with, unit};
 
 /// Rows of the left factor, columns of the right one.
-const ROWS: u64 = 32;
+const ROWS: u64 = 64;
 const COLUMNS: u64 = 16;
 
 /// The bits of a number, and of its absolute value.
@@ -130,23 +130,29 @@ fn arguments(case: &Case) -> [Vec<HostArg>; 2] {
 }
 
 fn case(target: Target, factors: [Scalar; 2], sum: Scalar, precision: DotPrecision) -> Case {
-    let matrix = |stored| Matrix {
+    let matrix = |stored: Scalar, transposed| Matrix {
         stored,
-        transposed: false,
+        transposed,
         permuted: false,
     };
+    // What units of four warps take: rows of 32 bytes at least, along the sum but for numbers of 16 bits.
+    let of_groups = target == Target::SM_90A;
+    let step = if of_groups { 32 } else { 16 };
     Case {
         number: 0,
         target,
-        warps: 2,
+        warps: if of_groups { 4 } else { 2 },
         stages: 2,
         batch: None,
-        block: [ROWS, COLUMNS, 16],
+        block: [ROWS, COLUMNS, step],
         second: 1,
         steps: 2,
         grid: 1,
-        extents: [ROWS, COLUMNS, 32],
-        factors: factors.map(matrix),
+        extents: [ROWS, COLUMNS, 2 * step],
+        factors: [
+            matrix(factors[0], false),
+            matrix(factors[1], of_groups && factors[1].bytes() != 2),
+        ],
         operand: None,
         scaled: false,
         sum,

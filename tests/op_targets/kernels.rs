@@ -70,13 +70,18 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 9] = [
+pub(crate) const NO_KERNEL: [TileOp; 14] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
     TileOp::AsyncWait,
     TileOp::SharedLoad,
     TileOp::SharedStore,
+    TileOp::SharedView,
+    TileOp::DotStart,
+    TileOp::DotDone,
+    TileOp::DotWait,
+    TileOp::DotSum,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,

@@ -123,6 +123,11 @@ impl Generator {
         if self.random.chance(10) {
             log2[2] = self.random.below(4) as u8;
         }
+        // Some for units of four warps.
+        let of_groups = self.b.func_mut().num_warps() >= 4 && self.random.chance(40);
+        if of_groups {
+            log2 = [6, 3 + self.random.below(4) as u8, 5];
+        }
         let mut second = self.random.below(7) as u8;
         let budget = MAX_LOG2_PRODUCTS
             - self.trips.ilog2() as u8
@@ -139,8 +144,10 @@ impl Generator {
             if products <= budget && block <= MAX_LOG2_BLOCK && m + n <= MAX_LOG2_SUM {
                 break;
             }
-            let largest = log2.iter_mut().chain([&mut second]).max();
-            *largest.expect("four of them") -= 1;
+            // Rows last, which are what those units begin at.
+            let others = log2.iter_mut().skip(usize::from(of_groups));
+            let largest = others.chain([&mut second]).max();
+            *largest.expect("three or four of them") -= 1;
         }
         Plan {
             log2,

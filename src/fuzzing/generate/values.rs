@@ -76,6 +76,12 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AsyncCommit
         | TypeRule::AsyncWait
         | TypeRule::SharedLoad
+        | TypeRule::SharedView
+        | TypeRule::DotStart
+        | TypeRule::DotSum
+        | TypeRule::DotDone
+        | TypeRule::SameFirst
+        | TypeRule::Wgmma
         | TypeRule::SharedStore
         | TypeRule::LdMatrix
         | TypeRule::Mma

@@ -190,6 +190,38 @@ impl<'a> Machine<'a> {
                 counts
             }
             TileOp::Dot => self.dot(data)?,
+            TileOp::DotStart => {
+                let sum = self.dot(data)?;
+                let token = self.start_product(data);
+                let [to, of] = data.results[..] else {
+                    return Err(malformed("a product that is started has two results"));
+                };
+                self.define(to, sum)?;
+                self.widen(inst, data, to)?;
+                self.define(of, smallvec![token])?;
+                return Ok(None);
+            }
+            TileOp::DotDone => {
+                let sum = self.arg(data, 0)?.clone();
+                let [to, of] = data.results[..] else {
+                    return Err(malformed("a product that is done has two results"));
+                };
+                self.define(to, sum)?;
+                self.widen(inst, data, to)?;
+                self.define(of, smallvec![0])?;
+                return Ok(None);
+            }
+            TileOp::DotWait => {
+                for i in 0..data.args.len() {
+                    self.finish_product(data, i)?;
+                }
+                return Ok(None);
+            }
+            TileOp::DotSum => {
+                self.finish_product(data, 1)?;
+                self.same(data)?
+            }
+            TileOp::SharedView => self.shared_load(data)?,
             TileOp::AsyncCopy => self.async_copy(data)?,
             TileOp::AsyncCommit => smallvec![self.rings.commit()],
             TileOp::AsyncWait => {

@@ -240,7 +240,7 @@ impl<'a> Machine<'a> {
         let results = elements(data.results.first());
         INST_STEPS
             + match (data.op, data.args.first()) {
-                (TileOp::Dot, Some(&a)) => {
+                (TileOp::Dot | TileOp::DotStart, Some(&a)) => {
                     results as u64 * dfg.ty(a).shape.extents().last().unwrap_or(1)
                 }
                 (_, first) => results.max(elements(first)) as u64,

@@ -9,7 +9,7 @@ use super::{Elems, Machine, Outcome, operand, required};
 use crate::interp::error::InterpErrorKind;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
-use crate::ir::entities::Slot;
+use crate::ir::entities::{Slot, Value};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 
@@ -24,6 +24,10 @@ pub(super) struct Rings {
     copies: Vec<(u64, Entry, Elems)>,
     /// Number of groups committed.
     groups: u64,
+    /// Entries that products under way read, with the numbers of the products.
+    read: Vec<(u64, Entry)>,
+    /// Number of products started.
+    products: u64,
 }
 
 impl Rings {
@@ -31,6 +35,17 @@ impl Rings {
     pub(super) fn commit(&mut self) -> u64 {
         self.groups += 1;
         self.groups - 1
+    }
+
+    /// Whether the entry may change: no product under way reads it.
+    fn check_change(&self, entry: Entry) -> Outcome<()> {
+        match self.read.iter().any(|&(_, read)| read == entry) {
+            false => Ok(()),
+            true => Err(InterpErrorKind::EntryInUse {
+                slot: entry.0,
+                index: entry.1,
+            }),
+        }
     }
 
     fn arrive(&mut self, group: u64) {
@@ -66,9 +81,42 @@ impl Machine<'_> {
         let mut load: InstData<Tile> = InstData::new(TileOp::Load, &[operand(data, 0)?]);
         load.args.extend(data.args.get(2).copied());
         let elems = self.load(&load)?;
+        self.rings.check_change(entry)?;
         self.rings.entries.remove(&entry);
         self.rings.copies.push((self.rings.groups, entry, elems));
         Ok(Elems::from_elem(0, 1))
+    }
+
+    /// Notes what a product reads where it stands; gives its number.
+    pub(super) fn start_product(&mut self, data: &InstData<Tile>) -> u64 {
+        // Zero is the null token.
+        self.rings.products += 1;
+        let number = self.rings.products;
+        for &operand in data.args.iter().take(2) {
+            if let Some(entry) = self.viewed(operand) {
+                self.rings.read.push((number, entry));
+            }
+        }
+        number
+    }
+
+    /// The entry that a view is of.
+    fn viewed(&self, mut value: Value) -> Option<Entry> {
+        loop {
+            let data = &self.func.dfg.insts[self.func.dfg.def_inst(value)?];
+            match data.op {
+                TileOp::SharedView => return self.entry(data, 0).ok(),
+                TileOp::Permute => value = *data.args.first()?,
+                _ => return None,
+            }
+        }
+    }
+
+    /// The product of the token at `index`, and those started before, are done.
+    pub(super) fn finish_product(&mut self, data: &InstData<Tile>, index: usize) -> Outcome<()> {
+        let number = self.single(data, index)?;
+        self.rings.read.retain(|&(of, _)| number < of);
+        Ok(())
     }
 
     pub(super) fn async_wait(&mut self, data: &InstData<Tile>) -> Outcome<()> {
@@ -82,6 +130,7 @@ impl Machine<'_> {
     pub(super) fn shared_store(&mut self, data: &InstData<Tile>) -> Outcome<()> {
         let entry = self.entry(data, 1)?;
         let elems = self.arg(data, 0)?.clone();
+        self.rings.check_change(entry)?;
         self.rings.entries.insert(entry, elems);
         Ok(())
     }

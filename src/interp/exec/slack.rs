@@ -198,11 +198,14 @@ impl<'a> Machine<'a> {
             TileOp::Load => return self.load_slack(slack, data),
             TileOp::AtomicRmw => return self.rmw_slack(slack, data, result),
             TileOp::AtomicCas => return self.cas_slack(slack, data, result),
-            TileOp::Dot => return self.dot_slack(slack, data, result),
-            TileOp::AsyncCopy | TileOp::SharedLoad if !slack.memory.is_empty() => {
+            TileOp::Dot | TileOp::DotStart => return self.dot_slack(slack, data, result),
+            TileOp::AsyncCopy | TileOp::SharedLoad | TileOp::SharedView
+                if !slack.memory.is_empty() =>
+            {
                 return Err(InterpErrorKind::Undecided);
             }
             _ if loose.is_empty() => Vec::new(),
+            TileOp::DotSum | TileOp::DotDone => return Ok(slack.values[operand(data, 0)?].clone()),
             _ if !data.op.info().is_pure() => return Err(InterpErrorKind::Undecided),
             TileOp::Icmp | TileOp::Fcmp => self.comparison_slack(slack, data)?,
             op if is_followed(op, self.func.dfg.ty(result).elem) => {

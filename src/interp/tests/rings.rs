@@ -8,6 +8,7 @@ use crate::ir::function::BufferData;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar::{self, I32};
 use crate::linear_layout::shape::Shape;
+use crate::text::parse::parse_tile;
 
 pub(super) const OPS: &[TileOp] = &[
     TileOp::AsyncCopy,
@@ -15,6 +16,11 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::AsyncWait,
     TileOp::SharedLoad,
     TileOp::SharedStore,
+    TileOp::SharedView,
+    TileOp::DotStart,
+    TileOp::DotDone,
+    TileOp::DotWait,
+    TileOp::DotSum,
 ];
 
 /// Copies four numbers to entry 1 of a ring of two, and reads entry `read` after a wait if `waits`; gives what was read.
@@ -91,4 +97,71 @@ fn copies_arrive_at_the_wait() {
         error.contains("slot0 has 1 entries, not number 1"),
         "{error}"
     );
+}
+
+/// The square of 1, 2, 3, 4 and the matrix itself added, by a product that reads its right operand, transposed if `crossed`, where
+/// it stands. What `under_way` says is done before a wait for it, `behind` after.
+fn started(crossed: bool, under_way: &str, behind: &str) -> Result<Vec<f32>, String> {
+    let operand = if crossed { "v9" } else { "v8" };
+    let text = format!(
+        "kernel @k(v0 \"x\": ptr<f32>, v1 \"y\": ptr<f32>) warps(4) {{
+            slot0 = 32 bytes align 16 holds 2 of f32[2,2]
+        block0:
+            v2 = arange {{start = 0}} : i32[4]
+            v3 = reshape v2 : i32[2,2]
+            v4 = splat v0 : ptr<f32>[2,2]
+            v5 = addptr v4, v3 : ptr<f32>[2,2]
+            v6 = load v5 : f32[2,2]
+            v7 = const {{value = 1}} : i32
+            shared_store v6, v7 {{slot = slot0}}
+            v8 = shared_view v7 {{slot = slot0}} : f32[2,2; shared]
+            v9 = permute v8 {{dims = [1, 0]}} : f32[2,2; shared]
+            v10, v11 = dot_done v6 : f32[2,2], token
+            v12, v13 = dot_start v6, {operand}, v10 {{precision = ieee}} : f32[2,2], token
+            dot_wait v11
+            v20 = const {{value = 0}} : i32
+            {under_way}
+            dot_wait v13
+            {behind}
+            v14 = dot_sum v12, v13 : f32[2,2]
+            v15 = splat v1 : ptr<f32>[2,2]
+            v16 = addptr v15, v3 : ptr<f32>[2,2]
+            store v16, v14
+            return
+        }}"
+    );
+    let func = parse_tile(&text).map_err(|errors| format!("{errors:?}"))?;
+    let mut memory = Memory::new();
+    let numbers = [1_f32, 2.0, 3.0, 4.0];
+    let bytes: Vec<u8> = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
+    let from = memory.alloc_bytes(&bytes);
+    let to = memory.alloc(16);
+    let args = [Arg::Ptr(from), Arg::Ptr(to)];
+    launch(&func, &args, &mut memory).map_err(|error| error.to_string())?;
+    let bytes = memory.read(to, 16).map_err(|error| error.to_string())?;
+    let words = bytes.as_chunks::<4>().0.iter();
+    Ok(words.map(|&word| f32::from_le_bytes(word)).collect())
+}
+
+#[test]
+fn a_product_reads_where_its_operand_stands() {
+    assert_eq!(started(false, "", ""), Ok(vec![8.0, 12.0, 18.0, 26.0]));
+    assert_eq!(started(true, "", ""), Ok(vec![6.0, 13.0, 14.0, 29.0]));
+}
+
+#[test]
+fn what_a_product_reads_stays_until_a_wait() {
+    let store = "shared_store v6, v7 {slot = slot0}";
+    let copy = "v21 = async_copy v5, v7 {slot = slot0} : token";
+    for change in [store, copy] {
+        for crossed in [false, true] {
+            let error = started(crossed, change, "").expect_err("the product is under way");
+            let expected =
+                "entry 1 of slot0 changes while a product that was not waited for reads it";
+            assert!(error.contains(expected), "{change}: {error}");
+        }
+        assert!(started(false, "", change).is_ok(), "{change}");
+    }
+    let other = "shared_store v6, v20 {slot = slot0}";
+    assert!(started(false, other, "").is_ok());
 }

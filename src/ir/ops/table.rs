@@ -330,6 +330,20 @@ macro_rules! for_each_op {
                 /// The block in entry `index` of a ring of buffers.
                 SharedLoad "shared_load" shared_load(index: Value) {slot: Slot} {} [ty] SharedLoad, Memory {reads("slot")};
 
+                /// The block in entry `index` of a ring of buffers, where it stands: whoever uses it reads it there.
+                SharedView "shared_view" shared_view(index: Value) {slot: Slot} {} [ty] SharedView, Memory {reads("slot")};
+                /// Starts a product of matrices as `dot` computes it, by a unit of four warps, and gives its sum and a token. The unit
+                /// reads `a`, in registers or in shared memory, and `b`, in shared memory, and adds to the sum at any time until a
+                /// wait for the token: until then the sum may be carried, and be the accumulator of another `dot_start`, and the
+                /// operands must stay as they are.
+                DotStart "dot_start" dot_start(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] DotStart, Sync;
+                /// What `dot_start` gives, of a product that is done and whose sum is `acc`: for what is carried first.
+                DotDone "dot_done" dot_done(acc: Value) {} {} [] DotDone, Sync;
+                /// Waits until the products of the tokens, and those started before, are done and have read their operands.
+                DotWait "dot_wait" dot_wait(tokens: &[Value]) {} {} [] AsyncWait, Sync;
+                /// Waits until the product of the token is done and gives its sum.
+                DotSum "dot_sum" dot_sum(sum: Value, token: Value) {} {} [] DotSum, Sync;
+
                 /// Waits for all threads of the program and orders their accesses to memory.
                 Barrier "barrier" barrier() {} {} [] NoResult, Sync;
 
@@ -394,6 +408,22 @@ macro_rules! for_each_op {
                 CpAsyncCommit "cp_async_commit" cp_async_commit() {} {} [] NoResult, Sync;
                 /// Waits until at most `pending` groups of the thread are under way.
                 CpAsyncWait "cp_async_wait" cp_async_wait() {pending: u32} {} [] NoResult, Sync;
+                /// Says to the asynchronous units of the machine that registers are as the thread left them: a sum, which it
+                /// gives back, and fragments, before products of four warps read and write them. What these read in shared memory is named here, too, so that
+                /// barriers come first.
+                WgmmaFence "wgmma_fence" wgmma_fence(sum: Value, fragments: &[Value]) {} {unit: MmaUnit, slot: Slot, left_slot: Slot} [] SameFirst, Sync {reads_until_wait("slot"), reads_until_wait("left_slot")};
+                /// Starts products of 64 rows, of which each of four warps holds 16, by `columns` columns each, one for each pair of
+                /// operands: a matrix as a descriptor or as a fragment in registers, and a descriptor. They are added to parts of `c` in
+                /// turn, and none of it may be touched before a wait. `slot` and `left_slot` say what is described. With `trans_a`,
+                /// `trans_b` elements next to each other in memory belong to different terms of a sum.
+                Wgmma "wgmma" wgmma(c: Value, pairs: &[Value]) {unit: MmaUnit, columns: u32} {trans_a: Flag, trans_b: Flag, slot: Slot, left_slot: Slot} [] Wgmma, Sync {reads_until_wait("slot"), reads_until_wait("left_slot")};
+                /// Makes the products started since the last commitment a group.
+                WgmmaCommit "wgmma_commit" wgmma_commit() {} {} [] NoResult, Sync;
+                /// Waits until at most `pending` groups of products are under way, and gives the sum in front back. Fragments
+                /// behind it are read until then.
+                WgmmaWait "wgmma_wait" wgmma_wait(xs: &[Value]) {pending: u32} {} [] SameFirst, Sync;
+                /// Lets asynchronous units of the machine see what the thread has written to shared memory.
+                FenceAsync "fence_async" fence_async() {} {} [] NoResult, Sync;
                 /// The same bits in 32-bit integers.
                 Words "words" words(x: Value) {} {} [ty] Words, Shape;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.

@@ -15,7 +15,7 @@ use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
-use crate::layout::matrix;
+use crate::layout::{group, matrix};
 use crate::linear_layout::pool::LayoutId;
 use crate::linear_layout::shape::{MAX_RANK, Shape};
 use crate::settings::Target;
@@ -79,6 +79,8 @@ pub(super) enum Need {
     BeforeDot(Shape, bool),
     /// The same for the unit.
     BeforeUnit(Shape, bool, MmaUnit),
+    /// What a unit of four warps wants of a left factor of the shape.
+    BeforeGroup(Shape, MmaUnit),
     /// Any: what a gather along the axis costs depends on it.
     Gathered(u8),
     /// Any: each thread counts what it holds.
@@ -136,10 +138,15 @@ pub(super) struct Edge {
 /// The unit of the target for an instruction that multiplies matrices.
 fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
     let data = &func.dfg.insts[inst];
-    if data.op != TileOp::Dot {
-        return None;
+    let product = || matrix::product_of(func, inst);
+    match data.op {
+        TileOp::Dot => matrix::unit(&product(), target),
+        TileOp::DotStart => {
+            let sums = func.dfg.ty(data.results[0]).shape;
+            group::unit(&product(), sums, func.num_warps(), target)
+        }
+        _ => None,
     }
-    matrix::unit(&matrix::product_of(func, inst), target)
 }
 
 /// The graph.
@@ -185,6 +192,10 @@ impl Graph {
             TileOp::Split => Need::BeforeSplit,
             TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
             TileOp::Histogram => Need::Counted,
+            TileOp::DotStart if index == 0 => match unit {
+                Some(unit) => Need::BeforeGroup(func.dfg.ty(data.args[0]).shape, unit),
+                None => Need::Same,
+            },
             TileOp::Dot if index < 2 => {
                 let shape = func.dfg.ty(data.args[index]).shape;
                 match unit {
@@ -305,6 +316,17 @@ impl Graph {
                     self.operands(func, inst, node, depth);
                 }
             }
+            TileOp::DotStart | TileOp::DotDone => {
+                let sum = data.results[0];
+                let node = self.add_node(func.dfg.ty(sum).shape, Some(inst), depth);
+                self.nodes[node].unit = unit_of(func, inst, self.target);
+                self.of_value[sum] = Some(node).into();
+                self.operands(func, inst, node, depth);
+            }
+            // It is where it was summed.
+            TileOp::DotSum => self.of_value[data.results[0]] = self.of_value[data.args[0]],
+            // Where a ring's blocks stand is decided when it is known who fills it.
+            _ if data.results.iter().any(|&v| func.dfg.ty(v).is_shared()) => {}
             TileOp::Store
             | TileOp::AsyncCopy
             | TileOp::SharedStore

@@ -26,11 +26,12 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::analysis::axis::Axis;
+use crate::analysis::in_flight::in_flight;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::layout::matrix;
+use crate::layout::{group, matrix};
 use crate::linear_layout::layout::HwDim;
 use crate::linear_layout::named;
 use crate::linear_layout::pool::{LayoutId, LayoutPool};
@@ -46,6 +47,7 @@ mod cost;
 mod graph;
 mod pbqp;
 mod rewrite;
+mod rings;
 mod seeds;
 mod views;
 
@@ -88,6 +90,7 @@ pub fn assign_layouts(
     assignment.seed(func, axis, target);
     assignment.propagate();
     assignment.complete();
+    assignment.keep_in_flight(func);
     let (mut chosen, mut exact) = assignment.choose(func);
     if is_diverse {
         assignment.choose_any(&mut chosen, &mut choices);
@@ -100,6 +103,7 @@ pub fn assign_layouts(
         again: &again,
     };
     let stats = Rewriter::run(func, &order, &assignment.graph, decided, assignment.views);
+    rings::assign(func);
     LayoutStats { exact, ..stats }
 }
 
@@ -207,9 +211,10 @@ impl Assignment {
                             }
                             continue;
                         }
-                        Need::BeforeBroadcast(_) | Need::BeforeDot(..) | Need::BeforeUnit(..) => {
-                            continue;
-                        }
+                        Need::BeforeBroadcast(_)
+                        | Need::BeforeDot(..)
+                        | Need::BeforeUnit(..)
+                        | Need::BeforeGroup(..) => continue,
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
@@ -295,6 +300,8 @@ impl Assignment {
         };
         let op = func.dfg.insts[inst].op;
         let cost = match (self.accesses.get(&node), data.reduced) {
+            // There is one layout for it.
+            (None, None) if matches!(op, TileOp::DotStart | TileOp::DotDone) => 0,
             (None, None) if op == TileOp::Dot => match data.unit {
                 Some(unit) => cost::product(layout, unit, terms(func, inst)),
                 None => cost::dot(layout, terms(func, inst)),
@@ -348,7 +355,8 @@ impl Assignment {
     /// Where there are several products, the layouts of them that deal all warps to rows, for them and for what is computed in such
     /// a layout: what sums along the rows of one product and goes into the next then stays in its warp, if all do so.
     fn products_by_rows(&self, func: &TileFunction) -> Vec<(u32, usize)> {
-        let is_product = |inst: Inst| func.dfg.insts[inst].op == TileOp::Dot;
+        let is_product =
+            |inst: Inst| matches!(func.dfg.insts[inst].op, TileOp::Dot | TileOp::DotStart);
         let mut products = 0;
         let mut by_rows: SmallVec<[LayoutId; 4]> = SmallVec::new();
         for data in self.graph.nodes.values() {
@@ -375,6 +383,21 @@ impl Assignment {
                 Some((node.as_u32(), i))
             })
             .collect()
+    }
+
+    /// Sums that products in flight add to stay where the unit has them, whatever the costs.
+    fn keep_in_flight(&mut self, func: &TileFunction) {
+        let values = in_flight(func);
+        for value in values.keys().filter(|&v| values.contains(v)) {
+            let Some(node) = self.graph.of_value(value) else {
+                continue;
+            };
+            let shape = self.graph.nodes[node].shape;
+            if let Some(layout) = group::accumulator(shape, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.graph.nodes[node].candidates = [layout].into_iter().collect();
+            }
+        }
     }
 
     /// Chooses a layout for each node; the flag says whether the choice is optimal.

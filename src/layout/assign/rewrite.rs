@@ -207,6 +207,9 @@ impl<'a> Rewriter<'a> {
         };
         for i in 0..self.func.dfg.insts[inst].args.len() {
             let arg = self.func.dfg.insts[inst].args[i];
+            if self.func.dfg.ty(arg).is_shared() {
+                continue;
+            }
             let layout = match self.graph.need(self.func, inst, i) {
                 Need::Gathered(_) | Need::Counted => self.source_layout(arg, node),
                 need => {

@@ -23,7 +23,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::layout::matrix;
+use crate::layout::{group, matrix};
 use crate::linear_layout::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -50,6 +50,7 @@ impl Assignment {
         let mut all = Vec::new();
         let mut row_reductions = Vec::new();
         let mut dots = Vec::new();
+        let mut started = Vec::new();
         let mut runs = self.spread_vectors();
         let mut repeated = Vec::new();
         for (node, data) in &self.graph.nodes {
@@ -72,6 +73,11 @@ impl Assignment {
             {
                 dots.push((node, data.shape, data.unit));
             }
+            if let Some(inst) = data.inst
+                && matches!(func.dfg.insts[inst].op, TileOp::DotStart | TileOp::DotDone)
+            {
+                started.push((node, data.shape));
+            }
             let Some((ptr, mask)) = data.inst.and_then(|inst| pointers(func, inst)) else {
                 continue;
             };
@@ -84,6 +90,12 @@ impl Assignment {
             let is_store = !matches!(op, Some(TileOp::Load | TileOp::AsyncCopy));
             self.accesses.insert(node, Access { is_store, ..access });
             all.push(memory);
+        }
+        for (node, shape) in started {
+            if let Some(layout) = group::accumulator(shape, self.num_warps) {
+                let layout = self.pool.intern(layout);
+                self.offer(node, layout);
+            }
         }
         for (node, shape, unit) in dots {
             let Some(unit) = unit else {

@@ -7,6 +7,7 @@ use super::{Lower, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
+use crate::ir::types::Elem;
 use crate::ir::units::{Fragments, for_each_unit};
 use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, Unit, View};
@@ -25,6 +26,17 @@ macro_rules! forms {
     };
 }
 for_each_unit!(forms);
+
+/// The instruction of four warps that reads the left matrix from registers, for the one that reads both from shared memory.
+fn with_left_in_registers(op: Ptx) -> Option<Ptx> {
+    match op {
+        Ptx::Wgmma16 => Some(Ptx::Wgmma16Regs),
+        Ptx::WgmmaTf32 => Some(Ptx::WgmmaTf32Regs),
+        Ptx::WgmmaF8 => Some(Ptx::WgmmaF8Regs),
+        Ptx::WgmmaS8 => Some(Ptx::WgmmaS8Regs),
+        _ => None,
+    }
+}
 
 impl Lower<'_> {
     pub(super) fn select_ldmatrix(&mut self, inst: Inst) -> Result<Arg, CompileError> {
@@ -82,6 +94,103 @@ impl Lower<'_> {
             sums = own;
         }
         Ok(())
+    }
+
+    /// The registers of a result that is tied to an operand: the same, or, where the operand is needed later or is a number, others
+    /// with a copy of it.
+    fn tied(&mut self, result: Value, from: Value) -> Result<View, CompileError> {
+        let Some(Arg::Regs(own)) = self.values[result] else {
+            return Err(internal("a tied value has no registers"));
+        };
+        let from = match self.use_value(from) {
+            Arg::Regs(view) if view == own => return Ok(own),
+            Arg::Regs(_) => {
+                let units = self.all_units(from);
+                Arg::Regs(self.code.regs.view_of(&units))
+            }
+            number => number,
+        };
+        let class = super::class(self.func.dfg.ty(result));
+        self.copy(own, from, super::bits_type(class));
+        Ok(own)
+    }
+
+    pub(super) fn select_wgmma(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let (Some(&unit), Some(&columns), Some((&c, pairs)), &[result]) = (
+            data.unit(),
+            data.columns(),
+            data.args.split_first(),
+            &data.results[..],
+        ) else {
+            return Err(self.not_selected(data.op));
+        };
+        let pairs = pairs.to_vec();
+        let transposed = [data.trans_a().is_some(), data.trans_b().is_some()];
+        // Two columns of each eight are this thread's, in two rows.
+        let each = (columns / 2) as u16;
+        let own = self.tied(result, c)?;
+        let parts = usize::from(own.count / each.max(1));
+        let is_float = self.func.dfg.ty(result).elem.is_float();
+        for (i, pair) in pairs.chunks(2).enumerate() {
+            let &[a, b] = pair else {
+                return Err(internal("an operand without another"));
+            };
+            let in_registers = self.func.dfg.ty(a).elem != Elem::I64;
+            let left = match in_registers {
+                true => {
+                    let units = self.all_units(a);
+                    self.code.regs.view_of(&units)
+                }
+                false => {
+                    let a = self.use_value(a);
+                    self.in_register(a, RegClass::D)
+                }
+            };
+            let b = self.use_value(b);
+            let right = self.in_register(b, RegClass::D);
+            let (both, ty, from) = form(unit);
+            let op = match in_registers {
+                true => with_left_in_registers(both)
+                    .ok_or_else(|| internal("a unit that reads no fragments"))?,
+                false => both,
+            };
+            let sums = own.part((i % parts) as u16 * each, each);
+            let mut args = vec![Arg::Regs(sums), Arg::Regs(left), Arg::Regs(right)];
+            // It adds, with the signs as they are.
+            let signs = if is_float { 2 } else { 0 };
+            args.extend(vec![Arg::Imm(1); 1 + signs]);
+            if matches!(op, Ptx::Wgmma16 | Ptx::Wgmma16Regs) {
+                let flags = transposed.map(|flag| Arg::Imm(u64::from(flag)));
+                args.extend(&flags[usize::from(in_registers)..]);
+            }
+            self.emit(op, ty, from, Modifier::Columns(columns as u16), 1, &args);
+        }
+        Ok(())
+    }
+
+    /// A fence or wait that gives its first operand back and reads the others, all of them in registers of 32 bits.
+    pub(super) fn select_held(&mut self, inst: Inst, op: Ptx) -> Result<Option<Arg>, CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let pending = data.pending().map(|&count| Arg::Imm(u64::from(count)));
+        let (first, others) = match data.args.split_first() {
+            Some((&first, others)) => (Some(first), others.to_vec()),
+            None => (None, Vec::new()),
+        };
+        let result = data.results.first().copied();
+        let held = match (result, first) {
+            (Some(result), Some(first)) => self.tied(result, first)?,
+            _ => self.code.regs.view_of(&[]),
+        };
+        let mut kept = Vec::new();
+        for value in others {
+            kept.extend(self.all_units(value));
+        }
+        let kept = self.code.regs.view_of(&kept);
+        let all = [Arg::Regs(held), Arg::Regs(kept)];
+        let args: Vec<Arg> = pending.into_iter().chain(all).collect();
+        self.emit(op, PtxType::U32, PtxType::U32, Modifier::None, 1, &args);
+        Ok(None)
     }
 
     /// Every register of a pack, in order.

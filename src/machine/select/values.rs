@@ -9,7 +9,7 @@ use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::ThreadType;
 use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
-use crate::regalloc::reg::{RegClass, Unit};
+use crate::regalloc::reg::{RegClass, Unit, View};
 
 impl Lower<'_> {
     /// Gives registers to the parameters of a block and the results of its instructions.
@@ -29,6 +29,10 @@ impl Lower<'_> {
             if let Some(&early) = data.args.iter().find(|&&a| self.values[a].is_none()) {
                 return Err(internal(format!("{early} is used before it is defined")));
             }
+            if let Some(view) = self.tied_to(inst) {
+                self.values[result] = Some(Arg::Regs(view));
+                continue;
+            }
             match self.renamed(inst, result) {
                 Some(arg) => {
                     self.values[result] = Some(arg);
@@ -38,6 +42,22 @@ impl Lower<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The registers of the operand that products in flight change, if nothing else needs it: the result is there, too.
+    fn tied_to(&self, inst: Inst) -> Option<View> {
+        let data = &self.func.dfg.insts[inst];
+        let is_tied = matches!(
+            data.op,
+            ThreadOp::Wgmma | ThreadOp::WgmmaFence | ThreadOp::WgmmaWait
+        );
+        let &from = data.args.first().filter(|_| is_tied)?;
+        match self.values[from]? {
+            Arg::Regs(view) if self.n_uses[from] == 1 && self.code.regs.is_whole(view) => {
+                Some(view)
+            }
+            _ => None,
+        }
     }
 
     fn assign_group(&mut self, value: Value) {

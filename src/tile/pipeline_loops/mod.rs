@@ -25,6 +25,9 @@
 //! a product of matrices uses it through ops on elements and changes of shape, if its slice has no effects, and if it gives
 //! zero where it is masked off. There are fewer stages where shared memory is short.
 //!
+//! Where units of four warps multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
+//! of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed.
+//!
 //! A ring has an entry less where an SM then holds many more warps at once, as of small tiles: copies go to the entry that was
 //! just read, so they start behind the products, and a second barrier stands before them.
 //!
@@ -52,6 +55,7 @@ use crate::ir::types::TileType;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
 use crate::tile::share_operands::registers_needed;
+use crate::tile::start_dots;
 use rewrite::Pipeliner;
 use slice::{Ahead, Slice};
 
@@ -85,13 +89,30 @@ pub struct CutStages {
     pub used: u32,
 }
 
-/// Pipelines loops, whose rings leave `reserved` bytes of shared memory free. `axis` was computed for the function as it is.
+/// What pipelines are to leave and may count on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Bytes of shared memory that rings leave free.
+    pub reserved: u32,
+    /// Whether products may go to units of four warps.
+    pub group_units: bool,
+}
+
+impl Asked {
+    /// Everything that makes code faster.
+    pub const ALL: Asked = Asked {
+        reserved: 0,
+        group_units: true,
+    };
+}
+
+/// Pipelines loops as `asked`. `axis` was computed for the function as it is.
 /// Other `choices` change the number of stages and the way.
 pub fn pipeline_loops(
     func: &mut TileFunction,
     axis: &Axis,
     target: Target,
-    reserved: u32,
+    asked: Asked,
     mut choices: Choices,
 ) -> Pipelined {
     let loops: Vec<(Block, Inst)> = func
@@ -108,10 +129,10 @@ pub fn pipeline_loops(
     let mut room = target
         .shared_limit()
         .saturating_sub(taken)
-        .saturating_sub(reserved);
+        .saturating_sub(asked.reserved);
     let mut found = Pipelined::default();
     for (block, inst) in loops {
-        let room_of = (target, room);
+        let room_of = (target, room, asked.group_units);
         if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {
             let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
             room -= rings.sum::<u32>();
@@ -140,6 +161,8 @@ struct Plan {
     stages: u32,
     /// Entries of the rings: as many, or one less, so that copies wait for the readers of their iteration.
     entries: u32,
+    /// Whether units of four warps multiply.
+    is_for_group: bool,
     /// The loop's step, if it is known.
     step: Option<i64>,
     /// What runs ahead as far as the loads do.
@@ -155,7 +178,7 @@ fn plan(
     func: &TileFunction,
     axis: &Axis,
     inst: Inst,
-    (target, room): (Target, u32),
+    (target, room, group_units): (Target, u32, bool),
     cut: &mut Option<CutStages>,
     choices: &mut Choices,
 ) -> Option<Plan> {
@@ -213,8 +236,12 @@ fn plan(
         let (asked, used) = (stages, fit.max(1));
         *cut = (*cut).max(Some(CutStages { asked, used }));
     }
+    let is_for_group = group_units
+        && insts
+            .iter()
+            .any(|&i| start_dots::is_for_group(func, i, target));
     let stages = wanted.min(fit);
-    let can_lack = stages > 2 && loads.iter().all(|load| !load.staged);
+    let can_lack = !is_for_group && stages > 2 && loads.iter().all(|load| !load.staged);
     // Warps that an SM holds, by their registers and shared memory.
     let resident = |entries: u32| {
         let usage = Usage {
@@ -236,6 +263,7 @@ fn plan(
         loads,
         stages,
         entries,
+        is_for_group,
         step,
         near: slice.ahead(),
         far: far.ahead(),

@@ -185,7 +185,6 @@ impl<'a> Pipeliner<'a> {
     /// Lets an iteration start a later one, and take its own blocks from the rings. `first` is what the loop carries at first.
     fn rewrite_body(&mut self, looped: &InstData<Tile>, first: &Carried) {
         let (body, stages, entries) = (self.plan.body, self.plan.stages, self.plan.entries);
-        let i32 = TileType::scalar(Elem::I32);
         let iv = self.func.dfg.blocks[body].params[0];
         let bounds = [iv, looped.args[1], looped.args[2]];
         let now = Carried {
@@ -207,15 +206,8 @@ impl<'a> Pipeliner<'a> {
         }
         next.tokens.extend(started.group);
         next.tokens.drain(..now.tokens.len().min(1));
-        let one = self.number(1, i32);
-        let following = self.value(TileOp::Iadd, &[read, one], &[], i32);
-        let end = self.number(i64::from(entries), i32);
-        let wraps = self.compare(IntPred::Eq, following, end);
-        let zero = self.number(0, i32);
-        let following = self.value(TileOp::Select, &[wraps, zero, following], &[], i32);
         // What was read last is written next, if it is not written at once.
-        next.places.rotate_right(1);
-        next.places[0] = following;
+        next.places = [self.entry_behind(read), read][..now.places.len()].to_vec();
         let mut inside = std::mem::take(&mut self.made);
         if let Some(&oldest) = now.tokens.first() {
             self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
@@ -236,7 +228,11 @@ impl<'a> Pipeliner<'a> {
             let at = list.iter().rposition(|&inst| insts[inst].op == op);
             at.map_or(0, |at| at + 1)
         };
-        if entries == stages {
+        if self.plan.is_for_group {
+            let first = rest.iter().position(|&inst| insts[inst].op == TileOp::Dot);
+            let at = first.map_or(0, |at| at + 1);
+            inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();
+        } else if entries == stages {
             // Behind choices, so that wait, copies and products stand in one block.
             let at = end_of(&inside, TileOp::If);
             inside.splice(at..at, wait);
@@ -252,6 +248,17 @@ impl<'a> Pipeliner<'a> {
         if let Some(last) = last {
             self.func.dfg.insts[last].args.extend(next.all());
         }
+    }
+
+    /// The entry of the rings behind another one.
+    fn entry_behind(&mut self, entry: Value) -> Value {
+        let i32 = TileType::scalar(Elem::I32);
+        let one = self.number(1, i32);
+        let following = self.value(TileOp::Iadd, &[entry, one], &[], i32);
+        let end = self.number(i64::from(self.plan.entries), i32);
+        let wraps = self.compare(IntPred::Eq, following, end);
+        let zero = self.number(0, i32);
+        self.value(TileOp::Select, &[wraps, zero, following], &[], i32)
     }
 
     /// New parameters of the loop's body, of the types of values.

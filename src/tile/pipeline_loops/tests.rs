@@ -1,6 +1,6 @@
 //! What pipelines look like, and that they compute what their loops did.
 
-use super::pipeline_loops;
+use super::{Asked, pipeline_loops};
 use crate::analysis::async_groups::AsyncGroups;
 use crate::analysis::axis::Axis;
 use crate::ir::dfg::{SourceLine, SourceLoc};
@@ -55,7 +55,7 @@ fn text(count: u32, attrs: &str, body: &str) -> String {
 fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
     let mut func = func.clone();
     let axis = Axis::compute(&func);
-    let found = pipeline_loops(&mut func, &axis, target, 0, Choices::none());
+    let found = pipeline_loops(&mut func, &axis, target, Asked::ALL, Choices::none());
     verified(&func);
     (found.loops, func)
 }

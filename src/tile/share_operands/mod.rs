@@ -18,6 +18,7 @@ mod readers;
 pub(super) use invariant::registers_needed;
 pub use invariant::share_invariant;
 pub use loaded::share_loaded;
+pub(super) use readers::chain;
 pub use readers::split_readers;
 
 use crate::ir::attrs::make;
@@ -34,7 +35,7 @@ pub fn holds_operands(func: &TileFunction) -> bool {
 }
 
 /// A place for a block; none for truth values and what is no number.
-fn place_for(ty: TileType) -> Option<BufferData> {
+pub(super) fn place_for(ty: TileType) -> Option<BufferData> {
     Some(BufferData {
         elem: ty.elem.scalar().filter(|_| 8 <= ty.elem.bits())?,
         shape: ty.shape,
@@ -43,14 +44,14 @@ fn place_for(ty: TileType) -> Option<BufferData> {
 }
 
 /// The number of the only entry of a place, and its type.
-fn first_entry() -> (InstData<Tile>, TileType) {
+pub(super) fn first_entry() -> (InstData<Tile>, TileType) {
     let mut data = InstData::new(TileOp::Const, &[]);
     data.attrs.push(make::value(0));
     (data, TileType::scalar(Elem::I32))
 }
 
 /// Puts a block into the entry of a place.
-fn store(value: Value, entry: Value, slot: Slot) -> InstData<Tile> {
+pub(super) fn store(value: Value, entry: Value, slot: Slot) -> InstData<Tile> {
     let mut data = InstData::new(TileOp::SharedStore, &[value, entry]);
     data.attrs.push(make::slot(slot));
     data

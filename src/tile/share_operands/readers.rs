@@ -57,7 +57,11 @@ pub fn split_readers(func: &mut TileFunction) -> usize {
 }
 
 /// The changes of shape through which a value comes from a load from shared memory in the same block, the load last.
-fn chain(func: &TileFunction, block: Block, mut value: Value) -> Option<Vec<Inst>> {
+pub(in crate::tile) fn chain(
+    func: &TileFunction,
+    block: Block,
+    mut value: Value,
+) -> Option<Vec<Inst>> {
     let mut found = Vec::new();
     loop {
         let def = func.dfg.def_inst(value)?;
@@ -80,7 +84,7 @@ mod tests {
     use crate::ir::ops::TileOp;
     use crate::settings::Target;
     use crate::settings::diversity::Choices;
-    use crate::tile::pipeline_loops::pipeline_loops;
+    use crate::tile::pipeline_loops::{Asked, pipeline_loops};
     use crate::tile::share_operands::invariant::tests::products;
     use crate::tile::share_operands::tests::{count, small};
     use crate::tile::testing::{run, verified};
@@ -90,7 +94,7 @@ mod tests {
         let before = products(32, 4, 3);
         let mut func = before.clone();
         let axis = Axis::compute(&func);
-        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, 0, Choices::none());
+        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, Asked::ALL, Choices::none());
         assert_eq!(changes.loops, 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 1);
         assert_eq!(split_readers(&mut func), 1);

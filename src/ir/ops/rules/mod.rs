@@ -386,12 +386,12 @@ pub(crate) fn shared<L: Level>(
         TypeRule::Bitcast => cast(operands, "another type of the width", |a, b| {
             a.bits() == b.bits() && a != b
         }),
-        // Between a pointer and i64, or between pointers, of one space.
+        // Between a pointer and i64, or between pointers, of one space; a pointer to shared memory may become an i32.
         TypeRule::PtrCast => given_one(operands).and_then(|to| {
             let from = args[0];
             let fits = match (from.elem(), to.elem()) {
                 (Elem::Ptr(_, a), Elem::Ptr(_, b)) => a == b && from != to,
-                (Elem::Ptr(..), Elem::I64) | (Elem::I64, Elem::Ptr(..)) => {
+                (Elem::Ptr(..), Elem::I64 | Elem::I32) | (Elem::I64, Elem::Ptr(..)) => {
                     from.elem().bits() == to.elem().bits()
                 }
                 _ => false,

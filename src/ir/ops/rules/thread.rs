@@ -129,6 +129,8 @@ pub(crate) fn result_types(
             Ok(smallvec![ty])
         }
         TypeRule::Mma => mma(operands),
+        TypeRule::SameFirst => Ok(args.iter().take(1).copied().collect()),
+        TypeRule::Wgmma => wgmma(operands),
         // A pointer to shared memory, one to device memory, a truth value, and a number of bytes.
         TypeRule::CpAsync => {
             in_shared_memory(operands, 0)?;
@@ -196,6 +198,46 @@ fn mma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
     let sums = each * (registers(a) / left) * (registers(b) / right);
     if c.elem != sum || u32::from(c.count) != sums {
         return Err(bad_operand(operands, 2, format!("{sum} x {sums}")));
+    }
+    Ok(smallvec![c])
+}
+
+/// Sums, of which a thread has half as many as there are columns for each part; then pairs of a descriptor or a fragment of 64 rows
+/// and a descriptor.
+fn wgmma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
+    let Some((&c, pairs)) = operands.args.split_first() else {
+        return Err(bad_operand(operands, 0, "sums"));
+    };
+    let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
+    let (operand, sum) = unit.elems();
+    let columns = operands.columns().copied().unwrap_or(0);
+    if !(8..=256).contains(&columns) || !columns.is_multiple_of(8) {
+        return Err(bad_attribute(AttrKind::Columns, "must be 8 to 256, by 8"));
+    }
+    let each = columns / 2;
+    let count = u32::from(c.count);
+    if c.elem != sum || !count.is_multiple_of(each) {
+        return Err(bad_operand(
+            operands,
+            0,
+            format!("{sum} in parts of {each}"),
+        ));
+    }
+    let per_round = 2 * (count / each) as usize;
+    if pairs.is_empty() || !pairs.len().is_multiple_of(per_round) {
+        let expected = format!("operands in rounds of {per_round}");
+        return Err(bad_operand(operands, operands.args.len() - 1, expected));
+    }
+    let descriptor = ThreadType::scalar(Elem::I64);
+    for (i, &ty) in pairs.iter().enumerate() {
+        let is_fragment = i % 2 == 0 && ty.elem == operand && ty.registers() == 4;
+        if ty != descriptor && !is_fragment {
+            let expected = match i % 2 {
+                0 => format!("a descriptor (i64), or {operand} in 4 registers"),
+                _ => "a descriptor (i64)".to_owned(),
+            };
+            return Err(bad_operand(operands, 1 + i, expected));
+        }
     }
     Ok(smallvec![c])
 }

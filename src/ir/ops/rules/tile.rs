@@ -158,6 +158,33 @@ pub(crate) fn result_types(
             all_tokens(operands).map(|()| smallvec![TileType::scalar(Elem::Token)])
         }
         TypeRule::AsyncWait => all_tokens(operands).map(|()| smallvec![]),
+        // An index; a block of numbers in shared memory is stated.
+        TypeRule::SharedView => {
+            index_fits(operands, 0)?;
+            let ty = given_one(operands)?;
+            if ty.is_scalar() || ty.elem.scalar().is_none() || !ty.is_shared() {
+                return Err(bad_result(operands, "a block of numbers in shared memory"));
+            }
+            Ok(smallvec![ty])
+        }
+        // As `dot`, the left matrix anywhere and the right one in shared memory; the sum and a token.
+        TypeRule::DotStart => {
+            if !args[1].is_shared() {
+                return Err(bad_operand(operands, 1, "a block in shared memory"));
+            }
+            let found = dot(operands)?;
+            let token = TileType::scalar(Elem::Token);
+            Ok(found.into_iter().chain([token]).collect())
+        }
+        // The sum, and a token.
+        TypeRule::DotDone => Ok(smallvec![args[0], TileType::scalar(Elem::Token)]),
+        // A sum and a token.
+        TypeRule::DotSum => {
+            if args[1] != TileType::scalar(Elem::Token) {
+                return Err(bad_operand(operands, 1, "a token"));
+            }
+            Ok(smallvec![args[0]])
+        }
         // A block of numbers, and an index.
         TypeRule::SharedStore => {
             if args[0].is_scalar() || args[0].elem.scalar().is_none() {

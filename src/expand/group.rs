@@ -1,0 +1,325 @@
+//! Expansion of products by units of four warps.
+//!
+//! A product becomes a fence, an instruction for each 64 rows (and 256 columns) of a group's sums and each step along the summed
+//! dimension, and a commitment. An operand in shared memory is named by a descriptor: one for the start of its ring, made before
+//! all loops with the part of the group of warps, to which the entry and the place of the step are added. The place needs no
+//! permutation, as steps start where pieces are not permuted ([`crate::layout::group`]).
+//!
+//! What an instruction reads and writes meanwhile goes through fence and wait, so that nothing moves past them: the sums, and
+//! fragments of a left operand in registers.
+
+use std::borrow::Cow;
+
+use super::dot::{Factor, Source, holders};
+use super::regs::{Expanded, SharedBlock, Start};
+use super::shared::{Sums, offsets_in};
+use super::{Expander, Result, bug};
+use crate::ir::attrs::{Attr, Attrs, Flag, MmaUnit, make};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Inst, Slot, Value};
+use crate::ir::function::{ThreadFunction, TileFunction};
+use crate::ir::level::Thread;
+use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::types::{Elem, Scalar, ThreadType, TileType};
+use crate::layout::group::{self, Form};
+use crate::layout::matrix;
+use crate::layout::ring::Offsets;
+use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::shape::Shape;
+
+/// Bits of an address in shared memory that a descriptor holds.
+const ADDRESS_BITS: i64 = 0x3_ffff;
+/// Exponent of the bytes that a descriptor counts in.
+const UNIT_BITS: u32 = 4;
+
+/// Slots that units read in place start where their patterns do.
+pub(super) fn align_slots(tile: &TileFunction, func: &mut ThreadFunction) {
+    for data in tile.dfg.insts.values() {
+        if data.op != TileOp::SharedView {
+            continue;
+        }
+        let ty = tile.dfg.ty(data.results[0]);
+        let layout = ty.layout.expand().and_then(|id| tile.layouts.get(id));
+        let form = layout.and_then(|layout| Form::of(layout, ty.elem.bytes()));
+        if let (Some(&slot), Some(form)) = (data.slot(), form) {
+            let align = &mut func.slots[slot].align;
+            *align = (*align).max(form.alignment());
+        }
+    }
+}
+
+/// A matrix in shared memory as an operand.
+struct Matrix {
+    slot: Slot,
+    /// The descriptor of its start for the thread's group.
+    start: Value,
+    shape: Shape,
+    offsets: Offsets,
+    is_transposed: bool,
+}
+
+/// Where the left operand is.
+enum Left<'a> {
+    Memory(Matrix),
+    Registers(Box<Factor<'a>>),
+}
+
+impl<'a> Expander<'a> {
+    pub(super) fn expand_shared_view(&mut self, inst: Inst) -> Result<Expanded> {
+        let (slot, start) = self.entry(inst, 0)?;
+        let layout = self.ring(slot)?;
+        Ok(Expanded::Shared(SharedBlock {
+            slot,
+            start,
+            layout,
+        }))
+    }
+
+    pub(super) fn expand_dot_start(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let [sum, token] = tile.dfg.insts[inst].results[..] else {
+            return bug("a product that is started gives a sum and a token");
+        };
+        let layout = self.layout(tile.dfg.ty(sum))?;
+        let product = matrix::product_of(tile, inst);
+        let unit = group::unit(&product, layout.shape(), tile.num_warps(), self.target);
+        let (Some(unit), Some(columns)) = (unit, group::columns_at_once(layout)) else {
+            return bug("a product that no unit of four warps computes");
+        };
+        let count = layout.num_registers();
+        let acc = self.arg(inst, 2)?;
+        let mut acc = self.pack_of(&acc, count as usize)?;
+        let Expanded::Shared(block) = self.arg(inst, 1)? else {
+            return bug("the right operand is not in shared memory");
+        };
+        let ty = self.arg_type(inst, 1)?;
+        let right = self.matrix(&block, ty, (layout, 1), 0)?;
+        let ty = self.arg_type(inst, 0)?;
+        let left = match self.arg(inst, 0)? {
+            Expanded::Shared(block) => Left::Memory(self.matrix(&block, ty, (layout, 0), 1)?),
+            value => {
+                let held = self.layout(ty)?;
+                let pack = self.pack_of(&value, held.num_registers() as usize)?;
+                Left::Registers(Box::new(Factor {
+                    source: Source::Pack(pack, holders(held)),
+                    layout: Cow::Borrowed(held),
+                    elem: ty.elem,
+                    unit,
+                    transposed: false,
+                }))
+            }
+        };
+        // Row and column where each instruction's sums begin.
+        let each = columns / 2;
+        let shape = layout.shape();
+        let parts: Vec<(u32, u32)> = (0..count / each)
+            .map(|part| {
+                let element = layout.apply(part * each, 0, 0, 0);
+                let at = |dim: usize| shape.coordinate(element, dim);
+                (at(0), at(1))
+            })
+            .collect();
+        let step = group::STEP_BYTES / ty.elem.bytes();
+        let steps: Vec<u32> = (0..ty.shape.extent(1) as u32)
+            .step_by(step as usize)
+            .collect();
+
+        let fragments = self.left_fragments(&left, unit, &parts, &steps)?;
+        let mut attrs = vec![make::unit(unit), make::slot(right.slot)];
+        if let Left::Memory(left) = &left {
+            attrs.push(make::left_slot(left.slot));
+        }
+        let held = [&[acc][..], &fragments].concat();
+        acc = self.give_back(ThreadOp::WgmmaFence, &held, &attrs)?;
+        let mut data = InstData::new(ThreadOp::Wgmma, &[acc]);
+        data.attrs.extend(attrs);
+        data.attrs.push(make::columns(columns));
+        let crossed = right.is_transposed.then_some(make::trans_b(Flag));
+        data.attrs.extend(crossed);
+        if let Left::Memory(left) = &left {
+            let crossed = left.is_transposed.then_some(make::trans_a(Flag));
+            data.attrs.extend(crossed);
+        }
+        // Parts beside each other share their rows.
+        let rows = distinct_rows(&parts);
+        for (number, &k) in steps.iter().enumerate() {
+            for &(row, column) in &parts {
+                let place = rows.iter().position(|&r| r == row).unwrap_or(0);
+                let a = match &left {
+                    Left::Memory(left) => self.descriptor(left, [row, k])?,
+                    Left::Registers(_) => fragments[number * rows.len() + place],
+                };
+                let b = self.descriptor(&right, [k, column])?;
+                data.args.extend([a, b]);
+            }
+        }
+        acc = self.op(data, &[])?;
+        self.effect(InstData::new(ThreadOp::WgmmaCommit, &[]))?;
+        self.fragments.insert(token, fragments);
+        self.values[sum] = Some(Expanded::Pack(acc));
+        self.values[token] = Some(Expanded::nothing());
+        Ok(())
+    }
+
+    /// A sum in the registers that products will add to, before any does: ptxas serialises products whose registers get their
+    /// first numbers on ways that join them (C7515).
+    pub(super) fn expand_dot_done(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let [sum, token] = tile.dfg.insts[inst].results[..] else {
+            return bug("a product that is done gives a sum and a token");
+        };
+        let layout = self.layout(tile.dfg.ty(sum))?;
+        let acc = self.arg(inst, 0)?;
+        let acc = self.pack_of(&acc, layout.num_registers() as usize)?;
+        let fenced = self.give_back(ThreadOp::WgmmaFence, &[acc], &[])?;
+        self.values[sum] = Some(Expanded::Pack(fenced));
+        self.values[token] = Some(Expanded::nothing());
+        Ok(())
+    }
+
+    pub(super) fn expand_dot_sum(&mut self, inst: Inst) -> Result<Expanded> {
+        let layout = self.layout(self.result_type(inst)?)?;
+        let sum = self.arg(inst, 0)?;
+        let sum = self.pack_of(&sum, layout.num_registers() as usize)?;
+        let token = self.tile.dfg.insts[inst].args[1];
+        let fragments = self.fragments.get(&token).cloned().unwrap_or_default();
+        let pending = make::pending(self.groups.pending(inst));
+        let held = [&[sum][..], &fragments].concat();
+        let sum = self.give_back(ThreadOp::WgmmaWait, &held, &[pending])?;
+        Ok(Expanded::Pack(sum))
+    }
+
+    /// Waits as the analysis of tokens says.
+    pub(super) fn expand_dot_wait(&mut self, inst: Inst) -> Result<()> {
+        let mut data = InstData::new(ThreadOp::WgmmaWait, &[]);
+        data.attrs.push(make::pending(self.groups.pending(inst)));
+        self.effect(data)
+    }
+
+    /// An op that gives its first operand back.
+    fn give_back(&mut self, op: ThreadOp, values: &[Value], attrs: &[Attr]) -> Result<Value> {
+        let mut data: InstData<Thread> = InstData::new(op, values);
+        data.attrs.extend(attrs.iter().cloned());
+        self.op(data, &[])
+    }
+
+    /// Fragments of a left operand in registers, for each step those of the distinct rows; none of one in memory.
+    fn left_fragments(
+        &mut self,
+        left: &Left<'_>,
+        unit: MmaUnit,
+        parts: &[(u32, u32)],
+        steps: &[u32],
+    ) -> Result<Vec<Value>> {
+        let Left::Registers(factor) = left else {
+            return Ok(Vec::new());
+        };
+        let shape = factor.layout.shape();
+        let tile = matrix::tile(unit);
+        let mut found = Vec::new();
+        for &k in steps {
+            for row in distinct_rows(parts) {
+                let flat = |&(r, i): &(u32, u32)| {
+                    (row + r) << shape.bit_offset(0) | (k + i) << shape.bit_offset(1)
+                };
+                let elements: Vec<u32> = tile.left.iter().map(flat).collect();
+                found.push(self.fragments(factor, &mut Sums::default(), &elements)?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// An operand in shared memory, which the groups share out as they do dimension `dim` of the sum.
+    fn matrix(
+        &mut self,
+        block: &SharedBlock,
+        ty: TileType,
+        (sum, dim): (&LinearLayout, usize),
+        summed: usize,
+    ) -> Result<Matrix> {
+        let elem_bytes = ty.elem.bytes();
+        let Some(form) = Form::of(&block.layout, elem_bytes) else {
+            return bug("a ring stands in no form that a unit reads");
+        };
+        let offsets = offsets_in(&block.layout, elem_bytes)?;
+        let bits = form.descriptor(ty.shape, summed);
+        let kept = 1 - summed;
+        let own = group::group_columns(sum).iter().map(|&column| {
+            let at = sum.shape().coordinate(column, dim);
+            offsets.of(at << ty.shape.bit_offset(kept))
+        });
+        let own: Vec<u32> = own.collect();
+        let mut start = self.descriptor_of(block.slot, &own, bits)?;
+        match block.start {
+            Start::Known(0) => {}
+            Start::Known(bytes) => {
+                let units = self.int(Elem::I64, i64::from(bytes >> UNIT_BITS));
+                start = self.binary(ThreadOp::Iadd, start, units)?;
+            }
+            Start::Value(bytes) => {
+                let by = self.int(Elem::I32, i64::from(UNIT_BITS));
+                let units = self.binary(ThreadOp::Ushr, bytes, by)?;
+                let wide = ThreadType::scalar(Elem::I64);
+                let units = self.op(InstData::new(ThreadOp::Zext, &[units]), &[wide])?;
+                start = self.binary(ThreadOp::Iadd, start, units)?;
+            }
+        }
+        Ok(Matrix {
+            slot: block.slot,
+            start,
+            shape: ty.shape,
+            offsets,
+            is_transposed: form.is_transposed(summed),
+        })
+    }
+
+    /// The descriptor of a matrix at the start of a slot, `own` bytes for each bit of the group's number further on.
+    fn descriptor_of(&mut self, slot: Slot, own: &[u32], bits: u64) -> Result<Value> {
+        let key = (slot, own.to_vec(), bits);
+        if let Some(&value) = self.descriptors.get(&key) {
+            return Ok(value);
+        }
+        let value = self.in_prologue(|this| {
+            let i32 = ThreadType::scalar(Elem::I32);
+            let pointer = this.slot_address(slot, Elem::Num(Scalar::I8))?;
+            let mut address = this.op(InstData::new(ThreadOp::PtrCast, &[pointer]), &[i32])?;
+            if own.iter().any(|&bytes| bytes != 0) {
+                // Lanes and the four warps of a group have one descriptor. ptxas knows that it is uniform as it comes from a lane.
+                let columns: Vec<u32> = [0; 7].iter().chain(own).copied().collect();
+                let part = this.thread_part(&columns)?;
+                let lane = this.int(Elem::I32, 0);
+                let part = this.binary(ThreadOp::ShflIdx, part, lane)?;
+                address = this.binary(ThreadOp::Iadd, address, part)?;
+            }
+            let mask = this.int(Elem::I32, ADDRESS_BITS);
+            let address = this.binary(ThreadOp::And, address, mask)?;
+            let by = this.int(Elem::I32, i64::from(UNIT_BITS));
+            let units = this.binary(ThreadOp::Ushr, address, by)?;
+            let wide = ThreadType::scalar(Elem::I64);
+            let units = this.op(InstData::new(ThreadOp::Zext, &[units]), &[wide])?;
+            let bits = this.int(Elem::I64, bits as i64);
+            this.binary(ThreadOp::Or, units, bits)
+        })?;
+        self.descriptors.insert(key, value);
+        Ok(value)
+    }
+
+    /// The descriptor of the part of a matrix that starts at an element.
+    fn descriptor(&mut self, matrix: &Matrix, [row, column]: [u32; 2]) -> Result<Value> {
+        let flat = row << matrix.shape.bit_offset(0) | column << matrix.shape.bit_offset(1);
+        match matrix.offsets.of(flat) >> UNIT_BITS {
+            0 => Ok(matrix.start),
+            units => {
+                let units = self.int(Elem::I64, i64::from(units));
+                self.binary(ThreadOp::Iadd, matrix.start, units)
+            }
+        }
+    }
+}
+
+/// The rows at which parts begin, each once.
+fn distinct_rows(parts: &[(u32, u32)]) -> Vec<u32> {
+    let mut rows: Vec<u32> = parts.iter().map(|&(row, _)| row).collect();
+    rows.dedup();
+    rows
+}

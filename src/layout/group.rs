@@ -1,0 +1,227 @@
+//! Units that four warps feed together (`wgmma`): which products they take, and how their operands stand in shared memory.
+//!
+//! Such a unit adds to 64 rows of sums, of which each warp of a group holds 16, and to 8 to 256 columns. It reads the right
+//! operand from shared memory and the left one from there or from registers. In shared memory a matrix stands in the forms that
+//! tensor maps know too ([`named::shared_tma`]): rows of 32, 64 or 128 bytes below each other, whose pieces of 16 bytes are
+//! permuted. A *row* runs along the summed dimension (K-major) or across it (the transposed form, of 16-bit elements alone).
+//!
+//! A 64-bit *descriptor* says where a matrix starts and how it stands; the PTX manual calls its distances leading and stride
+//! dimension byte offset (section on the matrix descriptor of `wgmma`).
+
+use smallvec::{SmallVec, smallvec};
+
+use super::matrix::{self, Product};
+use crate::ir::attrs::MmaUnit;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
+use crate::linear_layout::named;
+use crate::linear_layout::shape::Shape;
+use crate::settings::Target;
+
+/// Rows of sums that one instruction adds to.
+pub const ROWS: u32 = 64;
+/// Most columns that one instruction adds to.
+pub const MOST_COLUMNS: u32 = 256;
+/// Fewest columns.
+const LEAST_COLUMNS: u32 = 8;
+/// Bytes along the summed dimension that one instruction takes.
+pub const STEP_BYTES: u32 = 32;
+/// Warps of a group.
+const GROUP_WARPS: u32 = 4;
+/// Rows of memory that a pattern of permuted pieces spans.
+const PATTERN_ROWS: u32 = 8;
+/// What the start of a matrix and its distances are counted in.
+const UNIT_BYTES: u32 = 16;
+
+/// The unit for a product whose sums have the shape; none if the target has none, or the block is too small for it.
+pub fn unit(product: &Product, sums: Shape, num_warps: u32, target: Target) -> Option<MmaUnit> {
+    if sums.rank() != 2 || warps(sums, num_warps).is_none() {
+        return None;
+    }
+    // Sums of products of 8-bit floats keep about 14 bits of each step, which is less than the bound of a `dot`.
+    let is_short = product.left.is_float() && product.left.bits() == 8;
+    matrix::unit_of(product, GROUP_WARPS, target).filter(|_| !is_short)
+}
+
+/// Warps along rows and columns of the sums: groups share out the rows as far as there are 64 for each, and then columns. None
+/// if groups would hold copies.
+fn warps(sums: Shape, num_warps: u32) -> Option<[u32; 2]> {
+    let groups = num_warps / GROUP_WARPS;
+    let (rows, columns) = (sums.extent(0) as u32, sums.extent(1) as u32);
+    if groups == 0 || rows < ROWS {
+        return None;
+    }
+    let down = groups.min(rows / ROWS);
+    let across = groups / down;
+    (columns / across >= LEAST_COLUMNS).then_some([GROUP_WARPS * down, across])
+}
+
+/// The layout of sums that the unit adds to.
+pub fn accumulator(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
+    named::wgmma_accumulator(sums, &warps(sums, num_warps)?).ok()
+}
+
+/// The layout of a left operand in registers for a sum with the layout.
+pub fn left_operand(sum: &LinearLayout, unit: MmaUnit, shape: Shape) -> Option<LinearLayout> {
+    let warps = warps(sum.shape(), sum.num_warps())?;
+    named::wgmma_operand_a(shape, matrix::operand_bits(unit), &warps).ok()
+}
+
+/// Columns of the sums that one instruction of a group adds to.
+pub fn columns_at_once(sum: &LinearLayout) -> Option<u32> {
+    let [_, across] = warps(sum.shape(), sum.num_warps())?;
+    let columns = sum.shape().extent(1) as u32 / across;
+    Some(columns.min(MOST_COLUMNS))
+}
+
+/// How a matrix stands in shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The dimension along which neighbours stand next to each other.
+    pub inner: usize,
+    /// Bytes of a row: 32, 64 or 128.
+    pub swizzle: u32,
+}
+
+impl Form {
+    /// Every form of a matrix, the ones with the longest rows first.
+    fn all() -> impl Iterator<Item = Form> {
+        let both = |swizzle| [1, 0].map(|inner| Form { inner, swizzle });
+        [128, 64, 32].into_iter().flat_map(both)
+    }
+
+    /// The layout of a block of this form, if it has whole rows.
+    pub fn layout(self, shape: Shape, elem_bytes: u32) -> Option<LinearLayout> {
+        let order: SmallVec<[usize; 2]> = smallvec![self.inner, 1 - self.inner];
+        let whole = shape.extent(1 - self.inner) >= u64::from(PATTERN_ROWS);
+        let made = named::shared_tma(shape, &order, elem_bytes, self.swizzle);
+        made.ok().filter(|_| whole)
+    }
+
+    /// The form that a layout is of.
+    pub fn of(layout: &LinearLayout, elem_bytes: u32) -> Option<Form> {
+        if layout.is_distributed() || layout.shape().rank() != 2 {
+            return None;
+        }
+        Form::all().find(|form| form.layout(layout.shape(), elem_bytes).as_ref() == Some(layout))
+    }
+
+    /// Bytes that the start of a matrix is a multiple of.
+    pub fn alignment(self) -> u32 {
+        PATTERN_ROWS * self.swizzle
+    }
+
+    /// Whether rows run across the summed dimension `inner`.
+    pub fn is_transposed(self, summed: usize) -> bool {
+        self.inner != summed
+    }
+
+    /// Whether the unit reads a matrix of the shape in this form, `kept` rows or columns at once, the sums running along the
+    /// dimension `summed`.
+    pub fn is_read(self, shape: Shape, elem_bytes: u32, summed: usize, kept: u32) -> bool {
+        let fits = self.layout(shape, elem_bytes).is_some();
+        if !self.is_transposed(summed) {
+            return fits;
+        }
+        // What is read at once starts where a row does.
+        let row = self.swizzle / elem_bytes;
+        fits && elem_bytes == 2 && kept.is_multiple_of(row)
+    }
+
+    /// The bits of a descriptor beside the start, of a block of the shape.
+    pub fn descriptor(self, shape: Shape, summed: usize) -> u64 {
+        let swizzle = match self.swizzle {
+            128 => 1,
+            64 => 2,
+            _ => 3,
+        };
+        // From eight rows to the next; from a row's piece to the next piece of the same rows, which K-major does not use.
+        let stride = u64::from(PATTERN_ROWS * self.swizzle / UNIT_BYTES);
+        let leading = match self.is_transposed(summed) {
+            true => shape.extent(summed) * u64::from(self.swizzle / UNIT_BYTES),
+            false => 1,
+        };
+        leading << 16 | stride << 32 | swizzle << 62
+    }
+}
+
+/// The forms in which every reader takes a block: those of the shape, for each reader the dimension it sums along and how many rows
+/// or columns it reads at once.
+pub fn forms(shape: Shape, elem_bytes: u32, readers: &[(usize, u32)]) -> Vec<Form> {
+    let is_read = |form: &Form| {
+        let mut readers = readers.iter();
+        readers.all(|&(summed, kept)| form.is_read(shape, elem_bytes, summed, kept))
+    };
+    Form::all().filter(is_read).collect()
+}
+
+/// Bits of the number of a group within the warps of a program: the columns of the warp bits above those of a group.
+pub fn group_columns(sum: &LinearLayout) -> &[u32] {
+    let columns = sum.columns(HwDim::Warp);
+    &columns[(GROUP_WARPS.ilog2() as usize).min(columns.len())..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::layout::ring::Offsets;
+
+    fn shape(extents: &[u64]) -> Shape {
+        Shape::new(extents).expect("powers of two")
+    }
+
+    #[test]
+    fn groups_take_rows_first() {
+        assert_eq!(warps(shape(&[128, 256]), 8), Some([8, 1]));
+        assert_eq!(warps(shape(&[128, 128]), 4), Some([4, 1]));
+        assert_eq!(warps(shape(&[64, 256]), 8), Some([4, 2]));
+        assert_eq!(warps(shape(&[64, 8]), 8), None);
+        assert_eq!(warps(shape(&[32, 64]), 4), None);
+        assert_eq!(warps(shape(&[64, 64]), 2), None);
+    }
+
+    #[test]
+    fn forms_are_recognised() {
+        for (extents, elem_bytes) in [
+            ([128, 64], 2),
+            ([64, 128], 2),
+            ([128, 32], 4),
+            ([8, 128], 1),
+        ] {
+            let shape = shape(&extents);
+            for form in Form::all() {
+                let Some(layout) = form.layout(shape, elem_bytes) else {
+                    continue;
+                };
+                let found = Form::of(&layout, elem_bytes).expect("made of a form");
+                assert_eq!(found.layout(shape, elem_bytes), Some(layout), "{form:?}");
+            }
+        }
+        assert_eq!(
+            Form::of(&named::shared_row_major(shape(&[64, 64])), 2),
+            None
+        );
+    }
+
+    /// The first elements of steps and of tiles stand where adding to the start of a descriptor leads: nothing is permuted there.
+    #[test]
+    fn steps_start_where_nothing_is_permuted() {
+        let shape = shape(&[64, 128]);
+        for form in Form::all() {
+            let layout = form.layout(shape, 2).expect("whole rows");
+            let offsets = Offsets::new(&layout, 2).expect("a place for each element");
+            // Along a row by 32 bytes, and past its end to the next piece.
+            let step = if form.inner == 1 { 16 } else { 16 << 7 };
+            let pieces = form.swizzle / STEP_BYTES;
+            let other = shape.extent(1 - form.inner) as u32;
+            for i in 0..4 {
+                let expected = i % pieces * STEP_BYTES + i / pieces * form.swizzle * other;
+                assert_eq!(offsets.of(i * step), expected, "{form:?} step {i}");
+            }
+            // Across rows, by eight.
+            let across = if form.inner == 1 { 8 << 7 } else { 8 };
+            for i in 0..8 {
+                assert_eq!(offsets.of(i * across), i * form.alignment(), "{form:?}");
+            }
+        }
+    }
+}

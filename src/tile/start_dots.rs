@@ -1,0 +1,336 @@
+//! Products by units of four warps: operands where the unit reads them, and products that go on while others are started.
+//!
+//! ```text
+//! x = shared_load i                    x = shared_view i
+//! acc2 = dot a, x, acc          =>     s, t = dot_start a', x, acc
+//! ..                                   ..
+//! y = fmul acc2, ..                    acc2 = dot_sum s, t; y = fmul acc2, ..
+//! ```
+//!
+//! The right operand is read from shared memory, and so is the left one if it stands there; else it stays in registers. What a
+//! pipeline brought is read in its ring, everything else is stored first. A product that finds no room, or whose ring no form of
+//! the unit fits ([`crate::layout::group`]), stays a `dot`.
+//!
+//! The sum is waited for where it is needed first, or where what the product reads is written again. **Over the back edge of a
+//! loop** a product goes on if nothing but the next one adds to its sum, and if the rings it reads are filled behind the start of
+//! the next one, as pipelines do ([`super::pipeline_loops`]). The wait for the product of the iteration before then stands behind
+//! the start of this one's, so that the unit always has work.
+//!
+//! ```text
+//! for .. carrying p = acc {            for .. carrying p, t0 = dot_done acc {
+//!     acc2 = dot a, x, p        =>         s, t = dot_start a, x, p; dot_wait t0
+//!     yield acc2                           yield s, t
+//! }                                    }; acc2 = dot_sum s', t'
+//! ```
+//!
+//! ptxas serialises products of which a sum is touched in flight, or one that is in flight over a back edge is touched before a
+//! wait for all groups of earlier iterations (C7514); both are excluded here.
+
+mod carry;
+
+use rustc_hash::FxHashMap;
+
+use super::share_operands::{chain, first_entry, place_for, store};
+use crate::analysis::axis::Axis;
+use crate::ir::attrs::{Attrs, make};
+use crate::ir::dfg::{InstData, ValueDef, ValueList};
+use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, Place, TileType};
+use crate::layout::{group, matrix};
+use crate::settings::Target;
+
+/// Whether a product is one for a unit of four warps.
+pub fn is_for_group(func: &TileFunction, inst: Inst, target: Target) -> bool {
+    let data = &func.dfg.insts[inst];
+    data.op == TileOp::Dot && {
+        let sums = func.dfg.ty(data.results[0]).shape;
+        group::unit(
+            &matrix::product_of(func, inst),
+            sums,
+            func.num_warps(),
+            target,
+        )
+        .is_some()
+    }
+}
+
+/// Whether any product was given to a unit of four warps.
+pub fn has_started_dots(func: &TileFunction) -> bool {
+    let mut insts = func.dfg.insts.values();
+    insts.any(|data| data.op == TileOp::DotStart)
+}
+
+/// Gives products to units of four warps; gives how many.
+pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
+    let dots: Vec<(Block, Inst)> = func
+        .all_blocks()
+        .into_iter()
+        .flat_map(|block| {
+            let insts = func.order.insts(block).iter();
+            insts.map(move |&inst| (block, inst))
+        })
+        .filter(|&(_, inst)| is_for_group(func, inst, target))
+        .collect();
+    if dots.is_empty() {
+        return 0;
+    }
+    let rings = func.slots.keys().filter_map(|slot| func.buffers[slot]);
+    let taken: u32 = rings.map(|ring| ring.stages * ring.stage_bytes()).sum();
+    let mut starter = Starter {
+        axis: Axis::compute(func),
+        readers: FxHashMap::default(),
+        stored: FxHashMap::default(),
+        room: target.shared_limit().saturating_sub(taken),
+        func,
+    };
+    let mut started = Vec::new();
+    for (block, inst) in dots {
+        started.extend(starter.start(block, inst));
+    }
+    let count = started.len();
+    carry::settle(func, &started);
+    count
+}
+
+/// A product that was started.
+#[derive(Clone, Debug)]
+struct Started {
+    block: Block,
+    inst: Inst,
+    /// The `dot_sum` that gives its sum.
+    sum: Inst,
+    /// Rings it reads.
+    reads: Vec<Slot>,
+    /// Whether the left operand is in registers.
+    reads_registers: bool,
+}
+
+/// The walk over products.
+struct Starter<'a> {
+    func: &'a mut TileFunction,
+    axis: Axis,
+    /// How units read each ring: the dimension they sum along, and how many rows or columns at once.
+    readers: FxHashMap<Slot, Vec<(usize, u32)>>,
+    /// Where a value was stored to be read.
+    stored: FxHashMap<Value, Slot>,
+    /// Bytes of shared memory that are left.
+    room: u32,
+}
+
+/// How an operand comes to the unit.
+enum Way {
+    /// It stands in shared memory: the changes of shape through which it comes from a load of a ring, the load last.
+    Ring(Vec<Inst>),
+    /// It is stored first.
+    Stored,
+    /// It stays in registers.
+    Registers,
+}
+
+impl Starter<'_> {
+    fn start(&mut self, block: Block, inst: Inst) -> Option<Started> {
+        let data = self.func.dfg.insts[inst].clone();
+        let sums = self.func.dfg.ty(data.results[0]);
+        let layout = group::accumulator(sums.shape, self.func.num_warps())?;
+        let columns = group::columns_at_once(&layout)?;
+        // Both are looked at before anything changes.
+        let right = self.way(block, data.args[1], 0, columns)?;
+        let left = self
+            .way(block, data.args[0], 1, group::ROWS)
+            .filter(|way| matches!(way, Way::Ring(_)) || self.is_from_outside(block, data.args[0]))
+            .unwrap_or(Way::Registers);
+        let reads_registers = matches!(left, Way::Registers);
+        let mut reads = Vec::new();
+        let mut made = Vec::new();
+        let a = self.take(
+            block,
+            data.args[0],
+            &left,
+            (1, group::ROWS),
+            &mut reads,
+            &mut made,
+        )?;
+        let b = self.take(
+            block,
+            data.args[1],
+            &right,
+            (0, columns),
+            &mut reads,
+            &mut made,
+        )?;
+
+        let mut start: InstData<Tile> = InstData::new(TileOp::DotStart, &[a, b, data.args[2]]);
+        start.attrs = data.attrs.clone();
+        start.loc = data.loc;
+        let token = TileType::scalar(Elem::Token);
+        let start = self.func.dfg.make_inst(start, &[sums, token]);
+        let results = self.func.dfg.insts[start].results.clone();
+        made.push(start);
+        // The product itself becomes what gives its sum.
+        let sum = &mut self.func.dfg.insts[inst];
+        sum.op = TileOp::DotSum;
+        sum.args = ValueList::from_slice(&results);
+        sum.attrs.clear();
+        let at = self
+            .func
+            .order
+            .insts(block)
+            .iter()
+            .position(|&i| i == inst)?;
+        for (i, new) in made.into_iter().enumerate() {
+            self.func.order.insert(block, at + i, new);
+        }
+        Some(Started {
+            block,
+            inst: start,
+            sum: inst,
+            reads,
+            reads_registers,
+        })
+    }
+
+    /// Whether a value is made outside of a block, so that a loop would hold it in registers all the time.
+    fn is_from_outside(&self, block: Block, value: Value) -> bool {
+        match self.func.dfg.values[value].def {
+            ValueDef::Result(def, _) => self.func.order.block_of(def) != Some(block),
+            ValueDef::Param(home, _) => home != block,
+        }
+    }
+
+    /// How an operand can come to a unit that sums along its dimension `summed`; none if it cannot.
+    fn way(&self, block: Block, value: Value, summed: usize, kept: u32) -> Option<Way> {
+        let ty = self.func.dfg.ty(value);
+        if let Some(chain) = chain(self.func, block, value) {
+            let (slot, summed) = self.in_ring(&chain, summed)?;
+            if self.fits(slot, (summed, kept)) {
+                return Some(Way::Ring(chain));
+            }
+        }
+        let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+        let has_room = self.stored.contains_key(&value) || bytes <= self.room;
+        let forms = group::forms(ty.shape, ty.elem.bytes(), &[(summed, kept)]);
+        (has_room && !forms.is_empty() && place_for(ty).is_some()).then_some(Way::Stored)
+    }
+
+    /// The ring that a chain of changes of shape starts from, and which of its dimensions is the operand's `dim`.
+    fn in_ring(&self, chain: &[Inst], mut dim: usize) -> Option<(Slot, usize)> {
+        let (&load, changes) = chain.split_last()?;
+        for &change in changes {
+            dim = *self.func.dfg.insts[change].dims()?.get(dim)? as usize;
+        }
+        let slot = *self.func.dfg.insts[load].slot()?;
+        Some((slot, dim))
+    }
+
+    /// Whether there is a form of the ring that serves one more reader.
+    fn fits(&self, slot: Slot, reader: (usize, u32)) -> bool {
+        let Some(buffer) = self.func.buffers[slot] else {
+            return false;
+        };
+        if buffer.shape.rank() != 2 {
+            return false;
+        }
+        let known = self.readers.get(&slot).into_iter().flatten().copied();
+        let readers: Vec<(usize, u32)> = known.chain([reader]).collect();
+        let forms = group::forms(buffer.shape, buffer.elem.bytes(), &readers);
+        let inner = self.inner_of_copies(slot);
+        forms
+            .iter()
+            .any(|form| inner.is_none_or(|d| d == form.inner))
+    }
+
+    /// The dimension along which copies to a ring find neighbours; none if nothing is copied there.
+    fn inner_of_copies(&self, slot: Slot) -> Option<usize> {
+        let func = &self.func;
+        let mut insts = func.dfg.insts.values();
+        let copy = insts.find(|d| d.op == TileOp::AsyncCopy && d.slot() == Some(&slot))?;
+        let pointer = *copy.args.first()?;
+        let info = self.axis.info(pointer);
+        let dims = 0..func.dfg.ty(pointer).shape.rank();
+        // Of equal ones the last.
+        dims.max_by_key(|&dim| info.dim(dim).contiguity)
+    }
+
+    /// The operand as the unit reads it. What must stand in front of the product goes to `made`.
+    fn take(
+        &mut self,
+        block: Block,
+        value: Value,
+        way: &Way,
+        (summed, kept): (usize, u32),
+        reads: &mut Vec<Slot>,
+        made: &mut Vec<Inst>,
+    ) -> Option<Value> {
+        let ty = self.func.dfg.ty(value);
+        match way {
+            Way::Registers => Some(value),
+            Way::Ring(chain) => {
+                let (slot, dim) = self.in_ring(chain, summed)?;
+                self.readers.entry(slot).or_default().push((dim, kept));
+                reads.push(slot);
+                let mut last = None;
+                for &old in chain.iter().rev() {
+                    let mut data = self.func.dfg.insts[old].clone();
+                    let ty = self.func.dfg.ty(data.results[0]).at(Place::Shared);
+                    data.results.clear();
+                    match last {
+                        None => data.op = TileOp::SharedView,
+                        Some(view) => data.args[0] = view,
+                    }
+                    let copy = self.func.dfg.make_inst(data, &[ty]);
+                    made.push(copy);
+                    last = Some(self.func.dfg.insts[copy].results[0]);
+                }
+                last
+            }
+            Way::Stored => {
+                let slot = match self.stored.get(&value) {
+                    Some(&slot) => slot,
+                    None => self.store(block, value, made)?,
+                };
+                self.readers.entry(slot).or_default().push((summed, kept));
+                reads.push(slot);
+                let (entry, number) = first_entry();
+                let entry = self.func.dfg.make_inst(entry, &[number]);
+                let mut view: InstData<Tile> =
+                    InstData::new(TileOp::SharedView, &[self.func.dfg.insts[entry].results[0]]);
+                view.attrs.push(make::slot(slot));
+                let view = self.func.dfg.make_inst(view, &[ty.at(Place::Shared)]);
+                made.extend([entry, view]);
+                Some(self.func.dfg.insts[view].results[0])
+            }
+        }
+    }
+
+    /// Stores a value to a ring of one entry: where it is made if that is outside of the block, so that a loop does it once, and
+    /// else in front of the product.
+    fn store(&mut self, block: Block, value: Value, made: &mut Vec<Inst>) -> Option<Slot> {
+        let buffer = place_for(self.func.dfg.ty(value))?;
+        self.room = self.room.checked_sub(buffer.stage_bytes())?;
+        let slot = self.func.add_buffer(buffer);
+        let (entry, number) = first_entry();
+        let entry = self.func.dfg.make_inst(entry, &[number]);
+        let data = store(value, self.func.dfg.insts[entry].results[0], slot);
+        let stored = self.func.dfg.make_inst(data, &[]);
+        let outside = match self.func.dfg.values[value].def {
+            ValueDef::Result(def, _) => {
+                let home = self.func.order.block_of(def);
+                home.filter(|&home| home != block).map(|home| (home, def))
+            }
+            ValueDef::Param(..) => None,
+        };
+        match outside {
+            Some((home, def)) => {
+                let at = self.func.order.insts(home).iter().position(|&i| i == def)?;
+                self.func.order.insert(home, at + 1, entry);
+                self.func.order.insert(home, at + 2, stored);
+                self.stored.insert(value, slot);
+            }
+            None => made.extend([entry, stored]),
+        }
+        Some(slot)
+    }
+}
