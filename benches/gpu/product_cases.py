@@ -1,4 +1,5 @@
 """Products and attention of examples/kernels: what is compiled, on what it runs, and in which configurations. No GPU here."""
+import os
 import hashlib
 import json
 import subprocess
@@ -55,7 +56,7 @@ class Case:
         signature = ", ".join(arg.entry(config) for arg in self.args)
         named = [f for name, value in self.constants.items() for f in ("-c", f"{name}={config.get(value, value)}")]
         return ["-n", self.kernel, "-s", signature, "-w", str(config["warps"]), "--num-stages", str(config["stages"]),
-                "-t", f"sm_{self.arch}", *named]
+                "-t", os.environ.get("TARGET", f"sm_{self.arch}"), *named]
 
     def key(self, config):
         return hashlib.sha256(json.dumps([self.file, self.command(config)]).encode()).hexdigest()[:16]

@@ -1,8 +1,9 @@
 """Products of matrices and attention of examples/kernels: one source, compiled by Tilelift and by Triton.
 
-usage: products.py prepare FOLDER TILELIFT [SEEDS]     compiles for sm_80 (fp8: sm_89); needs no GPU
+usage: products.py prepare FOLDER TILELIFT [SEEDS]     compiles for sm_80 (fp8: sm_89), or for TARGET; needs no GPU
        TRITON_OVERRIDE_ARCH=sm80 products.py run FOLDER KERNELS [SEEDS]      all cases, Triton with the same instructions
        TRITON_OVERRIDE_ARCH=sm89 products.py run FOLDER KERNELS              the cases of sm_89
+       products.py run FOLDER KERNELS                  all cases beside Triton's native code and libraries: where TARGET=sm_90a
        products.py native FOLDER KERNELS               our choice of the first two beside Triton's native code and libraries
        products.py report FOLDER                       the tables
 KERNELS is examples/kernels; SEEDS a folder with the files that the project starts from and peers.py, Triton's translation.
@@ -480,8 +481,9 @@ def each(chosen, path, measure):
 
 
 def run(folder, kernels, seed_folder):
-    arch = int(os.environ["TRITON_OVERRIDE_ARCH"].removeprefix("sm"))
-    chosen = [(i, case) for i, case in enumerate(cases()) if case.arch == arch]
+    arch = int(os.environ.get("TRITON_OVERRIDE_ARCH", "sm90").removeprefix("sm"))
+    is_native = arch == 90
+    chosen = [(i, case) for i, case in enumerate(cases()) if is_native or case.arch == arch]
     before = time.monotonic()
     with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as pool:
         jobs = [pool.submit(warm, kernels, i, number) for i, case in chosen for number in range(len(case.configs))]
@@ -499,11 +501,21 @@ def run(folder, kernels, seed_folder):
         row = {"complaints": [f"ours {x}" for x in mine] + [f"Triton {x}" for x in other]}
         if not a or not b:
             return row
-        times = alternate((a[2], b[2]))
+        sides = [a[2], b[2]]
+        library = peer(case, tensors) if is_native else None
+        if library:
+            try:
+                library()
+                torch.cuda.synchronize()
+                sides.append(library)
+            except Exception as failure:
+                row["complaints"].append(f"library: {str(failure).splitlines()[0][:70]}")
+        times = alternate(sides)
         if case.graph:
             row["flushed"] = times
-            times = [t / 20 for t in alternate((graph_of(a[2]), graph_of(b[2])))]
-        print(f"{case.name:44}{times[0]:9.1f}{times[1]:9.1f}{times[1] / times[0]:8.3f}  {short(a[1])} / {short(b[1])}", flush=True)
+            times = [t / 20 for t in alternate([graph_of(go) for go in sides])]
+        ratios = "".join(f"{t / times[0]:8.3f}" for t in times[1:])
+        print(f"{case.name:44}{times[0]:9.1f}{times[1]:9.1f}{ratios}  {short(a[1])} / {short(b[1])}", flush=True)
         return row | {"times": times, "configs": [a[1], b[1]], "facts": [a[3], b[3]], "tried": [mine_tried, other_tried],
                       "assembled": assemble(folder, case.key(b[1]), b[4].asm["ptx"])}
     each([case for _, case in chosen], folder / f"results_{arch}.json", measure)
