@@ -144,9 +144,11 @@ impl Form {
     }
 }
 
-/// The forms in which every reader takes a block: those of the shape, for each reader the dimension it sums along and how many rows
-/// or columns it reads at once.
-pub fn forms(shape: Shape, elem_bytes: u32, readers: &[(usize, u32)]) -> Vec<Form> {
+/// How a unit reads a block: the dimension that it sums along, and how many rows or columns it reads at once.
+pub type Reader = (usize, u32);
+
+/// The forms of the shape in which every reader takes a block.
+pub fn forms(shape: Shape, elem_bytes: u32, readers: &[Reader]) -> Vec<Form> {
     let is_read = |form: &Form| {
         let mut readers = readers.iter();
         readers.all(|&(summed, kept)| form.is_read(shape, elem_bytes, summed, kept))

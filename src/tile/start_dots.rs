@@ -33,12 +33,13 @@ use rustc_hash::FxHashMap;
 use super::share_operands::{chain, first_entry, place_for, store};
 use crate::analysis::axis::Axis;
 use crate::ir::attrs::{Attrs, make};
-use crate::ir::dfg::{InstData, ValueDef, ValueList};
+use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Place, TileType};
+use crate::layout::group::Reader;
 use crate::layout::{group, matrix};
 use crate::settings::Target;
 
@@ -112,20 +113,29 @@ struct Started {
 struct Starter<'a> {
     func: &'a mut TileFunction,
     axis: Axis,
-    /// How units read each ring: the dimension they sum along, and how many rows or columns at once.
-    readers: FxHashMap<Slot, Vec<(usize, u32)>>,
+    /// How units read each ring.
+    readers: FxHashMap<Slot, Vec<Reader>>,
     /// Where a value was stored to be read.
     stored: FxHashMap<Value, Slot>,
     /// Bytes of shared memory that are left.
     room: u32,
 }
 
+/// An operand as the unit reads it.
+struct Taken {
+    value: Value,
+    /// The ring that it stands in.
+    reads: Option<Slot>,
+    /// What must stand in front of the product.
+    made: Vec<Inst>,
+}
+
 /// How an operand comes to the unit.
 enum Way {
     /// It stands in shared memory: the changes of shape through which it comes from a load of a ring, the load last.
     Ring(Vec<Inst>),
-    /// It is stored first.
-    Stored,
+    /// It is stored first, or was in a ring.
+    Stored(Option<Slot>),
     /// It stays in registers.
     Registers,
 }
@@ -136,31 +146,22 @@ impl Starter<'_> {
         let sums = self.func.dfg.ty(data.results[0]);
         let layout = group::accumulator(sums.shape, self.func.num_warps())?;
         let columns = group::columns_at_once(&layout)?;
-        // Both are looked at before anything changes.
-        let right = self.way(block, data.args[1], 0, columns)?;
-        let left = self
-            .way(block, data.args[0], 1, group::ROWS)
-            .filter(|way| matches!(way, Way::Ring(_)) || self.is_from_outside(block, data.args[0]))
+        // The right operand is settled first, as the left one can always stay in registers: both may want one ring in forms that
+        // do not agree, or the room that is left.
+        let way = self.way(block, data.args[1], (0, columns))?;
+        let right = self.take(block, data.args[1], &way, (0, columns))?;
+        let rows = (1, group::ROWS);
+        let way = self
+            .way(block, data.args[0], rows)
+            .filter(|way| {
+                matches!(way, Way::Ring(_)) || self.made_outside(block, data.args[0]).is_some()
+            })
             .unwrap_or(Way::Registers);
-        let reads_registers = matches!(left, Way::Registers);
-        let mut reads = Vec::new();
-        let mut made = Vec::new();
-        let a = self.take(
-            block,
-            data.args[0],
-            &left,
-            (1, group::ROWS),
-            &mut reads,
-            &mut made,
-        )?;
-        let b = self.take(
-            block,
-            data.args[1],
-            &right,
-            (0, columns),
-            &mut reads,
-            &mut made,
-        )?;
+        let left = self.take(block, data.args[0], &way, rows)?;
+        let reads_registers = matches!(way, Way::Registers);
+        let (a, b) = (left.value, right.value);
+        let reads = left.reads.into_iter().chain(right.reads).collect();
+        let mut made = [left.made, right.made].concat();
 
         let mut start: InstData<Tile> = InstData::new(TileOp::DotStart, &[a, b, data.args[2]]);
         start.attrs = data.attrs.clone();
@@ -192,16 +193,15 @@ impl Starter<'_> {
         })
     }
 
-    /// Whether a value is made outside of a block, so that a loop would hold it in registers all the time.
-    fn is_from_outside(&self, block: Block, value: Value) -> bool {
-        match self.func.dfg.values[value].def {
-            ValueDef::Result(def, _) => self.func.order.block_of(def) != Some(block),
-            ValueDef::Param(home, _) => home != block,
-        }
+    /// Where a value is made, if that is outside of a block: a loop would hold it in registers all the time, and can store it once.
+    fn made_outside(&self, block: Block, value: Value) -> Option<(Block, Inst)> {
+        let def = self.func.dfg.def_inst(value)?;
+        let home = self.func.order.block_of(def)?;
+        (home != block).then_some((home, def))
     }
 
-    /// How an operand can come to a unit that sums along its dimension `summed`; none if it cannot.
-    fn way(&self, block: Block, value: Value, summed: usize, kept: u32) -> Option<Way> {
+    /// How an operand can come to a unit that reads it so; none if it cannot.
+    fn way(&self, block: Block, value: Value, (summed, kept): Reader) -> Option<Way> {
         let ty = self.func.dfg.ty(value);
         if let Some(chain) = chain(self.func, block, value) {
             let (slot, summed) = self.in_ring(&chain, summed)?;
@@ -209,10 +209,14 @@ impl Starter<'_> {
                 return Some(Way::Ring(chain));
             }
         }
-        let bytes = ty.elem.bytes() << ty.shape.log2_elements();
-        let has_room = self.stored.contains_key(&value) || bytes <= self.room;
+        if let Some(&slot) = self.stored.get(&value)
+            && self.fits(slot, (summed, kept))
+        {
+            return Some(Way::Stored(Some(slot)));
+        }
+        let has_room = place_for(ty).is_some_and(|buffer| buffer.stage_bytes() <= self.room);
         let forms = group::forms(ty.shape, ty.elem.bytes(), &[(summed, kept)]);
-        (has_room && !forms.is_empty() && place_for(ty).is_some()).then_some(Way::Stored)
+        (has_room && !forms.is_empty()).then_some(Way::Stored(None))
     }
 
     /// The ring that a chain of changes of shape starts from, and which of its dimensions is the operand's `dim`.
@@ -226,7 +230,7 @@ impl Starter<'_> {
     }
 
     /// Whether there is a form of the ring that serves one more reader.
-    fn fits(&self, slot: Slot, reader: (usize, u32)) -> bool {
+    fn fits(&self, slot: Slot, reader: Reader) -> bool {
         let Some(buffer) = self.func.buffers[slot] else {
             return false;
         };
@@ -234,7 +238,7 @@ impl Starter<'_> {
             return false;
         }
         let known = self.readers.get(&slot).into_iter().flatten().copied();
-        let readers: Vec<(usize, u32)> = known.chain([reader]).collect();
+        let readers: Vec<Reader> = known.chain([reader]).collect();
         let forms = group::forms(buffer.shape, buffer.elem.bytes(), &readers);
         let inner = self.inner_of_copies(slot);
         forms
@@ -254,45 +258,51 @@ impl Starter<'_> {
         dims.max_by_key(|&dim| info.dim(dim).contiguity)
     }
 
-    /// The operand as the unit reads it. What must stand in front of the product goes to `made`.
+    /// The operand as the unit reads it.
     fn take(
         &mut self,
         block: Block,
         value: Value,
         way: &Way,
-        (summed, kept): (usize, u32),
-        reads: &mut Vec<Slot>,
-        made: &mut Vec<Inst>,
-    ) -> Option<Value> {
+        (summed, kept): Reader,
+    ) -> Option<Taken> {
         let ty = self.func.dfg.ty(value);
         match way {
-            Way::Registers => Some(value),
+            Way::Registers => Some(Taken {
+                value,
+                reads: None,
+                made: Vec::new(),
+            }),
             Way::Ring(chain) => {
                 let (slot, dim) = self.in_ring(chain, summed)?;
                 self.readers.entry(slot).or_default().push((dim, kept));
-                reads.push(slot);
-                let mut last = None;
+                let mut made = Vec::new();
+                let mut last = value;
                 for &old in chain.iter().rev() {
                     let mut data = self.func.dfg.insts[old].clone();
                     let ty = self.func.dfg.ty(data.results[0]).at(Place::Shared);
                     data.results.clear();
-                    match last {
-                        None => data.op = TileOp::SharedView,
-                        Some(view) => data.args[0] = view,
+                    match made.is_empty() {
+                        true => data.op = TileOp::SharedView,
+                        false => data.args[0] = last,
                     }
                     let copy = self.func.dfg.make_inst(data, &[ty]);
                     made.push(copy);
-                    last = Some(self.func.dfg.insts[copy].results[0]);
+                    last = self.func.dfg.insts[copy].results[0];
                 }
-                last
+                Some(Taken {
+                    value: last,
+                    reads: Some(slot),
+                    made,
+                })
             }
-            Way::Stored => {
-                let slot = match self.stored.get(&value) {
-                    Some(&slot) => slot,
-                    None => self.store(block, value, made)?,
+            Way::Stored(known) => {
+                let mut made = Vec::new();
+                let slot = match known {
+                    Some(slot) => *slot,
+                    None => self.store(block, value, &mut made)?,
                 };
                 self.readers.entry(slot).or_default().push((summed, kept));
-                reads.push(slot);
                 let (entry, number) = first_entry();
                 let entry = self.func.dfg.make_inst(entry, &[number]);
                 let mut view: InstData<Tile> =
@@ -300,7 +310,11 @@ impl Starter<'_> {
                 view.attrs.push(make::slot(slot));
                 let view = self.func.dfg.make_inst(view, &[ty.at(Place::Shared)]);
                 made.extend([entry, view]);
-                Some(self.func.dfg.insts[view].results[0])
+                Some(Taken {
+                    value: self.func.dfg.insts[view].results[0],
+                    reads: Some(slot),
+                    made,
+                })
             }
         }
     }
@@ -315,14 +329,7 @@ impl Starter<'_> {
         let entry = self.func.dfg.make_inst(entry, &[number]);
         let data = store(value, self.func.dfg.insts[entry].results[0], slot);
         let stored = self.func.dfg.make_inst(data, &[]);
-        let outside = match self.func.dfg.values[value].def {
-            ValueDef::Result(def, _) => {
-                let home = self.func.order.block_of(def);
-                home.filter(|&home| home != block).map(|home| (home, def))
-            }
-            ValueDef::Param(..) => None,
-        };
-        match outside {
+        match self.made_outside(block, value) {
             Some((home, def)) => {
                 let at = self.func.order.insts(home).iter().position(|&i| i == def)?;
                 self.func.order.insert(home, at + 1, entry);

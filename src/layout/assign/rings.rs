@@ -11,6 +11,7 @@ use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
+use crate::layout::group::Reader;
 use crate::layout::{group, ring};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named;
@@ -59,9 +60,9 @@ pub(super) fn assign(func: &mut TileFunction) {
     }
 }
 
-/// How units read each ring in place: the dimension they sum along, and how many rows or columns at once.
-fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<(usize, u32)>> {
-    let mut found: FxHashMap<Slot, Vec<(usize, u32)>> = FxHashMap::default();
+/// How units read each ring in place.
+fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
+    let mut found: FxHashMap<Slot, Vec<Reader>> = FxHashMap::default();
     for block in func.all_blocks() {
         for &inst in func.order.insts(block) {
             let data = &func.dfg.insts[inst];
@@ -99,7 +100,7 @@ fn viewed(func: &TileFunction, mut value: Value, mut dim: usize) -> Option<(Slot
     }
 }
 
-fn choose(func: &TileFunction, slot: Slot, readers: &[(usize, u32)]) -> LinearLayout {
+fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {
     let accesses = |is_meant: fn(&InstData<Tile>) -> Option<Value>| {
         let insts = func.dfg.insts.values();
         let here = insts.filter(move |data| data.slot() == Some(&slot));
