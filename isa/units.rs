@@ -75,28 +75,28 @@ macro_rules! for_each_unit {
             E5m2 "e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 16 n 8 k 32, tile [16, 8, 32], sm 89, warps 1,
                 (Registers, Registers, Registers) Now, Rows, MmaF8 (E5m2 E5m2);
             /// f16, four warps, m64 k16.
-            GroupF16 "group_f16" (F16 F16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
+            WarpgroupF16 "warpgroup_f16" (F16 F16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, Wgmma16 (F16 F16);
             /// bf16, four warps, m64 k16.
-            GroupBf16 "group_bf16" (Bf16 Bf16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
+            WarpgroupBf16 "warpgroup_bf16" (Bf16 Bf16 F32 Ieee) m 64 n 8 to 256 k 16, tile [64, 8, 16], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, Wgmma16 (Bf16 Bf16);
             /// f32 of which the low 13 bits do not count, four warps, m64 k8.
-            GroupTf32 "group_tf32" (F32 F32 F32 Tf32) m 64 n 8 to 256 k 8, tile [64, 8, 8], sm (90 only), warps 4,
+            WarpgroupTf32 "warpgroup_tf32" (F32 F32 F32 Tf32) m 64 n 8 to 256 k 8, tile [64, 8, 8], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, WgmmaTf32 (B32 B32);
             /// Signed 8-bit integers, four warps, m64 k32.
-            GroupS8 "group_s8" (I8 I8 I32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+            WarpgroupS8 "warpgroup_s8" (I8 I8 I32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, WgmmaS8 (B32 B32);
             /// f8e4m3, four warps, m64 k32.
-            GroupE4m3 "group_e4m3" (F8E4M3 F8E4M3 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+            WarpgroupE4m3 "warpgroup_e4m3" (F8E4M3 F8E4M3 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E4m3 E4m3);
             /// f8e4m3 with f8e5m2, four warps, m64 k32.
-            GroupE4m3E5m2 "group_e4m3e5m2" (F8E4M3 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+            WarpgroupE4m3E5m2 "warpgroup_e4m3e5m2" (F8E4M3 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E4m3 E5m2);
             /// f8e5m2 with f8e4m3, four warps, m64 k32.
-            GroupE5m2E4m3 "group_e5m2e4m3" (F8E5M2 F8E4M3 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+            WarpgroupE5m2E4m3 "warpgroup_e5m2e4m3" (F8E5M2 F8E4M3 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E5m2 E4m3);
             /// f8e5m2, four warps, m64 k32.
-            GroupE5m2 "group_e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
+            WarpgroupE5m2 "warpgroup_e5m2" (F8E5M2 F8E5M2 F32 Ieee) m 64 n 8 to 256 k 32, tile [64, 8, 32], sm (90 only), warps 4,
                 (Either, Shared, Registers) UntilWait, Rows, WgmmaF8 (E5m2 E5m2);
         }
     };

@@ -10,7 +10,7 @@
 //!
 //! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides
 //! is known only after expansion, so the first of the [`Resources`] plans with which the kernel fits is the one that counts. What
-//! units of four warps save in time they lose if registers are short, which is known at the end: then the kernel does without.
+//! warpgroups save in time they lose if registers are short, which is known at the end: then the kernel does without.
 
 use std::fmt;
 
@@ -106,8 +106,8 @@ pub(crate) struct Output {
 pub struct Resources {
     /// Operands of `dot` may be kept there instead of in registers.
     pub shared_operands: bool,
-    /// Products may go to units of four warps, which want sums and fragments in registers while they work.
-    pub group_units: bool,
+    /// Products may go to warpgroups, which want sums and fragments in registers while they work.
+    pub warpgroup_units: bool,
     /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
     pub reserved: u32,
 }
@@ -116,7 +116,7 @@ impl Resources {
     /// Everything that makes code faster.
     pub const ALL: Resources = Resources {
         shared_operands: true,
-        group_units: true,
+        warpgroup_units: true,
         reserved: 0,
     };
 
@@ -207,7 +207,7 @@ pub(crate) fn run(
         let code = machine_code(&thread, target, options, &mut watch)?;
         let needed = code.2.predicted_registers;
         if has_started_dots(&tile) && needed > Target::most_registers(thread.num_threads()) {
-            resources.group_units = false;
+            resources.warpgroup_units = false;
             continue;
         }
         break (tile, thread, done, shared, barriers, code);
@@ -315,7 +315,7 @@ fn tile_passes(
         target,
         Asked {
             reserved: resources.reserved,
-            group_units: resources.group_units,
+            warpgroup_units: resources.warpgroup_units,
         },
         choices(Site::Stages),
     );
@@ -333,7 +333,7 @@ fn tile_passes(
     if split_readers(func) > 0 {
         watch.tile("split_readers", func)?;
     }
-    if resources.group_units && start_dots(func, target) > 0 {
+    if resources.warpgroup_units && start_dots(func, target) > 0 {
         eliminate_dead_code(func);
         watch.tile("start_dots", func)?;
     }

@@ -24,7 +24,6 @@ mod dot;
 mod elementwise;
 mod fill;
 mod gather;
-mod group;
 mod histogram;
 mod index;
 mod inline;
@@ -38,6 +37,7 @@ mod report;
 mod scan;
 mod shape;
 mod shared;
+mod warpgroup;
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -172,7 +172,7 @@ impl<'a> Expander<'a> {
         let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
         func.partitions = tile.partitions.clone();
         func.slots = tile.slots.clone();
-        group::align_slots(tile, &mut func);
+        warpgroup::align_slots(tile, &mut func);
         let mut b = ThreadBuilder::on(func);
         let prologue = b.block();
         let (body, _) = b.new_block(&[]);

@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(of(Target::SM_75), Some(MmaUnit::F16K8));
         assert_eq!(of(Target::SM_90A), Some(MmaUnit::F16));
         let by_four = |target| MmaUnit::of(halves, DotPrecision::Ieee, 4, target);
-        assert_eq!(by_four(Target::SM_90A), Some(MmaUnit::GroupF16));
+        assert_eq!(by_four(Target::SM_90A), Some(MmaUnit::WarpgroupF16));
         assert_eq!(by_four(Target::SM_90), None);
         assert_eq!(by_four(Target::SM_100), None);
         let singles = |precision| MmaUnit::of([Scalar::F32; 3], precision, 1, Target::SM_80);

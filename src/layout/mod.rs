@@ -1,7 +1,7 @@
 //! Where blocks live and how they move: conversions between layouts, and which value has which layout.
 
 pub mod convert;
-pub mod group;
+pub mod warpgroup;
 
 pub(crate) mod gather;
 pub mod matrix;

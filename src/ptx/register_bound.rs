@@ -7,7 +7,7 @@
 //!   but the assembler takes a tenth to a fifth less time, as it does not look.
 //! - Products that need somewhat less: as many. Of kernels with one prediction ptxas gives some 162 registers and some 128, in
 //!   which it cannot load operands before the units have taken the last ones (a product of 1024^3: 13.5 and 16.0 us).
-//! - Products by units of four warps: one CTA is enough. What is missing makes the assembler wait behind each product (C7512), and
+//! - Products by warpgroups: one CTA is enough. What is missing makes the assembler wait behind each product (C7512), and
 //!   where nothing is it takes no more than it needs.
 //! - Of products of 8-bit floats nothing: for later targets it writes them as conversions, with registers that nobody predicts.
 //! - Loops that load from global memory: as many CTAs as find room with what is predicted. Left alone, the assembler moves loads

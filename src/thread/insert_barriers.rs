@@ -13,7 +13,7 @@
 //! for the readers of its entry as a store does, and what it writes counts as written from the wait on that makes it arrive; what
 //! it reads in device memory counts as read from there on.
 //!
-//! Products by units of four warps read their slots until a wait ([`ThreadOp::WgmmaWait`]), which counts the groups committed
+//! Products by warpgroups read their slots until a wait ([`ThreadOp::WgmmaWait`]), which counts the groups committed
 //! since. What is stored there meanwhile, or to bytes they share with other slots, needs a wait and a barrier, both of which are put
 //! in front of it. Copies go to entries that no product under way reads, so they need a barrier alone, behind the wait for those
 //! that did. The units see what threads wrote only behind a fence of each writer ([`ThreadOp::FenceAsync`]) and a barrier.

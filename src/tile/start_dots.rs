@@ -1,4 +1,4 @@
-//! Products by units of four warps: operands where the unit reads them, and products that go on while others are started.
+//! Products by warpgroups: operands where the unit reads them, and products that go on while others are started.
 //!
 //! ```text
 //! x = shared_load i                    x = shared_view i
@@ -9,7 +9,7 @@
 //!
 //! The right operand is read from shared memory, and so is the left one if it stands there; else it stays in registers. What a
 //! pipeline brought is read in its ring, everything else is stored first. A product that finds no room, or whose ring no form of
-//! the unit fits ([`crate::layout::group`]), stays a `dot`.
+//! the unit fits ([`crate::layout::warpgroup`]), stays a `dot`.
 //!
 //! The sum is waited for where it is needed first, or where what the product reads is written again. **Over the back edge of a
 //! loop** a product goes on if nothing but the next one adds to its sum, and if the rings it reads are filled behind the start of
@@ -39,16 +39,16 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Place, TileType};
-use crate::layout::group::Reader;
-use crate::layout::{group, matrix};
+use crate::layout::warpgroup::Reader;
+use crate::layout::{matrix, warpgroup};
 use crate::settings::Target;
 
-/// Whether a product is one for a unit of four warps.
-pub fn is_for_group(func: &TileFunction, inst: Inst, target: Target) -> bool {
+/// Whether a product is one for a warpgroup.
+pub fn is_for_warpgroup(func: &TileFunction, inst: Inst, target: Target) -> bool {
     let data = &func.dfg.insts[inst];
     data.op == TileOp::Dot && {
         let sums = func.dfg.ty(data.results[0]).shape;
-        group::unit(
+        warpgroup::unit(
             &matrix::product_of(func, inst),
             sums,
             func.num_warps(),
@@ -58,13 +58,13 @@ pub fn is_for_group(func: &TileFunction, inst: Inst, target: Target) -> bool {
     }
 }
 
-/// Whether any product was given to a unit of four warps.
+/// Whether any product was given to a warpgroup.
 pub fn has_started_dots(func: &TileFunction) -> bool {
     let mut insts = func.dfg.insts.values();
     insts.any(|data| data.op == TileOp::DotStart)
 }
 
-/// Gives products to units of four warps; gives how many.
+/// Gives products to warpgroups; gives how many.
 pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
     let dots: Vec<(Block, Inst)> = func
         .all_blocks()
@@ -73,7 +73,7 @@ pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
             let insts = func.order.insts(block).iter();
             insts.map(move |&inst| (block, inst))
         })
-        .filter(|&(_, inst)| is_for_group(func, inst, target))
+        .filter(|&(_, inst)| is_for_warpgroup(func, inst, target))
         .collect();
     if dots.is_empty() {
         return 0;
@@ -144,13 +144,13 @@ impl Starter<'_> {
     fn start(&mut self, block: Block, inst: Inst) -> Option<Started> {
         let data = self.func.dfg.insts[inst].clone();
         let sums = self.func.dfg.ty(data.results[0]);
-        let layout = group::accumulator(sums.shape, self.func.num_warps())?;
-        let columns = group::columns_at_once(&layout)?;
+        let layout = warpgroup::accumulator(sums.shape, self.func.num_warps())?;
+        let columns = warpgroup::columns_at_once(&layout)?;
         // The right operand is settled first, as the left one can always stay in registers: both may want one ring in forms that
         // do not agree, or the room that is left.
         let way = self.way(block, data.args[1], (0, columns))?;
         let right = self.take(block, data.args[1], &way, (0, columns))?;
-        let rows = (1, group::ROWS);
+        let rows = (1, warpgroup::ROWS);
         let way = self
             .way(block, data.args[0], rows)
             .filter(|way| {
@@ -215,7 +215,7 @@ impl Starter<'_> {
             return Some(Way::Stored(Some(slot)));
         }
         let has_room = place_for(ty).is_some_and(|buffer| buffer.stage_bytes() <= self.room);
-        let forms = group::forms(ty.shape, ty.elem.bytes(), &[(summed, kept)]);
+        let forms = warpgroup::forms(ty.shape, ty.elem.bytes(), &[(summed, kept)]);
         (has_room && !forms.is_empty()).then_some(Way::Stored(None))
     }
 
@@ -239,7 +239,7 @@ impl Starter<'_> {
         }
         let known = self.readers.get(&slot).into_iter().flatten().copied();
         let readers: Vec<Reader> = known.chain([reader]).collect();
-        let forms = group::forms(buffer.shape, buffer.elem.bytes(), &readers);
+        let forms = warpgroup::forms(buffer.shape, buffer.elem.bytes(), &readers);
         let inner = self.inner_of_copies(slot);
         forms
             .iter()

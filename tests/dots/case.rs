@@ -9,10 +9,10 @@ use crate::common::data::Random;
 
 /// Most products that a case computes: interpreter and emulator take some milliseconds for them.
 const MAX_PRODUCTS: u64 = 1 << 19;
-/// The same for units of four warps, which begin at 64 rows.
+/// The same for warpgroups, which begin at 64 rows.
 const MAX_GROUP_PRODUCTS: u64 = 3 << 20;
 
-/// From this number on cases have as many rows and warps as units of four warps ask for.
+/// From this number on cases have as many rows and warps as warpgroups ask for.
 pub(crate) const GROUPS: u64 = 1_000_000;
 
 /// How the blocks along the summed dimension follow each other.

@@ -45,7 +45,7 @@ use tilelift::settings::{Options, Target};
 
 /// Cases without `TILELIFT_DOTS`.
 const FEW: u64 = 48;
-/// The same for units of four warps: all their types, with the left operand in either place, are among them.
+/// The same for warpgroups: all their types, with the left operand in either place, are among them.
 const GROUP_FEW: u64 = 160;
 
 /// Half the distance from 1 to the next number.
@@ -191,7 +191,7 @@ fn wanted(few: u64) -> Range<u64> {
     }
 }
 
-/// The same of the cases for units of four warps.
+/// The same of the cases for warpgroups.
 fn wanted_of_groups() -> Range<u64> {
     let wanted = wanted(GROUP_FEW);
     GROUPS + wanted.start..GROUPS + wanted.end

@@ -135,7 +135,7 @@ fn case(target: Target, factors: [Scalar; 2], sum: Scalar, precision: DotPrecisi
         transposed,
         permuted: false,
     };
-    // What units of four warps take: rows of 32 bytes at least, along the sum but for numbers of 16 bits.
+    // What warpgroups take: rows of 32 bytes at least, along the sum but for numbers of 16 bits.
     let of_groups = target == Target::SM_90A;
     let step = if of_groups { 32 } else { 16 };
     Case {

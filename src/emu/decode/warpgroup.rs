@@ -49,7 +49,7 @@ impl Decoder<'_, '_> {
         if !self.take("mma_async") {
             return self.unsupported();
         }
-        self.group_product()
+        self.warpgroup_product()
     }
 
     /// `setmaxnreg`.
@@ -82,7 +82,7 @@ impl Decoder<'_, '_> {
         self.ty()
     }
 
-    fn group_product(&mut self) -> Result<Op> {
+    fn warpgroup_product(&mut self) -> Result<Op> {
         let Some([m, n, k]) = self.take_with(shape) else {
             return self.bad("a shape is missing");
         };

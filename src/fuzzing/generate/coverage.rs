@@ -30,23 +30,23 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
     ),
     (
         TileOp::SharedView,
-        "only `start_dots` makes it, of products by units of four warps",
+        "only `start_dots` makes it, of products by warpgroups",
     ),
     (
         TileOp::DotStart,
-        "only `start_dots` makes it, of products by units of four warps",
+        "only `start_dots` makes it, of products by warpgroups",
     ),
     (
         TileOp::DotWait,
-        "only `start_dots` makes it, of products by units of four warps",
+        "only `start_dots` makes it, of products by warpgroups",
     ),
     (
         TileOp::DotSum,
-        "only `start_dots` makes it, of products by units of four warps",
+        "only `start_dots` makes it, of products by warpgroups",
     ),
     (
         TileOp::DotDone,
-        "only `start_dots` makes it, of products by units of four warps",
+        "only `start_dots` makes it, of products by warpgroups",
     ),
 ];
 
@@ -63,7 +63,7 @@ mod tests {
 
     /// Seeds in which every op must occur.
     const SEEDS: u64 = 1500;
-    /// Seeds whose kernels are compiled: what passes make occurs in them, and in later products for units of four warps.
+    /// Seeds whose kernels are compiled: what passes make occurs in them, and in later products for warpgroups.
     const COMPILED: u64 = 150;
 
     #[test]

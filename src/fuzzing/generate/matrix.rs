@@ -123,7 +123,7 @@ impl Generator {
         if self.random.chance(10) {
             log2[2] = self.random.below(4) as u8;
         }
-        // Some for units of four warps.
+        // Some for warpgroups.
         let of_groups = self.b.func_mut().num_warps() >= 4 && self.random.chance(40);
         if of_groups {
             log2 = [6, 3 + self.random.below(4) as u8, 5];

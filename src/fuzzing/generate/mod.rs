@@ -124,7 +124,7 @@ pub fn case(seed: u64) -> Case {
         // No random number, so that a seed's kernel is what it was.
         diversity: (!seed.is_multiple_of(3)).then_some(seed),
     };
-    // More often the one with units of four warps, which want large blocks besides.
+    // More often the one with warpgroups, which want large blocks besides.
     let target = match random.chance(20) {
         true => Target::SM_90A,
         false => random.pick(&Target::ALL),

@@ -332,7 +332,7 @@ macro_rules! for_each_op {
 
                 /// The block in entry `index` of a ring of buffers, where it stands: whoever uses it reads it there.
                 SharedView "shared_view" shared_view(index: Value) {slot: Slot} {} [ty] SharedView, Memory {reads("slot")};
-                /// Starts a product of matrices as `dot` computes it, by a unit of four warps, and gives its sum and a token. The unit
+                /// Starts a product of matrices as `dot` computes it, by a warpgroup, and gives its sum and a token. The unit
                 /// reads `a`, in registers or in shared memory, and `b`, in shared memory, and adds to the sum at any time until a
                 /// wait for the token: until then the sum may be carried, and be the accumulator of another `dot_start`, and the
                 /// operands must stay as they are.

@@ -15,7 +15,7 @@ use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::{Opcode, TileOp};
-use crate::layout::{group, matrix};
+use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::pool::LayoutId;
 use crate::linear_layout::shape::{MAX_RANK, Shape};
 use crate::settings::Target;
@@ -79,8 +79,8 @@ pub(super) enum Need {
     BeforeDot(Shape, bool),
     /// The same for the unit.
     BeforeUnit(Shape, bool, MmaUnit),
-    /// What a unit of four warps wants of a left factor of the shape.
-    BeforeGroup(Shape, MmaUnit),
+    /// What a warpgroup wants of a left factor of the shape.
+    BeforeWarpgroup(Shape, MmaUnit),
     /// Any: what a gather along the axis costs depends on it.
     Gathered(u8),
     /// Any: each thread counts what it holds.
@@ -143,7 +143,7 @@ fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
         TileOp::Dot => matrix::unit(&product(), target),
         TileOp::DotStart => {
             let sums = func.dfg.ty(data.results[0]).shape;
-            group::unit(&product(), sums, func.num_warps(), target)
+            warpgroup::unit(&product(), sums, func.num_warps(), target)
         }
         _ => None,
     }
@@ -193,7 +193,7 @@ impl Graph {
             TileOp::Gather if index == 0 => Need::Gathered(data.axis().copied().unwrap_or(0)),
             TileOp::Histogram => Need::Counted,
             TileOp::DotStart if index == 0 => match unit {
-                Some(unit) => Need::BeforeGroup(func.dfg.ty(data.args[0]).shape, unit),
+                Some(unit) => Need::BeforeWarpgroup(func.dfg.ty(data.args[0]).shape, unit),
                 None => Need::Same,
             },
             TileOp::Dot if index < 2 => {

@@ -31,7 +31,7 @@ use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::layout::{group, matrix};
+use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::HwDim;
 use crate::linear_layout::named;
 use crate::linear_layout::pool::{LayoutId, LayoutPool};
@@ -214,7 +214,7 @@ impl Assignment {
                         Need::BeforeBroadcast(_)
                         | Need::BeforeDot(..)
                         | Need::BeforeUnit(..)
-                        | Need::BeforeGroup(..) => continue,
+                        | Need::BeforeWarpgroup(..) => continue,
                     };
                     let wanted = self.views.view(&mut self.pool, output, view);
                     self.offer(to, wanted);
@@ -393,7 +393,7 @@ impl Assignment {
                 continue;
             };
             let shape = self.graph.nodes[node].shape;
-            if let Some(layout) = group::accumulator(shape, self.num_warps) {
+            if let Some(layout) = warpgroup::accumulator(shape, self.num_warps) {
                 let layout = self.pool.intern(layout);
                 self.graph.nodes[node].candidates = [layout].into_iter().collect();
             }

@@ -1,6 +1,6 @@
-//! Where the blocks of rings stand that units of four warps read in place.
+//! Where the blocks of rings stand that warpgroups read in place.
 //!
-//! Of the forms that every such reader takes ([`group::forms`]), the one that is filled, and read otherwise, with the fewest bank
+//! Of the forms that every such reader takes ([`warpgroup::forms`]), the one that is filled, and read otherwise, with the fewest bank
 //! conflicts; of equal ones the one with the longest rows. The views get it as their layout.
 
 use rustc_hash::FxHashMap;
@@ -11,8 +11,8 @@ use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::layout::group::Reader;
-use crate::layout::{group, ring};
+use crate::layout::warpgroup::Reader;
+use crate::layout::{ring, warpgroup};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -69,11 +69,11 @@ fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
             if data.op != TileOp::DotStart {
                 continue;
             }
-            let sum = group::accumulator(func.dfg.ty(data.results[0]).shape, func.num_warps());
-            let columns = sum.and_then(|sum| group::columns_at_once(&sum));
+            let sum = warpgroup::accumulator(func.dfg.ty(data.results[0]).shape, func.num_warps());
+            let columns = sum.and_then(|sum| warpgroup::columns_at_once(&sum));
             let operands = [
-                (1, group::ROWS),
-                (0, columns.unwrap_or(group::MOST_COLUMNS)),
+                (1, warpgroup::ROWS),
+                (0, columns.unwrap_or(warpgroup::MOST_COLUMNS)),
             ];
             for (&value, (summed, kept)) in data.args.iter().zip(operands) {
                 if let Some((slot, dim)) = viewed(func, value, summed) {
@@ -121,7 +121,7 @@ fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {
         return named::shared_row_major(Shape::SCALAR);
     };
     let (shape, elem_bytes) = (buffer.shape, buffer.elem.bytes());
-    let candidates = group::forms(shape, elem_bytes, readers);
+    let candidates = warpgroup::forms(shape, elem_bytes, readers);
     let writer = writers.first();
     // Neighbours that a thread brings together stand together, if the readers allow it.
     let inner = writer.map(|writer| ring::inner_dim(writer));

@@ -23,7 +23,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::layout::{group, matrix};
+use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::{LOG2_LANES, LayoutError, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -92,7 +92,7 @@ impl Assignment {
             all.push(memory);
         }
         for (node, shape) in started {
-            if let Some(layout) = group::accumulator(shape, self.num_warps) {
+            if let Some(layout) = warpgroup::accumulator(shape, self.num_warps) {
                 let layout = self.pool.intern(layout);
                 self.offer(node, layout);
             }

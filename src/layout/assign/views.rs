@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::cost;
 use super::graph::{Dims, Need};
 use super::pbqp::Cost;
-use crate::layout::{group, matrix};
+use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::pool::{LayoutId, LayoutPool};
 use crate::linear_layout::shape::Shape;
@@ -62,8 +62,10 @@ impl Views {
                     matrix::operand(old, unit, shape, is_left)
                         .unwrap_or_else(|| old.before_dot(shape, is_left))
                 }
-                View::Need(Need::BeforeGroup(shape, unit)) => group::left_operand(old, unit, shape)
-                    .unwrap_or_else(|| old.before_dot(shape, true)),
+                View::Need(Need::BeforeWarpgroup(shape, unit)) => {
+                    warpgroup::left_operand(old, unit, shape)
+                        .unwrap_or_else(|| old.before_dot(shape, true))
+                }
                 // Where nothing is asked for, the own layout is as good as any; who asks has seen that the shape is the same.
                 View::Need(Need::Gathered(_) | Need::Counted) => old.clone(),
                 View::JoinCopies(dim, bit) => old.join_copies(dim, bit),

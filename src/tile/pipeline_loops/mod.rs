@@ -25,7 +25,7 @@
 //! a product of matrices uses it through ops on elements and changes of shape, if its slice has no effects, and if it gives
 //! zero where it is masked off. There are fewer stages where shared memory is short.
 //!
-//! Where units of four warps multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
+//! Where warpgroups multiply ([`crate::tile::start_dots`]), copies start behind the first product: it goes on while those
 //! of the iteration before are waited for, whose entry the copies fill, and while the barrier between the two is passed.
 //!
 //! A ring has an entry less where an SM then holds many more warps at once, as of small tiles: copies go to the entry that was
@@ -94,15 +94,15 @@ pub struct CutStages {
 pub struct Asked {
     /// Bytes of shared memory that rings leave free.
     pub reserved: u32,
-    /// Whether products may go to units of four warps.
-    pub group_units: bool,
+    /// Whether products may go to warpgroups.
+    pub warpgroup_units: bool,
 }
 
 impl Asked {
     /// Everything that makes code faster.
     pub const ALL: Asked = Asked {
         reserved: 0,
-        group_units: true,
+        warpgroup_units: true,
     };
 }
 
@@ -132,7 +132,7 @@ pub fn pipeline_loops(
         .saturating_sub(asked.reserved);
     let mut found = Pipelined::default();
     for (block, inst) in loops {
-        let room_of = (target, room, asked.group_units);
+        let room_of = (target, room, asked.warpgroup_units);
         if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {
             let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
             room -= rings.sum::<u32>();
@@ -161,8 +161,8 @@ struct Plan {
     stages: u32,
     /// Entries of the rings: as many, or one less, so that copies wait for the readers of their iteration.
     entries: u32,
-    /// Whether units of four warps multiply.
-    is_for_group: bool,
+    /// Whether warpgroups multiply.
+    is_for_warpgroup: bool,
     /// The loop's step, if it is known.
     step: Option<i64>,
     /// What runs ahead as far as the loads do.
@@ -178,7 +178,7 @@ fn plan(
     func: &TileFunction,
     axis: &Axis,
     inst: Inst,
-    (target, room, group_units): (Target, u32, bool),
+    (target, room, warpgroup_units): (Target, u32, bool),
     cut: &mut Option<CutStages>,
     choices: &mut Choices,
 ) -> Option<Plan> {
@@ -236,12 +236,12 @@ fn plan(
         let (asked, used) = (stages, fit.max(1));
         *cut = (*cut).max(Some(CutStages { asked, used }));
     }
-    let is_for_group = group_units
+    let is_for_warpgroup = warpgroup_units
         && insts
             .iter()
-            .any(|&i| start_dots::is_for_group(func, i, target));
+            .any(|&i| start_dots::is_for_warpgroup(func, i, target));
     let stages = wanted.min(fit);
-    let can_lack = !is_for_group && stages > 2 && loads.iter().all(|load| !load.staged);
+    let can_lack = !is_for_warpgroup && stages > 2 && loads.iter().all(|load| !load.staged);
     // Warps that an SM holds, by their registers and shared memory.
     let resident = |entries: u32| {
         let usage = Usage {
@@ -263,7 +263,7 @@ fn plan(
         loads,
         stages,
         entries,
-        is_for_group,
+        is_for_warpgroup,
         step,
         near: slice.ahead(),
         far: far.ahead(),

@@ -228,7 +228,7 @@ impl<'a> Pipeliner<'a> {
             let at = list.iter().rposition(|&inst| insts[inst].op == op);
             at.map_or(0, |at| at + 1)
         };
-        if self.plan.is_for_group {
+        if self.plan.is_for_warpgroup {
             let first = rest.iter().position(|&inst| insts[inst].op == TileOp::Dot);
             let at = first.map_or(0, |at| at + 1);
             inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();

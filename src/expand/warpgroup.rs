@@ -1,9 +1,9 @@
-//! Expansion of products by units of four warps.
+//! Expansion of products by warpgroups.
 //!
 //! A product becomes a fence, an instruction for each 64 rows (and 256 columns) of a group's sums and each step along the summed
 //! dimension, and a commitment. An operand in shared memory is named by a descriptor: one for the start of its ring, made before
 //! all loops with the part of the group of warps, to which the entry and the place of the step are added. The place needs no
-//! permutation, as steps start where pieces are not permuted ([`crate::layout::group`]).
+//! permutation, as steps start where pieces are not permuted ([`crate::layout::warpgroup`]).
 //!
 //! What an instruction reads and writes meanwhile goes through fence and wait, so that nothing moves past them: the sums, and
 //! fragments of a left operand in registers.
@@ -21,9 +21,9 @@ use crate::ir::function::{ThreadFunction, TileFunction};
 use crate::ir::level::Thread;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, Scalar, ThreadType, TileType};
-use crate::layout::group::{self, Form};
 use crate::layout::matrix;
 use crate::layout::ring::Offsets;
+use crate::layout::warpgroup::{self, Form};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::shape::Shape;
 
@@ -82,9 +82,9 @@ impl<'a> Expander<'a> {
         };
         let layout = self.layout(tile.dfg.ty(sum))?;
         let product = matrix::product_of(tile, inst);
-        let unit = group::unit(&product, layout.shape(), tile.num_warps(), self.target);
-        let (Some(unit), Some(columns)) = (unit, group::columns_at_once(layout)) else {
-            return bug("a product that no unit of four warps computes");
+        let unit = warpgroup::unit(&product, layout.shape(), tile.num_warps(), self.target);
+        let (Some(unit), Some(columns)) = (unit, warpgroup::columns_at_once(layout)) else {
+            return bug("a product that no warpgroup computes");
         };
         let count = layout.num_registers();
         let acc = self.arg(inst, 2)?;
@@ -119,7 +119,7 @@ impl<'a> Expander<'a> {
                 (at(0), at(1))
             })
             .collect();
-        let step = group::STEP_BYTES / ty.elem.bytes();
+        let step = warpgroup::STEP_BYTES / ty.elem.bytes();
         let steps: Vec<u32> = (0..ty.shape.extent(1) as u32)
             .step_by(step as usize)
             .collect();
@@ -244,7 +244,7 @@ impl<'a> Expander<'a> {
         let offsets = offsets_in(&block.layout, elem_bytes)?;
         let bits = form.descriptor(ty.shape, summed);
         let kept = 1 - summed;
-        let own = group::group_columns(sum).iter().map(|&column| {
+        let own = warpgroup::group_columns(sum).iter().map(|&column| {
             let at = sum.shape().coordinate(column, dim);
             offsets.of(at << ty.shape.bit_offset(kept))
         });
