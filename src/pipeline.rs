@@ -46,9 +46,10 @@ use crate::tile::legalize::legalize;
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
-use crate::tile::pipeline_loops::{Asked, CutStages, pipeline_loops};
+use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
+use crate::tile::resources::Resources;
 use crate::tile::settle_asserts::settle_asserts;
-use crate::tile::share_operands::{holds_operands, share_invariant, share_loaded, split_readers};
+use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::start_dots::{has_started_dots, start_dots};
 use crate::verify::verify;
@@ -99,43 +100,6 @@ pub(crate) struct Output {
     pub(crate) ptx: String,
     pub(crate) ptx_version: PtxVersion,
     pub(crate) machine: ptx::Stats,
-}
-
-/// What a compilation may spend shared memory on, beside what it cannot do without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resources {
-    /// Operands of `dot` may be kept there instead of in registers.
-    pub shared_operands: bool,
-    /// Products may go to warpgroups, which want sums and fragments in registers while they work.
-    pub warpgroup_units: bool,
-    /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
-    pub reserved: u32,
-}
-
-impl Resources {
-    /// Everything that makes code faster.
-    pub const ALL: Resources = Resources {
-        shared_operands: true,
-        warpgroup_units: true,
-        reserved: 0,
-    };
-
-    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first operands, then entries of
-    /// rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
-    fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<Resources> {
-        if self.shared_operands && holds_operands(tile) {
-            return Some(Resources {
-                shared_operands: false,
-                ..self
-            });
-        }
-        let rings = || tile.buffers.values().flatten();
-        let in_rings: u32 = rings().map(|r| r.stages * r.stage_bytes()).sum();
-        let more = self.reserved.checked_add(needed - limit)?;
-        let reserved = more.max(needed.saturating_sub(in_rings));
-        let can_shrink = rings().any(|ring| 1 < ring.stages);
-        can_shrink.then_some(Resources { reserved, ..self })
-    }
 }
 
 /// Shows what each pass leaves behind, and verifies it.
@@ -309,16 +273,7 @@ fn tile_passes(
         watch.tile("advance_scalars", func)?;
     }
     let choices = |site| Choices::new(options.diversity, site);
-    let pipelined = pipeline_loops(
-        func,
-        &axis,
-        target,
-        Asked {
-            reserved: resources.reserved,
-            warpgroup_units: resources.warpgroup_units,
-        },
-        choices(Site::Stages),
-    );
+    let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
     if pipelined.loops > 0 {
         watch.tile("pipeline_loops", func)?;
         simplify(func);

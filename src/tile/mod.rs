@@ -16,6 +16,7 @@ pub mod lower_dots;
 pub mod lower_math;
 pub mod merge_equal_values;
 pub mod pipeline_loops;
+pub mod resources;
 pub mod settle_asserts;
 pub mod share_operands;
 pub mod simplify;

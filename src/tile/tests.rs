@@ -7,9 +7,10 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 use crate::layout::assign::LayoutStats;
-use crate::pipeline::{Resources, optimize};
+use crate::pipeline::optimize;
 use crate::settings::{Options, Target};
 use crate::text::print::print;
+use crate::tile::resources::Resources;
 
 /// Optimizes with the verifier between passes.
 fn optimized(func: &TileFunction, target: Target) -> (TileFunction, LayoutStats) {

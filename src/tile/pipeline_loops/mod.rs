@@ -54,6 +54,7 @@ use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
+use crate::tile::resources::Resources;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
 use rewrite::Pipeliner;
@@ -89,30 +90,13 @@ pub struct CutStages {
     pub used: u32,
 }
 
-/// What pipelines are to leave and may count on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Bytes of shared memory that rings leave free.
-    pub reserved: u32,
-    /// Whether products may go to warpgroups.
-    pub warpgroup_units: bool,
-}
-
-impl Asked {
-    /// Everything that makes code faster.
-    pub const ALL: Asked = Asked {
-        reserved: 0,
-        warpgroup_units: true,
-    };
-}
-
-/// Pipelines loops as `asked`. `axis` was computed for the function as it is.
+/// Pipelines loops as far as the `resources` reach. `axis` was computed for the function as it is.
 /// Other `choices` change the number of stages and the way.
 pub fn pipeline_loops(
     func: &mut TileFunction,
     axis: &Axis,
     target: Target,
-    asked: Asked,
+    resources: &Resources,
     mut choices: Choices,
 ) -> Pipelined {
     let loops: Vec<(Block, Inst)> = func
@@ -129,10 +113,10 @@ pub fn pipeline_loops(
     let mut room = target
         .shared_limit()
         .saturating_sub(taken)
-        .saturating_sub(asked.reserved);
+        .saturating_sub(resources.reserved);
     let mut found = Pipelined::default();
     for (block, inst) in loops {
-        let room_of = (target, room, asked.warpgroup_units);
+        let room_of = (target, room, resources.warpgroup_units);
         if let Some(plan) = plan(func, axis, inst, room_of, &mut found.cut, &mut choices) {
             let rings = plan.loads.iter().map(|l| l.bytes * plan.entries);
             room -= rings.sum::<u32>();

@@ -84,7 +84,8 @@ mod tests {
     use crate::ir::ops::TileOp;
     use crate::settings::Target;
     use crate::settings::diversity::Choices;
-    use crate::tile::pipeline_loops::{Asked, pipeline_loops};
+    use crate::tile::pipeline_loops::pipeline_loops;
+    use crate::tile::resources::Resources;
     use crate::tile::share_operands::invariant::tests::products;
     use crate::tile::share_operands::tests::{count, small};
     use crate::tile::testing::{run, verified};
@@ -94,7 +95,13 @@ mod tests {
         let before = products(32, 4, 3);
         let mut func = before.clone();
         let axis = Axis::compute(&func);
-        let changes = pipeline_loops(&mut func, &axis, Target::SM_80, Asked::ALL, Choices::none());
+        let changes = pipeline_loops(
+            &mut func,
+            &axis,
+            Target::SM_80,
+            &Resources::ALL,
+            Choices::none(),
+        );
         assert_eq!(changes.loops, 1);
         assert_eq!(count(&func, TileOp::SharedLoad), 1);
         assert_eq!(split_readers(&mut func), 1);

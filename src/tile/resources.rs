@@ -1,0 +1,41 @@
+//! What passes may spend, and how much of it is given up where a kernel does not fit.
+
+use super::share_operands::holds_operands;
+use crate::ir::function::TileFunction;
+
+/// What a compilation may spend shared memory on, beside what it cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Operands of `dot` may be kept there instead of in registers.
+    pub shared_operands: bool,
+    /// Products may go to warpgroups, which want sums and fragments in registers while they work.
+    pub warpgroup_units: bool,
+    /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
+    pub reserved: u32,
+}
+
+impl Resources {
+    /// Everything that makes code faster.
+    pub const ALL: Resources = Resources {
+        shared_operands: true,
+        warpgroup_units: true,
+        reserved: 0,
+    };
+
+    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first operands, then entries of
+    /// rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
+    pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<Resources> {
+        if self.shared_operands && holds_operands(tile) {
+            return Some(Resources {
+                shared_operands: false,
+                ..self
+            });
+        }
+        let rings = || tile.buffers.values().flatten();
+        let in_rings: u32 = rings().map(|r| r.stages * r.stage_bytes()).sum();
+        let more = self.reserved.checked_add(needed - limit)?;
+        let reserved = more.max(needed.saturating_sub(in_rings));
+        let can_shrink = rings().any(|ring| 1 < ring.stages);
+        can_shrink.then_some(Resources { reserved, ..self })
+    }
+}
