@@ -132,13 +132,6 @@ impl DomTree {
         self.nodes[block].rank != 0
     }
 
-    /// The closest other block that every path to `block` goes through; none for the entry and for
-    /// blocks that cannot be reached.
-    pub fn immediate_dominator(&self, block: Block) -> Option<Block> {
-        debug_assert!(self.is_valid());
-        self.nodes[block].parent.expand()
-    }
-
     /// Whether every path from the entry to `b` goes through `a`; a block dominates itself. Of blocks that cannot
     /// be reached each dominates itself alone.
     pub fn dominates(&self, a: Block, b: Block) -> bool {
@@ -227,7 +220,7 @@ mod tests {
                 }
             }
             for &b in reachable {
-                let parent = tree.immediate_dominator(b);
+                let parent = tree.nodes[b].parent.expand();
                 assert_eq!(parent.is_none(), b == blocks[0]);
                 let strict = reachable
                     .iter()

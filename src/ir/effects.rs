@@ -88,14 +88,6 @@ pub struct Access {
     pub when: When,
 }
 
-impl Access {
-    /// Whether a fence must stand between this access and a later one of the same bytes of shared memory, beside a barrier.
-    pub fn needs_fence_before(&self, later: &Access) -> bool {
-        let writes = self.how != How::Read;
-        writes && self.proxy == Proxy::Generic && later.proxy == Proxy::Async
-    }
-}
-
 /// An access as a row states it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StatedAccess {
@@ -404,23 +396,5 @@ mod tests {
         for (&inst, expected) in insts.iter().zip(expected) {
             assert_eq!(func.accesses(inst)[..], *expected);
         }
-    }
-
-    #[test]
-    fn only_engines_that_read_what_threads_wrote_need_a_fence() {
-        let access = |how, proxy| Access {
-            space: Space::Shared(None),
-            how,
-            proxy,
-            when: When::Now,
-        };
-        let (read, write) = (How::Read, How::Write);
-        let generic = |how| access(how, Proxy::Generic);
-        let engine = |how| access(how, Proxy::Async);
-        assert!(generic(write).needs_fence_before(&engine(read)));
-        assert!(generic(write).needs_fence_before(&engine(write)));
-        assert!(!generic(read).needs_fence_before(&engine(write)));
-        assert!(!engine(write).needs_fence_before(&generic(read)));
-        assert!(!generic(write).needs_fence_before(&generic(read)));
     }
 }

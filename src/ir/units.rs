@@ -12,17 +12,6 @@ use crate::settings::{Exists, Target, exists};
 mod table;
 pub(crate) use for_each_unit;
 
-/// Where an operand of a unit is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnitPlace {
-    /// In the registers of the warps that execute the instruction.
-    Registers,
-    /// In shared memory.
-    Shared,
-    /// In one or the other.
-    Either,
-}
-
 /// When a unit's result is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
@@ -60,8 +49,6 @@ pub struct UnitInfo {
     pub exists: Exists,
     /// Warps that execute an instruction together.
     pub warps: u32,
-    /// Where the left operand, the right one and the sum are.
-    pub places: [UnitPlace; 3],
     /// When the sum is there.
     pub when: When,
     /// How threads hold tiles.
@@ -80,7 +67,7 @@ macro_rules! most {
 macro_rules! define_units {
     ($($(#[doc = $doc:literal])+ $variant:ident $name:literal ($left:ident $right:ident $sum:ident $precision:ident)
         m $rows:literal n $columns:literal $(to $most:literal)? k $inner:literal, tile $tile:expr, sm $sm:tt,
-        warps $warps:literal, ($($place:ident),*) $when:ident, $fragments:ident $(($($crossed:literal),*))?,
+        warps $warps:literal, $when:ident, $fragments:ident $(($($crossed:literal),*))?,
         $ptx:ident ($($ty:ident)*);)*) => {
         named_enum! {
             /// A unit that multiplies matrices, by its instruction.
@@ -101,7 +88,6 @@ macro_rules! define_units {
                             tile: $tile,
                             exists: exists!($sm),
                             warps: $warps,
-                            places: [$(UnitPlace::$place),*],
                             when: When::$when,
                             fragments: Fragments::$fragments $(($($crossed),*))?,
                         };

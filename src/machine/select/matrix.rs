@@ -17,7 +17,7 @@ use super::memory::When;
 macro_rules! forms {
     ($($(#[$doc:meta])+ $variant:ident $name:literal ($($scalar:ident)*)
         m $rows:literal n $columns:literal $(to $most:literal)? k $inner:literal, tile $tile:expr, sm $sm:tt,
-        warps $warps:literal, ($($place:ident),*) $when:ident, $fragments:ident $(($($crossed:literal),*))?,
+        warps $warps:literal, $when:ident, $fragments:ident $(($($crossed:literal),*))?,
         $ptx:ident ($left:ident $right:ident);)*) => {
         /// The instruction of a unit, and its types.
         fn form(unit: MmaUnit) -> (Ptx, PtxType, PtxType) {
