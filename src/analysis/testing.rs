@@ -339,10 +339,5 @@ pub(crate) fn check(func: &TileFunction) {
 
 /// The instructions with this op, in program order.
 pub(crate) fn all(func: &TileFunction, op: TileOp) -> Vec<Inst> {
-    let blocks = func.all_blocks();
-    let insts = blocks.iter().flat_map(|&block| func.order.insts(block));
-    insts
-        .copied()
-        .filter(|&inst| func.dfg.insts[inst].op == op)
-        .collect()
+    func.insts_with(op).map(|(_, inst)| inst).collect()
 }

@@ -141,9 +141,8 @@ fn num_stages(func: &TileFunction, compiled: &CompiledKernel) -> u32 {
     if let Some(cut) = compiled.stats.cut_stages {
         return cut.used;
     }
-    let blocks = func.all_blocks();
-    let insts = blocks.iter().flat_map(|&block| func.order.insts(block));
-    let stages = insts.filter_map(|&inst| func.dfg.insts[inst].stages());
+    let insts = func.all_insts();
+    let stages = insts.filter_map(|(_, inst)| func.dfg.insts[inst].stages());
     stages.copied().max().map_or(1, u32::from)
 }
 

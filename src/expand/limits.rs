@@ -122,18 +122,16 @@ impl Expander<'_> {
 
 /// Refuses blocks of which a thread holds too much. What only repeats a scalar says less than what uses it.
 pub(super) fn check_elements(tile: &TileFunction, target: Target) -> Result<(), CompileError> {
-    for block in tile.all_blocks() {
-        for &inst in tile.order.insts(block) {
-            let (what, elements, line) = describe(tile, inst);
-            if elements > THREAD_ELEMENTS && tile.dfg.insts[inst].op != TileOp::Splat {
-                return Err(CompileError::Elements {
-                    what,
-                    elements,
-                    limit: THREAD_ELEMENTS,
-                    tf32: tf32_helps(tile, inst, target),
-                    line,
-                });
-            }
+    for (_, inst) in tile.all_insts() {
+        let (what, elements, line) = describe(tile, inst);
+        if elements > THREAD_ELEMENTS && tile.dfg.insts[inst].op != TileOp::Splat {
+            return Err(CompileError::Elements {
+                what,
+                elements,
+                limit: THREAD_ELEMENTS,
+                tf32: tf32_helps(tile, inst, target),
+                line,
+            });
         }
     }
     Ok(())
@@ -142,10 +140,10 @@ pub(super) fn check_elements(tile: &TileFunction, target: Target) -> Result<(), 
 /// Whether an instruction is, or computes a factor for, a product without a unit that had one if its factors were cut.
 fn tf32_helps(tile: &TileFunction, inst: Inst, target: Target) -> bool {
     let results = &tile.dfg.insts[inst].results;
-    let is_helped = |&dot: &Inst| {
+    let is_helped = |(_, dot): (_, Inst)| {
         let data = &tile.dfg.insts[dot];
         let is_part = || dot == inst || data.args[..2].iter().any(|arg| results.contains(arg));
-        if data.op != TileOp::Dot || !is_part() {
+        if !is_part() {
             return false;
         }
         let product = matrix::product_of(tile, dot);
@@ -155,9 +153,7 @@ fn tf32_helps(tile: &TileFunction, inst: Inst, target: Target) -> bool {
         };
         matrix::unit(&product, target).is_none() && matrix::unit(&cut, target).is_some()
     };
-    let blocks = tile.all_blocks();
-    let mut insts = blocks.iter().flat_map(|&block| tile.order.insts(block));
-    insts.any(is_helped)
+    tile.insts_with(TileOp::Dot).any(is_helped)
 }
 
 /// An instruction with the type of its largest result, or else operand, the elements that a thread holds of it, and its line.

@@ -90,12 +90,8 @@ fn bug<T>(message: impl Into<String>) -> Result<T> {
 /// The values that anything uses.
 fn used_values(tile: &TileFunction) -> EntitySet<Value> {
     let mut used = EntitySet::with_capacity(tile.dfg.values.len());
-    for block in tile.all_blocks() {
-        for &inst in tile.order.insts(block) {
-            for value in tile.dfg.uses(inst) {
-                used.insert(value);
-            }
-        }
+    for (_, inst) in tile.all_insts() {
+        used.extend(tile.dfg.uses(inst));
     }
     used
 }

@@ -188,10 +188,7 @@ impl Rewriter {
     /// Regions of reductions and scans, which must stay as they are.
     fn combining_regions(&self) -> Vec<Block> {
         let func = self.b.func();
-        let blocks = func.all_blocks();
-        let insts = blocks
-            .iter()
-            .flat_map(|&b| func.order.insts(b).iter().copied());
+        let insts = func.all_insts().map(|(_, inst)| inst);
         insts
             .filter(|&i| matches!(func.dfg.insts[i].op, TileOp::Reduce | TileOp::Scan))
             .flat_map(|i| func.regions(i))

@@ -113,9 +113,7 @@ fn try_judge(case: &Case) -> Result<Judgement, Failure> {
 
 /// Whether a kernel has quotients that need not be exact.
 fn has_quotients(func: &TileFunction) -> bool {
-    let blocks = func.all_blocks();
-    let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
-    insts.any(|&inst| func.dfg.insts[inst].op == TileOp::Fdiv)
+    func.insts_with(TileOp::Fdiv).next().is_some()
 }
 
 /// Where buffers differ.

@@ -122,15 +122,12 @@ impl Round<'_> {
 
 /// Instructions of a function.
 pub fn count(func: &TileFunction) -> usize {
-    let blocks = func.all_blocks();
-    blocks.iter().map(|&b| func.order.insts(b).len()).sum()
+    func.all_insts().count()
 }
 
 /// Instructions that may go, in order of blocks.
 fn candidates(func: &TileFunction) -> Vec<Inst> {
-    let blocks = func.all_blocks();
-    let all = blocks.iter().flat_map(|&b| func.order.insts(b).to_vec());
-    let all: Vec<Inst> = all.collect();
+    let all: Vec<Inst> = func.all_insts().map(|(_, inst)| inst).collect();
     let kept: Vec<Block> = all
         .iter()
         .filter(|&&inst| func.dfg.insts[inst].op == TileOp::Reduce)
@@ -319,10 +316,8 @@ fn replace(func: &mut TileFunction, with: &[(Value, Value)]) {
 fn clean(func: &mut TileFunction) {
     loop {
         let mut used = std::collections::BTreeSet::new();
-        for block in func.all_blocks() {
-            for &inst in func.order.insts(block) {
-                used.extend(func.dfg.uses(inst));
-            }
+        for (_, inst) in func.all_insts() {
+            used.extend(func.dfg.uses(inst));
         }
         let mut changed = false;
         for block in func.all_blocks() {
@@ -345,10 +340,8 @@ fn clean(func: &mut TileFunction) {
 fn drop_parameters(case: &mut Case) {
     let func = &mut case.func;
     let mut used = std::collections::BTreeSet::new();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            used.extend(func.dfg.uses(inst));
-        }
+    for (_, inst) in func.all_insts() {
+        used.extend(func.dfg.uses(inst));
     }
     let params = func.params().to_vec();
     let kept: Vec<usize> = (0..params.len())

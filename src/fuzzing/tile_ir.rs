@@ -253,14 +253,7 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
 
 /// What a kernel covers, so that a generator that makes only trivial ones is noticed.
 fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'static str>) {
-    let blocks = func.all_blocks();
-    let mut insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-    let has = |op: TileOp| {
-        blocks
-            .iter()
-            .flat_map(|&b| func.order.insts(b))
-            .any(|&i| func.dfg.insts[i].op == op)
-    };
+    let has = |op: TileOp| func.insts_with(op).next().is_some();
     if has(TileOp::For) || has(TileOp::While) {
         notes.push("with loops");
     }
@@ -276,7 +269,7 @@ fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'st
     if has(TileOp::Reduce) || has(TileOp::Scan) {
         notes.push("with reductions");
     }
-    if insts.any(|&i| func.dfg.insts[i].volatile().is_some()) {
+    if func.all_insts().any(|(_, i)| func.dfg.insts[i].volatile().is_some()) {
         notes.push("with volatile loads");
     }
     if kernel.meta.shared > 0 {
@@ -422,9 +415,7 @@ mod tests {
     use crate::fuzzing::shrink::count;
 
     fn holds(func: &TileFunction, op: TileOp) -> bool {
-        let blocks = func.all_blocks();
-        let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
-        insts.any(|&inst| func.dfg.insts[inst].op == op)
+        func.insts_with(op).next().is_some()
     }
 
     /// Generated kernels of several warps and programs, with loops and choices, that hold an op.

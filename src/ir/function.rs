@@ -226,6 +226,21 @@ impl<L: Level> Function<L> {
         out
     }
 
+    /// Every instruction in use, with the block that it stands in, in the same order.
+    pub fn all_insts(&self) -> impl Iterator<Item = (Block, Inst)> + '_ {
+        let blocks = self.all_blocks().into_iter();
+        blocks.flat_map(|block| {
+            let insts = self.order.insts(block).iter();
+            insts.map(move |&inst| (block, inst))
+        })
+    }
+
+    /// Of these the ones with an op.
+    pub fn insts_with(&self, op: L::Op) -> impl Iterator<Item = (Block, Inst)> + '_ {
+        let all = self.all_insts();
+        all.filter(move |&(_, inst)| self.dfg.insts[inst].op == op)
+    }
+
     fn push_nested(&self, root: Block, seen: &mut SecondaryMap<Block, bool>, out: &mut Vec<Block>) {
         // An explicit stack: nesting depth is the input's to choose.
         let mut stack = vec![root];

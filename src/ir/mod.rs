@@ -135,6 +135,7 @@ pub mod entities;
 pub mod tensor_ptr;
 pub mod types;
 pub mod units;
+pub mod view;
 #[macro_use]
 pub mod ops;
 pub mod builder;

@@ -13,12 +13,7 @@ use crate::ir::function::ThreadFunction;
 
 /// Drops parameters that nothing reads; gives their number.
 pub fn drop_parameters(func: &mut ThreadFunction) -> usize {
-    let blocks = func.all_blocks();
-    let insts: Vec<_> = blocks
-        .iter()
-        .flat_map(|&b| func.order.insts(b))
-        .copied()
-        .collect();
+    let insts: Vec<_> = func.all_insts().map(|(_, inst)| inst).collect();
     let mut incoming: FxHashMap<Value, Vec<Value>> = FxHashMap::default();
     let mut stack: Vec<Value> = Vec::new();
     for &inst in &insts {
@@ -39,7 +34,7 @@ pub fn drop_parameters(func: &mut ThreadFunction) -> usize {
     }
     let mut count = 0;
     let mut kept: FxHashMap<Block, Vec<bool>> = FxHashMap::default();
-    for &block in blocks.iter().filter(|&&b| b != func.entry) {
+    for &block in func.all_blocks().iter().filter(|&&b| b != func.entry) {
         let params = &func.dfg.blocks[block].params;
         let keeps: Vec<bool> = params.iter().map(|&p| read.contains(p)).collect();
         let dropped = keeps.iter().filter(|&&keep| !keep).count();

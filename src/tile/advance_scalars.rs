@@ -33,12 +33,9 @@ const FEWEST: usize = 8;
 /// Lets loops carry one pointer where they carry a block of them; gives how often. `axis` was computed for the function as it
 /// is.
 pub fn advance_scalars(func: &mut TileFunction, axis: &Axis) -> usize {
-    let blocks = func.all_blocks();
-    let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-    let is_loop = |&&inst: &&Inst| func.dfg.insts[inst].op == TileOp::For;
-    let loops: Vec<Inst> = insts.filter(is_loop).copied().collect();
+    let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
     let mut count = 0;
-    for inst in loops {
+    for (_, inst) in loops {
         for position in 0..func.dfg.insts[inst].results.len() {
             if let Some(walk) = find(func, axis, inst, position) {
                 Rewriter::new(func, inst).run(position, walk);

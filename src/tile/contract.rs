@@ -20,14 +20,7 @@ use crate::settings::Target;
 
 /// Fuses products into sums; gives the number of fused pairs. Dead products stay behind.
 pub fn contract(func: &mut TileFunction, target: Target) -> usize {
-    let mut uses: SecondaryMap<Value, u32> = SecondaryMap::new();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            for value in func.dfg.uses(inst) {
-                uses[value] += 1;
-            }
-        }
-    }
+    let uses = edit::use_counts(func);
     edit::rewrite(func, |edit, inst| {
         let data = &edit.func.dfg.insts[inst];
         let is_difference = match data.op {

@@ -39,16 +39,10 @@ fn neutral(ty: TileType) -> u64 {
 
 /// Moves sums behind loops, those of floats if `floats`; gives how many.
 pub fn defer_sums(func: &mut TileFunction, floats: bool) -> usize {
-    let is_loop = |func: &TileFunction, inst: Inst| func.dfg.insts[inst].op == TileOp::For;
-    let blocks = func.all_blocks();
-    let mut loops: Vec<Inst> = Vec::new();
-    for block in blocks {
-        let insts = func.order.insts(block).iter();
-        loops.extend(insts.filter(|&&inst| is_loop(func, inst)));
-    }
+    let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
     let mut count = 0;
     // Blocks come in program order with those of an instruction behind its own.
-    for &inst in loops.iter().rev() {
+    for &(_, inst) in loops.iter().rev() {
         let carried = func.dfg.insts[inst].results.len();
         for position in 0..carried {
             if let Some(sum) = find(func, inst, position, floats) {

@@ -98,11 +98,9 @@ pub(super) fn rewrite(
 /// How often each value is used.
 pub(super) fn use_counts(func: &TileFunction) -> SecondaryMap<Value, u32> {
     let mut uses = SecondaryMap::new();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            for value in func.dfg.uses(inst) {
-                uses[value] += 1;
-            }
+    for (_, inst) in func.all_insts() {
+        for value in func.dfg.uses(inst) {
+            uses[value] += 1;
         }
     }
     uses

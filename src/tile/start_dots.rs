@@ -67,12 +67,7 @@ pub fn has_started_dots(func: &TileFunction) -> bool {
 /// Gives products to warpgroups; gives how many.
 pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
     let dots: Vec<(Block, Inst)> = func
-        .all_blocks()
-        .into_iter()
-        .flat_map(|block| {
-            let insts = func.order.insts(block).iter();
-            insts.map(move |&inst| (block, inst))
-        })
+        .all_insts()
         .filter(|&(_, inst)| is_for_warpgroup(func, inst, target))
         .collect();
     if dots.is_empty() {

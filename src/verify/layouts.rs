@@ -44,10 +44,8 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         let message = format!("{without} has no layout, but {with} has one");
         errors.report(Rule::LayoutsEverywhere, without, message);
     }
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            check_relation(func, inst, errors);
-        }
+    for (_, inst) in func.all_insts() {
+        check_relation(func, inst, errors);
     }
 }
 

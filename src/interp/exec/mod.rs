@@ -133,9 +133,7 @@ pub(super) fn run(
 
 /// Whether programs may order their accesses among each other.
 fn has_atomics(func: &TileFunction) -> bool {
-    let blocks = func.all_blocks();
-    let mut insts = blocks.iter().flat_map(|&block| func.order.insts(block));
-    insts.any(|&inst| {
+    func.all_insts().any(|(_, inst)| {
         let mut accesses = func.dfg.insts[inst].op.info().effects.accesses();
         accesses.any(|access| access.how == How::Atomic)
     })

@@ -9,7 +9,7 @@ use super::{Elems, Machine, Outcome, operand, required};
 use crate::interp::error::InterpErrorKind;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
-use crate::ir::entities::{Slot, Value};
+use crate::ir::entities::Slot;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 
@@ -93,23 +93,13 @@ impl Machine<'_> {
         self.rings.products += 1;
         let number = self.rings.products;
         for &operand in data.args.iter().take(2) {
-            if let Some(entry) = self.viewed(operand) {
+            let view = self.func.view_of(operand);
+            let entry = view.map(|view| self.entry(&self.func.dfg.insts[view.inst], 0));
+            if let Some(Ok(entry)) = entry {
                 self.rings.read.push((number, entry));
             }
         }
         number
-    }
-
-    /// The entry that a view is of.
-    fn viewed(&self, mut value: Value) -> Option<Entry> {
-        loop {
-            let data = &self.func.dfg.insts[self.func.dfg.def_inst(value)?];
-            match data.op {
-                TileOp::SharedView => return self.entry(data, 0).ok(),
-                TileOp::Permute => value = *data.args.first()?,
-                _ => return None,
-            }
-        }
     }
 
     /// The product of the token at `index`, and those started before, are done.

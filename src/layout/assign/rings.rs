@@ -20,9 +20,8 @@ use crate::linear_layout::shape::Shape;
 /// Gives the views of rings, and their changes of shape, layouts of memory.
 pub(super) fn assign(func: &mut TileFunction) {
     let views: Vec<Inst> = func
-        .all_blocks()
-        .into_iter()
-        .flat_map(|block| func.order.insts(block).to_vec())
+        .all_insts()
+        .map(|(_, inst)| inst)
         .filter(|&inst| {
             let results = &func.dfg.insts[inst].results;
             results.iter().any(|&v| func.dfg.ty(v).is_shared())
@@ -63,41 +62,25 @@ pub(super) fn assign(func: &mut TileFunction) {
 /// How units read each ring in place.
 fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
     let mut found: FxHashMap<Slot, Vec<Reader>> = FxHashMap::default();
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            let data = &func.dfg.insts[inst];
-            if data.op != TileOp::DotStart {
+    for (_, inst) in func.insts_with(TileOp::DotStart) {
+        let data = &func.dfg.insts[inst];
+        let sum = warpgroup::accumulator(func.dfg.ty(data.results[0]).shape, func.num_warps());
+        let columns = sum.and_then(|sum| warpgroup::columns_at_once(&sum));
+        let operands = [
+            (1, warpgroup::ROWS),
+            (0, columns.unwrap_or(warpgroup::MOST_COLUMNS)),
+        ];
+        for (&value, (summed, kept)) in data.args.iter().zip(operands) {
+            let Some(view) = func.view_of(value) else {
                 continue;
-            }
-            let sum = warpgroup::accumulator(func.dfg.ty(data.results[0]).shape, func.num_warps());
-            let columns = sum.and_then(|sum| warpgroup::columns_at_once(&sum));
-            let operands = [
-                (1, warpgroup::ROWS),
-                (0, columns.unwrap_or(warpgroup::MOST_COLUMNS)),
-            ];
-            for (&value, (summed, kept)) in data.args.iter().zip(operands) {
-                if let Some((slot, dim)) = viewed(func, value, summed) {
-                    found.entry(slot).or_default().push((dim, kept));
-                }
+            };
+            let slot = func.dfg.insts[view.inst].slot();
+            if let (Some(&slot), Some(&dim)) = (slot, view.dims.get(summed)) {
+                found.entry(slot).or_default().push((dim, kept));
             }
         }
     }
     found
-}
-
-/// The ring that an operand is a view of, and which of its dimensions is the operand's `dim`.
-fn viewed(func: &TileFunction, mut value: Value, mut dim: usize) -> Option<(Slot, usize)> {
-    loop {
-        let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-        match data.op {
-            TileOp::SharedView => return Some((*data.slot()?, dim)),
-            TileOp::Permute => {
-                dim = *data.dims()?.get(dim)? as usize;
-                value = *data.args.first()?;
-            }
-            _ => return None,
-        }
-    }
 }
 
 fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {

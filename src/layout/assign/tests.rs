@@ -11,16 +11,11 @@ fn assign(mut func: TileFunction) -> (TileFunction, LayoutStats) {
     let axis = Axis::compute(&func);
     let stats = assign_layouts(&mut func, &axis, Target::SM_80, Choices::none());
     testing::check(&func);
-    for block in func.all_blocks() {
-        for &inst in func.order.insts(block) {
-            for value in func
-                .dfg
-                .uses(inst)
-                .chain(func.dfg.insts[inst].results.clone())
-            {
-                let ty = func.dfg.ty(value);
-                assert_eq!(ty.layout.is_some(), !ty.is_scalar(), "{value}: {ty}");
-            }
+    for (_, inst) in func.all_insts() {
+        let results = func.dfg.insts[inst].results.clone();
+        for value in func.dfg.uses(inst).chain(results) {
+            let ty = func.dfg.ty(value);
+            assert_eq!(ty.layout.is_some(), !ty.is_scalar(), "{value}: {ty}");
         }
     }
     let conversions = all(&func, TileOp::ConvertLayout).len();

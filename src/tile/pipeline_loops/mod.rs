@@ -99,15 +99,7 @@ pub fn pipeline_loops(
     resources: &Resources,
     mut choices: Choices,
 ) -> Pipelined {
-    let loops: Vec<(Block, Inst)> = func
-        .all_blocks()
-        .into_iter()
-        .flat_map(|block| {
-            let insts = func.order.insts(block).iter();
-            insts.map(move |&inst| (block, inst))
-        })
-        .filter(|&(_, inst)| func.dfg.insts[inst].op == TileOp::For)
-        .collect();
+    let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
     let buffers = func.buffers.values().flatten();
     let taken: u32 = buffers.map(|b| b.stage_bytes() * b.stages).sum();
     let mut room = target

@@ -62,9 +62,7 @@ fn pipelined(func: &TileFunction, target: Target) -> (usize, TileFunction) {
 }
 
 fn count(func: &TileFunction, op: TileOp) -> usize {
-    let blocks = func.all_blocks();
-    let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-    insts.filter(|&&i| func.dfg.insts[i].op == op).count()
+    func.insts_with(op).count()
 }
 
 #[test]

@@ -73,11 +73,8 @@ pub(in crate::tile) fn registers_needed(func: &TileFunction, body: Block) -> u32
 
 /// Bodies of loops without loops in them.
 fn loop_bodies(func: &TileFunction) -> Vec<Block> {
-    let blocks = func.all_blocks();
-    let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-    let bodies = insts
-        .filter(|&&i| func.dfg.insts[i].op == TileOp::For)
-        .filter_map(|&i| Some(func.dfg.insts[i].blocks.first()?.block));
+    let loops = func.insts_with(TileOp::For);
+    let bodies = loops.filter_map(|(_, i)| Some(func.dfg.insts[i].blocks.first()?.block));
     let is_plain = |&body: &Block| {
         let mut insts = func.order.insts(body).iter();
         insts.all(|&i| !matches!(func.dfg.insts[i].op, TileOp::For | TileOp::While))

@@ -71,9 +71,7 @@ mod tests {
 
     /// Instructions with an op.
     pub(super) fn count(func: &TileFunction, op: TileOp) -> usize {
-        let blocks = func.all_blocks();
-        let insts = blocks.iter().flat_map(|&b| func.order.insts(b));
-        insts.filter(|&&i| func.dfg.insts[i].op == op).count()
+        func.insts_with(op).count()
     }
 
     /// Small numbers, of which sums of products are exact.

@@ -14,25 +14,13 @@ use crate::tile::edit::{rename_uses, use_counts};
 
 /// Waits as late as the products allow, for some behind the loop.
 pub(super) fn settle(func: &mut TileFunction, started: &[Started]) {
-    let bodies: Vec<(Block, Inst)> = loops(func);
-    for &(block, inst) in &bodies {
+    let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
+    for (block, inst) in loops {
         carry_sums(func, block, inst, started);
     }
     for product in started {
         sink(func, product);
     }
-}
-
-/// Every `for`, with the block it stands in.
-fn loops(func: &TileFunction) -> Vec<(Block, Inst)> {
-    let blocks = func.all_blocks().into_iter();
-    blocks
-        .flat_map(|block| {
-            let insts = func.order.insts(block).iter();
-            insts.map(move |&inst| (block, inst))
-        })
-        .filter(|&(_, inst)| func.dfg.insts[inst].op == TileOp::For)
-        .collect()
 }
 
 /// Whether an instruction, or one in its regions, uses a value that `is_meant`.
