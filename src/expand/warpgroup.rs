@@ -81,8 +81,7 @@ impl<'a> Expander<'a> {
             return bug("a product that is started gives a sum and a token");
         };
         let layout = self.layout(tile.dfg.ty(sum))?;
-        let product = matrix::product_of(tile, inst);
-        let unit = warpgroup::unit(&product, layout.shape(), tile.num_warps(), self.target);
+        let unit = warpgroup::unit_of(tile, inst, self.target);
         let (Some(unit), Some(columns)) = (unit, warpgroup::columns_at_once(layout)) else {
             return bug("a product that no warpgroup computes");
         };
@@ -119,9 +118,8 @@ impl<'a> Expander<'a> {
                 (at(0), at(1))
             })
             .collect();
-        let step = warpgroup::STEP_BYTES / ty.elem.bytes();
         let steps: Vec<u32> = (0..ty.shape.extent(1) as u32)
-            .step_by(step as usize)
+            .step_by(unit.info().inner as usize)
             .collect();
 
         let fragments = self.left_fragments(&left, unit, &parts, &steps)?;

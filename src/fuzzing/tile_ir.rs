@@ -269,7 +269,10 @@ fn note_shape(func: &TileFunction, kernel: &CompiledKernel, notes: &mut Vec<&'st
     if has(TileOp::Reduce) || has(TileOp::Scan) {
         notes.push("with reductions");
     }
-    if func.all_insts().any(|(_, i)| func.dfg.insts[i].volatile().is_some()) {
+    if func
+        .all_insts()
+        .any(|(_, i)| func.dfg.insts[i].volatile().is_some())
+    {
         notes.push("with volatile loads");
     }
     if kernel.meta.shared > 0 {

@@ -1,7 +1,7 @@
 //! Units that four warps feed together (`wgmma`): which products they take, and how their operands stand in shared memory.
 //!
-//! Such a unit adds to 64 rows of sums, of which each warp of a group holds 16, and to 8 to 256 columns. It reads the right
-//! operand from shared memory and the left one from there or from registers. In shared memory a matrix stands in the forms that
+//! Such a unit adds to rows of sums, of which each warp of a group holds as many, and to any multiple of eight columns up to a
+//! bound; the table of units has the numbers. It reads the right operand from shared memory and the left one from there or from registers. In shared memory a matrix stands in the forms that
 //! tensor maps know too ([`named::shared_tma`]): rows of 32, 64 or 128 bytes below each other, whose pieces of 16 bytes are
 //! permuted. A *row* runs along the summed dimension (K-major) or across it (the transposed form, of 16-bit elements alone).
 //!
@@ -10,49 +10,51 @@
 
 use smallvec::{SmallVec, smallvec};
 
-use super::matrix::{self, Product};
+use super::matrix;
 use crate::ir::attrs::MmaUnit;
+use crate::ir::entities::Inst;
+use crate::ir::function::TileFunction;
+use crate::ir::units::UnitInfo;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
 use crate::settings::Target;
 
-/// Rows of sums that one instruction adds to.
-pub const ROWS: u32 = 64;
-/// Most columns that one instruction adds to.
-pub const MOST_COLUMNS: u32 = 256;
-/// Fewest columns.
-const LEAST_COLUMNS: u32 = 8;
-/// Bytes along the summed dimension that one instruction takes.
-pub const STEP_BYTES: u32 = 32;
-/// Warps of a group.
-const GROUP_WARPS: u32 = 4;
 /// Rows of memory that a pattern of permuted pieces spans.
 const PATTERN_ROWS: u32 = 8;
 /// What the start of a matrix and its distances are counted in.
 const UNIT_BYTES: u32 = 16;
 
-/// The unit for a product whose sums have the shape; none if the target has none, or the block is too small for it.
-pub fn unit(product: &Product, sums: Shape, num_warps: u32, target: Target) -> Option<MmaUnit> {
-    if sums.rank() != 2 || warps(sums, num_warps).is_none() {
+/// The row of one of these units, for what all of them have in common: warps, and rows and columns of an instruction.
+fn common() -> &'static UnitInfo {
+    MmaUnit::WarpgroupF16.info()
+}
+
+/// The unit for a `dot` or `dot_start`; none if the target has none, or the block is too small for it.
+pub fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
+    let product = matrix::product_of(func, inst);
+    let sums = func.dfg.ty(*func.dfg.insts[inst].results.first()?).shape;
+    if sums.rank() != 2 || warps(sums, func.num_warps()).is_none() {
         return None;
     }
     // Sums of products of 8-bit floats keep about 14 bits of each step, which is less than the bound of a `dot`.
     let is_short = product.left.is_float() && product.left.bits() == 8;
-    matrix::unit_of(product, GROUP_WARPS, target).filter(|_| !is_short)
+    matrix::unit_of(&product, common().warps, target).filter(|_| !is_short)
 }
 
-/// Warps along rows and columns of the sums: groups share out the rows as far as there are 64 for each, and then columns. None
+/// Warps along rows and columns of the sums: groups share out the rows as far as there are enough for each, and then
+/// columns. None
 /// if groups would hold copies.
 fn warps(sums: Shape, num_warps: u32) -> Option<[u32; 2]> {
-    let groups = num_warps / GROUP_WARPS;
+    let unit = common();
+    let groups = num_warps / unit.warps;
     let (rows, columns) = (sums.extent(0) as u32, sums.extent(1) as u32);
-    if groups == 0 || rows < ROWS {
+    if groups == 0 || rows < unit.rows {
         return None;
     }
-    let down = groups.min(rows / ROWS);
+    let down = groups.min(rows / unit.rows);
     let across = groups / down;
-    (columns / across >= LEAST_COLUMNS).then_some([GROUP_WARPS * down, across])
+    (columns / across >= *unit.columns.start()).then_some([unit.warps * down, across])
 }
 
 /// The layout of sums that the unit adds to.
@@ -70,7 +72,7 @@ pub fn left_operand(sum: &LinearLayout, unit: MmaUnit, shape: Shape) -> Option<L
 pub fn columns_at_once(sum: &LinearLayout) -> Option<u32> {
     let [_, across] = warps(sum.shape(), sum.num_warps())?;
     let columns = sum.shape().extent(1) as u32 / across;
-    Some(columns.min(MOST_COLUMNS))
+    Some(columns.min(*common().columns.end()))
 }
 
 /// How a matrix stands in shared memory.
@@ -147,6 +149,12 @@ impl Form {
 /// How a unit reads a block: the dimension that it sums along, and how many rows or columns it reads at once.
 pub type Reader = (usize, u32);
 
+/// How the left and the right operand are read for sums of the shape.
+pub fn readers(sums: Shape, num_warps: u32) -> Option<[Reader; 2]> {
+    let columns = columns_at_once(&accumulator(sums, num_warps)?)?;
+    Some([(1, common().rows), (0, columns)])
+}
+
 /// The forms of the shape in which every reader takes a block.
 pub fn forms(shape: Shape, elem_bytes: u32, readers: &[Reader]) -> Vec<Form> {
     let is_read = |form: &Form| {
@@ -159,16 +167,28 @@ pub fn forms(shape: Shape, elem_bytes: u32, readers: &[Reader]) -> Vec<Form> {
 /// Bits of the number of a group within the warps of a program: the columns of the warp bits above those of a group.
 pub fn group_columns(sum: &LinearLayout) -> &[u32] {
     let columns = sum.columns(HwDim::Warp);
-    &columns[(GROUP_WARPS.ilog2() as usize).min(columns.len())..]
+    &columns[(common().warps.ilog2() as usize).min(columns.len())..]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::units::When;
     use crate::layout::ring::Offsets;
 
     fn shape(extents: &[u64]) -> Shape {
         Shape::new(extents).expect("powers of two")
+    }
+
+    #[test]
+    fn units_of_warpgroups_differ_in_numbers_alone() {
+        let all = MmaUnit::ALL.iter().map(|unit| unit.info());
+        let of_groups: Vec<&UnitInfo> = all.filter(|unit| unit.when == When::UntilWait).collect();
+        assert!(of_groups.contains(&common()));
+        for unit in of_groups {
+            let sizes = |unit: &UnitInfo| (unit.warps, unit.rows, unit.columns.clone());
+            assert_eq!(sizes(unit), sizes(common()), "{unit:?}");
+        }
     }
 
     #[test]
@@ -211,12 +231,14 @@ mod tests {
         for form in Form::all() {
             let layout = form.layout(shape, 2).expect("whole rows");
             let offsets = Offsets::new(&layout, 2).expect("a place for each element");
-            // Along a row by 32 bytes, and past its end to the next piece.
-            let step = if form.inner == 1 { 16 } else { 16 << 7 };
-            let pieces = form.swizzle / STEP_BYTES;
+            // Along a row by what an instruction takes, and past its end to the next piece.
+            let inner = common().inner;
+            let step = if form.inner == 1 { inner } else { inner << 7 };
+            let step_bytes = 2 * inner;
+            let pieces = form.swizzle / step_bytes;
             let other = shape.extent(1 - form.inner) as u32;
             for i in 0..4 {
-                let expected = i % pieces * STEP_BYTES + i / pieces * form.swizzle * other;
+                let expected = i % pieces * step_bytes + i / pieces * form.swizzle * other;
                 assert_eq!(offsets.of(i * step), expected, "{form:?} step {i}");
             }
             // Across rows, by eight.

@@ -194,12 +194,9 @@ struct Facts {
 
 /// Inserts barriers into a function whose slots are placed; returns how many.
 pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
-    let products = func.dfg.insts.values();
-    let products = products.filter(|data| data.op == ThreadOp::Wgmma);
-    let slots = products.flat_map(|data| data.slot().into_iter().chain(data.left_slot()));
     let facts = Facts {
         origins: origins(func),
-        read_by_units: slots.copied().collect(),
+        read_by_units: read_by_units(func),
     };
     let mut entry: SecondaryMap<Block, Pending> = SecondaryMap::new();
     let mut changed = true;
@@ -243,6 +240,17 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         func.order.replace(block, with_barriers);
     }
     count
+}
+
+/// Slots that accesses read by another way than the threads.
+fn read_by_units(func: &ThreadFunction) -> BTreeSet<Slot> {
+    let accesses = func.all_insts().flat_map(|(_, inst)| func.accesses(inst));
+    let reads = accesses.filter(|a| a.how == How::Read && a.proxy == Proxy::Async);
+    let slots = reads.filter_map(|access| match access.space {
+        Space::Shared(slot) => slot,
+        Space::Global(_) | Space::Log => None,
+    });
+    slots.collect()
 }
 
 fn make_barrier(func: &mut ThreadFunction) -> Inst {

@@ -39,23 +39,14 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Place, TileType};
+use crate::layout::warpgroup;
 use crate::layout::warpgroup::Reader;
-use crate::layout::{matrix, warpgroup};
 use crate::settings::Target;
 
 /// Whether a product is one for a warpgroup.
 pub fn is_for_warpgroup(func: &TileFunction, inst: Inst, target: Target) -> bool {
-    let data = &func.dfg.insts[inst];
-    data.op == TileOp::Dot && {
-        let sums = func.dfg.ty(data.results[0]).shape;
-        warpgroup::unit(
-            &matrix::product_of(func, inst),
-            sums,
-            func.num_warps(),
-            target,
-        )
-        .is_some()
-    }
+    let is_dot = func.dfg.insts[inst].op == TileOp::Dot;
+    is_dot && warpgroup::unit_of(func, inst, target).is_some()
 }
 
 /// Whether any product was given to a warpgroup.
@@ -139,13 +130,11 @@ impl Starter<'_> {
     fn start(&mut self, block: Block, inst: Inst) -> Option<Started> {
         let data = self.func.dfg.insts[inst].clone();
         let sums = self.func.dfg.ty(data.results[0]);
-        let layout = warpgroup::accumulator(sums.shape, self.func.num_warps())?;
-        let columns = warpgroup::columns_at_once(&layout)?;
+        let [rows, columns] = warpgroup::readers(sums.shape, self.func.num_warps())?;
         // The right operand is settled first, as the left one can always stay in registers: both may want one ring in forms that
         // do not agree, or the room that is left.
-        let way = self.way(block, data.args[1], (0, columns))?;
-        let right = self.take(block, data.args[1], &way, (0, columns))?;
-        let rows = (1, warpgroup::ROWS);
+        let way = self.way(block, data.args[1], columns)?;
+        let right = self.take(block, data.args[1], &way, columns)?;
         let way = self
             .way(block, data.args[0], rows)
             .filter(|way| {

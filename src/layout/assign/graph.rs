@@ -138,13 +138,9 @@ pub(super) struct Edge {
 /// The unit of the target for an instruction that multiplies matrices.
 fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUnit> {
     let data = &func.dfg.insts[inst];
-    let product = || matrix::product_of(func, inst);
     match data.op {
-        TileOp::Dot => matrix::unit(&product(), target),
-        TileOp::DotStart => {
-            let sums = func.dfg.ty(data.results[0]).shape;
-            warpgroup::unit(&product(), sums, func.num_warps(), target)
-        }
+        TileOp::Dot => matrix::unit(&matrix::product_of(func, inst), target),
+        TileOp::DotStart => warpgroup::unit_of(func, inst, target),
         _ => None,
     }
 }

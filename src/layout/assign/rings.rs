@@ -64,12 +64,9 @@ fn readers(func: &TileFunction) -> FxHashMap<Slot, Vec<Reader>> {
     let mut found: FxHashMap<Slot, Vec<Reader>> = FxHashMap::default();
     for (_, inst) in func.insts_with(TileOp::DotStart) {
         let data = &func.dfg.insts[inst];
-        let sum = warpgroup::accumulator(func.dfg.ty(data.results[0]).shape, func.num_warps());
-        let columns = sum.and_then(|sum| warpgroup::columns_at_once(&sum));
-        let operands = [
-            (1, warpgroup::ROWS),
-            (0, columns.unwrap_or(warpgroup::MOST_COLUMNS)),
-        ];
+        let sums = func.dfg.ty(data.results[0]).shape;
+        let operands = warpgroup::readers(sums, func.num_warps());
+        let operands = operands.into_iter().flatten();
         for (&value, (summed, kept)) in data.args.iter().zip(operands) {
             let Some(view) = func.view_of(value) else {
                 continue;

@@ -10,6 +10,7 @@ use crate::ir::attrs::{AttrKind, Attrs, MmaUnit, RmwOp};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TypeRule};
 use crate::ir::types::{AddressSpace, Elem, ThreadType, ValueType};
+use crate::ir::units::When;
 
 /// The result types of a thread op, or why its operands do not fit.
 pub(crate) fn result_types(
@@ -185,6 +186,9 @@ fn mma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
         return Err(bad_operand(operands, 0, "three operands"));
     };
     let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
+    if unit.info().when != When::Now {
+        return Err(bad_attribute(AttrKind::Unit, "must be one of single warps"));
+    }
     let (operand, sum) = unit.elems();
     let [left, right, each] = unit.tile_registers();
     let registers = |ty: ThreadType| u32::from(ty.registers());
@@ -209,12 +213,18 @@ fn wgmma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
         return Err(bad_operand(operands, 0, "sums"));
     };
     let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
+    let info = unit.info();
+    if info.when != When::UntilWait {
+        return Err(bad_attribute(AttrKind::Unit, "must be one of warpgroups"));
+    }
     let (operand, sum) = unit.elems();
     let columns = operands.columns().copied().unwrap_or(0);
-    if !(8..=256).contains(&columns) || !columns.is_multiple_of(8) {
-        return Err(bad_attribute(AttrKind::Columns, "must be 8 to 256, by 8"));
+    let (least, most) = (info.columns.start(), info.columns.end());
+    if !info.columns.contains(&columns) || !columns.is_multiple_of(*least) {
+        let problem = format!("must be {least} to {most}, by {least}");
+        return Err(bad_attribute(AttrKind::Columns, problem));
     }
-    let each = columns / 2;
+    let each = info.rows * columns / (32 * info.warps);
     let count = u32::from(c.count);
     if c.elem != sum || !count.is_multiple_of(each) {
         return Err(bad_operand(
