@@ -21,6 +21,7 @@ mod ptxas;
 mod reference;
 mod schedule;
 mod touches;
+mod warpgroups;
 
 /// PTX for a target, assembled.
 fn compile(func: &ThreadFunction, target: Target) -> String {
