@@ -1,0 +1,127 @@
+//! Distances of what stands in memory, by what loads, stores and atomic steps do.
+
+use super::super::{Machine, Outcome, operand, required};
+use super::Slack;
+use crate::interp::error::InterpErrorKind;
+use crate::interp::float;
+use crate::interp::stated::unit;
+use crate::ir::attrs::{Attrs, RmwOp};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::Value;
+use crate::ir::level::Tile;
+
+impl Machine<'_> {
+    pub(super) fn load_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<f64>> {
+        if data.args.iter().take(2).any(|&v| slack.is_loose(v)) {
+            return Err(InterpErrorKind::Undecided);
+        }
+        let other = data.args.get(2);
+        if slack.memory.is_empty() && other.is_none_or(|&v| !slack.is_loose(v)) {
+            return Ok(Vec::new());
+        }
+        let scalar = self.pointee(data)?;
+        let mask = data.args.get(1).map(|&v| self.get(v)).transpose()?;
+        let of = |(i, &address): (usize, &u64)| match mask {
+            Some(mask) if mask[i] != 1 => other.map_or(0.0, |&v| slack.of(v, i)),
+            _ => slack.at(address, scalar),
+        };
+        Ok(self.arg(data, 0)?.iter().enumerate().map(of).collect())
+    }
+
+    /// Keeps what a store, which was just done, says about memory.
+    pub(in crate::interp::exec) fn store_slack(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        let Some(mut slack) = self.slack.take() else {
+            return Ok(());
+        };
+        let kept = self.keep_stored(&mut slack, data);
+        self.slack = Some(slack);
+        kept
+    }
+
+    fn keep_stored(&self, slack: &mut Slack, data: &InstData<Tile>) -> Outcome<()> {
+        let (pointer, value) = (operand(data, 0)?, operand(data, 1)?);
+        let mask = data.args.get(2);
+        if slack.is_loose(pointer) || mask.is_some_and(|&v| slack.is_loose(v)) {
+            return Err(InterpErrorKind::Undecided);
+        }
+        if slack.memory.is_empty() && !slack.is_loose(value) {
+            return Ok(());
+        }
+        let scalar = self.pointee(data)?;
+        let mask = mask.map(|&v| self.get(v)).transpose()?;
+        for (i, &address) in self.get(pointer)?.iter().enumerate() {
+            if mask.is_none_or(|mask| mask[i] == 1) {
+                slack.keep(address, scalar, slack.of(value, i));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn rmw_slack(
+        &self,
+        slack: &mut Slack,
+        data: &InstData<Tile>,
+        result: Value,
+    ) -> Outcome<Vec<f64>> {
+        let (pointer, value) = (operand(data, 0)?, operand(data, 1)?);
+        let mask = data.args.get(2);
+        if slack.is_loose(pointer) || mask.is_some_and(|&v| slack.is_loose(v)) {
+            return Err(InterpErrorKind::Undecided);
+        }
+        let scalar = self.pointee(data)?;
+        let rmw: RmwOp = required(data.rmw())?;
+        let mask = mask.map(|&v| self.get(v)).transpose()?;
+        let (pointers, values) = (self.get(pointer)?, self.get(value)?);
+        let mut found = vec![0.0; pointers.len()];
+        for (i, (&address, &old)) in pointers.iter().zip(self.get(result)?).enumerate() {
+            if mask.is_some_and(|mask| mask[i] != 1) {
+                continue;
+            }
+            let (before, added) = (slack.at(address, scalar), slack.of(value, i));
+            found[i] = before;
+            let after = match rmw {
+                RmwOp::Fadd => {
+                    let size = |bits| float::to_f64(scalar, bits).abs();
+                    let terms = size(old) + size(values[i]);
+                    // A sum with zero is exact; larger ones may be formed in another order.
+                    let is_exact = size(old) == 0.0 || size(values[i]) == 0.0;
+                    let own = if is_exact {
+                        0.0
+                    } else {
+                        2.0 * unit(scalar) * terms
+                    };
+                    before + added + if terms.is_finite() { own } else { 0.0 }
+                }
+                RmwOp::Add => before + added,
+                RmwOp::Xchg => added,
+                RmwOp::Smax | RmwOp::Smin | RmwOp::Umax | RmwOp::Umin => before.max(added),
+                RmwOp::And | RmwOp::Or | RmwOp::Xor if before + added > 0.0 => f64::INFINITY,
+                RmwOp::And | RmwOp::Or | RmwOp::Xor => 0.0,
+            };
+            slack.keep(address, scalar, after);
+        }
+        Ok(found)
+    }
+
+    pub(super) fn cas_slack(
+        &self,
+        slack: &mut Slack,
+        data: &InstData<Tile>,
+        result: Value,
+    ) -> Outcome<Vec<f64>> {
+        let [pointer, expected, value] = [operand(data, 0)?, operand(data, 1)?, operand(data, 2)?];
+        let scalar = self.pointee(data)?;
+        let pointers = self.get(pointer)?;
+        let is_open = |&address: &u64| slack.at(address, scalar) > 0.0;
+        if slack.is_loose(pointer) || slack.is_loose(expected) || pointers.iter().any(is_open) {
+            return Err(InterpErrorKind::Undecided);
+        }
+        let (olds, expected) = (self.get(result)?, self.get(expected)?);
+        for (i, &address) in pointers.iter().enumerate() {
+            if olds[i] == expected[i] {
+                slack.keep(address, scalar, slack.of(value, i));
+            }
+        }
+        Ok(Vec::new())
+    }
+}
