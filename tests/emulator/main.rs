@@ -12,6 +12,7 @@ mod hardware;
 mod hopper;
 mod instructions;
 mod matrices;
+mod order;
 mod phases;
 mod pipelines;
 mod products;
@@ -23,6 +24,7 @@ mod refusals;
 mod rows;
 mod synchronisation;
 mod tensors;
+mod texts;
 mod triton;
 mod warpgroups;
 
