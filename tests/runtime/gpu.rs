@@ -313,7 +313,7 @@ fn handles_of_others_are_borrowed() {
 fn tuning_goes_on_where_it_was_killed_on_a_gpu() {
     if let Some(dir) = role().map(PathBuf::from) {
         let device = gpu(Some(&dir)).expect("the parent saw one");
-        crate::tuning::tune_and_stop(&device, 3);
+        crate::tuning_results::tune_and_stop(&device, 3);
         return;
     }
     let dir = tempfile::tempdir().expect("a folder for the test");
@@ -321,7 +321,7 @@ fn tuning_goes_on_where_it_was_killed_on_a_gpu() {
         return;
     };
     let test = "gpu::tuning_goes_on_where_it_was_killed_on_a_gpu";
-    crate::tuning::goes_on(&device, test, dir.path(), 3);
+    crate::tuning_results::goes_on(&device, test, dir.path(), 3);
 }
 
 #[test]
@@ -411,7 +411,7 @@ fn descriptors_are_arguments_on_a_gpu() {
     let Some(device) = gpu(None) else {
         return;
     };
-    let turn = kernel(&device, crate::api::TURN, "turn");
+    let turn = kernel(&device, crate::arguments::TURN, "turn");
     let (rows, columns) = (200_u64, 360_u64);
     let matrix = numbers((rows * columns) as usize);
     let x = Buffer::from_slice(&device, &matrix).expect("there is memory");

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod api;
+mod arguments;
 mod asserts;
 mod callers;
 mod descriptors;
@@ -14,6 +15,8 @@ mod setups;
 mod tools;
 mod torture;
 mod tuning;
+mod tuning_memory;
+mod tuning_results;
 mod variants;
 mod warnings;
 

@@ -1,20 +1,18 @@
 //! The autotuner and graphs, on the emulator.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
-use std::sync::{Barrier, Mutex};
+use std::path::Path;
+use std::sync::Mutex;
 
-use tilelift::runtime::cache::{Cache, Settings};
 use tilelift::runtime::{
-    Arg, Buffer, Constant, Constants, Device, DeviceOptions, Dump, Graph, Kernel, NONE, Program,
-    RuntimeError,
+    Arg, Buffer, Constant, Constants, Graph, Kernel, NONE, Program, RuntimeError,
 };
 use tilelift::tune::{Autotuned, Config, Outcome, Tuner};
 
-use crate::tools::{add_program, another_process, emulator, role};
+use crate::tools::{add_program, emulator};
 
 /// Adds to memory, so that each run leaves a trace.
-const COUNT: &str = r#"
+pub(crate) const COUNT: &str = r#"
 import triton.language as tl
 
 @triton.jit
@@ -24,18 +22,18 @@ def count(total, seen, n, BLOCK: tl.constexpr):
     tl.store(seen + i, tl.load(seen + i, i < n) + 1, i < n)
 "#;
 
-fn blocks() -> Vec<Config> {
+pub(crate) fn blocks() -> Vec<Config> {
     [64, 128, 256]
         .map(|block| Config::new().constant("BLOCK", block))
         .to_vec()
 }
 
 /// With one warp: a block of fewer elements than threads has some twice, which is a race where memory is read and written.
-fn small_blocks() -> Vec<Config> {
+pub(crate) fn small_blocks() -> Vec<Config> {
     blocks().into_iter().map(|config| config.warps(1)).collect()
 }
 
-fn add(dir: Option<&Path>) -> (Kernel, Buffer<f32>, Buffer<f32>) {
+pub(crate) fn add(dir: Option<&Path>) -> (Kernel, Buffer<f32>, Buffer<f32>) {
     let device = emulator(dir);
     let kernel = device
         .kernel(&add_program(), "add")
@@ -45,7 +43,7 @@ fn add(dir: Option<&Path>) -> (Kernel, Buffer<f32>, Buffer<f32>) {
     (kernel, x, out)
 }
 
-fn grid(c: Constants<'_>) -> Option<[u32; 3]> {
+pub(crate) fn grid(c: Constants<'_>) -> Option<[u32; 3]> {
     Some([1000_u32.div_ceil(c.int("BLOCK")?), 1, 1])
 }
 
@@ -222,102 +220,6 @@ fn a_cost_function_needs_no_launch() {
 }
 
 #[test]
-fn memory_is_reset_and_restored() {
-    let device = emulator(None);
-    let program = Program::python("count.py", COUNT).expect("it is Python");
-    let kernel = device.kernel(&program, "count").expect("there is a kernel");
-    let total = Buffer::from_slice(&device, &[5_i32; 1000]).expect("there is memory");
-    let seen = Buffer::from_slice(&device, &[5_i32; 1000]).expect("there is memory");
-    let tuner = Tuner::new(small_blocks())
-        .restore_value(&["total"])
-        .reset_to_zero(&["seen"]);
-    let stream = device.stream();
-    tuner
-        .tune(&kernel, &stream, &grid, (&total, &seen, 1000))
-        .expect("one of them works");
-    assert_eq!(total.read(&stream), Ok(vec![5; 1000]));
-    assert_eq!(
-        seen.read(&stream),
-        Ok(vec![0; 1000]),
-        "as the next launch wants it"
-    );
-
-    let own = Autotuned::new(
-        kernel,
-        Tuner::new(small_blocks()).restore_value(&["total", "seen"]),
-    );
-    for _ in 0..2 {
-        own.launch(&stream, &grid, (&total, &seen, 1000))
-            .expect("one of them works");
-    }
-    // Trials leave no trace, launches do.
-    assert_eq!(total.read(&stream), Ok(vec![7; 1000]));
-    assert_eq!(seen.read(&stream), Ok(vec![2; 1000]));
-}
-
-/// Eight configurations of the addition.
-/// Adds one to memory by atomic steps, and to that of a tuple.
-const STEPS: &str = r#"
-import triton.language as tl
-
-@triton.jit
-def step(total, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.atomic_add(total + i, 1, i < n)
-
-@triton.jit
-def both(pair, n, BLOCK: tl.constexpr):
-    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.atomic_add(pair[0] + i, 1, i < n)
-    tl.atomic_add(pair[1] + i, 1, i < n)
-"#;
-
-#[test]
-fn threads_that_tune_at_once_lose_no_launch() {
-    let device = emulator(None);
-    let program = Program::python("steps.py", STEPS).expect("it is Python");
-    for _ in 0..20 {
-        let kernel = device.kernel(&program, "step").expect("there is a kernel");
-        let tuner = Tuner::new(small_blocks()).restore_value(&["total"]);
-        let own = Autotuned::new(kernel, tuner);
-        let total = Buffer::from_slice(&device, &[0_i32; 100]).expect("there is memory");
-        let start = Barrier::new(3);
-        std::thread::scope(|scope| {
-            for _ in 0..3 {
-                scope.spawn(|| {
-                    start.wait();
-                    own.launch(&device.stream(), &grid, (&total, 100))
-                        .expect("one of them works");
-                });
-            }
-        });
-        assert_eq!(total.read(&device.stream()), Ok(vec![3; 100]));
-    }
-}
-
-#[test]
-fn all_memory_of_a_tuple_is_restored_and_reset() {
-    let device = emulator(None);
-    let stream = device.stream();
-    let program = Program::python("steps.py", STEPS).expect("it is Python");
-    let kernel = device.kernel(&program, "both").expect("there is a kernel");
-    let [a, b] = [0, 1].map(|_| Buffer::from_slice(&device, &[5_i32; 100]).expect("memory"));
-    let tune = |tuner: Tuner<'_>| tuner.tune(&kernel, &stream, &grid, ((&a, &b), 100));
-    tune(Tuner::new(small_blocks()).restore_value(&["pair"])).expect("one of them works");
-    assert_eq!(
-        [&a, &b].map(|x| x.read(&stream)),
-        [5, 5].map(|n| Ok(vec![n; 100]))
-    );
-    tune(Tuner::new(small_blocks()).reset_to_zero(&["pair"])).expect("one of them works");
-    assert_eq!(
-        [&a, &b].map(|x| x.read(&stream)),
-        [0, 0].map(|n| Ok(vec![n; 100]))
-    );
-    let number = tune(Tuner::new(small_blocks()).restore_value(&["n"])).expect_err("a number");
-    assert!(number.to_string().contains("`n` has no memory"), "{number}");
-}
-
-#[test]
 fn nothing_is_learned_from_an_empty_grid() {
     let dir = tempfile::tempdir().expect("a folder for the test");
     let (kernel, x, out) = add(Some(dir.path()));
@@ -353,41 +255,6 @@ fn a_configuration_with_an_empty_grid_is_left_out() {
     own.launch(&stream, &whole, (&x, &x, &out, 200))
         .expect("two of them do something");
     assert_eq!(out.read(&stream).expect("it ran")[..100], [2.0; 100]);
-}
-
-#[test]
-fn a_stream_of_another_device_is_refused_before_anything_is_reset() {
-    let device = emulator(None);
-    let program = Program::python("count.py", COUNT).expect("it is Python");
-    let kernel = device.kernel(&program, "count").expect("there is a kernel");
-    let other = emulator(None);
-    let memory = |device| Buffer::from_slice(device, &[5_i32; 1000]).expect("there is memory");
-    let (total, seen) = (memory(&device), memory(&device));
-    // At the same address on the other device.
-    let theirs = [memory(&other), memory(&other)];
-    let tuner = Tuner::new(small_blocks()).reset_to_zero(&["total", "seen"]);
-    let refused = [
-        tuner
-            .tune(&kernel, &other.stream(), &grid, (&total, &seen, 1000))
-            .map(drop),
-        Autotuned::new(kernel.clone(), tuner.clone()).launch(
-            &other.stream(),
-            &grid,
-            (&total, &seen, 1000),
-        ),
-    ];
-    for refused in refused {
-        let text = refused.expect_err("the stream is foreign").to_string();
-        assert_eq!(text, "the stream belongs to another device");
-    }
-    for (buffer, stream) in [
-        (&total, device.stream()),
-        (&seen, device.stream()),
-        (&theirs[0], other.stream()),
-        (&theirs[1], other.stream()),
-    ] {
-        assert_eq!(buffer.read(&stream), Ok(vec![5; 1000]));
-    }
 }
 
 /// Constants beyond 64 bits, of which the kernel takes what is left after a shift.
@@ -449,163 +316,6 @@ fn choices_hold_no_kernels() {
         kernel.expect("they are constants").variants().len()
     };
     assert_eq!((variants(2), variants(41)), (0, 1));
-}
-
-#[test]
-fn results_come_from_a_seed_too() {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let [own, seed, second] = ["own", "seed", "second"].map(|name| dir.path().join(name));
-    let tune = |settings: Settings| {
-        let cache = Cache::new(settings);
-        let device = Device::emulator_with(DeviceOptions {
-            cache: cache.clone(),
-            ..DeviceOptions::plain()
-        });
-        let kernel = device.kernel(&add_program(), "add");
-        let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
-        let out = Buffer::<f32>::new(&device, 1000).expect("there is memory");
-        let kernel = kernel.expect("there is a kernel");
-        let args = (&x, &x, &out, 1000);
-        let tuned = Tuner::new(blocks()).tune(&kernel, &device.stream(), &grid, args);
-        (tuned.expect("they work").report.reused, cache)
-    };
-    let (reused, cache) = tune(Settings::new(&own));
-    assert_eq!((reused, cache.tuned().0), (0, 1));
-    cache.export(&seed).expect("it can be written");
-    let (reused, cache) = tune(Settings {
-        seeds: vec![seed],
-        ..Settings::new(&second)
-    });
-    assert_eq!((reused, cache.tuned()), (3, (0, 0)), "nothing was measured");
-    let (reused, cache) = tune(Settings::new(&own));
-    assert_eq!(reused, 3);
-    cache.clear().expect("it is ours");
-    assert_eq!(cache.tuned(), (0, 0));
-}
-
-#[cfg(unix)]
-#[test]
-fn a_pipe_in_place_of_results_is_not_waited_for() {
-    if role().is_none() {
-        let test = "tuning::a_pipe_in_place_of_results_is_not_waited_for";
-        let output = another_process(test, "here").output();
-        let output = output.expect("it can be started");
-        let text = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{text}");
-        if !text.contains("there is no mkfifo") {
-            let told = text.lines().filter(|l| l.contains("cannot be kept there"));
-            assert_eq!(told.count(), 1, "{text}");
-        }
-        return;
-    }
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let tune = || {
-        let (kernel, x, out) = add(Some(dir.path()));
-        let stream = kernel.device().stream();
-        let tuned = Tuner::new(blocks()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
-        tuned.expect("they work").report.reused
-    };
-    assert_eq!(tune(), 0);
-    let folder = std::fs::read_dir(dir.path().join("v1/tune")).expect("it was made");
-    let file = folder.flatten().next().expect("there is one").path();
-    std::fs::remove_file(&file).expect("it is ours");
-    let made = std::process::Command::new("mkfifo").arg(&file).status();
-    if made.is_ok_and(|status| status.success()) {
-        assert_eq!((tune(), tune()), (0, 0));
-    } else {
-        eprintln!("skipped: there is no mkfifo");
-    }
-}
-
-#[test]
-fn what_edited_ptx_costs_is_not_kept() {
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let reused = |replace: Option<&Path>| {
-        let device = Device::emulator_with(DeviceOptions {
-            cache: Cache::new(Settings::new(dir.path())),
-            dump: Dump {
-                write: None,
-                replace: replace.map(Path::to_owned),
-            },
-            ..DeviceOptions::plain()
-        });
-        let kernel = device
-            .kernel(&add_program(), "add")
-            .expect("there is a kernel");
-        let x = Buffer::from_slice(&device, &[1.0_f32; 1000]).expect("there is memory");
-        let out = Buffer::<f32>::new(&device, 1000).expect("there is memory");
-        let args = (&x, &x, &out, 1000);
-        let tuned = Tuner::new(blocks()).tune(&kernel, &device.stream(), &grid, args);
-        tuned.expect("they work").report.reused
-    };
-    let edited = tempfile::tempdir().expect("a folder for the test");
-    let all = [Some(edited.path()), None, Some(edited.path()), None];
-    assert_eq!(all.map(reused), [0, 0, 0, 3]);
-}
-
-fn eight() -> Vec<Config> {
-    let config = |i: u32| blocks()[i as usize % 3].clone().warps(1 << (i / 3));
-    (0..8).map(config).collect()
-}
-
-/// Tunes, and ends the process when so many configurations are done.
-pub(crate) fn tune_and_stop(device: &Device, after: usize) {
-    let kernel = device
-        .kernel(&add_program(), "add")
-        .expect("there is a kernel");
-    let x = Buffer::from_slice(device, &[1.0_f32; 1000]).expect("there is memory");
-    let out = Buffer::<f32>::new(device, 1000).expect("there is memory");
-    let stop = |done: usize, _: usize, _: &str| {
-        if done == after {
-            std::process::abort();
-        }
-    };
-    let tuner = Tuner::new(eight()).progress(&stop);
-    let tuned = tuner.tune(&kernel, &device.stream(), &grid, (&x, &x, &out, 1000));
-    panic!("it was not stopped: {tuned:?}");
-}
-
-/// Has another process, which runs `test` to call [`tune_and_stop`], begin with the tuning, and goes on.
-pub(crate) fn goes_on(device: &Device, test: &str, dir: &Path, after: usize) {
-    let output = another_process(test, &dir.display().to_string()).output();
-    let output = output.expect("it can be started");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(
-        !output.status.success() && !text.contains("panicked"),
-        "{text}"
-    );
-    let kernel = device
-        .kernel(&add_program(), "add")
-        .expect("there is a kernel");
-    let x = Buffer::from_slice(device, &[1.0_f32; 1000]).expect("there is memory");
-    let out = Buffer::<f32>::new(device, 1000).expect("there is memory");
-    for reused in [after, eight().len()] {
-        let stream = device.stream();
-        let tuned = Tuner::new(eight()).tune(&kernel, &stream, &grid, (&x, &x, &out, 1000));
-        let tuned = tuned.expect("they work");
-        assert_eq!(tuned.report.reused, reused);
-        println!(
-            "{} of {} known",
-            tuned.report.reused,
-            tuned.report.rows.len()
-        );
-        tuned
-            .kernel
-            .run(&grid, (&x, &x, &out, 1000))
-            .expect("it runs");
-        assert_eq!(out.read(&stream), Ok(vec![2.0; 1000]));
-    }
-}
-
-#[test]
-fn tuning_goes_on_where_it_was_killed() {
-    if let Some(dir) = role().map(PathBuf::from) {
-        tune_and_stop(&emulator(Some(&dir)), 5);
-    }
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    let device = emulator(Some(dir.path()));
-    let test = "tuning::tuning_goes_on_where_it_was_killed";
-    goes_on(&device, test, dir.path(), 5);
 }
 
 /// Adds up parts of a row; everything about its tuning stands in its file.
