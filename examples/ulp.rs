@@ -191,7 +191,7 @@ fn table(samples: [usize; 2]) -> String {
 
 /// What a GPU computes, against CUDA's functions of double, from `tests/ulp_gpu/h100.txt`.
 fn gpu_table() -> String {
-    let (device, _) = ulp::measured();
+    let (device, _) = ulp::on_gpu::measured();
     let mut out = format!(
         "{}\n\n\
          {device} `cargo run --example ulp -- kernels DIR`, then `tests/ulp_gpu/gpu.py DIR` there: what the machine makes of our\n\
@@ -203,10 +203,10 @@ fn gpu_table() -> String {
          140 bits (for `erfc`, `erfinv` and `lgamma` by the host) for the arguments where we differ most from CUDA; the last\n\
          column is by how many units.\n\n\
          | function | type | arguments | bound | measured | at | CUDA |\n|---|---|---|---|---|---|---|\n",
-        ulp::GPU_TITLE
+        ulp::on_gpu::GPU_TITLE
     );
     let functions = [ulp::functions(), ulp::machine_functions()].concat();
-    for (row, line) in ulp::measured_rows(&functions) {
+    for (row, line) in ulp::on_gpu::measured_rows(&functions) {
         let bound = row.function.bounds[usize::from(row.scalar == Scalar::F64)];
         if bound.is_none_or(|bound| row.error > bound) {
             eprintln!("beyond its bound, see {:x?}: {line}", row.cases);

@@ -43,7 +43,9 @@ fn doubles_keep_their_bounds() {
 #[test]
 fn the_table_in_the_docs_is_of_these_functions() {
     let table = include_str!("../src/tile/lower_math/ULP.md");
-    let (table, _) = table.split_once(ulp::GPU_TITLE).expect("two tables");
+    let (table, _) = table
+        .split_once(ulp::on_gpu::GPU_TITLE)
+        .expect("two tables");
     let mut rows = table.lines().filter(|line| line.starts_with("| `"));
     for function in ulp::functions() {
         for (place, scalar) in [Scalar::F32, Scalar::F64].into_iter().enumerate() {
@@ -72,7 +74,7 @@ fn the_table_in_the_docs_is_of_these_functions() {
 fn a_gpu_keeps_the_bounds() {
     let table = include_str!("../src/tile/lower_math/ULP.md");
     let functions = [ulp::functions(), ulp::machine_functions()].concat();
-    for (row, listed) in ulp::measured_rows(&functions) {
+    for (row, listed) in ulp::on_gpu::measured_rows(&functions) {
         let Function { name, .. } = &row.function;
         let bound = row.function.bounds[usize::from(row.scalar == Scalar::F64)];
         assert!(bound.is_some_and(|bound| row.error <= bound), "{listed}");
