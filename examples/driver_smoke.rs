@@ -507,6 +507,7 @@ fn tensor_map(stream: &Stream) -> Outcome {
         strides: &[128],
         tile: &[64, 32],
         swizzle: TensorSwizzle::B128,
+        nan: false,
     };
     let map = TensorMap::new(memory.ptr(), &shape)?;
     if map.arg().size() != ParamSize::Bytes(128) {

@@ -27,6 +27,7 @@
 //! | `held` | read and written by what goes on meanwhile; not in the text | all of the view |
 //! | `kept` | read by what goes on meanwhile; not in the text | all of the view |
 //! | `addr` | register plus offset, in brackets | one |
+//! | `map`, `coords` | read as `[map, {..}]` | one; all of the view |
 //! | `name` | special register, symbol or parameter | none |
 //!
 //! The class is `T` or `U` (that of the first or second type), `P` (predicate), `H`, `W`, `D` (16, 32, 64 bits).
@@ -242,8 +243,14 @@ macro_rules! for_each_ptx {
             GdcLaunch "griddepcontrol.launch_dependents" () sm 90 ptx 7 8, Sync;
             /// Ends the launch with an error.
             Trap "trap" () sm 0 ptx 6 0, Sync;
+            /// Nothing in the text: registers of which nobody reads what they hold get their names.
+            Undefined "undefined" (vdef W) sm 0 ptx 6 0, Sync;
             /// The address of a variable of the module.
             LogAddr "mov.u64" (def D, name W) sm 0 ptx 6 0, Move;
+            /// Where a parameter stands.
+            ParamAddr "mov.b64" (def D, name W) sm 0 ptx 6 0, Move;
+            /// The address of a parameter from where it stands.
+            ParamToGeneric "cvta.param.u64" (def D, use D) sm 70 ptx 7 7, Move;
             /// Nanoseconds.
             Timer "mov.u64" (def D, name W) sm 30 ptx 6 0, Foreign;
             /// Lines that the kernel's author wrote; of what they need nothing is known but that this version has most of it.
@@ -302,6 +309,18 @@ macro_rules! for_each_ptx {
             WgmmaWait "wgmma.wait_group.sync.aligned" (imm W, held W, kept W) sm (90 only) ptx 8 0, Sync;
             /// Lets asynchronous units see what the thread has written to shared memory.
             FenceAsync "fence.proxy.async.shared::cta" () sm 90 ptx 8 0, Sync;
+            /// Makes a barrier.
+            MbarInit "mbarrier.init.shared::cta.b64" (addr D, imm W) sm 80 ptx 7 8, Sync;
+            /// Ends a barrier.
+            MbarInval "mbarrier.inval.shared::cta.b64" (addr D) sm 80 ptx 7 8, Sync;
+            /// Lets the copy engine see barriers that were made.
+            FenceMbarInit "fence.mbarrier_init.release.cluster" () sm 90 ptx 8 0, Sync;
+            /// Arrives on a barrier and announces bytes.
+            MbarExpect "mbarrier.arrive.expect_tx.shared::cta.b64 _," (addr D, imm W) sm 90 ptx 8 0, Sync;
+            /// Whether a phase of a barrier has ended.
+            MbarTry "mbarrier.try_wait.parity.shared::cta.b64" (def P, addr D, imm W) sm 90 ptx 8 0, Sync;
+            /// Starts to copy a box of a tensor to shared memory; it arrives on a barrier.
+            BoxCopy "cp.async.bulk.tensor{m}.shared::cluster.global.tile.mbarrier::complete_tx::bytes" (addr D, map D, coords W, addr D) sm 90 ptx 8 0, Copy;
             /// Starts a copy to shared memory.
             CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Copy;
             /// Starts a copy of so many bytes to shared memory, the rest filled with zeros.

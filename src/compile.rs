@@ -5,12 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::device_print::Site;
 use crate::error::CompileError;
 use crate::ir::function::{ThreadFunction, TileFunction};
+use crate::ir::recipe::MapRecipe;
 use crate::ir::types::{Elem, ThreadType};
 use crate::layout::assign::LayoutStats;
 use crate::pipeline::{self, Snapshot};
 use crate::ptx;
 use crate::settings::{Options, PtxVersion, Target};
 use crate::tile::pipeline_loops::CutStages;
+use crate::tile::promote::Promotion;
 
 /// What a kernel parameter is to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,17 +51,24 @@ pub struct KernelMeta {
     pub shared: u32,
     /// Parameters of the entry, in order.
     pub params: Vec<ParamMeta>,
+    /// Tensor maps that the launcher makes, each a parameter of 128 bytes behind those of [`KernelMeta::params`], to whose
+    /// indices the recipes refer. Where one cannot be made, the launcher needs the kernel of [`Promote::Never`].
+    ///
+    /// [`Promote::Never`]: crate::settings::Promote::Never
+    pub maps: Vec<MapRecipe>,
     /// What the kernel prints and asserts, by the number in a record; with none it has no log. See [`crate::device_print`].
     pub sites: Vec<Site>,
 }
 
 /// What the compiler did, for reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,
     /// Stages of a loop that shared memory has too little room for.
     pub cut_stages: Option<CutStages>,
+    /// What became of loads that could be those of tensor maps.
+    pub promotions: Vec<Promotion>,
     /// Barriers placed.
     pub barriers: usize,
     /// What instruction selection and register allocation counted.
@@ -112,11 +121,13 @@ pub fn compile_with(
             num_warps: output.thread.num_warps(),
             shared: output.shared,
             params: param_metas(&output.thread),
+            maps: output.thread.maps,
             sites: output.sites,
         },
         stats: KernelStats {
             layouts: output.tile.layouts,
             cut_stages: output.tile.cut_stages,
+            promotions: output.tile.promotions,
             barriers: output.barriers,
             machine: output.machine,
         },
@@ -136,6 +147,7 @@ fn param_meta(name: String, ty: ThreadType) -> ParamMeta {
     let (kind, ty_name) = match ty.elem {
         Elem::Ptr(pointee, _) => (ParamKind::Pointer, pointee.name()),
         Elem::Num(scalar) => (ParamKind::Scalar, scalar.name()),
+        Elem::Map(_) => (ParamKind::Scalar, "map"),
         Elem::Token => (ParamKind::Scalar, "token"),
     };
     ParamMeta {

@@ -18,8 +18,11 @@ use crate::analysis::axis::Axis;
 use crate::device_print;
 use crate::error::CompileError;
 use crate::expand::expand;
+use crate::ir::entities::Inst;
 use crate::ir::function::{Function, ThreadFunction, TileFunction};
 use crate::ir::level::Level;
+use crate::ir::ops::TileOp;
+use crate::ir::recipe::Number;
 use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::machine::listing::MachineCode;
 use crate::machine::program::CodeProgram;
@@ -28,7 +31,7 @@ use crate::machine::select::select;
 use crate::ptx;
 use crate::regalloc;
 use crate::settings::diversity::{Choices, Site};
-use crate::settings::{Options, PtxVersion, Target};
+use crate::settings::{Asserts, Options, Promote, PtxVersion, Target};
 use crate::thread::check_shared::check_shared;
 use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
@@ -37,9 +40,11 @@ use crate::thread::place_shared::place_shared;
 use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
+use crate::tile::bound_waits::bound_waits;
 use crate::tile::contract::contract;
 use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
+use crate::tile::fetch_boxes::fetch_boxes;
 use crate::tile::forget_layouts::forget_layouts;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
@@ -47,6 +52,7 @@ use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
+use crate::tile::promote::{Promotion, promote};
 use crate::tile::resources::Resources;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
@@ -77,12 +83,14 @@ impl fmt::Display for Snapshot<'_> {
 }
 
 /// What was done to a tile function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TileStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,
     /// Stages that shared memory has too little room for.
     pub cut_stages: Option<CutStages>,
+    /// What became of loads that could be those of tensor maps.
+    pub promotions: Vec<Promotion>,
 }
 
 /// What comes out at the end.
@@ -189,6 +197,23 @@ pub(crate) fn run(
     })
 }
 
+/// The kernel with tensor maps, before pipelines are made, and what became of loads that could be those of maps.
+pub(crate) fn promoted(
+    func: &TileFunction,
+    target: Target,
+    options: &Options,
+) -> Result<(TileFunction, Vec<Promotion>), CompileError> {
+    options.check(target).map_err(CompileError::Settings)?;
+    verify(func).map_err(CompileError::Invalid)?;
+    let mut watch = Watch {
+        show: &mut |_, _| {},
+        verifies: options.verify_passes,
+    };
+    let mut func = func.clone();
+    let promotions = clean_passes(&mut func, target, options, Resources::ALL, &mut watch)?;
+    Ok((func, promotions))
+}
+
 /// The tile passes alone. `on_pass_end` sees the function after each.
 #[cfg(test)]
 pub(crate) fn optimize(
@@ -223,6 +248,56 @@ fn tile_passes(
     resources: Resources,
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
+    let promotions = clean_passes(func, target, options, resources, watch)?;
+    let mut axis = Axis::compute(func);
+    if advance_scalars(func, &axis) > 0 {
+        axis = Axis::compute(func);
+        watch.tile("advance_scalars", func)?;
+    }
+    let choices = |site| Choices::new(options.diversity, site);
+    let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
+    if pipelined.loops > 0 {
+        watch.tile("pipeline_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_last", func)?;
+    }
+    if fetch_boxes(func) > 0 {
+        watch.tile("fetch_boxes", func)?;
+    }
+    if resources.shared_operands && share_loaded(func, target) > 0 {
+        watch.tile("share_loaded", func)?;
+    }
+    if options.asserts == Asserts::Report && bound_waits(func) > 0 {
+        watch.tile("bound_waits", func)?;
+    }
+    if split_readers(func) > 0 {
+        watch.tile("split_readers", func)?;
+    }
+    if resources.warpgroup_units && start_dots(func, target) > 0 {
+        eliminate_dead_code(func);
+        watch.tile("start_dots", func)?;
+    }
+    let axis = Axis::compute(func);
+    let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
+    watch.tile("assign_layouts", func)?;
+    Ok(TileStats {
+        layouts,
+        cut_stages: pipelined.cut,
+        promotions,
+    })
+}
+
+/// Block programs cleaned, lowered to what the target has, and with tensor maps.
+fn clean_passes(
+    func: &mut TileFunction,
+    target: Target,
+    options: &Options,
+    resources: Resources,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Promotion>, CompileError> {
     settle_asserts(func, options.asserts);
     if forget_layouts(func) {
         watch.tile("forget_layouts", func)?;
@@ -267,38 +342,36 @@ fn tile_passes(
     if resources.shared_operands && share_invariant(func, target) > 0 {
         watch.tile("share_invariant", func)?;
     }
-    let mut axis = Axis::compute(func);
-    if advance_scalars(func, &axis) > 0 {
-        axis = Axis::compute(func);
-        watch.tile("advance_scalars", func)?;
+    if !resources.warpgroup_units || options.promote == Promote::Never {
+        return Ok(Vec::new());
     }
-    let choices = |site| Choices::new(options.diversity, site);
-    let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
-    if pipelined.loops > 0 {
-        watch.tile("pipeline_loops", func)?;
+    let plain = func.clone();
+    let promotions = promote(func, target);
+    if promotions.iter().any(|load| load.refusal.is_none()) {
+        watch.tile("promote", func)?;
         simplify(func);
         merge_equal_values(func);
         hoist_invariants(func);
         eliminate_dead_code(func);
-        watch.tile("eliminate_dead_code_last", func)?;
+        watch.tile("eliminate_dead_code_of_pointers", func)?;
     }
-    if resources.shared_operands && share_loaded(func, target) > 0 {
-        watch.tile("share_loaded", func)?;
+    // What a launcher would compute for each launch is bounded.
+    if !func
+        .insts_with(TileOp::TensorMap)
+        .all(|(_, inst)| is_for_the_host(func, inst))
+    {
+        *func = plain;
+        return Ok(Vec::new());
     }
-    if split_readers(func) > 0 {
-        watch.tile("split_readers", func)?;
-    }
-    if resources.warpgroup_units && start_dots(func, target) > 0 {
-        eliminate_dead_code(func);
-        watch.tile("start_dots", func)?;
-    }
-    let axis = Axis::compute(func);
-    let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
-    watch.tile("assign_layouts", func)?;
-    Ok(TileStats {
-        layouts,
-        cut_stages: pipelined.cut,
-    })
+    Ok(promotions)
+}
+
+/// Whether a launcher can compute all numbers of a tensor map.
+fn is_for_the_host(func: &TileFunction, map: Inst) -> bool {
+    let numbers = &func.dfg.insts[map].args[1..];
+    numbers
+        .iter()
+        .all(|&number| Number::of(func, number).is_some())
 }
 
 /// What one thread does, with a place for each slot of shared memory; and the bytes that these take.

@@ -202,6 +202,18 @@ pub enum Asserts {
     Trap,
 }
 
+/// Whether loads through plain pointers may become copies by the copy engine of Hopper and later devices (TMA), where the
+/// launcher makes tensor maps from the arguments.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Promote {
+    /// Where that is faster. The launcher needs what the compiler says of maps, and compiles the kernel without maps, too, when
+    /// a launch's arguments ask for it.
+    #[default]
+    Auto,
+    /// Nowhere: the kernel is launched with pointers and numbers alone.
+    Never,
+}
+
 /// How to compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -215,6 +227,8 @@ pub struct Options {
     pub line_info: bool,
     /// What becomes of assertions.
     pub asserts: Asserts,
+    /// Whether the kernel may take tensor maps.
+    pub promote: Promote,
     /// For tests: make what may be one way or another (layouts, stages, swizzles, offsets in shared memory, order of
     /// instructions, registers) by this seed instead of by cost, so that rare ways run. See [`diversity`].
     pub diversity: Option<u64>,
@@ -258,6 +272,7 @@ impl Options {
         verify_passes: cfg!(debug_assertions),
         line_info: false,
         asserts: Asserts::Off,
+        promote: Promote::Auto,
         diversity: None,
     };
 }

@@ -6,7 +6,7 @@ use crate::compile::{CompiledKernel, compile_with};
 use crate::error::CompileError;
 use crate::ir::entities::Slot;
 use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
-use crate::pipeline::Snapshot;
+use crate::pipeline::{Snapshot, promoted};
 use crate::settings::{Options, Target};
 use crate::thread::place_shared::live_ranges;
 
@@ -17,6 +17,8 @@ pub enum Stage {
     Tile,
     /// Block programs after simplification.
     Opt,
+    /// Block programs with tensor maps, before pipelines are made; and why loads have none.
+    Maps,
     /// Block programs with layouts.
     Layout,
     /// Live ranges of shared memory against offsets.
@@ -33,9 +35,10 @@ pub enum Stage {
 
 impl Stage {
     /// Every stage, in order.
-    pub const ALL: [Stage; 8] = [
+    pub const ALL: [Stage; 9] = [
         Stage::Tile,
         Stage::Opt,
+        Stage::Maps,
         Stage::Layout,
         Stage::Shared,
         Stage::Thread,
@@ -49,6 +52,7 @@ impl Stage {
         match self {
             Stage::Tile => "tile",
             Stage::Opt => "opt",
+            Stage::Maps => "maps",
             Stage::Layout => "layout",
             Stage::Shared => "shared",
             Stage::Thread => "thread",
@@ -75,6 +79,15 @@ pub fn emit(
 ) -> Result<String, CompileError> {
     if stage == Stage::Tile {
         return Ok(func.to_string());
+    }
+    if stage == Stage::Maps {
+        let (func, promotions) = promoted(func, target, options)?;
+        let lines = promotions.iter().map(|load| format!("{load}\n"));
+        let mut text: String = lines.collect();
+        if promotions.iter().any(|load| load.refusal.is_none()) {
+            text += &func.to_string();
+        }
+        return Ok(text);
     }
     let mut text = None;
     let mut rings = SecondaryMap::new();
@@ -171,7 +184,9 @@ fn stats_text(kernel: &CompiledKernel) -> String {
         ("live at once: 32 bits", machine.peak[2].into()),
         ("live at once: 64 bits", machine.peak[3].into()),
     ];
+    let loads = stats.promotions.iter().map(|load| format!("{load}\n"));
     rows.iter()
         .map(|(name, number)| format!("{name:24} {number}\n"))
+        .chain(loads)
         .collect()
 }

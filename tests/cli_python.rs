@@ -253,6 +253,10 @@ def kernel(out, x, n, a, b, BLOCK: tl.constexpr):
         !plain.contains(".maxnreg") && !plain.contains("trap"),
         "{plain}"
     );
+    // Nothing of it is for the copy engine.
+    for promote in ["auto", "never"] {
+        assert_eq!(ptx(&["--promote", promote]), plain);
+    }
     let apart = ptx(&["--no-fp-fusion"]);
     assert!(
         apart.contains("mul") && !apart.contains("fma.rn.f32"),

@@ -50,6 +50,11 @@ fn opt() {
 }
 
 #[test]
+fn maps() {
+    check("maps");
+}
+
+#[test]
 fn layout() {
     check("layout");
 }
@@ -96,7 +101,7 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 17] = [
+const WITHOUT_TYPES: [TileOp; 23] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
@@ -108,6 +113,12 @@ const WITHOUT_TYPES: [TileOp; 17] = [
     TileOp::DotDone,
     TileOp::DotWait,
     TileOp::DotSum,
+    TileOp::TensorCopy,
+    TileOp::MbarInit,
+    TileOp::MbarDrop,
+    TileOp::MbarExpect,
+    TileOp::MbarWait,
+    TileOp::MbarWaitFor,
     TileOp::Barrier,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tilelift::compile::compile;
 use tilelift::front::{Module, Specialization, parse_signature};
 use tilelift::ir::function::TileFunction;
+use tilelift::ir::ops::TileOp;
 use tilelift::settings::{Options, Target};
 use tilelift::text::parse::{AnyFunction, parse_file};
 
@@ -106,10 +107,15 @@ fn run_tests(root: &Path) -> Vec<Case> {
         let parsed = parse_file(&text).expect("other tests run it");
         for function in parsed.functions {
             if let AnyFunction::Tile(func) = function.func {
+                let takes_maps = func.insts_with(TileOp::TensorMap).next().is_some();
                 cases.push(Case {
                     name: format!("{file} {}", func.name),
                     func,
-                    target: Target::SM_80,
+                    target: if takes_maps {
+                        Target::SM_90A
+                    } else {
+                        Target::SM_80
+                    },
                 });
             }
         }

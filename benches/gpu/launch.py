@@ -1,5 +1,6 @@
 """Loads PTX that Tilelift wrote and launches it on torch tensors, with the metadata that `tilelift compile --meta` writes."""
 import ctypes
+import re
 
 import torch
 from cuda.bindings import driver as cu
@@ -13,6 +14,59 @@ def check(result):
     if error != cu.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"{error}: {cu.cuGetErrorString(error)[1]}")
     return values[0] if len(values) == 1 else values
+
+
+def cut(x, bits, signed):
+    x &= (1 << bits) - 1
+    return x - (1 << bits) if signed and x >> (bits - 1) else x
+
+
+NUMBERS = {
+    "add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: int(a / b),
+    "cdiv": lambda a, b: -(-a // b), "min": min, "max": max, "and_": lambda a, b: a & b, "or_": lambda a, b: a | b,
+    "eq": lambda a, b: int(a == b), "ne": lambda a, b: int(a != b), "lt": lambda a, b: int(a < b), "le": lambda a, b: int(a <= b),
+    "signed": lambda a, b: cut(a, b, True), "unsigned": lambda a, b: cut(a, b, False),
+}
+ELEMENTS = {"i8": "UINT8", "f8e4m3": "UINT8", "f8e5m2": "UINT8", "i16": "UINT16", "i32": "INT32", "i64": "INT64",
+            "f16": "FLOAT16", "bf16": "BFLOAT16", "f32": "FLOAT32", "f64": "FLOAT64"}
+BYTES = {"i8": 1, "f8e4m3": 1, "f8e5m2": 1, "i16": 2, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
+
+
+def number(text, args, grid):
+    """What an expression of a recipe is for these arguments."""
+    text = re.sub(r"\bp(\d+)\b", r"args[\1]", re.sub(r"\b(and|or)\(", r"\1_(", text))
+    text = re.sub(r"\bgrid([xyz])\b", lambda m: f"grid[{'xyz'.index(m[1])}]", text)
+    return eval(text, {"args": args, "grid": grid, **NUMBERS})
+
+
+class Refused(Exception):
+    """Arguments for which the kernel without maps is meant."""
+
+
+def tensor_map(param, args, grid):
+    """The 128 bytes of a tensor map."""
+    recipe = param["recipe"]
+    if not all(number(condition, args, grid) for condition in param["conditions"]):
+        raise Refused(param["conditions"])
+    size = BYTES[recipe["element"]]
+    rank = len(recipe["extents"])
+    extents = [cu.cuuint64_t(number(e, args, grid)) for e in reversed(recipe["extents"])]
+    strides = [cu.cuuint64_t(number(e, args, grid) * size) for e in reversed(recipe["strides"])]
+    box = [cu.cuuint32_t(e) for e in reversed(recipe["box"])]
+    base = args[recipe["base"]].data_ptr() + number(recipe["offset"], args, grid) * size
+    swizzle = {0: "NONE", 32: "32B", 64: "64B", 128: "128B"}[recipe["swizzle"]]
+    made = check(cu.cuTensorMapEncodeTiled(
+        getattr(cu.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{ELEMENTS[recipe['element']]}"), rank, base, extents, strides, box,
+        [cu.cuuint32_t(1)] * rank, cu.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        getattr(cu.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{swizzle}"),
+        cu.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        cu.CUtensorMapFloatOOBfill.CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE))
+    words = (ctypes.c_uint64 * 24)()
+    # 64 bytes are asked for; what ctypes makes is aligned to less.
+    start = -ctypes.addressof(words) % 64 // 8
+    for i, word in enumerate(made.opaque):
+        words[start + i] = int(word)
+    return words, ctypes.addressof(words) + 8 * start
 
 
 class Kernel:
@@ -40,12 +94,19 @@ class Kernel:
 
     def bind(self, grid, args):
         """A callable that launches on torch's current stream. Arguments are tensors and numbers."""
+        x, y, z = (tuple(grid) + (1, 1))[:3]
+        maps = [param for param in self.meta["params"] if param["kind"] == "tensormap"]
+        plain = [param for param in self.meta["params"] if param["kind"] != "tensormap"]
         held = []
-        for arg, param in zip(args, self.meta["params"], strict=True):
+        for arg, param in zip(args, plain, strict=True):
             is_tensor = isinstance(arg, torch.Tensor)
             held.append(ctypes.c_uint64(arg.data_ptr()) if is_tensor else C_TYPES[param["type"]](arg))
-        pointers = (ctypes.c_void_p * max(1, len(held)))(*[ctypes.addressof(h) for h in held])
-        x, y, z = (tuple(grid) + (1, 1))[:3]
+        places = [ctypes.addressof(h) for h in held]
+        for param in maps:
+            words, place = tensor_map(param, args, (x, y, z))
+            held.append(words)
+            places.append(place)
+        pointers = (ctypes.c_void_p * max(1, len(places)))(*places)
         bx, by, bz = self.meta["block"]
         shared, function = self.meta["shared"], self.function
 

@@ -1,9 +1,11 @@
 //! Facts about functions, computed without changing them.
 
+pub mod affine;
 pub mod async_groups;
 pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;
+pub mod demand;
 pub mod domtree;
 pub mod in_flight;
 pub mod program;

@@ -71,6 +71,8 @@ pub(super) enum Emit {
     Tile,
     /// The block program after simplification.
     Opt,
+    /// The block program with tensor maps, and why loads have none.
+    Maps,
     /// The block program with layouts.
     Layout,
     /// Live ranges of shared memory against offsets.
@@ -93,6 +95,7 @@ impl Emit {
         match self {
             Emit::Tile => Some(Stage::Tile),
             Emit::Opt => Some(Stage::Opt),
+            Emit::Maps => Some(Stage::Maps),
             Emit::Layout => Some(Stage::Layout),
             Emit::Shared => Some(Stage::Shared),
             Emit::Thread => Some(Stage::Thread),
@@ -102,6 +105,16 @@ impl Emit {
             Emit::Rust => None,
         }
     }
+}
+
+/// Whether the kernel may take tensor maps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum PromoteArg {
+    /// Where that is faster.
+    #[default]
+    Auto,
+    /// Nowhere: pointers and numbers are all that a launcher passes.
+    Never,
 }
 
 /// Which kernel of a file, and how it is compiled.
@@ -151,6 +164,9 @@ pub(super) struct HowArgs {
     /// Keep device assertions; what fails is written to the log of the module.
     #[arg(long)]
     pub(super) debug: bool,
+    /// Whether loads may become copies by the copy engine, for which the launcher makes tensor maps.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) promote: PromoteArg,
     /// Let tools show the lines of the source.
     #[arg(long)]
     pub(super) line_info: bool,

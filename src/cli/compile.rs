@@ -12,7 +12,7 @@ use crate::compile::{self, CompiledKernel};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::runtime::{RustModule, name_source};
-use crate::settings::{Options, Target, spilled_bytes};
+use crate::settings::{Options, Promote, Target, spilled_bytes};
 use crate::stages::{Stage, emit};
 
 /// Compiles a kernel and writes what was asked for.
@@ -47,6 +47,16 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         warn_of_spills(compiled, options);
         warn_of_cut_stages(compiled);
     }
+    let plain = match &compiled {
+        Some(compiled) if !compiled.meta.maps.is_empty() => {
+            let options = Options {
+                promote: Promote::Never,
+                ..*options
+            };
+            Some(compile::compile(func, target, &options).map_err(refused)?)
+        }
+        _ => None,
+    };
     let text = match (&compiled, stage) {
         (Some(compiled), _) if args.emit == Emit::Rust => {
             let cubin = match args.cubin {
@@ -58,6 +68,9 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
             {
                 module = module.signature(&kernel.signature);
             }
+            if let Some(plain) = &plain {
+                module = module.fallback(plain);
+            }
             if let Some(cubin) = &cubin {
                 module = module.cubin(cubin);
             }
@@ -67,10 +80,21 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         _ => emit(func, target, options, stage).map_err(refused)?,
     };
     if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
+        let beside = path.with_extension("plain.ptx");
+        let fallback = plain.as_ref().map(|plain| {
+            let file = beside.file_name().unwrap_or_default().to_string_lossy();
+            (plain, file)
+        });
+        if let Some((plain, _)) = &fallback {
+            write_out(Some(&beside), &plain.ptx)?;
+        }
         let json = metadata::json(
             &compiled.meta,
             num_stages(func, compiled),
             &kernel.constants,
+            fallback
+                .as_ref()
+                .map(|(plain, file)| (&plain.meta, &**file)),
         );
         write_out(Some(path), &json)?;
     }

@@ -28,6 +28,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     );
     // What was seen on the way helps most when the way ends early.
     if let Ok(compiled) = &result {
+        for load in &compiled.stats.promotions {
+            out += &format!("\n; --- {load}\n");
+        }
         out += &format!("\n; --- PTX for {}\n{}", kernel.target, compiled.ptx);
     }
     write_out(None, &out)?;

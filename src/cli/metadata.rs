@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::compile::{KernelMeta, ParamKind};
 use crate::device_print::{self, What};
+use crate::ir::recipe::{MAP_ALIGN, MAP_BYTES, MapRecipe, Number};
 
 /// The variable that prints and assertions write to, and what each of its records is of; kernels without leave it out.
 fn log_of(meta: &KernelMeta) -> Value {
@@ -22,10 +23,54 @@ fn log_of(meta: &KernelMeta) -> Value {
     json!({"symbol": device_print::SYMBOL, "bytes": device_print::BYTES, "sites": sites})
 }
 
+/// A parameter that the launcher makes of others.
+fn map_of(index: usize, recipe: &MapRecipe) -> Value {
+    let texts =
+        |numbers: &[Number]| -> Vec<String> { numbers.iter().map(Number::to_string).collect() };
+    json!({
+        "name": format!("map{index}"),
+        "kind": "tensormap",
+        "bytes": MAP_BYTES,
+        "align": MAP_ALIGN,
+        "recipe": {
+            "base": recipe.base,
+            "offset": recipe.offset.to_string(),
+            "element": recipe.elem.name(),
+            "extents": texts(&recipe.extents),
+            "strides": texts(&recipe.strides),
+            "box": recipe.tile,
+            "swizzle": recipe.swizzle,
+            "l2_promotion": 128,
+            "fill": if recipe.nan { "nan" } else { "zero" },
+        },
+        "conditions": [recipe.condition.to_string()],
+    })
+}
+
 /// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for, as far as shared memory has
 /// room.
-pub(super) fn json(meta: &KernelMeta, num_stages: u32, constants: &[(String, String)]) -> String {
-    let constants: serde_json::Map<String, Value> = constants
+///
+/// Of a kernel that takes tensor maps it is version 2: their parameters have the kind `tensormap`, with numbers by the
+/// parameters' places (`p3`), the extents of the grid and operations on them, from the outermost dimension on, extents and strides in
+/// elements. `fallback` describes the kernel to launch where a condition is 0, a number cannot be computed or the driver refuses
+/// a map, and says which file has its PTX.
+pub(super) fn json(
+    meta: &KernelMeta,
+    num_stages: u32,
+    constants: &[(String, String)],
+    fallback: Option<(&KernelMeta, &str)>,
+) -> String {
+    let value = value(meta, num_stages, constants, fallback);
+    format!("{value:#}\n")
+}
+
+fn value(
+    meta: &KernelMeta,
+    num_stages: u32,
+    constants: &[(String, String)],
+    fallback: Option<(&KernelMeta, &str)>,
+) -> Value {
+    let described: serde_json::Map<String, Value> = constants
         .iter()
         .map(|(name, value)| (name.clone(), Value::String(value.clone())))
         .collect();
@@ -39,6 +84,12 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u32, constants: &[(String, Str
             };
             json!({"name": param.name, "kind": kind, "type": param.ty, "bytes": param.bytes})
         })
+        .chain(
+            meta.maps
+                .iter()
+                .enumerate()
+                .map(|(i, recipe)| map_of(i, recipe)),
+        )
         .collect();
     let mut value = json!({
         "name": meta.name,
@@ -50,10 +101,74 @@ pub(super) fn json(meta: &KernelMeta, num_stages: u32, constants: &[(String, Str
         "cluster": [1, 1, 1],
         "shared": meta.shared,
         "params": params,
-        "constants": constants,
+        "constants": described,
     });
     if !meta.sites.is_empty() {
         value["log"] = log_of(meta);
     }
-    format!("{value:#}\n")
+    if !meta.maps.is_empty() {
+        value["version"] = json!(2);
+    }
+    if let Some((plain, ptx)) = fallback {
+        let mut beside = self::value(plain, num_stages, constants, None);
+        beside["ptx"] = json!(ptx);
+        value["fallback"] = beside;
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::ParamMeta;
+    use crate::settings::{PtxVersion, Target};
+
+    #[test]
+    fn maps_make_it_version_2_with_a_fallback() {
+        let param = |name: &str, kind, ty, bytes| ParamMeta {
+            name: name.to_owned(),
+            kind,
+            ty,
+            bytes,
+        };
+        let plain = KernelMeta {
+            name: "k".to_owned(),
+            target: Target::SM_90A,
+            ptx_version: PtxVersion { major: 8, minor: 0 },
+            num_warps: 4,
+            shared: 1024,
+            params: vec![
+                param("x", ParamKind::Pointer, "f16", 8),
+                param("n", ParamKind::Scalar, "i32", 4),
+            ],
+            maps: Vec::new(),
+            sites: Vec::new(),
+        };
+        let recipe = "{base=p0, offset=0, elem=f16, extents=[p1, 64], strides=[add(p1, 8)], box=[64, 64], swizzle=128, nan, if=le(1, p1)}";
+        let mapped = KernelMeta {
+            maps: vec![recipe.parse().expect("a recipe")],
+            ..plain.clone()
+        };
+        let bare: Value = serde_json::from_str(&json(&plain, 1, &[], None)).expect("JSON");
+        assert_eq!(
+            (&bare["version"], &bare["fallback"]),
+            (&Value::Null, &Value::Null)
+        );
+        let text = json(&mapped, 1, &[], Some((&plain, "k.plain.ptx")));
+        let whole: Value = serde_json::from_str(&text).expect("JSON");
+        let map = json!({
+            "name": "map0", "kind": "tensormap", "bytes": 128, "align": 64,
+            "recipe": {
+                "base": 0, "offset": "0", "element": "f16", "extents": ["p1", "64"], "strides": ["add(p1, 8)"],
+                "box": [64, 64], "swizzle": 128, "l2_promotion": 128, "fill": "nan",
+            },
+            "conditions": ["le(1, p1)"],
+        });
+        assert_eq!(whole["version"], 2);
+        assert_eq!(whole["params"][2], map);
+        let mut fallback = whole["fallback"].clone();
+        assert_eq!(fallback["ptx"], "k.plain.ptx");
+        fallback.as_object_mut().expect("an object").remove("ptx");
+        assert_eq!(fallback, bare);
+    }
 }

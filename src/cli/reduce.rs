@@ -15,7 +15,7 @@ use crate::error::CompileError;
 use crate::filetest::run::{Setup, run_lines, run_notes};
 use crate::fuzzing::shrink::{count, shrink_function};
 use crate::ir::function::TileFunction;
-use crate::settings::Asserts;
+use crate::settings::{Asserts, Promote};
 
 /// Order in which symptoms are looked for where none is named.
 const ALL: [Symptom; 4] = [
@@ -157,6 +157,9 @@ impl Case<'_> {
         let mut words = self.kernel.target.to_string();
         if !options.fp_fusion {
             words += " no-fp-fusion";
+        }
+        if options.promote == Promote::Never {
+            words += " no-promotion";
         }
         if options.asserts == Asserts::Report {
             words += " debug";

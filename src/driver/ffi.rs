@@ -59,7 +59,7 @@ pub(super) struct LaunchConfig {
 
 /// `CUtensorMap`.
 #[repr(C, align(64))]
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct TensorMapBytes(pub(super) [u8; 128]);
 
 #[rustfmt::skip] // one declaration a line reads as the table that it is
@@ -136,6 +136,7 @@ unsafe extern "C" {
         map: *mut TensorMapBytes, element: c_uint, rank: c_uint, address: u64, dims: *const u64, strides: *const u64, tile: *const u32,
         steps: *const u32, interleave: c_uint, swizzle: c_uint, promotion: c_uint, fill: c_uint,
     ) -> Code;
+    pub(super) fn cuTensorMapReplaceAddress(map: *mut TensorMapBytes, address: u64) -> Code;
 }
 
 #[cfg(test)]

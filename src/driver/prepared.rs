@@ -10,7 +10,7 @@ use core::ffi::{c_uint, c_void};
 use core::mem::MaybeUninit;
 
 /// Parameters for which a launch allocates nothing.
-const INLINE: usize = 64;
+pub(super) const INLINE: usize = 64;
 
 /// How a kernel is launched, beside its grid and arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -46,6 +46,17 @@ impl Prepared {
         function: Function,
         spec: &LaunchSpec<'_>,
         attributes: LaunchAttributes,
+    ) -> Result<Prepared, DriverError> {
+        Prepared::with_maps(function, spec, attributes, 0)
+    }
+
+    /// [`Prepared::new`] of a kernel that takes so many tensor maps behind the parameters that `spec` describes. It is not to
+    /// be launched by words alone.
+    pub(super) fn with_maps(
+        function: Function,
+        spec: &LaunchSpec<'_>,
+        attributes: LaunchAttributes,
+        maps: usize,
     ) -> Result<Prepared, DriverError> {
         let wide = |size: &ParamSize| matches!(size, ParamSize::Bytes(bytes) if *bytes > 8);
         if let Some(index) = spec.params.iter().position(wide) {
@@ -89,7 +100,7 @@ impl Prepared {
             block: spec.block,
             cluster: spec.cluster,
             shared: spec.shared,
-            params: spec.params.len(),
+            params: spec.params.len() + maps,
             limits,
             is_clustered: spec.cluster != [1, 1, 1],
             attributes: list,
@@ -179,7 +190,7 @@ impl Prepared {
 
     /// Launches with `count` arguments, whose addresses begin at `places`.
     #[inline(always)]
-    fn start(
+    pub(super) fn start(
         &self,
         grid: [u32; 3],
         stream: &Stream,
@@ -205,9 +216,9 @@ impl Prepared {
         let places = places.cast::<*mut c_void>().cast_mut();
         let code = if self.attributes.is_empty() {
             let ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]) = (grid, self.block);
-            // SAFETY: function and stream are alive and of the current context; there is a place of eight bytes for each
-            // parameter that the kernel has, as far as the specification describes it, and all of them are read before
-            // the call returns.
+            // SAFETY: function and stream are alive and of the current context; there is a place of eight bytes, or of 128
+            // for a tensor map, for each parameter that the kernel has, as far as the specification describes it, and all
+            // of them are read before the call returns.
             unsafe {
                 ffi::cuLaunchKernel(
                     self.function.raw(),
@@ -235,7 +246,7 @@ impl Prepared {
 
     /// What a launch comes to that was not done.
     #[cold]
-    fn explain(
+    pub(super) fn explain(
         &self,
         launched: Launched,
         grid: [u32; 3],
@@ -316,7 +327,7 @@ impl Prepared {
 
 /// What became of a launch.
 #[derive(Clone, Copy)]
-enum Launched {
+pub(super) enum Launched {
     /// The driver has it.
     Done,
     /// It is empty, or does not fit.

@@ -123,6 +123,7 @@ macro_rules! for_each_symbol {
             cuProfilerStop
             ;
             cuLaunchKernelEx cuOccupancyMaxActiveClusters cuTensorMapEncodeTiled
+            cuTensorMapReplaceAddress
         }
     };
 }
@@ -216,7 +217,8 @@ mod tests {
             [
                 "cuLaunchKernelEx",
                 "cuOccupancyMaxActiveClusters",
-                "cuTensorMapEncodeTiled"
+                "cuTensorMapEncodeTiled",
+                "cuTensorMapReplaceAddress"
             ]
         );
         assert_eq!(table.len(), NAMES.len(), "a name stands twice");

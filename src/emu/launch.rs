@@ -23,7 +23,7 @@ impl Arg {
         Arg::from(address)
     }
 
-    pub(super) fn as_bytes(&self) -> &[u8] {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }

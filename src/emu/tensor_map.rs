@@ -75,7 +75,8 @@ pub enum Swizzle {
 }
 
 impl Swizzle {
-    const ALL: [Swizzle; 4] = [
+    /// Every one, in the order of their numbers.
+    pub const ALL: [Swizzle; 4] = [
         Swizzle::None,
         Swizzle::Bytes32,
         Swizzle::Bytes64,

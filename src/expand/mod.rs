@@ -18,6 +18,7 @@
 //! returned as an error and never panics.
 
 mod atomic;
+mod boxes;
 mod control;
 mod convert;
 mod dot;
@@ -145,6 +146,8 @@ struct State {
     shared_bases: FxHashMap<(Slot, Vec<u32>, u32), Value>,
     /// Descriptors of matrices at the start of a slot: of the group's part given by its columns, and the bits beside the start.
     descriptors: FxHashMap<(Slot, Vec<u32>, u64), Value>,
+    /// Addresses of maps, by the numbers of their recipes.
+    maps: FxHashMap<usize, Value>,
     /// How much a thread has to do so far.
     work: limits::Work,
 }
@@ -168,13 +171,14 @@ impl<'a> Expander<'a> {
         let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
         func.partitions = tile.partitions.clone();
         func.slots = tile.slots.clone();
-        warpgroup::align_slots(tile, &mut func);
+        let lazy = shared::lazy_values(tile);
+        let rings = shared::ring_layouts(tile, target, &lazy, &mut choices);
+        warpgroup::align_slots(tile, &rings, &mut func);
         let mut b = ThreadBuilder::on(func);
         let prologue = b.block();
         let (body, _) = b.new_block(&[]);
         b.append_block(body);
         b.switch_to(body);
-        let lazy = shared::lazy_values(tile);
         Expander {
             tile,
             target,
@@ -185,7 +189,7 @@ impl<'a> Expander<'a> {
             axis: OnceCell::new(),
             groups: AsyncGroups::compute(tile),
             fragments: FxHashMap::default(),
-            rings: shared::ring_layouts(tile, target, &lazy, &mut choices),
+            rings,
             lazy,
             choices,
             sites: (0..)
@@ -202,6 +206,7 @@ impl<'a> Expander<'a> {
                 leaders: FxHashMap::default(),
                 shared_bases: FxHashMap::default(),
                 descriptors: FxHashMap::default(),
+                maps: FxHashMap::default(),
                 work: limits::Work::default(),
             },
         }
@@ -229,6 +234,7 @@ impl<'a> Expander<'a> {
         state.leaders.retain(|_, value| is_old(value));
         state.shared_bases.retain(|_, value| is_old(value));
         state.descriptors.retain(|_, value| is_old(value));
+        state.maps.retain(|_, value| is_old(value));
     }
 
     fn params(&mut self) {
@@ -319,6 +325,14 @@ impl<'a> Expander<'a> {
             TileOp::DotWait => return self.expand_dot_wait(inst),
             TileOp::DotSum => self.expand_dot_sum(inst)?,
             TileOp::DotDone => return self.expand_dot_done(inst),
+            TileOp::TensorMap => Expanded::nothing(),
+            TileOp::TensorLoad => return bug("a box that no ring takes"),
+            TileOp::TensorCopy => return self.expand_tensor_copy(inst),
+            TileOp::MbarInit => return self.expand_mbar_init(inst),
+            TileOp::MbarDrop => return self.expand_mbar_drop(inst),
+            TileOp::MbarExpect => return self.expand_mbar_expect(inst),
+            TileOp::MbarWait => return self.expand_mbar_wait(inst),
+            TileOp::MbarWaitFor => self.expand_mbar_wait_for(inst)?,
             TileOp::SharedView => self.expand_shared_view(inst)?,
             TileOp::AsyncCopy => self.expand_async_copy(inst)?,
             TileOp::AsyncCommit => {

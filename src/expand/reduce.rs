@@ -199,7 +199,7 @@ impl Expander<'_> {
                 InstData::new(ThreadOp::PtrCast, &[value]),
                 &[ty.with_elem(Elem::I64)],
             ),
-            Elem::Num(_) | Elem::Token => Ok(value),
+            Elem::Num(_) | Elem::Map(_) | Elem::Token => Ok(value),
         }
     }
 
@@ -213,7 +213,7 @@ impl Expander<'_> {
                 self.op(data, &[])
             }
             Elem::Ptr(..) => self.op(InstData::new(ThreadOp::PtrCast, &[value]), &[ty]),
-            Elem::Num(_) | Elem::Token => Ok(value),
+            Elem::Num(_) | Elem::Map(_) | Elem::Token => Ok(value),
         }
     }
 

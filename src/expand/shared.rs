@@ -18,8 +18,8 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
-use crate::layout::matrix;
 use crate::layout::ring::{self, Offsets};
+use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
@@ -115,6 +115,15 @@ pub(super) fn ring_layouts(
         let mut views = accesses(slot).filter(|data| data.op == TileOp::SharedView);
         if let Some(layout) = views.find_map(|data| layout_of(data.results[0])) {
             layouts.insert(slot, Rc::new(layout.clone()));
+            continue;
+        }
+        if accesses(slot).any(|data| data.op == TileOp::TensorCopy) {
+            let reads = accesses(slot).filter(|data| data.op == TileOp::SharedLoad);
+            let readers: Vec<&LinearLayout> = reads
+                .filter_map(|data| layout_of(data.results[0]))
+                .collect();
+            let layout = warpgroup::box_layout(buffer.shape, buffer.elem.bytes(), &readers);
+            layouts.insert(slot, Rc::new(layout));
             continue;
         }
         let is_write = |op| matches!(op, TileOp::AsyncCopy | TileOp::SharedStore);

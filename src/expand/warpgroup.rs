@@ -9,6 +9,9 @@
 //! fragments of a left operand in registers.
 
 use std::borrow::Cow;
+use std::rc::Rc;
+
+use rustc_hash::FxHashMap;
 
 use super::dot::{Factor, Source, holders};
 use super::regs::{Expanded, SharedBlock, Start};
@@ -32,18 +35,23 @@ const ADDRESS_BITS: i64 = 0x3_ffff;
 /// Exponent of the bytes that a descriptor counts in.
 const UNIT_BITS: u32 = 4;
 
-/// Slots that units read in place start where their patterns do.
-pub(super) fn align_slots(tile: &TileFunction, func: &mut ThreadFunction) {
-    for data in tile.dfg.insts.values() {
-        if data.op != TileOp::SharedView {
-            continue;
-        }
-        let ty = tile.dfg.ty(data.results[0]);
-        let layout = ty.layout.expand().and_then(|id| tile.layouts.get(id));
-        let form = layout.and_then(|layout| Form::of(layout, ty.elem.bytes()));
-        if let (Some(&slot), Some(form)) = (data.slot(), form) {
-            let align = &mut func.slots[slot].align;
-            *align = (*align).max(form.alignment());
+/// Slots that engines access start where their patterns do.
+pub(super) fn align_slots(
+    tile: &TileFunction,
+    rings: &FxHashMap<Slot, Rc<LinearLayout>>,
+    func: &mut ThreadFunction,
+) {
+    for op in [TileOp::SharedView, TileOp::TensorCopy] {
+        for (_, inst) in tile.insts_with(op) {
+            let slot = tile.dfg.insts[inst].slot().copied();
+            let ring = slot.and_then(|slot| Some((slot, rings.get(&slot)?, tile.buffers[slot]?)));
+            let Some((slot, layout, buffer)) = ring else {
+                continue;
+            };
+            if let Some(form) = Form::of(layout, buffer.elem.bytes()) {
+                let align = &mut func.slots[slot].align;
+                *align = (*align).max(form.alignment());
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the comments of a file test ask for.
 
 use super::Failure;
-use crate::settings::{Asserts, Options, Target};
+use crate::settings::{Asserts, Options, Promote, Target};
 use crate::stages::Stage;
 use crate::text::parse::{Comment, Pos, comments};
 use crate::text::quote::quoted;
@@ -132,6 +132,7 @@ fn parse_test(note: &Note) -> Result<Test, String> {
             None if word == "debug" => test.options.asserts = Asserts::Report,
             None if word == "trap" => test.options.asserts = Asserts::Trap,
             None if word == "line-info" => test.options.line_info = true,
+            None if word == "no-promotion" => test.options.promote = Promote::Never,
             Some(("maxnreg", number)) => {
                 let number = number.parse().map_err(|_| "maxnreg= needs a number")?;
                 test.options.max_registers = Some(number);

@@ -8,7 +8,7 @@
 //! ; test: run [sm_80] [flags]   the `; run:` lines hold on interpreter, emulator and GPU
 //! ```
 //!
-//! Flags are `no-fp-fusion`, `debug` (assertions report), `trap` (they trap), `line-info`, `maxnreg=N` and `diversity=SEED`
+//! Flags are `no-fp-fusion`, `no-promotion`, `debug` (assertions report), `trap` (they trap), `line-info`, `maxnreg=N` and `diversity=SEED`
 //! ([`crate::settings::diversity`]). A comment belongs to the function it stands in or follows, or to the first one.
 //!
 //! - `; error: CODE words` stands on the guilty line. Code, line and words must all match, and a violation

@@ -13,6 +13,7 @@
 //! | [`ir_text`] | broken and strange texts of kernels | no panic; what verifies compiles |
 //! | [`ptx_text`] | broken and strange PTX | no panic; the step limit holds |
 //! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
+//! | `promotion` | kernels of that language that multiply matrices | interpreter before and after promotion to tensor maps |
 //! | [`cache_files`] | broken and strange files in the place of cache entries | what is read is what was written |
 //! | [`layouts`] | conversions between random layouts | simulation of the plan |
 //! | [`allocation`] | problems for the register allocator | its checker, execution before and after |
@@ -30,6 +31,8 @@ pub mod layouts;
 pub mod metamorphic;
 pub mod mutate;
 pub mod passes;
+#[cfg(feature = "triton")]
+pub mod promotion;
 pub mod ptx_text;
 pub mod random;
 pub mod shrink;

@@ -26,6 +26,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 use crate::pipeline::Snapshot;
+use crate::runtime::emulated_maps;
 use crate::settings::Options;
 use crate::text::number::format_of;
 use crate::text::parse::parse_tile;
@@ -367,7 +368,7 @@ pub fn emulate(
     let module = emu::Module::parse(&kernel.ptx).map_err(|e| e.to_string())?;
     let mut memory = emu::Memory::new();
     let mut buffers = Vec::new();
-    let args: Vec<emu::Arg> = case
+    let mut args: Vec<emu::Arg> = case
         .args
         .iter()
         .map(|arg| match arg {
@@ -381,6 +382,8 @@ pub fn emulate(
             }
         })
         .collect();
+    let maps = emulated_maps(&kernel.meta, &args, case.grid);
+    args.extend(maps.ok_or("the arguments allow no tensor maps")?);
     let launch = emu::Launch {
         grid: case.grid,
         block: [32 * kernel.meta.num_warps, 1, 1],

@@ -143,6 +143,33 @@ pub enum InterpErrorKind {
         /// Number of the entry, from 0.
         index: u64,
     },
+    /// A launch for which the conditions of a tensor map do not hold: the kernel compiled without maps is meant for it.
+    #[error(
+        "the condition of a tensor map does not hold; such launches are of the kernel compiled without maps"
+    )]
+    NoMap,
+    /// A box of a tensor whose innermost coordinate is no multiple of 16 bytes.
+    #[error("a box starts at innermost coordinate {start}, which is no multiple of 16 bytes")]
+    BoxStart {
+        /// The coordinate.
+        start: i64,
+    },
+    /// Something that is no barrier, or was not made.
+    #[error("there is no barrier {index} in {slot}")]
+    NoBarrier {
+        /// The slot.
+        slot: Slot,
+        /// Number of the barrier, from 0.
+        index: u64,
+    },
+    /// A wait for a phase of a barrier that nobody ends.
+    #[error("nobody ends the phase of barrier {index} in {slot} that is waited for")]
+    NoArrival {
+        /// The slot.
+        slot: Slot,
+        /// Number of the barrier, from 0.
+        index: u64,
+    },
     /// What happens next depends on a value that is known within bounds only.
     #[error(
         "what is executed or accessed here depends on a value that the bounds of the ops leave open"

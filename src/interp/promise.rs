@@ -24,7 +24,7 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let unit = match ty.elem {
         Elem::Ptr(pointee, _) => u64::from(pointee.bytes()),
-        Elem::Num(_) | Elem::Token => 1,
+        Elem::Num(_) | Elem::Map(_) | Elem::Token => 1,
     };
     let next = |x: u64| int::low_bits(ty.elem.bits(), x.wrapping_add(unit));
     for (dim, &value) in values.iter().enumerate() {

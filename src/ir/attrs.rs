@@ -434,6 +434,12 @@ attrs! {
     Columns columns: u32;
     /// Shared-memory buffer that the left operand stands in.
     LeftSlot left_slot: Slot;
+    /// Slot of the barriers on which copies arrive.
+    Bars bars: Slot;
+    /// How often a wait asks before it gives up.
+    Tries tries: u32;
+    /// Arrivals that end a phase of a barrier.
+    Count count: u32;
     /// How exact a product of matrices is.
     Precision precision: DotPrecision;
     /// Bits of the lane index.

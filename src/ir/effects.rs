@@ -107,6 +107,8 @@ pub struct Effects {
     accesses: [Option<StatedAccess>; 2],
     /// Whether the two operands may be exchanged.
     pub commutes: bool,
+    /// Whether what it begins is done by an engine and not by the threads.
+    pub engine: bool,
     /// What computing an element costs, in instructions of one cycle.
     pub cost: u16,
     /// Operations per element that count where a block is computed again for each of its users; none if that is never done.
@@ -119,6 +121,7 @@ impl Effects {
             class,
             accesses: [None; 2],
             commutes: false,
+            engine: false,
             cost: 1,
             again: None,
         }
@@ -152,6 +155,11 @@ impl Effects {
 
     pub(super) const fn commutes(mut self) -> Effects {
         self.commutes = true;
+        self
+    }
+
+    pub(super) const fn engine(mut self) -> Effects {
+        self.engine = true;
         self
     }
 
@@ -282,10 +290,10 @@ impl<L: Level> Function<L> {
         let is_unit = data
             .unit()
             .is_some_and(|unit| unit.info().when == When::UntilWait);
-        let proxy = if is_unit {
-            Proxy::Async
-        } else {
-            Proxy::Generic
+        let by_engine = is_unit || info.effects.engine;
+        let proxy = |when: When| match by_engine && when == When::UntilWait {
+            true => Proxy::Async,
+            false => Proxy::Generic,
         };
         let operand = |name| info.operands.iter().position(|o| o.name == name);
         let stated = info.effects.accesses().filter_map(|stated| {
@@ -295,12 +303,13 @@ impl<L: Level> Function<L> {
                 // An operand in registers is in no slot.
                 "left_slot" => Space::Shared(Some(*data.left_slot()?)),
                 "log" => Space::Log,
+                "bar" => Space::Shared(data.bars().copied()),
                 name => at(*data.args.get(operand(name)?)?),
             };
             Some(Access {
                 space,
                 how: stated.how,
-                proxy,
+                proxy: proxy(stated.when),
                 when: stated.when,
             })
         });

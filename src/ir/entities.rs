@@ -49,6 +49,8 @@ pub enum AnyEntity {
     Slot(Slot),
     /// A range of warps.
     Partition(Partition),
+    /// The recipe of a tensor map, by its place in the function.
+    Map(u32),
     /// A layout.
     Layout(LayoutId),
 }
@@ -79,6 +81,7 @@ impl fmt::Display for AnyEntity {
             AnyEntity::Value(value) => write!(f, "{value}"),
             AnyEntity::Slot(slot) => write!(f, "{slot}"),
             AnyEntity::Partition(partition) => write!(f, "{partition}"),
+            AnyEntity::Map(index) => write!(f, "map{index}"),
             AnyEntity::Layout(layout) => write!(f, "{layout}"),
         }
     }

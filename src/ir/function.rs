@@ -10,6 +10,7 @@ use super::level::{Level, Thread, Tile};
 use super::ops::Opcode;
 
 use super::order::Order;
+use super::recipe::MapRecipe;
 use super::types::Scalar;
 use crate::linear_layout::pool::LayoutPool;
 use crate::linear_layout::shape::Shape;
@@ -23,6 +24,9 @@ pub struct ParamHints {
 
 /// Alignment of rings of blocks: the banks start anew every 128 bytes.
 const BUFFER_ALIGN: u32 = 128;
+
+/// Bytes of a barrier on which copies arrive, and their alignment.
+pub const MBAR_BYTES: u32 = 8;
 
 /// A buffer in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +102,8 @@ pub struct Function<L: Level> {
     pub buffers: SecondaryMap<Slot, Option<BufferData>>,
     /// Warp ranges; the first covers the whole CTA.
     pub partitions: PrimaryMap<Partition, PartitionData>,
+    /// Tensor maps that the launcher makes from the other arguments. The kernel gets them by value behind its parameters.
+    pub maps: Vec<MapRecipe>,
 }
 
 /// How much a function holds.
@@ -162,6 +168,7 @@ impl<L: Level> Function<L> {
             slots: PrimaryMap::new(),
             buffers: SecondaryMap::new(),
             partitions,
+            maps: Vec::new(),
         }
     }
 
@@ -191,6 +198,15 @@ impl<L: Level> Function<L> {
         });
         self.buffers[slot] = Some(data);
         slot
+    }
+
+    /// Adds barriers in shared memory.
+    pub fn add_barriers(&mut self, count: u32) -> Slot {
+        self.slots.push(SlotData {
+            bytes: count * MBAR_BYTES,
+            align: MBAR_BYTES,
+            offset: None,
+        })
     }
 
     /// Warps of a CTA.

@@ -146,3 +146,4 @@ pub(crate) mod inline;
 pub mod level;
 pub mod literal;
 pub mod order;
+pub mod recipe;

@@ -135,6 +135,9 @@ pub enum Elem {
     Num(Scalar),
     /// The address of a number.
     Ptr(Scalar, AddressSpace),
+    /// A tensor in device memory as the copy engine knows it: where it is, its extents and strides, and the box of it that is
+    /// copied at once.
+    Map(Scalar),
     /// Proof that asynchronous work was started; only waits consume it. A token has no bits: the
     /// commit-group counts and barrier phases it stands for are derived from distances between tokens.
     Token,
@@ -169,7 +172,7 @@ impl Elem {
     pub fn scalar(self) -> Option<Scalar> {
         match self {
             Elem::Num(s) => Some(s),
-            Elem::Ptr(..) | Elem::Token => None,
+            Elem::Ptr(..) | Elem::Map(_) | Elem::Token => None,
         }
     }
 
@@ -177,7 +180,7 @@ impl Elem {
     pub fn pointee(self) -> Option<Scalar> {
         match self {
             Elem::Ptr(s, _) => Some(s),
-            Elem::Num(_) | Elem::Token => None,
+            Elem::Num(_) | Elem::Map(_) | Elem::Token => None,
         }
     }
 
@@ -200,7 +203,7 @@ impl Elem {
     pub fn bits(self) -> u32 {
         match self {
             Elem::Num(s) => s.bits(),
-            Elem::Ptr(_, AddressSpace::Global) => 64,
+            Elem::Ptr(_, AddressSpace::Global) | Elem::Map(_) => 64,
             Elem::Ptr(_, AddressSpace::Shared) => 32,
             Elem::Token => 0,
         }
@@ -223,6 +226,7 @@ impl fmt::Display for Elem {
             Elem::Num(s) => write!(f, "{s}"),
             Elem::Ptr(s, AddressSpace::Global) => write!(f, "ptr<{s}>"),
             Elem::Ptr(s, AddressSpace::Shared) => write!(f, "ptr<{s}, shared>"),
+            Elem::Map(s) => write!(f, "map<{s}>"),
             Elem::Token => f.write_str("token"),
         }
     }

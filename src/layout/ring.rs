@@ -153,16 +153,22 @@ pub fn cost(
     let bytes = width.max().unwrap_or(1) * elem_bytes;
     let at_once = LOG2_LANES - bytes.max(4).ilog2().saturating_sub(LOG2_WORD);
     let lanes = writer.columns(HwDim::Lane);
-    let mut sum = conflicts(&of(&lanes[..at_once as usize]), bytes);
-    for reader in readers {
+    // What is read is read more often than it is written.
+    conflicts(&of(&lanes[..at_once as usize]), bytes)
+        + 4 * cost_of_reads(&offsets, elem_bytes, readers)
+}
+
+/// Conflicts of readers.
+pub fn cost_of_reads(offsets: &Offsets, elem_bytes: u32, readers: &[&LinearLayout]) -> u32 {
+    let of = |columns: &[u32]| -> Vec<u32> { columns.iter().map(|&c| offsets.of(c)).collect() };
+    let each = readers.iter().map(|reader| {
         let inner = word_columns(reader, elem_bytes);
-        // What is read is read more often than it is written.
-        sum += 4 * match rows(reader, inner, &offsets, elem_bytes) {
+        match rows(reader, inner, offsets, elem_bytes) {
             Some(rows) => conflicts(&of(&rows.columns), CHUNK),
-            None => conflicts_of_runs(reader, &offsets, elem_bytes),
-        };
-    }
-    sum
+            None => conflicts_of_runs(reader, offsets, elem_bytes),
+        }
+    });
+    each.sum()
 }
 
 /// Conflicts of loads of runs of elements: of wide ones fewer lanes are served at once.

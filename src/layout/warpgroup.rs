@@ -11,6 +11,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::matrix;
+use super::ring::{self, Offsets};
 use crate::ir::attrs::MmaUnit;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
@@ -144,6 +145,19 @@ impl Form {
         };
         leading << 16 | stride << 32 | swizzle << 62
     }
+}
+
+/// How a block stands in memory to which the copy engine brings it row by row, and which `readers` load: in the form with the
+/// fewest bank conflicts.
+pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> LinearLayout {
+    let forms = Form::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
+    let layouts = forms.filter_map(|form| form.layout(shape, elem_bytes));
+    let conflicts = |layout: &LinearLayout| {
+        let offsets = Offsets::new(layout, elem_bytes);
+        offsets.map(|offsets| ring::cost_of_reads(&offsets, elem_bytes, readers))
+    };
+    let best = layouts.min_by_key(conflicts);
+    best.unwrap_or_else(|| named::shared_row_major(shape))
 }
 
 /// How a unit reads a block: the dimension that it sums along, and how many rows or columns it reads at once.

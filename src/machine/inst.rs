@@ -27,8 +27,22 @@ pub(crate) enum Form {
     Held,
     /// Read by what goes on meanwhile, not in the text.
     Kept,
+    /// Coordinates behind a map.
+    Coords,
+    /// The address of a tensor map.
+    Map,
     Addr,
     Name,
+}
+
+impl Form {
+    /// Whether a repetition takes a row of registers, the view divided by the repetitions.
+    pub(crate) fn is_row(self) -> bool {
+        match self {
+            Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept | Form::Coords => true,
+            Form::Def | Form::Use | Form::Imm | Form::Map | Form::Addr | Form::Name => false,
+        }
+    }
 }
 
 /// Register class of an operand, possibly that of the instruction's types.
@@ -113,6 +127,12 @@ macro_rules! form {
     };
     (kept) => {
         Form::Kept
+    };
+    (coords) => {
+        Form::Coords
+    };
+    (map) => {
+        Form::Map
     };
     (addr) => {
         Form::Addr
@@ -214,6 +234,8 @@ pub(crate) enum Modifier {
     Transposed([bool; 2]),
     /// Columns of the sums of a product of four warps.
     Columns(u16),
+    /// Dimensions of a box.
+    Dims(u16),
     /// Whether a copy leaves the L1 cache out.
     Copy(bool),
     /// Number of a text in [`super::code::Code::texts`], and whether the author says that it is pure.
@@ -261,6 +283,8 @@ pub(crate) enum Arg {
     Log,
     /// A kernel parameter.
     Param(u32),
+    /// The parameter that is the tensor map of this number.
+    Map(u32),
 }
 
 /// An address.

@@ -103,6 +103,11 @@ impl Printer<'_> {
                 self.out.push('n');
                 self.number(u64::from(count));
             }
+            Modifier::Dims(count) => {
+                self.out.push('.');
+                self.number(u64::from(count));
+                self.out.push('d');
+            }
             Modifier::Copy(past_l1) => self.out += if past_l1 { ".cg" } else { ".ca" },
             // Written as a whole.
             Modifier::Inline(..) => {}
@@ -197,6 +202,18 @@ impl Printer<'_> {
                 }
                 self.out += if is_list { "}" } else { "" };
             }
+            (Form::Coords, Arg::Regs(view)) => {
+                self.out.push('{');
+                for i in 0..view.count {
+                    self.out += if i == 0 { "" } else { ", " };
+                    self.unit(self.code.regs.unit(view, i));
+                }
+                self.out += "}]";
+            }
+            (Form::Map, Arg::Regs(view)) => {
+                self.out.push('[');
+                self.unit(self.element(view, rep));
+            }
             (_, Arg::Regs(view)) => self.unit(self.element(view, rep)),
             (_, Arg::Imm(bits)) => self.immediate(bits, inst.operand_type(index)),
             (Form::Addr, Arg::Place(place)) => {
@@ -231,6 +248,7 @@ impl Printer<'_> {
                     SpecialReg::SmId => "%smid",
                 };
             }
+            (_, Arg::Map(i)) => self.map(i),
             (_, Arg::Log) => self.out += device_print::SYMBOL,
             (_, Arg::Timer) => self.out += "%globaltimer",
             (_, Arg::Param(i)) => {
@@ -333,6 +351,13 @@ impl Printer<'_> {
     pub(crate) fn param(&mut self, index: u32) {
         self.out += self.entry;
         self.out += "_param_";
+        self.number(u64::from(index));
+    }
+
+    /// The name of the parameter that holds a tensor map.
+    pub(crate) fn map(&mut self, index: u32) {
+        self.out += self.entry;
+        self.out += "_map_";
         self.number(u64::from(index));
     }
 }

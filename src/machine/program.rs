@@ -80,9 +80,7 @@ impl Program for CodeProgram<'_> {
                         continue;
                     }
                     let each = match form {
-                        Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept => {
-                            view.count / inst.reps
-                        }
+                        form if form.is_row() => view.count / inst.reps,
                         _ => 1,
                     };
                     for i in rep * each..(rep + 1) * each {
@@ -145,7 +143,12 @@ impl Program for CodeProgram<'_> {
                     }
                     Arg::Imm(bits) => visit(to, Input::Number(bits)),
                     // Edges carry values, which are registers or numbers.
-                    Arg::Place(_) | Arg::Special(_) | Arg::Param(_) | Arg::Timer | Arg::Log => {}
+                    Arg::Place(_)
+                    | Arg::Special(_)
+                    | Arg::Param(_)
+                    | Arg::Map(_)
+                    | Arg::Timer
+                    | Arg::Log => {}
                 }
             }
         }

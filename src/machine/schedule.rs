@@ -231,9 +231,7 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
     let args = code.args(inst);
     let forms = inst.op.info().operands;
     let each = |form: Form, view: View| match form {
-        Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept => {
-            view.count / inst.reps.max(1)
-        }
+        form if form.is_row() => view.count / inst.reps.max(1),
         _ => 1,
     };
     let units = |form: Form, view: View| {
@@ -250,7 +248,7 @@ fn visit(code: &Code, inst: &MInst, reps: Reps, mut visit: impl FnMut(Unit, Acce
             (_, Arg::Regs(view) | Arg::Place(Place::Register(view, _))) => {
                 let units = units(form, *view);
                 let access = match units.len() {
-                    1 if !matches!(form, Form::VUse | Form::Kept) => Access::Read,
+                    1 if !form.is_row() => Access::Read,
                     _ => Access::FixedRead,
                 };
                 units.for_each(|i| visit(code.regs.unit(*view, i), access));
@@ -344,7 +342,7 @@ fn parts(code: &mut Code, inst: &MInst, to: u32, Reps { start, count }: Reps) {
     for (i, &(form, _)) in inst.op.info().operands.iter().enumerate() {
         let arg = match code.args[inst.first_arg as usize + i] {
             Arg::Regs(view) => Arg::Regs(match form {
-                Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept => {
+                form if form.is_row() => {
                     let each = view.count / inst.reps;
                     view.part(start * each, count * each)
                 }
@@ -711,10 +709,7 @@ impl Order {
         for i in 0..n_args {
             let arg = code.args[inst.first_arg as usize + i];
             let form = inst.op.info().operands[i].0;
-            if matches!(
-                form,
-                Form::Def | Form::VDef | Form::VUse | Form::Tied | Form::Held | Form::Kept
-            ) {
+            if form == Form::Def || form.is_row() {
                 continue;
             }
             let (Arg::Regs(view) | Arg::Place(Place::Register(view, _))) = arg else {

@@ -8,6 +8,7 @@ use super::{Stats, params};
 use crate::device_print;
 use crate::ir::dfg::SourceLoc;
 use crate::ir::function::ThreadFunction;
+use crate::ir::recipe::{MAP_ALIGN, MAP_BYTES};
 use crate::ir::types::{AddressSpace, Elem};
 use crate::machine::code::{Code, Edge, End};
 use crate::machine::inst::{Arg, Form, InstGroup, MInst, Modifier, Ptx, PtxType};
@@ -130,6 +131,16 @@ impl Writer<'_> {
             }
             self.text.out.push(' ');
             self.text.param(i);
+        }
+        for i in (0..).take(func.maps.len()) {
+            let separator = if i == 0 && func.params().is_empty() {
+                ""
+            } else {
+                ","
+            };
+            self.text.out += &format!("{separator}\n\t.param .align {MAP_ALIGN} .b8 ");
+            self.text.map(i);
+            self.text.out += &format!("[{MAP_BYTES}]");
         }
         self.text.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
         let bound = match self.options.max_registers {
@@ -277,6 +288,9 @@ impl Writer<'_> {
     }
 
     fn inst(&mut self, inst: &MInst, args: &[Arg]) {
+        if inst.op == Ptx::Undefined {
+            return;
+        }
         if let Modifier::Inline(text, _) = inst.modifier {
             self.text.inline(text, args);
             self.stats.moves += 1;

@@ -23,6 +23,7 @@ use std::fmt::{self, Write};
 
 use crate::compile::{CompiledKernel, KernelMeta, ParamKind, ParamMeta};
 use crate::ir::function::ParamHints;
+use crate::ir::recipe::{MAP_BYTES, MapRecipe};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{PtxVersion, Target};
 
@@ -51,6 +52,10 @@ pub struct Compiled {
     pub predicted_registers: u32,
     /// The parameters of the PTX entry, in order.
     pub params: &'static [CompiledParam],
+    /// Recipes of the tensor maps that it takes behind these, as [`MapRecipe`] reads them.
+    pub maps: &'static [&'static str],
+    /// The kernel for arguments that allow no such maps, if it takes some.
+    pub fallback: Option<&'static Compiled>,
     /// What it prints and asserts, as the cache keeps it; empty if it does neither.
     pub sites: &'static [u8],
 }
@@ -129,7 +134,21 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
             pinned: None,
         });
     }
-    let bytes: Vec<u32> = metas.iter().map(|param| param.bytes).collect();
+    let maps: Vec<MapRecipe> = compiled
+        .maps
+        .iter()
+        .map(|text| {
+            text.parse()
+                .map_err(|error| setup(format!("the recipe `{text}`: {error}")))
+        })
+        .collect::<Result<_, _>>()?;
+    for recipe in &maps {
+        recipe
+            .check()
+            .map_err(|problem| setup(format!("the recipe `{recipe}`: {problem}")))?;
+    }
+    let bytes = metas.iter().map(|param| param.bytes);
+    let bytes: Vec<u32> = bytes.chain(maps.iter().map(|_| MAP_BYTES)).collect();
     dump::check_entry(compiled.ptx, compiled.name, &bytes, 32 * num_warps)
         .map_err(|(line, problem)| setup(format!("line {line} of its PTX: {problem}")))?;
     let meta = KernelMeta {
@@ -140,6 +159,7 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         num_warps: compiled.num_warps,
         shared: compiled.shared_bytes,
         params: metas,
+        maps,
         sites: decode_sites(compiled.sites)
             .ok_or_else(|| setup("what it prints cannot be read".to_owned()))?,
     };
@@ -152,6 +172,24 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         replaced: None,
     };
     Ok((stored, params))
+}
+
+/// The kernel that is launched in place of another, of the same parameters, where arguments allow no tensor maps.
+pub(super) fn unpack_fallback(
+    compiled: &Compiled,
+    fallback: &Compiled,
+) -> Result<Stored, RuntimeError> {
+    let problem = if fallback.name != compiled.name || fallback.params != compiled.params {
+        "its fallback has another name or other parameters"
+    } else if !fallback.maps.is_empty() {
+        "its fallback takes tensor maps, too"
+    } else {
+        return Ok(unpack(fallback)?.0);
+    };
+    Err(RuntimeError::Setup {
+        kernel: compiled.name.to_owned(),
+        problem: problem.to_owned(),
+    })
 }
 
 /// Words that are no names in Rust; the one that this crate does not say either is in two parts.
@@ -211,7 +249,17 @@ const KEYWORDS: &[&str] = &[
 ];
 
 /// Names that mean something else where a parameter stands: the patterns of the prelude, and what the module holds.
-const PATTERNS: &[&str] = &["Some", "None", "Ok", "Err", "COMPILED", "PTX", "CUBIN"];
+const PATTERNS: &[&str] = &[
+    "Some",
+    "None",
+    "Ok",
+    "Err",
+    "COMPILED",
+    "PTX",
+    "CUBIN",
+    "FALLBACK",
+    "FALLBACK_PTX",
+];
 
 /// A name that Rust takes and that differs from those in use.
 fn rust_name(name: &str, used: &[String]) -> String {
@@ -279,6 +327,7 @@ pub struct RustModule<'a> {
     /// For each parameter of the PTX entry whether its integers have no sign, as far as that is known.
     unsigned: Vec<bool>,
     cubin: Option<&'a [u8]>,
+    fallback: Option<&'a CompiledKernel>,
 }
 
 impl<'a> RustModule<'a> {
@@ -289,6 +338,7 @@ impl<'a> RustModule<'a> {
             hints,
             unsigned: Vec::new(),
             cubin: None,
+            fallback: None,
         }
     }
 
@@ -326,6 +376,50 @@ impl<'a> RustModule<'a> {
         }
     }
 
+    /// With the kernel that was compiled to take no tensor maps ([`Promote::Never`](crate::settings::Promote::Never)), for
+    /// arguments that allow none. A kernel without maps needs no such.
+    #[must_use]
+    pub fn fallback(self, plain: &'a CompiledKernel) -> RustModule<'a> {
+        RustModule {
+            fallback: Some(plain),
+            ..self
+        }
+    }
+
+    /// A description, and the name of its machine code.
+    fn compiled(
+        &self,
+        kernel: &CompiledKernel,
+        [ptx, cubin, fallback]: [&str; 3],
+        table: &str,
+    ) -> String {
+        let meta = &kernel.meta;
+        let maps: Vec<String> = meta.maps.iter().map(|r| format!("\"{r}\"")).collect();
+        format!(
+            "::tilelift::runtime::Compiled {{
+    name: {name:?},
+    ptx: {ptx},
+    cubin: {cubin},
+    target: \"{target}\",
+    num_warps: {warps},
+    shared_bytes: {shared},
+    predicted_registers: {registers},
+    params: &[
+{table}    ],
+    maps: &[{maps}],
+    fallback: {fallback},
+    sites: b\"{sites}\",
+}}",
+            name = meta.name,
+            target = meta.target,
+            warps = meta.num_warps,
+            shared = meta.shared,
+            registers = kernel.stats.machine.predicted_registers,
+            maps = maps.join(", "),
+            sites = encode_sites(&meta.sites).escape_ascii(),
+        )
+    }
+
     /// The format of a parameter.
     fn element(&self, at: usize, param: &ParamMeta) -> String {
         let is_unsigned = self.unsigned.get(at).is_some_and(|&unsigned| unsigned);
@@ -334,6 +428,15 @@ impl<'a> RustModule<'a> {
             _ => param.ty.to_owned(),
         }
     }
+}
+
+/// A text as Rust takes it raw: the fence is longer than any in it. PTX is ASCII.
+fn raw_string(text: &str) -> String {
+    let mut fence = "#".to_owned();
+    while text.contains(&format!("\"{fence}")) {
+        fence.push('#');
+    }
+    format!("r{fence}\"{text}\"{fence}")
 }
 
 /// What the modules do about lints, of which there may or may not be cause.
@@ -369,13 +472,12 @@ impl fmt::Display for RustModule<'_> {
             .skip(1)
             .map(|name| format!("::core::convert::Into::into({name})"))
             .collect();
-        // The text is ASCII; the fence is longer than any in it.
-        let mut fence = "#".to_owned();
-        while self.kernel.ptx.contains(&format!("\"{fence}")) {
-            fence.push('#');
-        }
         let cubin = match self.cubin {
             Some(_) => "::core::option::Option::Some(CUBIN)",
+            None => "::core::option::Option::None",
+        };
+        let fallback = match self.fallback {
+            Some(_) => "::core::option::Option::Some(&FALLBACK)",
             None => "::core::option::Option::None",
         };
         write!(
@@ -383,18 +485,7 @@ impl fmt::Display for RustModule<'_> {
             "// Written by tilelift {version} from the kernel `{name}`, for {target}; not to be edited.
 
 /// The kernel, compiled.
-pub const COMPILED: ::tilelift::runtime::Compiled = ::tilelift::runtime::Compiled {{
-    name: {name:?},
-    ptx: PTX,
-    cubin: {cubin},
-    target: \"{target}\",
-    num_warps: {warps},
-    shared_bytes: {shared},
-    predicted_registers: {registers},
-    params: &[
-{table}    ],
-    sites: b\"{sites}\",
-}};
+pub const COMPILED: ::tilelift::runtime::Compiled = {compiled};
 
 /// The kernel on a device.
 #[derive(::core::clone::Clone, ::core::fmt::Debug)]
@@ -420,20 +511,32 @@ impl {type_name} {{
 }}
 
 /// The kernel's PTX.
-pub const PTX: &::core::primitive::str = r{fence}\"{ptx}\"{fence};
+pub const PTX: &::core::primitive::str = {ptx};
 ",
             version = env!("CARGO_PKG_VERSION"),
             allow = ALLOW,
             name = meta.name,
             target = meta.target,
-            warps = meta.num_warps,
-            shared = meta.shared,
-            registers = self.kernel.stats.machine.predicted_registers,
-            sites = encode_sites(&meta.sites).escape_ascii(),
+            compiled = self.compiled(self.kernel, ["PTX", cubin, fallback], &table),
             count = arguments.len(),
             arguments = arguments.join(", "),
-            ptx = self.kernel.ptx,
+            ptx = raw_string(&self.kernel.ptx),
         )?;
+        if let Some(plain) = self.fallback {
+            let none = "::core::option::Option::None";
+            write!(
+                f,
+                "
+/// The kernel for arguments that allow no tensor maps.
+pub const FALLBACK: ::tilelift::runtime::Compiled = {compiled};
+
+/// Its PTX.
+pub const FALLBACK_PTX: &::core::primitive::str = {ptx};
+",
+                compiled = self.compiled(plain, ["FALLBACK_PTX", none, none], &table),
+                ptx = raw_string(&plain.ptx),
+            )?;
+        }
         match self.cubin {
             None => Ok(()),
             Some(code) => write!(

@@ -151,7 +151,7 @@ impl KernelInner {
             Grid::Of(function) => self.grid_of(function, ready)?,
         };
         stream.expect_device(&self.device)?;
-        ready.launch(self, classes, grid, stream, args)?;
+        ready.launch(self, classes, grid, stream, args, deadline)?;
         if self.device.is_blocking() {
             return self.wait(stream);
         }
@@ -181,7 +181,22 @@ impl KernelInner {
             ..
         } = recorded;
         let ready = self.ready(classes, &FOREVER)?;
-        ready.launch(self, classes, *grid, stream, args)
+        ready.launch(self, classes, *grid, stream, args, &FOREVER)
+    }
+
+    /// Launches the kernel that takes no tensor maps, for arguments that allow none.
+    #[cold]
+    pub(super) fn launch_plain(
+        self: &Arc<Self>,
+        classes: &Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        args: &[Arg<'_>],
+        deadline: &Deadline,
+    ) -> Result<(), RuntimeError> {
+        let plain = self.plain()?;
+        let ready = plain.ready(classes, deadline)?;
+        ready.launch(plain, classes, grid, stream, args, deadline)
     }
 
     /// The error of waiting for a launch of this kernel alone.

@@ -1,5 +1,6 @@
 //! Variants that can be launched, on a GPU and on the emulator.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use smallvec::SmallVec;
@@ -10,10 +11,12 @@ use crate::emu;
 
 use super::argument::Arg;
 use super::constant::Constant;
+use super::deadline::Deadline;
 use super::device::{Backend, Device};
 use super::error::RuntimeError;
 use super::kernel::KernelInner;
 use super::making::locate;
+use super::maps::emulated_maps;
 use super::recording::{self, Recorded};
 use super::report::Report;
 use super::stream::Stream;
@@ -21,6 +24,8 @@ use super::table::Classes;
 
 #[cfg(feature = "cuda")]
 use super::asserting::DeviceLog;
+#[cfg(feature = "cuda")]
+use super::mapped::Mapped;
 
 /// A variant that can be launched.
 #[derive(Debug)]
@@ -38,6 +43,8 @@ pub(crate) struct Executable {
     pub(super) ptx: String,
     /// The file that the PTX was taken from in place of what was made.
     pub(super) replaced: Option<String>,
+    /// Whether the last launch needed the kernel without tensor maps.
+    pub(super) is_plain: AtomicBool,
     /// What the last launch printed, on the emulator.
     pub(super) printed: Mutex<Vec<u8>>,
     /// Where a GPU writes what is printed.
@@ -50,6 +57,20 @@ pub(super) enum Code {
     Emulated(emu::Module),
     #[cfg(feature = "cuda")]
     Gpu(crate::driver::Prepared),
+    #[cfg(feature = "cuda")]
+    Mapped(Box<Mapped>),
+}
+
+#[cfg(feature = "cuda")]
+impl Code {
+    /// The kernel on a GPU.
+    pub(super) fn function(&self) -> Option<&crate::driver::Function> {
+        match self {
+            Code::Emulated(_) => None,
+            Code::Gpu(prepared) => Some(prepared.function()),
+            Code::Mapped(mapped) => Some(mapped.prepared().function()),
+        }
+    }
 }
 
 impl Executable {
@@ -62,9 +83,16 @@ impl Executable {
         grid: [u32; 3],
         stream: &Stream,
         args: &[Arg<'_>],
+        deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         match &self.code {
-            Code::Emulated(module) => self.emulate(module, kernel, classes, grid, stream, args),
+            Code::Emulated(module) => {
+                self.emulate(module, kernel, classes, grid, stream, args, deadline)
+            }
+            #[cfg(feature = "cuda")]
+            Code::Mapped(mapped) => {
+                self.launch_mapped(mapped, kernel, classes, grid, stream, args, deadline)
+            }
             #[cfg(feature = "cuda")]
             Code::Gpu(prepared) => {
                 let raw = stream.driver()?;
@@ -81,6 +109,37 @@ impl Executable {
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Launches with tensor maps, or the kernel without where the arguments allow none.
+    #[cfg(feature = "cuda")]
+    #[expect(clippy::too_many_arguments, reason = "they are those of a launch")]
+    #[inline(never)]
+    fn launch_mapped(
+        &self,
+        mapped: &Mapped,
+        kernel: &Arc<KernelInner>,
+        classes: &Classes,
+        grid: [u32; 3],
+        stream: &Stream,
+        args: &[Arg<'_>],
+        deadline: &Deadline,
+    ) -> Result<(), RuntimeError> {
+        // Of no programs there is no telling how many, and nothing to do.
+        if grid.contains(&0) {
+            return Ok(());
+        }
+        let raw = stream.driver()?;
+        let begin = || match &self.log {
+            Some(log) => log.begin(&kernel.device, raw),
+            None => Ok(()),
+        };
+        match mapped.launch(self, grid, raw, args, begin) {
+            Some(launched) => {
+                launched?.map_err(|error| kernel.device.failed(Some(&kernel.name), error))
+            }
+            None => kernel.launch_plain(classes, grid, stream, args, deadline),
         }
     }
 
@@ -108,6 +167,7 @@ impl Executable {
         self.params.iter().map(|&at| &args[usize::from(at)])
     }
 
+    #[expect(clippy::too_many_arguments, reason = "they are those of a launch")]
     #[inline(never)]
     fn emulate(
         &self,
@@ -117,6 +177,7 @@ impl Executable {
         grid: [u32; 3],
         stream: &Stream,
         args: &[Arg<'_>],
+        deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         Device::note_counts(emu::Stats::ZERO);
         if grid.contains(&0) {
@@ -139,12 +200,18 @@ impl Executable {
             return Ok(());
         }
         let params = self.picked(args).zip(&self.meta.params);
-        let given: Vec<emu::Arg> = params
+        let mut given: Vec<emu::Arg> = params
             .map(|(arg, param)| {
                 let bytes = arg.bits.to_le_bytes();
                 emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
             })
             .collect();
+        let maps = emulated_maps(&self.meta, &given, grid);
+        self.is_plain.store(maps.is_none(), Ordering::Relaxed);
+        match maps {
+            Some(maps) => given.extend(maps),
+            None => return kernel.launch_plain(classes, grid, stream, args, deadline),
+        }
         match stream.device().backend() {
             Backend::Emulated(emulated) => {
                 let launch = emu::Launch {

@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::compile::{ParamKind, ParamMeta};
 use crate::driver::{
     Cubin, DriverError, JitOptions, LaunchAttributes, LaunchSpec, Module, ParamSize, Prepared,
-    assemble,
+    PreparedWithMaps, assemble,
 };
 use crate::settings::Target;
 
@@ -13,7 +13,9 @@ use super::cache::{Key, KeyBuilder, Kind, Origin};
 use super::deadline::{Deadline, Stopped};
 use super::device::Gpu;
 use super::error::RuntimeError;
+use super::executable::Code;
 use super::kernel::KernelInner;
+use super::mapped::Mapped;
 use super::report::{Report, Resources};
 use super::stored::Stored;
 use super::warning::warn;
@@ -50,12 +52,13 @@ impl From<&ParamMeta> for ParamSize {
 }
 
 impl Loading<'_> {
-    /// Loads the kernel and fills in what the report lacks.
+    /// Loads the kernel, whose parameters take these arguments of a launch, and fills in what the report lacks.
     pub(super) fn load(
         &self,
+        arguments: &[u16],
         deadline: &Deadline,
         report: &mut Report,
-    ) -> Result<Prepared, RuntimeError> {
+    ) -> Result<Code, RuntimeError> {
         let failed = |error| self.kernel.device.failed(Some(&self.kernel.name), error);
         let (module, origin) = self
             .module(deadline, report)
@@ -109,9 +112,14 @@ impl Loading<'_> {
             resident,
             occupancy_percent: 100 * resident * threads / room,
         });
-        let prepared = Prepared::new(function, &spec, attributes).map_err(failed)?;
+        let code = if meta.maps.is_empty() {
+            Prepared::new(function, &spec, attributes).map(Code::Gpu)
+        } else {
+            PreparedWithMaps::new(function, &spec, attributes, meta.maps.len())
+                .map(|prepared| Code::Mapped(Box::new(Mapped::new(prepared, meta, arguments))))
+        };
         report.timing.load += clock.elapsed();
-        Ok(prepared)
+        code.map_err(failed)
     }
 
     /// The loaded machine code, and where it came from.
@@ -171,7 +179,11 @@ impl Loading<'_> {
     fn compiled_ahead(&self, report: &mut Report) -> Result<Option<Module>, Problem> {
         let context = &self.device.context;
         let is = context.device().capability;
-        let Some(code) = self.kernel.source.machine_code(is.major, is.minor) else {
+        let Some(code) = self
+            .kernel
+            .source
+            .machine_code(&self.kernel.options, is.major, is.minor)
+        else {
             return Ok(None);
         };
         let clock = Instant::now();

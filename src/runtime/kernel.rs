@@ -16,7 +16,10 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
+
+use crate::settings::Promote;
 
 use super::arg_tree;
 use super::argument::{Arg, ArgList, Args, DType, Specialize};
@@ -82,6 +85,8 @@ pub(crate) struct KernelInner {
     /// Whether there is an argument that must have bits clear, or be of a certain type.
     pub(super) is_picky: bool,
     pub(crate) table: Table<Variant>,
+    /// The same kernel without tensor maps, once a launch has needed it.
+    plain: OnceLock<Arc<KernelInner>>,
 }
 
 /// A parameter that takes an argument.
@@ -117,6 +122,7 @@ impl Kernel {
             fp_fusion: true,
             line_info: false,
             debug: false,
+            promote: Promote::Auto,
             dependent: false,
             cooperative: false,
             cluster: [1; 3],
@@ -133,15 +139,7 @@ impl Kernel {
         name: String,
         options: KernelOptions,
     ) -> Result<Kernel, RuntimeError> {
-        let setup = format!("{} {name} {}", device.instance(), options.identity());
-        let inner = setups.intern(&setup, || {
-            let kernel = KernelInner::new(device.quiet(), source.clone(), name, options)?;
-            Ok(KernelInner {
-                setup: setup.clone(),
-                setups: Arc::downgrade(setups),
-                ..kernel
-            })
-        })?;
+        let inner = KernelInner::set_up(device.quiet(), source, setups, name, options)?;
         Ok(Kernel {
             inner,
             setups: setups.clone(),
@@ -371,11 +369,7 @@ impl Kernel {
     /// Errors of kernels that ran.
     pub fn printed(&self, stream: &Stream, args: impl Args) -> Result<Vec<String>, RuntimeError> {
         let classes = args.with(|args| self.inner.classes(args))?;
-        let variant = self.inner.table.get(&self.inner.in_use(&classes));
-        match variant.and_then(|variant| variant.ready.get()) {
-            Some(ready) => ready.printed(&self.inner, stream),
-            None => Ok(Vec::new()),
-        }
+        self.inner.printed(stream, &classes)
     }
 
     /// Whether it is the same kernel, set up in the same way.
@@ -461,7 +455,85 @@ impl KernelInner {
             masks: Masks::new(&masks),
             required,
             table,
+            plain: OnceLock::new(),
         })
+    }
+
+    /// The same kernel without tensor maps.
+    pub(super) fn plain(self: &Arc<Self>) -> Result<&Arc<KernelInner>, RuntimeError> {
+        if let Some(plain) = self.plain.get() {
+            return Ok(plain);
+        }
+        let options = KernelOptions {
+            promote: Promote::Never,
+            ..self.options.clone()
+        };
+        if self.source.is_compiled() && !self.source.has_fallback() {
+            return Err(RuntimeError::Setup {
+                kernel: self.name.clone(),
+                problem: "it was compiled ahead of time to take tensor maps, which these arguments do not allow, and without \
+                          a fallback for such; compile it with `--promote never`"
+                    .to_owned(),
+            });
+        }
+        if options == self.options {
+            return Err(RuntimeError::Internal {
+                kernel: self.name.clone(),
+                message: "it takes tensor maps and was compiled to take none".to_owned(),
+            });
+        }
+        let plain = match self.setups.upgrade() {
+            Some(setups) => KernelInner::set_up(
+                self.device.clone(),
+                &self.source,
+                &setups,
+                self.name.clone(),
+                options,
+            )?,
+            None => {
+                let (device, source) = (self.device.clone(), self.source.clone());
+                Arc::new(KernelInner::new(
+                    device,
+                    source,
+                    self.name.clone(),
+                    options,
+                )?)
+            }
+        };
+        Ok(self.plain.get_or_init(|| plain))
+    }
+
+    /// The kernel of a program that is set up so.
+    fn set_up(
+        device: Device,
+        source: &Arc<Source>,
+        setups: &Arc<Setups>,
+        name: String,
+        options: KernelOptions,
+    ) -> Result<Arc<KernelInner>, RuntimeError> {
+        let setup = format!("{} {name} {}", device.instance(), options.identity());
+        setups.intern(&setup, || {
+            let kernel = KernelInner::new(device, source.clone(), name, options)?;
+            Ok(KernelInner {
+                setup: setup.clone(),
+                setups: Arc::downgrade(setups),
+                ..kernel
+            })
+        })
+    }
+}
+
+impl KernelInner {
+    fn printed(&self, stream: &Stream, classes: &Classes) -> Result<Vec<String>, RuntimeError> {
+        let variant = self.table.get(&self.in_use(classes));
+        let ready = variant.and_then(|variant| variant.ready.get());
+        match (ready, self.plain.get()) {
+            (Some(ready), Some(plain)) if ready.is_plain.load(Ordering::Relaxed) => {
+                plain.printed(stream, classes)
+            }
+            (Some(ready), _) => ready.printed(self, stream),
+            (None, _) => Ok(Vec::new()),
+        }
     }
 }
 

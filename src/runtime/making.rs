@@ -7,6 +7,7 @@
 //!   GPU:      PTX, device, driver --key--> cache: cubin? --miss--> assemble --> machine code --> load
 //! ```
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -112,14 +113,14 @@ pub(super) fn build(
                 stored: &stored,
                 name: &dump_name(kernel, &kernel_key(kernel, classes)),
             };
-            let prepared = loading.load(deadline, &mut report);
-            Code::Gpu(prepared.map_err(|error| locate_error(kernel, classes, &stored, error))?)
+            let loaded = loading.load(&params, deadline, &mut report);
+            loaded.map_err(|error| locate_error(kernel, classes, &stored, error))?
         }
     };
     #[cfg(feature = "cuda")]
-    let log = match &code {
-        Code::Gpu(prepared) if !stored.meta.sites.is_empty() => {
-            let module = prepared.function().module();
+    let log = match code.function() {
+        Some(function) if !stored.meta.sites.is_empty() => {
+            let module = function.module();
             let (name, file, sites) = (&kernel.name, kernel.source.file(), &stored.meta.sites);
             DeviceLog::new(module, name, file, sites)
                 .map_err(|error| kernel.device.failed(Some(name), error))?
@@ -136,6 +137,7 @@ pub(super) fn build(
     Ok(Executable {
         report,
         defaults: defaults.collect(),
+        is_plain: AtomicBool::new(false),
         printed: Mutex::default(),
         #[cfg(feature = "cuda")]
         log,
@@ -243,7 +245,7 @@ fn obtain_kernel(
     let key = kernel_key(kernel, classes);
     let slots = kernel.slots.iter().map(|slot| slot.param);
     let by_param: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
-    if let Some(stored) = kernel.source.compiled(&by_param) {
+    if let Some(stored) = kernel.source.compiled(&kernel.options, &by_param) {
         let stored = stored?;
         if !kernel.device.runs(stored.meta.target) {
             let problem = format!(

@@ -103,6 +103,9 @@ mod graph;
 mod kernel;
 mod locate;
 mod making;
+#[cfg(feature = "cuda")]
+mod mapped;
+mod maps;
 mod memory;
 mod pinned;
 mod pool;
@@ -131,6 +134,7 @@ pub use dump::Dump;
 pub use error::RuntimeError;
 pub use graph::Graph;
 pub use kernel::{DEFAULT_VARIANTS, Kernel};
+pub use maps::emulated_maps;
 pub use program::Program;
 pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use stream::{Event, Stream};
@@ -142,6 +146,8 @@ pub use half::{bf16, f16};
 pub(crate) use kernel::Call;
 #[cfg(feature = "tool")]
 pub(crate) use locate::{name_source, source_place};
+#[cfg(all(feature = "cuda", feature = "tool"))]
+pub(crate) use mapped::driver_maps;
 pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;

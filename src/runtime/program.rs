@@ -6,7 +6,7 @@ use crate::ir::attrs::{Attrs, make};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
-use crate::settings::{Target, program_warps};
+use crate::settings::{Promote, Target, program_warps};
 use crate::text::parse::parse_file;
 use crate::verify::verify;
 
@@ -54,10 +54,27 @@ enum Form {
 /// A kernel that was compiled before.
 #[derive(Debug)]
 struct Ahead {
-    stored: Stored,
+    code: AheadCode,
     params: Vec<Param>,
+    /// The one without tensor maps, of the same parameters.
+    plain: Option<AheadCode>,
+}
+
+#[derive(Debug)]
+struct AheadCode {
+    stored: Stored,
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "it runs on GPUs"))]
     cubin: Option<&'static [u8]>,
+}
+
+impl Ahead {
+    /// The code of a kernel that is set up so.
+    fn code(&self, options: &KernelOptions) -> &AheadCode {
+        match (&self.plain, options.promote) {
+            (Some(plain), Promote::Never) => plain,
+            _ => &self.code,
+        }
+    }
 }
 
 /// A parameter of a kernel as a launch sees it.
@@ -134,10 +151,18 @@ impl Program {
     /// The description names a target or a format that there is none of.
     pub fn compiled(compiled: &Compiled) -> Result<Program, RuntimeError> {
         let (stored, params) = ahead::unpack(compiled)?;
-        let ahead = Ahead {
+        let code = |stored, compiled: &Compiled| AheadCode {
             stored,
-            params,
             cubin: compiled.cubin,
+        };
+        let plain = match compiled.fallback {
+            Some(plain) => Some(code(ahead::unpack_fallback(compiled, plain)?, plain)),
+            None => None,
+        };
+        let ahead = Ahead {
+            code: code(stored, compiled),
+            params,
+            plain,
         };
         let form = Form::Compiled(Box::new(ahead));
         Ok(Program::with(compiled.name, compiled.ptx.to_owned(), form))
@@ -195,7 +220,7 @@ impl Source {
             #[cfg(feature = "triton")]
             Form::Python(module) => module.kernels().into_iter().map(|k| k.name).collect(),
             Form::Tile(functions) => functions.iter().map(|f| f.name.clone()).collect(),
-            Form::Compiled(ahead) => vec![ahead.stored.meta.name.clone()],
+            Form::Compiled(ahead) => vec![ahead.code.stored.meta.name.clone()],
         }
     }
 
@@ -215,14 +240,20 @@ impl Source {
     /// The machine code of a kernel that was compiled before, if it has some that a device of this compute capability
     /// runs.
     #[cfg(feature = "cuda")]
-    pub(crate) fn machine_code(&self, major: u32, minor: u32) -> Option<&'static [u8]> {
+    pub(crate) fn machine_code(
+        &self,
+        options: &KernelOptions,
+        major: u32,
+        minor: u32,
+    ) -> Option<&'static [u8]> {
         let Form::Compiled(ahead) = &self.form else {
             return None;
         };
+        let code = ahead.code(options);
         // Later devices of the same generation run it, and no others.
-        let target = ahead.stored.meta.target;
+        let target = code.stored.meta.target;
         let fits = target.runs_on(major, minor) && target.sm / 10 == major;
-        ahead.cubin.filter(|_| fits)
+        code.cubin.filter(|_| fits)
     }
 
     /// Whether lines of operations are lines of the text.
@@ -328,15 +359,21 @@ impl Source {
         matches!(self.form, Form::Compiled(_))
     }
 
+    /// Whether a kernel that was compiled before is there without tensor maps, too.
+    pub(crate) fn has_fallback(&self) -> bool {
+        matches!(&self.form, Form::Compiled(ahead) if ahead.plain.is_some())
+    }
+
     /// The kernel, if it was compiled before.
     pub(crate) fn compiled(
         &self,
+        options: &KernelOptions,
         given: &[(usize, ArgTree)],
     ) -> Option<Result<Stored, RuntimeError>> {
         let Form::Compiled(ahead) = &self.form else {
             return None;
         };
-        let Ahead { stored, params, .. } = &**ahead;
+        let (stored, params) = (&ahead.code(options).stored, &ahead.params);
         let check = |(param, given): &(usize, ArgTree)| {
             check_elem(&stored.meta.name, &params[*param], given).map(drop)
         };
@@ -415,7 +452,7 @@ fn check_elem(kernel: &str, param: &Param, given: &ArgTree) -> Result<Class, Run
             class.is_pointer() && dtype.scalar() == pointee
         }
         (Some(Elem::Num(scalar)), Some(dtype)) => !class.is_pointer() && dtype.scalar() == scalar,
-        (Some(Elem::Token), Some(_)) => false,
+        (Some(Elem::Token | Elem::Map(_)), Some(_)) => false,
     };
     let fits_sign = !param.unsigned || class.dtype().is_none_or(DType::is_unsigned);
     if fits && fits_sign {

@@ -1,6 +1,6 @@
 //! How a kernel is set up: constants, warps and stages, what it is specialised for, and how it is launched.
 
-use crate::settings::{Asserts, Options, one_cta, program_warps};
+use crate::settings::{Asserts, Options, Promote, one_cta, program_warps};
 
 use super::argument::Specialize;
 use super::constant::Constant;
@@ -20,6 +20,7 @@ pub(crate) struct KernelOptions {
     pub(crate) fp_fusion: bool,
     pub(crate) line_info: bool,
     pub(crate) debug: bool,
+    pub(crate) promote: Promote,
     pub(crate) dependent: bool,
     pub(crate) cooperative: bool,
     /// Programs of a cluster by axis.
@@ -74,6 +75,7 @@ impl KernelOptions {
             } else {
                 Asserts::Off
             },
+            promote: self.promote,
             ..Options::DEFAULT
         }
     }
@@ -193,6 +195,17 @@ impl Kernel {
     /// None of its own.
     pub fn debug(&self, debug: bool) -> Result<Kernel, RuntimeError> {
         self.changed(|options| options.debug = debug)
+    }
+
+    /// Whether the kernel may take tensor maps, which a launch makes of its arguments; it may if nothing is said. Where the
+    /// arguments of a launch allow no map, the kernel of [`Promote::Never`] is launched in its place, and compiled for that when
+    /// it is first needed.
+    ///
+    /// # Errors
+    ///
+    /// None of its own.
+    pub fn promote(&self, promote: Promote) -> Result<Kernel, RuntimeError> {
+        self.changed(|options| options.promote = promote)
     }
 
     /// Lets a launch begin before the one ahead of it in the stream has ended: the kernel itself waits for what it needs

@@ -86,6 +86,10 @@ impl Stored {
             out.text(param.ty);
             out.number(param.bytes);
         }
+        out.number(meta.maps.len() as u32);
+        for recipe in &meta.maps {
+            out.text(&recipe.to_string());
+        }
         write_sites(&mut out, &meta.sites);
         out.number(self.predicted_registers);
         out.number(self.needed_registers);
@@ -123,6 +127,7 @@ impl Stored {
                     bytes: input.number()?,
                 })
             })?,
+            maps: input.list(|input| input.text()?.parse().ok())?,
             sites: read_sites(&mut input)?,
         };
         let predicted_registers = input.number()?;
@@ -200,6 +205,7 @@ fn write_what(out: &mut Writer, what: What) {
                 Elem::Ptr(scalar, AddressSpace::Global) => (1, scalar.name()),
                 Elem::Ptr(scalar, AddressSpace::Shared) => (2, scalar.name()),
                 Elem::Token => (3, ""),
+                Elem::Map(scalar) => (4, scalar.name()),
             };
             out.number(kind);
             out.text(scalar);
@@ -220,6 +226,7 @@ fn read_what(input: &mut Reader<'_>) -> Option<What> {
                 1 => Elem::Ptr(scalar?, AddressSpace::Global),
                 2 => Elem::Ptr(scalar?, AddressSpace::Shared),
                 3 => Elem::Token,
+                4 => Elem::Map(scalar?),
                 _ => return None,
             };
             What::Print(elem, show)
@@ -248,6 +255,11 @@ mod tests {
                     ty: "bf16",
                     bytes: 8,
                 }],
+                maps: vec![
+                    "{base=p0, offset=3, elem=bf16, extents=[gridx], strides=[], box=[8], if=1}"
+                        .parse()
+                        .expect("a recipe"),
+                ],
                 sites: vec![Site {
                     what: What::Print(
                         Elem::global(Scalar::F32),

@@ -65,6 +65,13 @@ pub(crate) struct RawPartition {
     pub(crate) registers: Option<u16>,
 }
 
+/// `map0 = {base=p0, ..}`
+#[derive(Debug)]
+pub(crate) struct RawMap<'a> {
+    pub(crate) number: At<u32>,
+    pub(crate) recipe: At<&'a str>,
+}
+
 /// The value of an attribute.
 #[derive(Debug)]
 pub(crate) enum RawLiteral<'a> {
@@ -123,6 +130,7 @@ pub(crate) struct RawFunction<'a> {
     pub(crate) layouts: Vec<RawLayout<'a>>,
     pub(crate) slots: Vec<RawSlot>,
     pub(crate) partitions: Vec<RawPartition>,
+    pub(crate) maps: Vec<RawMap<'a>>,
     pub(crate) blocks: Vec<RawBlock<'a>>,
     pub(crate) last_line: u32,
     /// Whether something of it could not be read.

@@ -2,8 +2,8 @@
 //! [`MAX_NESTING`].
 
 use super::ast::{
-    At, RawAttr, RawBlock, RawExtent, RawFunction, RawInst, RawLayout, RawLiteral, RawParam,
-    RawPartition, RawSlot, RawTarget, RawType,
+    At, RawAttr, RawBlock, RawExtent, RawFunction, RawInst, RawLayout, RawLiteral, RawMap,
+    RawParam, RawPartition, RawSlot, RawTarget, RawType,
 };
 use super::lexer::{Kind, Token, unquote};
 use super::parse::{Code, MAX_ERRORS, MAX_NESTING, ParseError, Pos};
@@ -284,6 +284,7 @@ impl<'a> Parser<'_, 'a> {
             layouts: Vec::new(),
             slots: Vec::new(),
             partitions: Vec::new(),
+            maps: Vec::new(),
             blocks: Vec::new(),
             last_line: 0,
             broken: false,
@@ -336,7 +337,7 @@ impl<'a> Parser<'_, 'a> {
         })
     }
 
-    /// Layouts, slots and partitions, up to the first block.
+    /// Layouts, slots, partitions and maps, up to the first block.
     fn items(&mut self, func: &mut RawFunction<'a>) {
         loop {
             let start = self.at;
@@ -346,6 +347,8 @@ impl<'a> Parser<'_, 'a> {
                 self.slot().map(|slot| func.slots.push(slot))
             } else if Self::is_entity(self.peek(), "part") {
                 self.partition().map(|part| func.partitions.push(part))
+            } else if Self::is_entity(self.peek(), "map") {
+                self.map().map(|map| func.maps.push(map))
             } else {
                 return;
             };
@@ -361,15 +364,7 @@ impl<'a> Parser<'_, 'a> {
         let pos = self.expect('#')?.pos;
         let it = self.number("a layout's number")?;
         self.expect('=')?;
-        let open = self.expect('{')?;
-        while !self.is_punct('}') && self.on_same_line() {
-            self.next();
-        }
-        let close = self.expect('}')?;
-        let columns = At {
-            it: &self.text[open.start..close.start + 1],
-            pos: open.pos,
-        };
+        let columns = self.in_braces()?;
         self.expect(':')?;
         self.expect('[')?;
         let shape = self.extents()?;
@@ -379,6 +374,26 @@ impl<'a> Parser<'_, 'a> {
             columns,
             shape,
         })
+    }
+
+    /// The text from `{` to `}`, which stands on one line.
+    fn in_braces(&mut self) -> Result<At<&'a str>> {
+        let open = self.expect('{')?;
+        while !self.is_punct('}') && self.on_same_line() {
+            self.next();
+        }
+        let close = self.expect('}')?;
+        Ok(At {
+            it: &self.text[open.start..close.start + 1],
+            pos: open.pos,
+        })
+    }
+
+    fn map(&mut self) -> Result<RawMap<'a>> {
+        let number = self.entity("map", "a tensor map, as in map0")?;
+        self.expect('=')?;
+        let recipe = self.in_braces()?;
+        Ok(RawMap { number, recipe })
     }
 
     fn slot(&mut self) -> Result<RawSlot> {
@@ -657,6 +672,12 @@ impl<'a> Parser<'_, 'a> {
         let name = self.word("a type")?;
         match name.it {
             "token" => Ok(Elem::Token),
+            "map" => {
+                self.expect('<')?;
+                let elem = scalar(self.word("a number format, as in f16")?)?;
+                self.expect('>')?;
+                Ok(Elem::Map(elem))
+            }
             "ptr" => {
                 self.expect('<')?;
                 let pointee = self.word("a number format, as in f32")?;

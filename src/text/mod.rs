@@ -29,6 +29,10 @@
 //! item      = "layout" "#"n "=" "{" columns "}" ":" "[" extents "]"
 //!           | slotN "=" n "bytes" "align" n ["at" n] ["holds" n "of" type]
 //!           | partN "=" n "warps" "from" n ["registers" n]
+//!           | mapN "=" recipe
+//! recipe    = "{" "base=p"n "," "offset=" number "," "elem=" number format "," "extents=" "[" number,* "]" ","
+//!             "strides=" "[" number,* "]" "," "box=" "[" n,* "]" ["," "swizzle=" n] ["," "nan"] "," "if=" number "}"
+//! number    = n | "p"n | "gridx" | "gridy" | "gridz" | word "(" number "," number ")"
 //! block     = blockN ["(" (value ":" type),* ")"] ":" inst*
 //! inst      = [value,+ "="] op operand,* ["{" attr,* "}"] [":" type,+] ["@" n] [("{" block "}")+]
 //! operand   = value | blockN ["(" value,* ")"]
@@ -37,7 +41,7 @@
 //! elem      = number format | "ptr" "<" number format ["," "shared"] ">" | "token"
 //! ```
 //! The ops, their operands and attributes are those of the table in [`crate::ir::ops`]; `tests/filetests/OPS.md` lists the
-//! types that each is tested with.
+//! types that each is tested with, and the words of numbers those of [`crate::ir::recipe::NumberOp`].
 //!
 //! An instruction stands on one line, up to the `{` of its regions; elsewhere lines do not matter. `@12` is
 //! the line of the source it comes from. The entry block states no parameters: they are the function's.

@@ -173,6 +173,7 @@ impl Lines {
             AnyEntity::Function
             | AnyEntity::Slot(_)
             | AnyEntity::Partition(_)
+            | AnyEntity::Map(_)
             | AnyEntity::Layout(_) => self.items.get(&entity).copied().unwrap_or_default(),
         };
         if pos == Pos::default() {

@@ -364,6 +364,10 @@ impl<L: Level> Printer<'_, L> {
             self.out.push('\n');
             self.note(part, 1);
         }
+        for (i, recipe) in (0..).zip(&func.maps) {
+            self.put(format_args!("    map{i} = {recipe}\n"));
+            self.note(AnyEntity::Map(i), 1);
+        }
     }
 
     fn body(&mut self) {

@@ -13,11 +13,12 @@ use super::parse::{Checks, Code, Lines, MAX_ERRORS, MAX_VALUES, ParseError, Pos}
 use super::quote::{listed, quoted};
 use crate::ir::attrs::{Attr, AttrKind};
 use crate::ir::dfg::{BlockCall, InstData, SourceLine, SourceLoc, ValueList};
-use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::entities::{AnyEntity, Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, Function, ParamHints, PartitionData, SlotData};
 use crate::ir::level::Level;
 use crate::ir::literal::Literal;
 use crate::ir::ops::{Opcode, rules};
+use crate::ir::recipe::RecipeError;
 use crate::ir::types::{Elem, Extent, ValueType};
 use crate::linear_layout::layout::LinearLayout;
 use crate::linear_layout::pool::LayoutId;
@@ -138,6 +139,21 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 max_registers: raw_part.registers,
             });
             self.lines.items.insert(part.into(), raw_part.number.pos);
+        }
+        for (i, map) in (0..).zip(&raw.maps) {
+            // Ops name maps by their place.
+            if map.number.it != i {
+                let message = format!("maps are numbered in their order; this one is map{i}");
+                self.error(Code::Syntax, map.number.pos, message);
+            }
+            self.lines.items.insert(AnyEntity::Map(i), map.number.pos);
+            match map.recipe.it.parse() {
+                Ok(recipe) => self.func.maps.push(recipe),
+                Err(error) => {
+                    let error: RecipeError = error;
+                    self.error(Code::Syntax, map.recipe.pos, error.to_string());
+                }
+            }
         }
     }
 
@@ -341,6 +357,10 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             },
             Attr::LeftSlot(slot) => match self.slots.get(&slot.as_u32()) {
                 Some(&slot) => Ok(Attr::LeftSlot(slot)),
+                None => Err((Code::Undefined, format!("{slot} is not defined"))),
+            },
+            Attr::Bars(slot) => match self.slots.get(&slot.as_u32()) {
+                Some(&slot) => Ok(Attr::Bars(slot)),
                 None => Err((Code::Undefined, format!("{slot} is not defined"))),
             },
             attr => Ok(attr),

@@ -40,6 +40,7 @@ fn tile_types() -> Vec<TileType> {
     let square = [
         TileType::block(Elem::F32, square),
         TileType::scalar(Elem::Token),
+        TileType::scalar(Elem::Map(Scalar::F32)),
     ];
     let shared = [blocks[2], square[0]].map(|ty| ty.at(Place::Shared));
     [&blocks[..], &scalars, &unit, &laid_out, &square, &shared].concat()
@@ -110,6 +111,27 @@ fn fitting_types<L: Level>(
     attrs: &[Attr],
     types: &[L::Type],
 ) -> Option<(Vec<L::Type>, rules::Types<L>)> {
+    // Of many operands each is chosen when the rule names it.
+    if count > 4 {
+        let mut args = vec![0; count];
+        loop {
+            let chosen: Vec<L::Type> = args.iter().map(|&i: &usize| types[i]).collect();
+            let operands = rules::Operands {
+                args: &chosen,
+                attrs,
+                given: &[],
+            };
+            match L::result_types(op, &operands) {
+                Ok(results) => return Some((chosen, results)),
+                Err(rules::TypeError::Operand { index, .. })
+                    if args[index - 1] + 1 < types.len() =>
+                {
+                    args[index - 1] += 1;
+                }
+                Err(_) => return None,
+            }
+        }
+    }
     let total = types.len().pow(count as u32);
     let given = std::iter::once(&types[..0]).chain(types.chunks(1));
     for given in given {
@@ -204,7 +226,13 @@ fn check_level<L: Level>(types: &[L::Type]) {
         let required: Vec<Attr> = info.required.iter().map(kind).map(sample_attr).collect();
         let optional: Vec<Attr> = info.optional.iter().map(kind).map(sample_attr).collect();
         let both = [&required[..], &optional].concat();
+        // Units of one warp and of four have instructions of their own.
+        let fits = |attr: Attr| match attr {
+            Attr::Unit(_) if info.name == "wgmma" => Attr::Unit(MmaUnit::WarpgroupF16),
+            attr => attr,
+        };
         for attrs in [required, both] {
+            let attrs: Vec<Attr> = attrs.into_iter().map(fits).collect();
             let func = function_with::<L>(op, &attrs, types);
             let text = print(&func);
             assert!(text.contains(&format!(" {}", info.name)), "{text}");

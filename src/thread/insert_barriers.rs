@@ -18,6 +18,9 @@
 //! in front of it. Copies go to entries that no product under way reads, so they need a barrier alone, behind the wait for those
 //! that did. The units see what threads wrote only behind a fence of each writer ([`ThreadOp::FenceAsync`]) and a barrier.
 //!
+//! Boxes that the copy engine brings arrive on barriers of their own, at which every thread waits, so that no other stands between
+//! a box and its readers. The engine writes where threads wrote before only behind a fence, and where they read behind a barrier.
+//!
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
 //! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
@@ -188,15 +191,15 @@ struct Needed {
 struct Facts {
     /// Where pointers to device memory come from.
     origins: SecondaryMap<Value, Origin>,
-    /// Slots that units read for the threads.
-    read_by_units: BTreeSet<Slot>,
+    /// Slots that engines read or write for the threads, and those that share bytes with them.
+    by_engines: BTreeSet<Slot>,
 }
 
 /// Inserts barriers into a function whose slots are placed; returns how many.
 pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
     let facts = Facts {
         origins: origins(func),
-        read_by_units: read_by_units(func),
+        by_engines: by_engines(func),
     };
     let mut entry: SecondaryMap<Block, Pending> = SecondaryMap::new();
     let mut changed = true;
@@ -242,15 +245,16 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
     count
 }
 
-/// Slots that accesses read by another way than the threads.
-fn read_by_units(func: &ThreadFunction) -> BTreeSet<Slot> {
+/// The slots that engines access, and those that share bytes with them.
+fn by_engines(func: &ThreadFunction) -> BTreeSet<Slot> {
     let accesses = func.all_insts().flat_map(|(_, inst)| func.accesses(inst));
-    let reads = accesses.filter(|a| a.how == How::Read && a.proxy == Proxy::Async);
-    let slots = reads.filter_map(|access| match access.space {
-        Space::Shared(slot) => slot,
-        Space::Global(_) | Space::Log => None,
+    let slots = accesses.filter_map(|access| match (access.space, access.proxy) {
+        (Space::Shared(slot), Proxy::Async) => slot,
+        _ => None,
     });
-    slots.collect()
+    let slots: BTreeSet<Slot> = slots.collect();
+    let meets = |slot: &Slot| slots.iter().any(|&s| s == *slot || overlap(func, s, *slot));
+    func.slots.keys().filter(meets).collect()
 }
 
 fn make_barrier(func: &mut ThreadFunction) -> Inst {
@@ -295,7 +299,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         Space::Shared(None) | Space::Log => false,
     };
     let barrier = wait || accesses.iter().any(clashes);
-    let fence = barrier && !pending.unfenced.is_disjoint(&facts.read_by_units);
+    let fence = barrier && !pending.unfenced.is_disjoint(&facts.by_engines);
     if barrier {
         pending.pass_barrier();
         pending.unfenced.clear();
@@ -328,6 +332,7 @@ impl Pending {
         match access.how {
             How::Read if access.proxy == Proxy::Async && clash(&self.unfenced, true) => true,
             How::Read => clash(written, true) || clash(&self.counted, true),
+            How::Write if access.proxy == Proxy::Async && clash(&self.unfenced, true) => true,
             How::Write => {
                 let read = clash(read, !apart) || clash(&self.counted, true);
                 read || clash(&self.under_way.read, !apart) || clash(written, false)
@@ -376,6 +381,8 @@ impl Pending {
                 self.reading.insert((slot, 0));
                 return;
             }
+            // Who reads it has waited at its barrier, as everybody does.
+            (How::Write, When::UntilWait, Proxy::Async) => return,
             (How::Write | How::Atomic, When::Now, Proxy::Generic) => {
                 self.unfenced.insert(slot);
             }

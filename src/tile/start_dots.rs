@@ -234,7 +234,11 @@ impl Starter<'_> {
     fn inner_of_copies(&self, slot: Slot) -> Option<usize> {
         let func = &self.func;
         let mut insts = func.dfg.insts.values();
-        let copy = insts.find(|d| d.op == TileOp::AsyncCopy && d.slot() == Some(&slot))?;
+        let is_copy = |op| matches!(op, TileOp::AsyncCopy | TileOp::TensorCopy);
+        let copy = insts.find(|d| is_copy(d.op) && d.slot() == Some(&slot))?;
+        if copy.op == TileOp::TensorCopy {
+            return func.buffers[slot]?.shape.rank().checked_sub(1);
+        }
         let pointer = *copy.args.first()?;
         let info = self.axis.info(pointer);
         let dims = 0..func.dfg.ty(pointer).shape.rank();

@@ -57,6 +57,39 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         let message = format!("blocks in shared memory take {MAX_BYTES_OF_BLOCKS} bytes at most");
         errors.report(Rule::Slot, AnyEntity::Function, message);
     }
+    check_maps(func, errors);
+}
+
+fn check_maps<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    let params = func
+        .dfg
+        .blocks
+        .get(func.entry)
+        .map_or(&[][..], |data| &data.params);
+    let elem = |index: u32| {
+        let value = params.get(index as usize)?;
+        Some(func.dfg.values.get(*value)?.ty.elem())
+    };
+    for (i, recipe) in (0..).zip(&func.maps) {
+        let mut report = |message: String| errors.report(Rule::Maps, AnyEntity::Map(i), message);
+        if let Err(message) = recipe.check() {
+            report(message);
+        }
+        let (base, pointer) = (recipe.base, Elem::global(recipe.elem));
+        if elem(base) != Some(pointer) {
+            report(format!("parameter {base} is no {pointer}"));
+        }
+        for number in recipe.numbers() {
+            if let Some(axis) = number.bad_axis() {
+                report(format!("a grid has no axis {axis}"));
+            }
+            number.params(&mut |index| {
+                if !elem(index).is_some_and(Elem::is_int) {
+                    report(format!("parameter {index} is no integer"));
+                }
+            });
+        }
+    }
 }
 
 fn check_params<L: Level>(func: &Function<L>, errors: &mut Errors) {

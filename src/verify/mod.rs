@@ -35,6 +35,8 @@
 //! - **V15** The name is an identifier of PTX that is not taken there.
 //! - **V16** A slot has a size of at most 16 MiB, those that hold blocks of at most 1 GiB together, its alignment is a power of two up
 //!   to 1024, and its offset a multiple of it.
+//! - **V23** The recipe of a tensor map describes one that exists, and reads parameters of the function: a pointer to the
+//!   map's elements as its base, and integers.
 //!
 //! # Layouts
 //! - **V17** Either every block value has a layout or none has; a scalar has none.
@@ -121,6 +123,8 @@ coded_enum! {
     Barrier = "V21",
     /// Products in flight and what they read.
     Products = "V22",
+    /// Tensor maps.
+    Maps = "V23",
 }
 
 impl fmt::Display for Rule {

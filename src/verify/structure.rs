@@ -66,7 +66,11 @@ fn check_indices<L: Level>(func: &Function<L>, errors: &mut Errors) {
             for &value in data.blocks.iter().flat_map(|call| &call.args) {
                 check_value(func, value, inst.into(), errors);
             }
-            let slots = data.slot().into_iter().chain(data.left_slot());
+            let slots = data
+                .slot()
+                .into_iter()
+                .chain(data.left_slot())
+                .chain(data.bars());
             for &slot in slots.filter(|&&slot| !func.slots.is_valid(slot)) {
                 errors.report(Rule::Index, inst, format!("{slot} does not exist"));
             }

@@ -2,6 +2,7 @@
 
 use tilelift::compile::CompiledKernel;
 use tilelift::emu::{self, Arg, Launch, Memory, Module};
+use tilelift::runtime::emulated_maps;
 
 use crate::common::executor::HostArg;
 
@@ -31,6 +32,8 @@ pub(crate) fn run(
         device.push(value);
         buffers.push(buffer);
     }
+    let maps = emulated_maps(&kernel.meta, &device, grid);
+    device.extend(maps.ok_or("the arguments allow no tensor maps")?);
     let launch = Launch {
         grid,
         block: [32 * kernel.meta.num_warps, 1, 1],

@@ -3,6 +3,7 @@
 use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::types::DType;
 use tilelift::front::{Module, Specialization, parse_signature};
+use tilelift::runtime::emulated_maps;
 use tilelift::settings::{Asserts, Options};
 use tilelift::{device_print, emu, interp};
 
@@ -261,7 +262,7 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
     let parsed = emu::Module::parse(&compiled.ptx).map_err(|e| format!("emulator: {e}"))?;
     let mut memory = emu::Memory::new();
     let mut addresses = Vec::new();
-    let device: Vec<emu::Arg> = values
+    let mut device: Vec<emu::Arg> = values
         .iter()
         .map(|value| {
             let address = match value {
@@ -279,6 +280,8 @@ pub(crate) fn run(file: &File, case: &Case) -> Result<(), String> {
             }
         })
         .collect();
+    let maps = emulated_maps(&compiled.meta, &device, case.grid);
+    device.extend(maps.ok_or("the arguments allow no tensor maps")?);
     let launch = emu::Launch {
         grid: case.grid,
         block: [32 * case.warps, 1, 1],

@@ -70,7 +70,7 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 14] = [
+pub(crate) const NO_KERNEL: [TileOp; 22] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
@@ -82,6 +82,14 @@ pub(crate) const NO_KERNEL: [TileOp; 14] = [
     TileOp::DotDone,
     TileOp::DotWait,
     TileOp::DotSum,
+    TileOp::TensorMap,
+    TileOp::TensorLoad,
+    TileOp::TensorCopy,
+    TileOp::MbarInit,
+    TileOp::MbarDrop,
+    TileOp::MbarExpect,
+    TileOp::MbarWait,
+    TileOp::MbarWaitFor,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,

@@ -64,6 +64,8 @@ fn kernels_compiled_ahead_run() {
                 divisible: 1,
             },
         ],
+        maps: &[],
+        fallback: None,
         sites: &[],
     };
     let device = emulator(None);
@@ -323,7 +325,7 @@ pub mod runtime {
     pub struct Compiled {
         pub name: &'static str, pub ptx: &'static str, pub cubin: Option<&'static [u8]>, pub target: &'static str,
         pub num_warps: u32, pub shared_bytes: u32, pub predicted_registers: u32, pub params: &'static [CompiledParam],
-        pub sites: &'static [u8],
+        pub maps: &'static [&'static str], pub fallback: Option<&'static Compiled>, pub sites: &'static [u8],
     }
     pub struct CompiledParam {
         pub name: &'static str, pub pointer: bool, pub element: &'static str, pub divisible: u32,

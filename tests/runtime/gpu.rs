@@ -390,6 +390,8 @@ fn machine_code_made_ahead_runs() {
                 divisible: 1,
             },
         ],
+        maps: &[],
+        fallback: None,
         sites: &[],
     });
     let program = program.expect("it is well described");

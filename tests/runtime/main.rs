@@ -10,6 +10,7 @@ mod disk;
 mod dumps;
 mod faults;
 mod graphs;
+mod maps;
 mod messages;
 mod setups;
 mod tools;

@@ -53,7 +53,7 @@ fn stub() -> Option<&'static Path> {
 }
 
 /// Runs a test as `role` against the stand-in; gives what the stand-in logged.
-fn run(test: &str, role: &str, environment: &[(&str, &str)]) -> Option<String> {
+pub(crate) fn run(test: &str, role: &str, environment: &[(&str, &str)]) -> Option<String> {
     let stub = stub()?;
     let log = tempfile::NamedTempFile::new().expect("a file for the log");
     let mut command = another_process(test, role);
@@ -72,7 +72,7 @@ fn run(test: &str, role: &str, environment: &[(&str, &str)]) -> Option<String> {
 }
 
 /// The stand-in as a device.
-fn gpu(dir: Option<&str>) -> Device {
+pub(crate) fn gpu(dir: Option<&str>) -> Device {
     let device = Device::best_with(DeviceOptions {
         cache: dir.map_or_else(Cache::off, |dir| Cache::new(Settings::new(dir))),
         ..DeviceOptions::plain()
@@ -328,6 +328,8 @@ fn machine_code_made_ahead_is_loaded() {
                 shared_bytes: 0,
                 predicted_registers: 8,
                 params: &[],
+                maps: &[],
+                fallback: None,
                 sites: &[],
             });
             let program = program.expect("it is well described");

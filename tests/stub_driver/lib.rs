@@ -3,7 +3,7 @@
 //! Device memory is the host's. "Machine code" is an ELF header with the PTX behind it. Launches run nothing. What happens
 //! is written, a line each, to the file that `STUB_LOG` names. `STUB_SYNC_ERROR` is the result of every wait,
 //! `STUB_REFUSE` is a text: PTX that contains it does not assemble. `STUB_DEVICES` is the number of devices, 1 if it is
-//! not set. `STUB_ASSERT` is the number of a launch, the first is 1, of which an assertion fails: that of the kernel's first
+//! not set. With `STUB_NO_MAPS=1` no tensor map is encoded. `STUB_ASSERT` is the number of a launch, the first is 1, of which an assertion fails: that of the kernel's first
 //! site.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -357,6 +357,49 @@ pub unsafe extern "C" fn cuFuncGetAttribute(value: *mut c_int, which: c_uint, _f
         _ => 0,
     };
     unsafe { *value = is };
+    0
+}
+
+/// A map is the tensor's address and nothing else.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuTensorMapEncodeTiled(
+    map: *mut u64,
+    element: c_uint,
+    rank: c_uint,
+    address: u64,
+    dims: *const u64,
+    strides: *const u64,
+    tile: *const c_uint,
+    _steps: *const c_uint,
+    interleave: c_uint,
+    swizzle: c_uint,
+    promotion: c_uint,
+    fill: c_uint,
+) -> c_int {
+    if number("STUB_NO_MAPS") != 0 {
+        log("refuse a map");
+        return 1;
+    }
+    if log_file().is_some() {
+        let rank = rank as usize;
+        let (dims, strides, tile) = unsafe {
+            let slice = std::slice::from_raw_parts;
+            (slice(dims, rank), slice(strides, rank - 1), std::slice::from_raw_parts(tile, rank))
+        };
+        log(&format!(
+            "encode {element} {address:x}: {dims:?} {strides:?} {tile:?} {interleave} {swizzle} {promotion} {fill}"
+        ));
+    }
+    unsafe { *map = address };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuTensorMapReplaceAddress(map: *mut u64, address: u64) -> c_int {
+    if log_file().is_some() {
+        log(&format!("move {address:x}"));
+    }
+    unsafe { *map = address };
     0
 }
 

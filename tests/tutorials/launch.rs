@@ -2,6 +2,7 @@
 
 use tilelift::emu::{self, Launch, Memory};
 use tilelift::num::{Format, Overflow, Rounding};
+use tilelift::runtime::emulated_maps;
 use tilelift::settings::Target;
 
 use crate::{Case, compiled, folder, module};
@@ -93,7 +94,7 @@ pub(crate) fn check(
                 _ => 0,
             })
             .collect();
-        let device: Vec<emu::Arg> = args
+        let mut device: Vec<emu::Arg> = args
             .iter()
             .zip(&addresses)
             .map(|(arg, &address)| match arg {
@@ -111,12 +112,15 @@ pub(crate) fn check(
             })
             .collect();
         // Buffers behind the kernel's own parameters are reached by addresses.
+        device.truncate(kernel.meta.params.len());
+        let maps = emulated_maps(&kernel.meta, &device, grid);
+        device.extend(maps.unwrap_or_else(|| panic!("{at}: the arguments allow no tensor maps")));
         let module = emu::Module::parse(&kernel.ptx).unwrap_or_else(|e| panic!("{at}: {e}"));
         let launch = Launch {
             grid,
             block: [32 * kernel.meta.num_warps, 1, 1],
             shared_bytes: kernel.meta.shared,
-            args: &device[..kernel.meta.params.len()],
+            args: &device,
             options: emu::Options::default(),
         };
         emu::run(&module, &kernel.meta.name, &launch, &mut memory)

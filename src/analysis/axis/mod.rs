@@ -105,6 +105,11 @@ impl AxisInfo {
         self.non_negative || self.is_index
     }
 
+    /// Whether every element was made of an index of programs, and what divides it is taken to be positive.
+    pub fn is_index(&self) -> bool {
+        self.is_index
+    }
+
     /// Exponent of a power of two that divides every element.
     fn known_zero_bits(&self) -> u8 {
         let each = self.dims.iter().map(|d| d.divisibility_at(0, 0));

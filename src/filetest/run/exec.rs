@@ -1,14 +1,14 @@
 //! What runs a kernel: the interpreter, which is the reference, and whatever runs compiled code.
 
-use crate::compile::compile;
+use crate::compile::{CompiledKernel, KernelMeta, compile};
 use crate::device_print::{self, Log, Site};
 use crate::emu;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_STEPS;
-use crate::runtime::source_place;
-use crate::settings::{Options, Target};
+use crate::runtime::{emulated_maps, source_place};
+use crate::settings::{Options, Promote, Target};
 
 /// An argument of a kernel.
 #[derive(Clone, Debug)]
@@ -315,6 +315,26 @@ fn source_of(job: &Job<'_>, ptx: &str, line: Option<u32>) -> Option<At> {
     Some(At::Source(line, column))
 }
 
+/// The kernel with the tensor maps that it takes, which `make` makes, or the kernel without where the arguments allow none.
+pub(super) fn with_maps<T>(
+    kernel: CompiledKernel,
+    job: &Job<'_>,
+    make: impl Fn(&KernelMeta) -> Option<Vec<T>>,
+) -> Result<(CompiledKernel, Vec<T>), String> {
+    if let Some(maps) = make(&kernel.meta) {
+        return Ok((kernel, maps));
+    }
+    let options = Options {
+        promote: Promote::Never,
+        ..*job.options
+    };
+    let plain =
+        compile(job.func, job.target, &options).map_err(|e| format!("{}: {e}", job.target))?;
+    let maps =
+        make(&plain.meta).ok_or("a kernel takes tensor maps that was compiled to take none")?;
+    Ok((plain, maps))
+}
+
 /// The PTX emulator, with every check on.
 struct Emulator;
 
@@ -332,10 +352,6 @@ impl Executor for Emulator {
             Ok(kernel) => kernel,
             Err(error) => return failed(format!("{}: {error}", job.target)),
         };
-        let module = match emu::Module::parse(&kernel.ptx) {
-            Ok(module) => module,
-            Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
-        };
         let mut memory = emu::Memory::new();
         let addresses = match emulated(job.args, &mut memory) {
             Ok(addresses) => addresses,
@@ -346,7 +362,17 @@ impl Executor for Emulator {
             ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
             ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
         });
-        let args: Vec<emu::Arg> = args.collect();
+        let mut args: Vec<emu::Arg> = args.collect();
+        let (kernel, maps) =
+            match with_maps(kernel, job, |meta| emulated_maps(meta, &args, job.grid)) {
+                Ok(made) => made,
+                Err(message) => return failed(message),
+            };
+        args.extend(maps);
+        let module = match emu::Module::parse(&kernel.ptx) {
+            Ok(module) => module,
+            Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
+        };
         let defaults = emu::Options::default();
         let launch = emu::Launch {
             grid: job.grid,

@@ -6,14 +6,15 @@
 use std::sync::OnceLock;
 
 use super::exec::{
-    ArgValue, Executor, Finished, Job, Outcome, contents, failed, from_bytes, to_bytes,
+    ArgValue, Executor, Finished, Job, Outcome, contents, failed, from_bytes, to_bytes, with_maps,
 };
-use crate::compile::{CompiledKernel, compile};
+use crate::compile::{CompiledKernel, KernelMeta, compile};
 use crate::device_print::{self, Log};
 use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
-    Stream, launch,
+    Stream, TensorMap, launch,
 };
+use crate::runtime::driver_maps;
 
 /// Bytes on each side of a buffer that no kernel may touch.
 const GUARD: usize = 4096;
@@ -90,6 +91,25 @@ impl Executor for Gpu {
     }
 }
 
+/// Why a launch came to nothing, in words.
+struct Problem(String);
+
+impl From<DriverError> for Problem {
+    fn from(error: DriverError) -> Problem {
+        Problem(error.to_string())
+    }
+}
+
+/// The bits of an argument.
+fn word(arg: &Arg<'_>) -> u64 {
+    match arg {
+        Arg::Pointer(pointer) => pointer.address(),
+        Arg::Bytes(bytes) => from_bytes(bytes),
+        // No others are made here.
+        _ => 0,
+    }
+}
+
 /// Launches once; gives the bytes of each buffer, none for other arguments, and what was printed.
 fn run_once(
     open: &Open,
@@ -97,7 +117,7 @@ fn run_once(
     job: &Job<'_>,
     poison: u8,
 ) -> Result<(Vec<Vec<u8>>, Log), String> {
-    let (result, log) = try_run(open, kernel, job, poison).map_err(|e| e.to_string())?;
+    let (result, log) = try_run(open, kernel, job, poison).map_err(|problem| problem.0)?;
     let mut buffers = Vec::new();
     for (bytes, arg) in result.into_iter().zip(job.args) {
         let Some(inner) = bytes.len().checked_sub(2 * GUARD) else {
@@ -119,10 +139,8 @@ fn try_run(
     kernel: &CompiledKernel,
     job: &Job<'_>,
     poison: u8,
-) -> Result<(Vec<Vec<u8>>, Log), DriverError> {
+) -> Result<(Vec<Vec<u8>>, Log), Problem> {
     let Open { context, stream } = open;
-    let module = Module::load(context, &kernel.ptx)?;
-    let function = module.function(&kernel.meta.name)?;
     let mut buffers = Vec::new();
     let mut scalars = Vec::new();
     for arg in job.args {
@@ -159,7 +177,14 @@ fn try_run(
             (_, None) => Arg::Pointer(RawPtr::null()),
         });
     }
-    let params: Vec<ParamSize> = kernel.meta.params.iter().map(ParamSize::from).collect();
+    let words: Vec<u64> = args.iter().map(word).collect();
+    let maps = |meta: &KernelMeta| driver_maps(meta, &words, job.grid);
+    let (kernel, maps) = &with_maps(kernel.clone(), job, maps).map_err(Problem)?;
+    args.extend(maps.iter().map(TensorMap::arg));
+    let module = Module::load(context, &kernel.ptx)?;
+    let function = module.function(&kernel.meta.name)?;
+    let mut params: Vec<ParamSize> = kernel.meta.params.iter().map(ParamSize::from).collect();
+    params.extend(maps.iter().map(|map| map.arg().size()));
     let spec = LaunchSpec {
         name: &kernel.meta.name,
         block: [32 * kernel.meta.num_warps, 1, 1],

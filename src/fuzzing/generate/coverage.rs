@@ -48,6 +48,29 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
         TileOp::DotDone,
         "only `start_dots` makes it, of products by warpgroups",
     ),
+    (
+        TileOp::TensorMap,
+        "only `promote` makes it, of loads for products by warpgroups",
+    ),
+    (
+        TileOp::TensorLoad,
+        "only `promote` makes it, of loads for products by warpgroups",
+    ),
+    (
+        TileOp::TensorCopy,
+        "only passes make it, of boxes of tensors",
+    ),
+    (TileOp::MbarInit, "only passes make it, of boxes of tensors"),
+    (TileOp::MbarDrop, "passes make it, of boxes of tensors"),
+    (
+        TileOp::MbarExpect,
+        "only passes make it, of boxes of tensors",
+    ),
+    (
+        TileOp::MbarWaitFor,
+        "only passes make it, of boxes of tensors",
+    ),
+    (TileOp::MbarWait, "only passes make it, of boxes of tensors"),
 ];
 
 #[cfg(test)]
@@ -62,7 +85,7 @@ mod tests {
     use crate::settings::Target;
 
     /// Seeds in which every op must occur.
-    const SEEDS: u64 = 1500;
+    const SEEDS: u64 = 9000;
     /// Seeds whose kernels are compiled: what passes make occurs in them, and in later products for warpgroups.
     const COMPILED: u64 = 150;
 

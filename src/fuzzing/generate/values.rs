@@ -75,6 +75,15 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::AsyncCopy
         | TypeRule::AsyncCommit
         | TypeRule::AsyncWait
+        | TypeRule::TensorMap
+        | TypeRule::TensorLoad
+        | TypeRule::TensorCopy
+        | TypeRule::ThreadTensorCopy
+        | TypeRule::Mbar
+        | TypeRule::MbarExpect
+        | TypeRule::MbarTry
+        | TypeRule::MbarWait
+        | TypeRule::MbarWaitFor
         | TypeRule::SharedLoad
         | TypeRule::SharedView
         | TypeRule::DotStart

@@ -221,6 +221,36 @@ impl<'a> Machine<'a> {
                 self.finish_product(data, 1)?;
                 self.same(data)?
             }
+            TileOp::TensorMap => self.tensor_map(data)?,
+            TileOp::TensorLoad => self.tensor_load(data)?,
+            TileOp::TensorCopy => {
+                self.tensor_copy(data)?;
+                return Ok(None);
+            }
+            TileOp::MbarInit => {
+                self.mbar_init(data)?;
+                return Ok(None);
+            }
+            TileOp::MbarDrop => {
+                self.mbar_drop(data)?;
+                return Ok(None);
+            }
+            TileOp::MbarExpect => {
+                self.mbar_expect(data)?;
+                return Ok(None);
+            }
+            TileOp::MbarWaitFor => {
+                let is_over = match self.mbar_wait(data) {
+                    Ok(()) => true,
+                    Err(InterpErrorKind::NoArrival { .. }) => false,
+                    Err(error) => return Err(error),
+                };
+                self.fill(data, u64::from(is_over))?
+            }
+            TileOp::MbarWait => {
+                self.mbar_wait(data)?;
+                return Ok(None);
+            }
             TileOp::SharedView => self.shared_load(data)?,
             TileOp::AsyncCopy => self.async_copy(data)?,
             TileOp::AsyncCommit => smallvec![self.rings.commit()],

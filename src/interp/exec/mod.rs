@@ -6,11 +6,14 @@
 //!   apply   functions of numbers applied element by element
 //!   access  loads, stores and atomic accesses
 //!   region  reductions and loops
+//!   rings   rings of blocks in shared memory
+//!   boxes   boxes of tensors, and barriers for copies of them
 //!   slack   how far results of other executors may be from these
 //! ```
 
 mod access;
 mod apply;
+mod boxes;
 mod dot;
 mod inst;
 mod region;
@@ -31,6 +34,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar};
+use boxes::Boxes;
 use rings::Rings;
 pub(super) use slack::Slack;
 
@@ -109,6 +113,7 @@ pub(super) fn run(
         steps: 0,
         stats: Stats::default(),
         rings: Rings::default(),
+        boxes: Boxes::default(),
         slack,
         sites: (0..)
             .zip(crate::device_print::sites(func))
@@ -154,6 +159,7 @@ struct Machine<'a> {
     steps: u64,
     stats: Stats,
     rings: Rings,
+    boxes: Boxes,
     /// How far values may be from those of other executors, if that is asked for.
     slack: Option<Slack>,
     /// Numbers of the places that print.
@@ -187,6 +193,7 @@ impl<'a> Machine<'a> {
         self.stats.programs += 1;
         self.values.clear();
         self.rings = Rings::default();
+        self.boxes = Boxes::default();
         if let Some(slack) = &mut self.slack {
             slack.values.clear();
         }

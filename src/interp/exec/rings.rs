@@ -14,7 +14,7 @@ use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 
 /// An entry of a ring.
-type Entry = (Slot, u64);
+pub(super) type Entry = (Slot, u64);
 
 /// The rings of a program.
 #[derive(Debug, Default)]
@@ -48,6 +48,18 @@ impl Rings {
         }
     }
 
+    /// The entry holds nothing until it is filled.
+    pub(super) fn begin_change(&mut self, entry: Entry) -> Outcome<()> {
+        self.check_change(entry)?;
+        self.entries.remove(&entry);
+        Ok(())
+    }
+
+    /// The entry holds the block.
+    pub(super) fn fill(&mut self, entry: Entry, elems: Elems) {
+        self.entries.insert(entry, elems);
+    }
+
     fn arrive(&mut self, group: u64) {
         let entries = &mut self.entries;
         self.copies.retain(|(of, entry, elems)| {
@@ -61,7 +73,7 @@ impl Rings {
 }
 
 impl Machine<'_> {
-    fn entry(&self, data: &InstData<Tile>, index: usize) -> Outcome<Entry> {
+    pub(super) fn entry(&self, data: &InstData<Tile>, index: usize) -> Outcome<Entry> {
         let slot = required(data.slot())?;
         let index = self.single(data, index)?;
         let stages = self.func.buffers[slot].map_or(0, |b| u64::from(b.stages));
@@ -81,8 +93,7 @@ impl Machine<'_> {
         let mut load: InstData<Tile> = InstData::new(TileOp::Load, &[operand(data, 0)?]);
         load.args.extend(data.args.get(2).copied());
         let elems = self.load(&load)?;
-        self.rings.check_change(entry)?;
-        self.rings.entries.remove(&entry);
+        self.rings.begin_change(entry)?;
         self.rings.copies.push((self.rings.groups, entry, elems));
         Ok(Elems::from_elem(0, 1))
     }

@@ -65,7 +65,7 @@ impl Slack {
         self.values[value].get(i).copied().unwrap_or(0.0)
     }
 
-    fn is_loose(&self, value: Value) -> bool {
+    pub(super) fn is_loose(&self, value: Value) -> bool {
         !self.values[value].is_empty()
     }
 
@@ -78,7 +78,7 @@ impl Slack {
     }
 
     /// Of an element in memory, read as a type.
-    fn at(&self, address: u64, scalar: Scalar) -> f64 {
+    pub(super) fn at(&self, address: u64, scalar: Scalar) -> f64 {
         match self.memory.get(&address) {
             None => 0.0,
             Some(&(stored, slack)) if stored == scalar => slack,
@@ -195,10 +195,11 @@ impl<'a> Machine<'a> {
         }
         let mut found = match data.op {
             TileOp::Load => return self.load_slack(slack, data),
+            TileOp::TensorLoad if !slack.memory.is_empty() => return self.box_slack(slack, data),
             TileOp::AtomicRmw => return self.rmw_slack(slack, data, result),
             TileOp::AtomicCas => return self.cas_slack(slack, data, result),
             TileOp::Dot | TileOp::DotStart => return self.dot_slack(slack, data, result),
-            TileOp::AsyncCopy | TileOp::SharedLoad | TileOp::SharedView
+            TileOp::AsyncCopy | TileOp::TensorCopy | TileOp::SharedLoad | TileOp::SharedView
                 if !slack.memory.is_empty() =>
             {
                 return Err(InterpErrorKind::Undecided);

@@ -1,6 +1,7 @@
 //! Every op by itself, with the edge cases that the op table names.
 
 mod atomics;
+mod boxes;
 mod control;
 mod convert;
 mod dot;
@@ -261,6 +262,7 @@ fn every_op_is_tested() {
         shapes::OPS,
         dot::OPS,
         rings::OPS,
+        boxes::OPS,
         memory::OPS,
         atomics::OPS,
         machine::OPS,

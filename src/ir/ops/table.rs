@@ -22,6 +22,7 @@
 //! |---|---|
 //! | `reads("x")`, `writes("x")`, `atomic("x")` | of what operand `x` points to, of the `slot`, or of the `log` of the module |
 //! | `reads_until_wait("x")`, `writes_until_wait("x")` | begun here, over when somebody has waited for it |
+//! | `engine()` | of these, that an engine does them and not the threads |
 
 /// Calls `$mac!` with the rows of the table in four groups: ops of `both` levels, `functions` of the tile level that
 /// `lower_math` expands, other ops of the `tile` level, and ops of the `thread` level.
@@ -318,6 +319,29 @@ macro_rules! for_each_op {
                 /// of the sums and their intermediate rounding are unspecified; see [`crate::ir`].
                 Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Matrix;
 
+                /// A tensor at `base` as the copy engine knows it. `numbers` are its extents, as many as `values` has, the outermost
+                /// first, then the distances in elements between neighbours along all dimensions but the last, where it is 1. `values`
+                /// are the extents of the box that is copied at once. The launcher makes it of arguments and grid; where `cond` is
+                /// false, it launches the kernel compiled without maps instead.
+                TensorMap "tensor_map" tensor_map(base: Value, cond: Value, numbers: &[Value]) {values: List} {} [] TensorMap, Shape {cost(0)};
+                /// The box of a tensor that starts at the coordinates, the outermost first: in the order of its elements, with zeros
+                /// where it is outside of the tensor. The innermost coordinate is a multiple of 16 bytes.
+                TensorLoad "tensor_load" tensor_load(map: Value, coords: &[Value]) {} {} [ty] TensorLoad, Memory {reads("map")};
+                /// Starts to copy a box of a tensor, as `tensor_load` reads it, to entry `index` of a ring of buffers if `exists`. The
+                /// copy arrives on barrier `index` of `bars`, and the entry must not be accessed before a wait there.
+                TensorCopy "tensor_copy" tensor_copy(map: Value, index: Value, exists: Value, coords: &[Value]) {slot: Slot, bars: Slot} {} [] TensorCopy, Memory {reads_until_wait("map"), writes_until_wait("slot"), engine()};
+                /// Makes the barriers of a slot, 8 bytes each: a phase ends with `count` arrivals and all bytes that these announced.
+                MbarInit "mbar_init" mbar_init() {slot: Slot, count: u32} {} [] NoResult, Sync;
+                /// Ends the barriers of a slot, which nobody waits for any more, so that they can be made again.
+                MbarDrop "mbar_drop" mbar_drop() {slot: Slot} {} [] NoResult, Sync;
+                /// Arrives on barrier `index` of a slot and announces `bytes`, if `exists`.
+                MbarExpect "mbar_expect" mbar_expect(index: Value, exists: Value) {slot: Slot, bytes: u32} {} [] MbarExpect, Sync;
+                /// Waits until the phase of barrier `index` whose parity is `phase`, 0 or 1, has ended: the first has parity 0. What
+                /// was copied for it can be read.
+                MbarWait "mbar_wait" mbar_wait(index: Value, phase: Value) {slot: Slot} {} [] MbarWait, Sync;
+                /// The same, but gives up after asking `tries` times; whether the phase has ended.
+                MbarWaitFor "mbar_wait_for" mbar_wait_for(index: Value, phase: Value) {slot: Slot, tries: u32} {} [] MbarWaitFor, Sync;
+
                 /// Starts to copy elements from memory to entry `index` of a ring of buffers, and zeros where `mask` is false. The
                 /// entry must not be accessed before a wait for the commitment of the token.
                 AsyncCopy "async_copy" async_copy(ptr: Value, index: Value, mask: Option<Value>) {slot: Slot} {cache: Cache, evict: Evict} [] AsyncCopy, Memory {reads_until_wait("ptr"), writes_until_wait("slot")};
@@ -424,6 +448,21 @@ macro_rules! for_each_op {
                 WgmmaWait "wgmma_wait" wgmma_wait(xs: &[Value]) {pending: u32} {} [] SameFirst, Sync;
                 /// Lets asynchronous units of the machine see what the thread has written to shared memory.
                 FenceAsync "fence_async" fence_async() {} {} [] NoResult, Sync;
+                /// Address of the map that the launcher makes by recipe number `index` of the function.
+                MapAddr "map_addr" map_addr() {index: u8} {} [] I64Scalar, Constant;
+                /// Makes the barrier at `ptr` + `offset`, if `pred`.
+                MbarInit "mbar_init" mbar_init(ptr: Value, pred: Value) {count: u32} {offset: i32, slot: Slot} [] Mbar, Memory {writes("ptr")};
+                /// Ends the barrier at `ptr` + `offset`, if `pred`.
+                MbarInval "mbar_inval" mbar_inval(ptr: Value, pred: Value) {} {offset: i32, slot: Slot} [] Mbar, Memory {writes("ptr")};
+                /// Lets the copy engine see barriers that the thread made.
+                FenceMbarInit "fence_mbar_init" fence_mbar_init() {} {} [] NoResult, Sync;
+                /// Arrives on the barrier at `ptr` + `offset` and announces `bytes`, if `pred`.
+                MbarExpect "mbar_expect" mbar_expect(ptr: Value, pred: Value) {bytes: u32} {offset: i32, slot: Slot} [] Mbar, Memory {atomic("ptr")};
+                /// Whether the phase with the parity of the barrier at `ptr` + `offset` has ended; it may wait a while before it says no.
+                MbarTry "mbar_try" mbar_try(ptr: Value, parity: Value) {} {offset: i32, slot: Slot} [] MbarTry, Memory {atomic("ptr")};
+                /// Starts to copy a box of the tensor of a map to shared memory at `to` + `offset`, if `pred`; its bytes arrive on the
+                /// barrier at `bar`. Coordinates count from the outermost dimension.
+                TensorCopy "tensor_copy" tensor_copy(to: Value, map: Value, bar: Value, pred: Value, coords: &[Value]) {} {offset: i32, slot: Slot, bars: Slot} [] ThreadTensorCopy, Memory {writes_until_wait("to"), atomic("bar"), engine()};
                 /// The same bits in 32-bit integers.
                 Words "words" words(x: Value) {} {} [ty] Words, Shape;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.

@@ -101,7 +101,12 @@ fn choose(func: &TileFunction, slot: Slot, readers: &[Reader]) -> LinearLayout {
         return named::shared_row_major(Shape::SCALAR);
     };
     let (shape, elem_bytes) = (buffer.shape, buffer.elem.bytes());
-    let candidates = warpgroup::forms(shape, elem_bytes, readers);
+    let mut candidates = warpgroup::forms(shape, elem_bytes, readers);
+    let mut copies = func.dfg.insts.values();
+    if copies.any(|data| data.op == TileOp::TensorCopy && data.slot() == Some(&slot)) {
+        // Boxes come row by row.
+        candidates.retain(|form| form.inner + 1 == shape.rank());
+    }
     let writer = writers.first();
     // Neighbours that a thread brings together stand together, if the readers allow it.
     let inner = writer.map(|writer| ring::inner_dim(writer));

@@ -6,7 +6,10 @@
 use super::{Lower, internal};
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, MmaUnit};
+use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
+use crate::ir::level::Thread;
+use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
 use crate::ir::units::{Fragments, for_each_unit};
 use crate::machine::inst::{Arg, Modifier, Ptx, PtxType};
@@ -115,6 +118,21 @@ impl Lower<'_> {
         Ok(own)
     }
 
+    /// Whether a sum that goes to products alone is zero so far: then the first of them do not add, and no zeros are written. ptxas
+    /// serialises products if sums of others get their first numbers meanwhile (C7515).
+    fn starts_from_zero(&self, sum: Value) -> bool {
+        let fence = self
+            .func
+            .dfg
+            .def_inst(sum)
+            .map(|inst| &self.func.dfg.insts[inst]);
+        let is_zero = |data: &InstData<Thread>| {
+            let first = data.args.first().and_then(|&value| self.values[value]);
+            data.op == ThreadOp::WgmmaFence && first == Some(Arg::Imm(0))
+        };
+        self.n_uses[sum] == 1 && fence.is_some_and(is_zero)
+    }
+
     pub(super) fn select_wgmma(&mut self, inst: Inst) -> Result<(), CompileError> {
         let data = &self.func.dfg.insts[inst];
         let (Some(&unit), Some(&columns), Some((&c, pairs)), &[result]) = (
@@ -130,6 +148,10 @@ impl Lower<'_> {
         // Two columns of each eight are this thread's, in two rows.
         let each = (columns / 2) as u16;
         let own = self.tied(result, c)?;
+        let from_zero = self.starts_from_zero(c);
+        if from_zero {
+            self.unread.insert(c);
+        }
         let parts = usize::from(own.count / each.max(1));
         let is_float = self.func.dfg.ty(result).elem.is_float();
         for (i, pair) in pairs.chunks(2).enumerate() {
@@ -157,9 +179,11 @@ impl Lower<'_> {
             };
             let sums = own.part((i % parts) as u16 * each, each);
             let mut args = vec![Arg::Regs(sums), Arg::Regs(left), Arg::Regs(right)];
-            // It adds, with the signs as they are.
+            // Whether it adds, and the signs as they are.
+            let adds = !from_zero || i >= parts;
             let signs = if is_float { 2 } else { 0 };
-            args.extend(vec![Arg::Imm(1); 1 + signs]);
+            args.push(Arg::Imm(u64::from(adds)));
+            args.extend(vec![Arg::Imm(1); signs]);
             if matches!(op, Ptx::Wgmma16 | Ptx::Wgmma16Regs) {
                 let flags = transposed.map(|flag| Arg::Imm(u64::from(flag)));
                 args.extend(&flags[usize::from(in_registers)..]);
@@ -179,6 +203,14 @@ impl Lower<'_> {
         };
         let result = data.results.first().copied();
         let held = match (result, first) {
+            (Some(result), Some(_)) if self.unread.contains(result) => {
+                let Some(Arg::Regs(own)) = self.values[result] else {
+                    return Err(internal("a tied value has no registers"));
+                };
+                let (ty, args) = (PtxType::U32, [Arg::Regs(own)]);
+                self.emit(Ptx::Undefined, ty, ty, Modifier::None, 1, &args);
+                own
+            }
             (Some(result), Some(first)) => self.tied(result, first)?,
             _ => self.code.regs.view_of(&[]),
         };

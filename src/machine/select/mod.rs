@@ -29,6 +29,7 @@ use crate::regalloc::reg::{Group, RegClass, Unit, View};
 use crate::settings::Target;
 
 mod atomic;
+mod boxes;
 mod context;
 #[cfg(test)]
 pub(crate) mod coverage;
@@ -61,6 +62,8 @@ struct Lower<'a> {
     /// Number of uses in the function.
     n_uses: SecondaryMap<Value, u32>,
     needed: EntitySet<Value>,
+    /// Sums of which nobody reads what they hold before products.
+    unread: EntitySet<Value>,
     /// Values whose registers are those of other values, or which are numbers.
     renames: EntitySet<Value>,
     /// Words that are both floats and whole numbers.
@@ -87,6 +90,7 @@ impl<'a> Lower<'a> {
             const_units: SecondaryMap::new(),
             n_uses: SecondaryMap::new(),
             needed: EntitySet::new(),
+            unread: EntitySet::new(),
             renames: EntitySet::new(),
             recast: EntitySet::new(),
             policies: [None; 2],
@@ -364,6 +368,13 @@ impl<'a> Lower<'a> {
             ThreadOp::WgmmaCommit => return self.select_bare(Ptx::WgmmaCommit),
             ThreadOp::WgmmaWait => return self.select_held(inst, Ptx::WgmmaWait),
             ThreadOp::FenceAsync => return self.select_bare(Ptx::FenceAsync),
+            ThreadOp::MapAddr => self.select_map(inst),
+            ThreadOp::MbarInit | ThreadOp::MbarInval | ThreadOp::MbarExpect => {
+                return self.select_mbar(inst).map(|()| None);
+            }
+            ThreadOp::FenceMbarInit => return self.select_bare(Ptx::FenceMbarInit),
+            ThreadOp::MbarTry => self.select_mbar_try(inst),
+            ThreadOp::TensorCopy => return self.select_box_copy(inst).map(|()| None),
             ThreadOp::CpAsync => return self.select_copy(inst).map(|()| None),
             ThreadOp::CpAsyncCommit => return self.select_bare(Ptx::CpAsyncCommit),
             ThreadOp::CpAsyncWait => return self.select_copy_wait(inst).map(|()| None),
@@ -656,7 +667,7 @@ fn kind(ty: ThreadType) -> Kind {
         Elem::Num(Scalar::I16) if paired => Kind::I16x2,
         Elem::Num(Scalar::I16) => Kind::I16,
         Elem::Num(Scalar::I32) | Elem::Ptr(_, AddressSpace::Shared) => Kind::I32,
-        Elem::Num(Scalar::I64) | Elem::Ptr(_, AddressSpace::Global) => Kind::I64,
+        Elem::Num(Scalar::I64) | Elem::Ptr(_, AddressSpace::Global) | Elem::Map(_) => Kind::I64,
         Elem::Num(Scalar::F16) if paired => Kind::F16x2,
         Elem::Num(Scalar::F16) => Kind::F16,
         Elem::Num(Scalar::Bf16) if paired => Kind::Bf16x2,

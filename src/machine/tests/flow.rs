@@ -293,6 +293,63 @@ fn parameters_of_every_type_and_directives() {
     }
 }
 
+/// What takes tensor maps and does nothing.
+fn with_maps(params: &str, maps: usize) -> crate::ir::function::ThreadFunction {
+    let recipe = "{base=p0, offset=0, elem=f16, extents=[64], strides=[], box=[64], if=1}";
+    let maps: String = (0..maps)
+        .map(|i| format!("    map{i} = {recipe}\n"))
+        .collect();
+    let text = format!("thread @k({params}) warps(4) {{\n{maps}block0:\n    return\n}}\n");
+    crate::text::parse::parse_thread(&text).expect("a function")
+}
+
+#[test]
+fn tensor_maps_are_parameters_behind_the_others() {
+    let func = with_maps("v0 \"x\": ptr<f16>, v1 \"n\": i16", 2);
+    for target in Target::ALL {
+        let (ptx, version, _) =
+            compile_thread(&func, target, &Options::DEFAULT).expect("the kernel compiles");
+        ptxas::assemble(&ptx, &target.to_string());
+        assert!(
+            version >= crate::settings::PtxVersion { major: 7, minor: 7 },
+            "{version}"
+        );
+        let module = crate::emu::Module::parse(&ptx).expect("the emulator reads it");
+        let params = &module.entry("k").expect("it is there").params;
+        let sizes: Vec<(&str, u32)> = params.iter().map(|p| (&*p.name, p.size)).collect();
+        let expected = [
+            ("k_param_0", 8),
+            ("k_param_1", 2),
+            ("k_map_0", 128),
+            ("k_map_1", 128),
+        ];
+        assert_eq!(sizes, expected);
+        assert!(
+            ptx.contains(".param .align 64 .b8 k_map_1[128]\n)"),
+            "{ptx}"
+        );
+    }
+}
+
+#[test]
+fn tensor_maps_count_as_room_for_parameters() {
+    // A pointer and the maps behind the next multiple of 64.
+    for (maps, version) in [(33, (8, 0)), (34, (8, 1)), (255, (8, 1))] {
+        let func = with_maps("v0 \"x\": ptr<f16>", maps);
+        crate::ptx::check_params(&func).expect("there is room");
+        let (ptx, found, _) =
+            compile_thread(&func, Target::SM_90A, &Options::DEFAULT).expect("the kernel compiles");
+        ptxas::assemble(&ptx, "sm_90a");
+        assert_eq!((found.major, found.minor), version, "{maps} maps");
+    }
+    let error = crate::ptx::check_params(&with_maps("v0 \"x\": ptr<f16>", 256));
+    let error = error.expect_err("32,832 bytes").to_string();
+    assert!(
+        error.contains("32832") && error.contains("32764"),
+        "{error}"
+    );
+}
+
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     let func = vector_add();

@@ -125,8 +125,31 @@ struct Load {
     ty: TileType,
     /// Bytes of a block.
     bytes: u32,
-    /// Whether what is loaded goes through registers.
-    staged: bool,
+    way: Way,
+}
+
+/// How a block comes to its ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// Each thread copies some of it.
+    Copied,
+    /// Through registers.
+    Staged,
+    /// The copy engine brings a box of a tensor.
+    Box,
+}
+
+impl Load {
+    fn new(func: &TileFunction, inst: Inst, way: Way) -> Load {
+        let ty = func.dfg.ty(func.dfg.insts[inst].results[0]);
+        let bytes = ty.elem.bytes() << ty.shape.log2_elements();
+        Load {
+            inst,
+            ty,
+            bytes,
+            way,
+        }
+    }
 }
 
 /// What becomes of a loop.
@@ -177,34 +200,50 @@ fn plan(
     }
     let feeding = feeding(func, body);
     let no_copies = target.sm < 80 || choices.chance(15);
+    let is_for_warpgroup = warpgroup_units
+        && insts
+            .iter()
+            .any(|&i| start_dots::is_for_warpgroup(func, i, target));
     let mut loads = Vec::new();
     let mut slice = Slice::new(func, body);
     let needed = registers_needed(func, body);
     let mut left = Target::most_registers(func.num_threads()).saturating_sub(needed);
     for &inst in insts {
         let load = &func.dfg.insts[inst];
-        if load.op != TileOp::Load || !feeding.contains(load.results[0]) {
-            continue;
-        }
-        let Some(mut found) = as_copy(func, axis, inst) else {
+        let feeds = load.results.iter().any(|&v| feeding.contains(v));
+        let found = match load.op {
+            TileOp::Load if feeds => as_copy(func, axis, inst),
+            TileOp::TensorLoad if feeds => Some(Load::new(func, inst, Way::Box)),
+            _ => None,
+        };
+        let Some(mut found) = found else {
             continue;
         };
         // What copies cannot move are elements of a register each, and pointers to some of them.
         let registers = 2 * (found.ty.shape.elements() as u32).div_ceil(func.num_threads());
-        if found.staged && !no_copies {
+        // What one thread copies for several it must load and store; while a unit multiplies there is time in between.
+        if is_for_warpgroup
+            && found.way == Way::Copied
+            && found.bytes < MIN_BYTES * func.num_threads()
+        {
+            found.way = Way::Staged;
+        }
+        if found.way == Way::Staged && !no_copies {
             match left.checked_sub(registers) {
                 Some(rest) => left = rest,
                 None => continue,
             }
         }
-        found.staged |= no_copies || choices.chance(15);
+        if found.way == Way::Copied && (no_copies || choices.chance(15)) {
+            found.way = Way::Staged;
+        }
         let mut with = slice.clone();
         if load.args.iter().all(|&arg| with.add(arg)) && with.tables().is_some() {
             slice = with;
             loads.push(found);
         }
     }
-    let all_staged = loads.iter().all(|load| load.staged);
+    let all_staged = loads.iter().all(|load| load.way == Way::Staged);
     let wanted = if all_staged { 2 } else { stages };
     let bytes_of_stage: u32 = loads.iter().map(|load| load.bytes).sum();
     let fit = room.checked_div(bytes_of_stage)?;
@@ -212,12 +251,9 @@ fn plan(
         let (asked, used) = (stages, fit.max(1));
         *cut = (*cut).max(Some(CutStages { asked, used }));
     }
-    let is_for_warpgroup = warpgroup_units
-        && insts
-            .iter()
-            .any(|&i| start_dots::is_for_warpgroup(func, i, target));
     let stages = wanted.min(fit);
-    let can_lack = !is_for_warpgroup && stages > 2 && loads.iter().all(|load| !load.staged);
+    let can_lack =
+        !is_for_warpgroup && stages > 2 && loads.iter().all(|load| load.way == Way::Copied);
     // Warps that an SM holds, by their registers and shared memory.
     let resident = |entries: u32| {
         let usage = Usage {
@@ -308,12 +344,11 @@ fn as_copy(func: &TileFunction, axis: &Axis, inst: Inst) -> Option<Load> {
         false => axis.vector_width(func, ptr, mask, dim, MIN_BYTES),
     };
     let widest = (0..ty.shape.rank()).map(width).max()? as u32;
-    Some(Load {
-        inst,
-        ty,
-        bytes,
-        staged: widest * ty.elem.bytes() < MIN_BYTES,
-    })
+    let way = match widest * ty.elem.bytes() < MIN_BYTES {
+        true => Way::Staged,
+        false => Way::Copied,
+    };
+    Some(Load::new(func, inst, way))
 }
 
 /// The bits in every element of a block.

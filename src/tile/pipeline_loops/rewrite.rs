@@ -2,8 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
-use super::Plan;
 use super::slice::Ahead;
+use super::{Plan, Way};
 use crate::ir::attrs::{Attr, AttrKind, IntPred, make};
 use crate::ir::dfg::{InstData, SourceLoc, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
@@ -35,6 +35,8 @@ struct Carried {
     tokens: Vec<Value>,
     /// The entry that is read, and the one that is written if that is another one.
     places: Vec<Value>,
+    /// Parity of the phase of the barrier of the entry that is read.
+    phase: Option<Value>,
     /// Values that run ahead.
     near: Vec<Value>,
     /// Values that run one iteration further ahead.
@@ -52,7 +54,7 @@ impl Carried {
             &self.far,
             &self.tables,
         ];
-        lists.into_iter().flatten().copied()
+        lists.into_iter().flatten().copied().chain(self.phase)
     }
 }
 
@@ -61,6 +63,8 @@ pub(super) struct Pipeliner<'a> {
     func: &'a mut TileFunction,
     plan: Plan,
     slots: Vec<Slot>,
+    /// Barriers on which boxes arrive, one for each entry.
+    bars: Option<Slot>,
     loc: SourceLoc,
     /// Instructions made, to be put somewhere.
     made: Vec<Inst>,
@@ -72,6 +76,7 @@ impl<'a> Pipeliner<'a> {
             func,
             plan,
             slots: Vec::new(),
+            bars: None,
             loc: SourceLoc::default(),
             made: Vec::new(),
         }
@@ -114,6 +119,9 @@ impl<'a> Pipeliner<'a> {
             let slot = self.func.add_buffer(buffer);
             self.slots.push(slot);
         }
+        if self.plan.loads.iter().any(|load| load.way == Way::Box) {
+            self.bars = Some(self.func.add_barriers(self.plan.entries));
+        }
         let first = self.fill(&data);
         let before = std::mem::take(&mut self.made);
         self.rewrite_body(&data, &first);
@@ -134,6 +142,12 @@ impl<'a> Pipeliner<'a> {
         if !groups.is_empty() {
             self.emit(TileOp::AsyncWait, groups, &[], &[]);
         }
+        // In another loop they are made again.
+        if let Some(bars) = self.bars
+            && block != self.func.entry
+        {
+            self.emit(TileOp::MbarDrop, &[], &[make::slot(bars)], &[]);
+        }
         let after = std::mem::take(&mut self.made);
         self.replace_loop(block, inst, &[&before[..], &[new], &after].concat());
         self.rename(&data.results, &results);
@@ -142,6 +156,10 @@ impl<'a> Pipeliner<'a> {
     /// Starts the first iterations in front of the loop; gives what it carries at first.
     fn fill(&mut self, looped: &InstData<Tile>) -> Carried {
         let (i32, i1) = (TileType::scalar(Elem::I32), TileType::scalar(Elem::I1));
+        if let Some(bars) = self.bars {
+            let attrs = [make::slot(bars), make::count(1)];
+            self.emit(TileOp::MbarInit, &[], &attrs, &[]);
+        }
         let (lo, hi, step) = (looped.args[0], looped.args[1], looped.args[2]);
         let counter = self.func.dfg.ty(lo);
         let enters = self.compare(IntPred::Slt, lo, hi);
@@ -176,6 +194,7 @@ impl<'a> Pipeliner<'a> {
             }
         }
         first.places.push(self.number(0, i32));
+        first.phase = self.bars.map(|_| self.number(0, i32));
         if self.plan.entries == stages {
             first.places.push(self.number(i64::from(stages) - 1, i32));
         }
@@ -193,6 +212,7 @@ impl<'a> Pipeliner<'a> {
             near: self.params_for(&first.near),
             far: self.params_for(&first.far),
             tables: self.params_for(&first.tables),
+            phase: first.phase.map(|phase| self.params_for(&[phase])[0]),
         };
         let read = now.places[0];
         let write = now.places.last().copied().unwrap_or(read);
@@ -207,10 +227,21 @@ impl<'a> Pipeliner<'a> {
         next.tokens.extend(started.group);
         next.tokens.drain(..now.tokens.len().min(1));
         // What was read last is written next, if it is not written at once.
-        next.places = [self.entry_behind(read), read][..now.places.len()].to_vec();
+        let following = self.entry_behind(read);
+        next.places = [following, read][..now.places.len()].to_vec();
+        if let Some(phase) = now.phase {
+            let i32 = TileType::scalar(Elem::I32);
+            let [zero, one] = [0, 1].map(|number| self.number(number, i32));
+            let wraps = self.compare(IntPred::Eq, following, zero);
+            let other = self.value(TileOp::Xor, &[phase, one], &[], i32);
+            next.phase = Some(self.value(TileOp::Select, &[wraps, other, phase], &[], i32));
+        }
         let mut inside = std::mem::take(&mut self.made);
         if let Some(&oldest) = now.tokens.first() {
             self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
+        }
+        if let Some((bars, phase)) = self.bars.zip(now.phase) {
+            self.emit(TileOp::MbarWait, &[read, phase], &[make::slot(bars)], &[]);
         }
         let wait = std::mem::take(&mut self.made);
 
@@ -351,10 +382,21 @@ impl<'a> Pipeliner<'a> {
         let token = TileType::scalar(Elem::Token);
         let mut copies = Vec::new();
         let mut blocks = Vec::new();
+        // Boxes first: what threads copy may keep them from starting these.
+        self.expect_boxes(iteration, entry);
         for i in 0..self.plan.loads.len() {
             let (inst, slot) = (self.plan.loads[i].inst, self.slots[i]);
+            if self.plan.loads[i].way == Way::Box {
+                self.copy_box(inst, slot, iteration, &map, entry);
+            }
+        }
+        for i in 0..self.plan.loads.len() {
+            let (inst, slot) = (self.plan.loads[i].inst, self.slots[i]);
+            if self.plan.loads[i].way == Way::Box {
+                continue;
+            }
             let (ptr, mask, mut attrs) = self.moved(inst, iteration, &map);
-            if self.plan.loads[i].staged {
+            if self.plan.loads[i].way == Way::Staged {
                 let ty = self.plan.loads[i].ty;
                 blocks.push((slot, self.value(TileOp::Load, &[ptr, mask], &attrs, ty)));
             } else {
@@ -366,6 +408,38 @@ impl<'a> Pipeliner<'a> {
             (!copies.is_empty()).then(|| self.value(TileOp::AsyncCommit, &copies, &[], token));
         self.advance(&ahead, near, &map);
         Started { group, blocks }
+    }
+
+    /// Announces what the boxes of an iteration bring.
+    fn expect_boxes(&mut self, iteration: Iteration, entry: Value) {
+        let Some(bars) = self.bars else {
+            return;
+        };
+        let boxes = self.plan.loads.iter().filter(|load| load.way == Way::Box);
+        let bytes = boxes.map(|load| load.bytes).sum();
+        let attrs = [make::slot(bars), make::bytes(bytes)];
+        let args = [entry, iteration.exists];
+        self.emit(TileOp::MbarExpect, &args, &attrs, &[]);
+    }
+
+    /// Starts to copy the box that a load reads in an iteration for which `map` gives the values.
+    fn copy_box(
+        &mut self,
+        load: Inst,
+        slot: Slot,
+        iteration: Iteration,
+        map: &FxHashMap<Value, Value>,
+        entry: Value,
+    ) {
+        let Some(bars) = self.bars else {
+            return;
+        };
+        let args = self.func.dfg.insts[load].args.clone();
+        let moved = |&v: &Value| map.get(&v).copied().unwrap_or(v);
+        let mut all = vec![args[0], entry, iteration.exists];
+        all.extend(args[1..].iter().map(moved));
+        let attrs = [make::slot(slot), make::bars(bars)];
+        self.emit(TileOp::TensorCopy, &all, &attrs, &[]);
     }
 
     /// Loads what slices need from tables, for one iteration. `far` holds the carried values that run ahead for that, and

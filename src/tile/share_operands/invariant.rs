@@ -167,7 +167,7 @@ fn pressure(func: &TileFunction, body: Block) -> u32 {
 
 /// Whether elements are floats or results of products.
 fn is_number(elem: Elem) -> bool {
-    !matches!(elem, Elem::I1 | Elem::Token | Elem::Ptr(..))
+    !matches!(elem, Elem::I1 | Elem::Token | Elem::Map(_) | Elem::Ptr(..))
 }
 
 /// Whether a block repeats integers of fewer elements, as offsets do: a thread has one register for each that differs.

@@ -100,7 +100,7 @@ fn changes_behind(func: &TileFunction, product: &Started, slot: Slot) -> bool {
     let mut before = insts.by_ref().take_while(|&&inst| inst != product.inst);
     let copies = |inst: Inst| {
         let data = &func.dfg.insts[inst];
-        data.op == TileOp::AsyncCopy && data.slot() == Some(&slot)
+        matches!(data.op, TileOp::AsyncCopy | TileOp::TensorCopy) && data.slot() == Some(&slot)
     };
     before.all(|&inst| !copies(inst) && !stores(func, inst, &[slot]))
         && insts.all(|&inst| !stores(func, inst, &[slot]))

@@ -226,7 +226,9 @@ fn inline_ptx<L: Level>(operands: &Operands<'_, L>) -> Result<Types<L>, TypeErro
     let Some(&first) = given.first() else {
         return Err(bad_result(operands, "one or more stated types"));
     };
-    let fits = |t: &L::Type| !matches!(t.elem(), Elem::I1 | Elem::Token) && t.same_extent(&first);
+    let fits = |t: &L::Type| {
+        !matches!(t.elem(), Elem::I1 | Elem::Token | Elem::Map(_)) && t.same_extent(&first)
+    };
     let expected = format!("numbers of 8 bits or more, or pointers, of the extent of {first}");
     if let Some(i) = args.iter().position(|t| !fits(t)) {
         return Err(bad_operand(operands, i, expected));
@@ -313,7 +315,7 @@ pub(crate) fn shared<L: Level>(
     Some(match rule {
         // The stated type is anything but a token.
         TypeRule::Const => given_one(operands).and_then(|ty| match ty.elem() {
-            Elem::Token => Err(bad_result(operands, "numbers or pointers")),
+            Elem::Token | Elem::Map(_) => Err(bad_result(operands, "numbers or pointers")),
             Elem::Num(_) | Elem::Ptr(..) => Ok(smallvec![ty]),
         }),
         // A single element to any extent of the same element.
@@ -358,7 +360,7 @@ pub(crate) fn shared<L: Level>(
                     0,
                     args[1].with_elem(Elem::I1).to_string(),
                 ))
-            } else if args[1].elem() == Elem::Token {
+            } else if matches!(args[1].elem(), Elem::Token | Elem::Map(_)) {
                 Err(bad_operand(operands, 1, "a number or a pointer"))
             } else {
                 all_like_first(operands, 1).map(|()| smallvec![args[1]])
@@ -425,7 +427,7 @@ pub(crate) fn shared<L: Level>(
         TypeRule::I64Scalar => Ok(smallvec![L::Type::from_elem(Elem::I64)]),
         // Numbers or pointers, or nothing.
         TypeRule::Print => match args.first() {
-            Some(ty) if ty.elem() == Elem::Token => {
+            Some(ty) if matches!(ty.elem(), Elem::Token | Elem::Map(_)) => {
                 Err(bad_operand(operands, 0, "numbers or pointers"))
             }
             _ => Ok(smallvec![]),

@@ -151,6 +151,34 @@ pub(crate) fn result_types(
             }
             Ok(smallvec![])
         }
+        // A pointer to a barrier, and a truth value.
+        TypeRule::Mbar => {
+            in_shared_memory(operands, 0)?;
+            scalar_fits(operands, 1, Elem::I1, "i1").map(|()| smallvec![])
+        }
+        // A pointer to a barrier, and a parity; a truth value results.
+        TypeRule::MbarTry => {
+            in_shared_memory(operands, 0)?;
+            scalar_fits(operands, 1, Elem::I32, "i32")?;
+            Ok(smallvec![ThreadType::scalar(Elem::I1)])
+        }
+        // Where to, which map, a barrier, a truth value, and one to five coordinates.
+        TypeRule::ThreadTensorCopy => {
+            in_shared_memory(operands, 0)?;
+            scalar_fits(operands, 1, Elem::I64, "i64, the address of a map")?;
+            in_shared_memory(operands, 2)?;
+            scalar_fits(operands, 3, Elem::I1, "i1")?;
+            if !(5..=9).contains(&args.len()) {
+                return Err(bad_operand(
+                    operands,
+                    0,
+                    "one to five coordinates behind four others",
+                ));
+            }
+            (4..args.len())
+                .try_for_each(|i| scalar_fits(operands, i, Elem::I32, "i32"))
+                .map(|()| smallvec![])
+        }
         // Numbers that fill 32-bit integers, which are stated.
         TypeRule::Words => {
             let (from, to) = (args[0], given_one(operands)?);
@@ -169,6 +197,20 @@ pub(crate) fn result_types(
             }
         }
         _ => Err(bad_result(operands, "of an op of this level")),
+    }
+}
+
+/// The operand at `index` is a single number of the type.
+fn scalar_fits(
+    operands: &Operands<'_, Thread>,
+    index: usize,
+    elem: Elem,
+    expected: &'static str,
+) -> Result<(), TypeError> {
+    if operands.args[index] == ThreadType::scalar(elem) {
+        Ok(())
+    } else {
+        Err(bad_operand(operands, index, expected))
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Tile;
 use crate::ir::ops::{Opcode, TileOp, TypeRule};
-use crate::ir::types::{AddressSpace, Elem, TileType, ValueType};
+use crate::ir::types::{AddressSpace, Elem, Scalar, TileType, ValueType};
 use crate::linear_layout::shape::Shape;
 
 /// The result types of a tile op, or why its operands do not fit.
@@ -152,6 +152,68 @@ pub(crate) fn result_types(
             index_fits(operands, 1)?;
             mask_fits(operands, 2)?;
             Ok(smallvec![TileType::scalar(Elem::Token)])
+        }
+        // A pointer, a truth value, and i64: an extent for each dimension of the box and a stride for each but the last.
+        TypeRule::TensorMap => {
+            let Elem::Ptr(pointee, AddressSpace::Global) = args[0].elem else {
+                return Err(bad_operand(operands, 0, "a pointer"));
+            };
+            if !args[0].is_scalar() {
+                return Err(bad_operand(operands, 0, "a pointer"));
+            }
+            if args[1] != TileType::scalar(Elem::I1) {
+                return Err(bad_operand(operands, 1, "i1"));
+            }
+            let numbers = &args[2..];
+            if let Some(i) = numbers
+                .iter()
+                .position(|&t| t != TileType::scalar(Elem::I64))
+            {
+                return Err(bad_operand(operands, 2 + i, "i64"));
+            }
+            let boxes = operands.values().map_or(&[][..], |v| v);
+            let rank = boxes.len();
+            if !(1..=MAX_MAP_RANK).contains(&rank) || numbers.len() != 2 * rank - 1 {
+                return Err(bad_attribute(
+                    AttrKind::Values,
+                    "must have one to five numbers, of a dimension each, all but the last of which have a stride",
+                ));
+            }
+            if boxes.contains(&0) {
+                return Err(bad_attribute(AttrKind::Values, "must be above zero"));
+            }
+            Ok(smallvec![TileType::scalar(Elem::Map(pointee))])
+        }
+        // A map and coordinates; a block of its elements is stated.
+        TypeRule::TensorLoad => {
+            let elem = map_fits(operands)?;
+            coordinates_fit(operands, 1)?;
+            let ty = given_one(operands)?;
+            if ty.is_scalar() || ty.elem != Elem::Num(elem) || ty.is_shared() {
+                return Err(bad_result(operands, format!("a block of {elem}")));
+            }
+            Ok(smallvec![ty])
+        }
+        // A map, an index, a truth value and coordinates.
+        TypeRule::TensorCopy => {
+            map_fits(operands)?;
+            index_fits(operands, 1)?;
+            truth_fits(operands, 2)?;
+            coordinates_fit(operands, 3).map(|()| smallvec![])
+        }
+        // An index and a truth value.
+        TypeRule::MbarExpect => {
+            index_fits(operands, 0)?;
+            truth_fits(operands, 1).map(|()| smallvec![])
+        }
+        // An index and a parity.
+        TypeRule::MbarWait => {
+            index_fits(operands, 0)?;
+            index_fits(operands, 1).map(|()| smallvec![])
+        }
+        TypeRule::MbarWaitFor => {
+            index_fits(operands, 0)?;
+            index_fits(operands, 1).map(|()| smallvec![TileType::scalar(Elem::I1)])
         }
         // Tokens.
         TypeRule::AsyncCommit => {
@@ -339,6 +401,31 @@ fn permute(operands: &Operands<'_, Tile>) -> Result<Types<Tile>, TypeError> {
         .collect();
     let shape = Shape::from_log2(&extents).map_err(|e| bad_operand(operands, 0, e.to_string()))?;
     Ok(smallvec![stated_layout(operands, from.with_shape(shape))])
+}
+
+/// Most dimensions of a tensor that the copy engine knows.
+const MAX_MAP_RANK: usize = 5;
+
+/// The first operand is a map, of what it says.
+fn map_fits(operands: &Operands<'_, Tile>) -> Result<Scalar, TypeError> {
+    match operands.args[0].elem {
+        Elem::Map(elem) if operands.args[0].is_scalar() => Ok(elem),
+        _ => Err(bad_operand(operands, 0, "a tensor map")),
+    }
+}
+
+/// The operands from `first` on are coordinates.
+fn coordinates_fit(operands: &Operands<'_, Tile>, first: usize) -> Result<(), TypeError> {
+    (first..operands.args.len()).try_for_each(|index| index_fits(operands, index))
+}
+
+/// The operand at `index` is a truth value.
+fn truth_fits(operands: &Operands<'_, Tile>, index: usize) -> Result<(), TypeError> {
+    if operands.args[index] == TileType::scalar(Elem::I1) {
+        Ok(())
+    } else {
+        Err(bad_operand(operands, index, "i1"))
+    }
 }
 
 /// The operand at `index` is an i32.

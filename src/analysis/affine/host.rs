@@ -1,0 +1,263 @@
+//! Numbers that the host knows when it launches a kernel: made of integer parameters, constants and the extents of the grid.
+//!
+//! They are those of the integers, without wrap. Equal expressions are one entry of the table, and what is always true folds.
+
+use rustc_hash::FxHashMap;
+
+use crate::ir::entities::Value;
+
+/// A number of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Host(u32);
+
+/// How a number is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Node {
+    /// A constant.
+    Const(i64),
+    /// A parameter of the kernel, i32 or i64.
+    Param(Value),
+    /// How many programs there are along an axis.
+    Programs(u8),
+    /// The sum.
+    Add(Host, Host),
+    /// The difference.
+    Sub(Host, Host),
+    /// The product.
+    Mul(Host, Host),
+    /// The quotient, rounded to zero.
+    Div(Host, Host),
+    /// The smaller one.
+    Min(Host, Host),
+    /// The larger one.
+    Max(Host, Host),
+}
+
+/// That one number is not larger than another.
+pub type Le = (Host, Host);
+
+/// The table.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    nodes: Vec<Node>,
+    known: FxHashMap<Node, Host>,
+    /// How many numbers each one is made of.
+    sizes: Vec<usize>,
+    /// What each one is in any launch.
+    limits: Vec<(i128, i128)>,
+}
+
+impl Hosts {
+    fn make(&mut self, node: Node, limits: (i128, i128)) -> Host {
+        if let Some(&known) = self.known.get(&node) {
+            return known;
+        }
+        let host = Host(self.nodes.len() as u32);
+        self.nodes.push(node);
+        // Far beyond what is computed with; products of these do not wrap.
+        let far = i128::from(i64::MAX);
+        self.limits.push((limits.0.max(-far), limits.1.min(far)));
+        self.sizes.push(self.size(host));
+        self.known.insert(node, host);
+        host
+    }
+
+    /// How a number is made.
+    pub fn node(&self, host: Host) -> Node {
+        self.nodes[host.0 as usize]
+    }
+
+    /// How many values this is made of, if those that are used twice count twice; one of 32 bits is made wider.
+    pub fn size(&self, host: Host) -> usize {
+        match self.node(host) {
+            Node::Const(_) => 1,
+            Node::Param(_) | Node::Programs(_) => 2,
+            Node::Add(a, b)
+            | Node::Sub(a, b)
+            | Node::Mul(a, b)
+            | Node::Div(a, b)
+            | Node::Min(a, b)
+            | Node::Max(a, b) => {
+                let parts = self.sizes[a.0 as usize].saturating_add(self.sizes[b.0 as usize]);
+                parts.saturating_add(1)
+            }
+        }
+    }
+
+    fn limits(&self, host: Host) -> (i128, i128) {
+        self.limits[host.0 as usize]
+    }
+
+    /// The smallest number that this can be.
+    pub fn least(&self, host: Host) -> i128 {
+        self.limits(host).0
+    }
+
+    /// The largest number that this can be.
+    pub fn most(&self, host: Host) -> i128 {
+        self.limits(host).1
+    }
+
+    /// The constant that this is.
+    pub fn constant(&self, host: Host) -> Option<i64> {
+        match self.node(host) {
+            Node::Const(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A constant.
+    pub fn number(&mut self, number: i64) -> Host {
+        let limit = i128::from(number);
+        self.make(Node::Const(number), (limit, limit))
+    }
+
+    /// A parameter of so many bits.
+    pub fn param(&mut self, value: Value, bits: u32) -> Host {
+        let most = (1_i128 << (bits - 1)) - 1;
+        self.make(Node::Param(value), (-most - 1, most))
+    }
+
+    /// How many programs there are along an axis.
+    pub fn programs(&mut self, axis: u8) -> Host {
+        self.make(Node::Programs(axis), (1, i128::from(i32::MAX)))
+    }
+
+    /// The sum.
+    pub fn add(&mut self, a: Host, b: Host) -> Host {
+        if let (Some(x), Some(y)) = (self.constant(a), self.constant(b))
+            && let Some(sum) = x.checked_add(y)
+        {
+            return self.number(sum);
+        }
+        match (self.node(a), self.node(b)) {
+            (Node::Const(0), _) => return b,
+            (_, Node::Const(0)) => return a,
+            (Node::Const(_), _) => return self.add(b, a),
+            (Node::Add(x, c), Node::Const(d)) => {
+                if let Some(sum) = self.constant(c).and_then(|c| c.checked_add(d)) {
+                    let sum = self.number(sum);
+                    return self.add(x, sum);
+                }
+            }
+            _ => {}
+        }
+        let ((la, ha), (lb, hb)) = (self.limits(a), self.limits(b));
+        self.make(Node::Add(a, b), (la + lb, ha + hb))
+    }
+
+    /// The difference.
+    pub fn sub(&mut self, a: Host, b: Host) -> Host {
+        if a == b {
+            return self.number(0);
+        }
+        if let Some(c) = self.constant(b).and_then(i64::checked_neg) {
+            let c = self.number(c);
+            return self.add(a, c);
+        }
+        if let Node::Add(x, c) = self.node(a)
+            && x == b
+        {
+            return c;
+        }
+        let ((la, ha), (lb, hb)) = (self.limits(a), self.limits(b));
+        self.make(Node::Sub(a, b), (la - hb, ha - lb))
+    }
+
+    /// The product.
+    pub fn mul(&mut self, a: Host, b: Host) -> Host {
+        if let (Some(x), Some(y)) = (self.constant(a), self.constant(b))
+            && let Some(product) = x.checked_mul(y)
+        {
+            return self.number(product);
+        }
+        match (self.node(a), self.node(b)) {
+            (Node::Const(0), _) | (_, Node::Const(1)) => return a,
+            (Node::Const(1), _) | (_, Node::Const(0)) => return b,
+            (Node::Const(_), _) => return self.mul(b, a),
+            _ => {}
+        }
+        let ((la, ha), (lb, hb)) = (self.limits(a), self.limits(b));
+        let corners = [la * lb, la * hb, ha * lb, ha * hb];
+        let least = corners.into_iter().min().unwrap_or(0);
+        let most = corners.into_iter().max().unwrap_or(0);
+        self.make(Node::Mul(a, b), (least, most))
+    }
+
+    /// The quotient, rounded to zero.
+    pub fn div(&mut self, a: Host, b: Host) -> Host {
+        match (self.constant(a), self.constant(b)) {
+            (_, Some(1)) => return a,
+            (Some(x), Some(y)) => {
+                if let Some(quotient) = x.checked_div(y) {
+                    return self.number(quotient);
+                }
+            }
+            _ => {}
+        }
+        let ((la, ha), (lb, hb)) = (self.limits(a), self.limits(b));
+        let limits = match lb >= 1 {
+            true if lb == hb => (la / lb, ha / lb),
+            true => (la.min(0), ha.max(0) / lb),
+            false => (la.min(-ha), ha.max(-la)),
+        };
+        self.make(Node::Div(a, b), limits)
+    }
+
+    /// The smaller one.
+    pub fn min(&mut self, a: Host, b: Host) -> Host {
+        if a == b || self.most(a) <= self.least(b) {
+            return a;
+        }
+        if self.most(b) <= self.least(a) {
+            return b;
+        }
+        let ((la, ha), (lb, hb)) = (self.limits(a), self.limits(b));
+        self.make(Node::Min(a, b), (la.min(lb), ha.min(hb)))
+    }
+
+    /// The larger one.
+    pub fn max(&mut self, a: Host, b: Host) -> Host {
+        if a == b || self.least(a) >= self.most(b) {
+            return a;
+        }
+        if self.least(b) >= self.most(a) {
+            return b;
+        }
+        let ((la, ha), (lb, hb)) = (self.limits(a), self.limits(b));
+        self.make(Node::Max(a, b), (la.max(lb), ha.max(hb)))
+    }
+
+    /// That `a <= b`, as what is left to check: nothing if that is always so. None if it never is.
+    pub fn le(&self, a: Host, b: Host) -> Option<Option<Le>> {
+        if a == b || self.most(a) <= self.least(b) {
+            return Some(None);
+        }
+        (self.least(a) <= self.most(b)).then_some(Some((a, b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_always_so_folds() {
+        let mut hosts = Hosts::default();
+        let programs = hosts.programs(0);
+        let minus_one = hosts.number(-1);
+        let last = hosts.add(programs, minus_one);
+        let zero = hosts.number(0);
+        assert_eq!(hosts.sub(last, last), zero);
+        assert_eq!(hosts.le(zero, last), Some(None));
+        let one = hosts.number(1);
+        assert_eq!(hosts.add(last, one), programs);
+        let n = hosts.param(Value::from_u32(1), 32);
+        assert_eq!(hosts.le(one, n), Some(Some((one, n))));
+        let many = hosts.number(1 << 40);
+        assert_eq!(hosts.le(many, n), None);
+        let sum = hosts.add(n, one);
+        assert_eq!(hosts.sub(sum, n), one);
+        assert_eq!(hosts.min(n, many), n);
+    }
+}

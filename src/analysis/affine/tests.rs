@@ -1,0 +1,181 @@
+//! Forms, ranges and demand of one kernel, held against what is written by hand.
+
+use super::host::Hosts;
+use super::reach::Reach;
+use super::*;
+use crate::analysis::axis::Axis;
+use crate::analysis::demand::{Bound, Demand};
+use crate::text::parse::parse_tile;
+
+/// Rows of 64 elements that a loop walks by 32 columns, wrapped at `M`, are multiplied with themselves and stored below `M`.
+fn product(end: &str) -> TileFunction {
+    let text = format!(
+        "kernel @k(v0: ptr<f16>, v1: ptr<f32>, v2 \"M\": i32, v3 \"K\": i32, v4 \"stride\": i32) warps(4) {{
+        block0:
+            v5 = program_id {{axis = 0}} : i32
+            v6 = const {{value = 6}} : i32
+            v7 = shl v5, v6 : i32
+            v8 = arange {{start = 0}} : i32[64]
+            v9 = splat v7 : i32[64]
+            v10 = iadd v9, v8 : i32[64]
+            v11 = splat v2 : i32[64]
+            v12 = srem v10, v11 : i32[64]
+            v13 = splat v4 : i32[64]
+            v14 = imul v12, v13 : i32[64]
+            v15 = splat v0 : ptr<f16>[64]
+            v16 = addptr v15, v14 : ptr<f16>[64]
+            v17 = expand_dims v16 {{axis = 1}} : ptr<f16>[64,1]
+            v18 = broadcast v17 : ptr<f16>[64,64]
+            v19 = expand_dims v8 {{axis = 0}} : i32[1,64]
+            v20 = broadcast v19 : i32[64,64]
+            v21 = addptr v18, v20 : ptr<f16>[64,64]
+            v22 = const {{value = 0.0}} : f32[64,64]
+            v23 = const {{value = 0}} : i32
+            v24 = const {{value = 64}} : i32
+            v25 = const {{value = 64}} : i32[64,64]
+            v26, v27 = for v23, v3, v24, v22, v21 : f32[64,64], ptr<f16>[64,64] {{
+            block1(v28: i32, v29: f32[64,64], v30: ptr<f16>[64,64]):
+                v31 = load v30 : f16[64,64]
+                v32 = permute v31 {{dims = [1, 0]}} : f16[64,64]
+                v33 = dot v31, v32, v29 {{precision = tf32}} : f32[64,64]
+                v34 = addptr v30, v25 : ptr<f16>[64,64]
+                yield v33, v34
+            }}
+            v35 = icmp v10, v11 {{ipred = slt}} : i1[64]
+            v36 = expand_dims v35 {{axis = 1}} : i1[64,1]
+            v37 = broadcast v36 : i1[64,64]
+            v38 = splat v1 : ptr<f32>[64,64]
+            v39 = addptr v38, v20 : ptr<f32>[64,64]
+            {end}
+            return
+        }}"
+    );
+    parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:#?}"))
+}
+
+const STORED: &str = "store v39, v26, v37";
+
+/// The value that the text names; those of a text are numbered in order.
+fn value(number: u32) -> Value {
+    Value::from_u32(number)
+}
+
+fn atom(number: u32) -> Poly {
+    Poly::atom(Atom::Value(value(number)))
+}
+
+fn sum(terms: &[Poly]) -> Poly {
+    let mut all = Poly::default();
+    for term in terms {
+        all = all.plus(term).expect("few terms");
+    }
+    all
+}
+
+#[test]
+fn addresses_are_sums_of_indices_times_strides() {
+    let func = product(STORED);
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    // What the loop carries.
+    let form = forms.form(value(30)).expect("it has a form");
+    let (_, walk) = func
+        .insts_with(TileOp::For)
+        .next()
+        .expect("there is a loop");
+    let trip = Poly::atom(Atom::Trip(walk));
+    let row = sum(&[atom(5).scaled(64).expect("small"), Poly::index(0)]);
+    let by_hand = [
+        row.times(&atom(4)).expect("small"),
+        Poly::index(1),
+        trip.scaled(64).expect("small"),
+    ];
+    assert_eq!(form.poly, sum(&by_hand));
+    assert_eq!(form.base, Some(value(0)));
+    let [clamp] = &form.clamps[..] else {
+        panic!("one remainder: {:?}", form.clamps);
+    };
+    assert_eq!((&clamp.x, &clamp.bound), (&row, &atom(2)));
+    assert!(form.exact.contains(&value(14)), "offsets of 32 bits");
+    // The counter.
+    let form = forms.form(value(28)).expect("it has a form");
+    assert_eq!(form.poly, trip.scaled(64).expect("small"));
+    // What a product of matrices gives is no index.
+    assert_eq!(forms.form(value(33)), None);
+}
+
+#[test]
+fn ranges_are_those_of_all_programs() {
+    let func = product(STORED);
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let axis = Axis::compute(&func);
+    let mut hosts = Hosts::default();
+    let programs = hosts.programs(0);
+    let (zero, one, minus_one) = (hosts.number(0), hosts.number(1), hosts.number(-1));
+    let (sixty_four, most) = (hosts.number(64), hosts.number(i64::from(i32::MAX)));
+    let (rows, terms) = (hosts.param(value(2), 32), hosts.param(value(3), 32));
+    let last = hosts.add(programs, minus_one);
+    let start = hosts.mul(last, sixty_four);
+    let last_row = hosts.sub(rows, one);
+    let last_term = hosts.sub(terms, one);
+    let mut reach = Reach::new(&mut forms, &axis, &mut hosts);
+    let range = reach.range(value(7)).expect("it has bounds");
+    assert_eq!((range.lo, range.hi), (zero, start));
+    assert_eq!(range.conds, [(start, most)], "it does not wrap");
+    let range = reach.range(value(28)).expect("it has bounds");
+    assert_eq!((range.lo, range.hi), (zero, last_term));
+    // Where only rows below the bound matter, the last one is known.
+    let row = reach.forms.form(value(10)).expect("it has a form");
+    reach.limit(&row.poly, rows);
+    let range = reach.range(value(12)).expect("it has bounds");
+    assert_eq!((range.lo, range.hi), (zero, last_row));
+}
+
+/// Whether rows of the load that lie beyond the bound matter.
+fn rows_matter(end: &str) -> bool {
+    let func = product(end);
+    let order = ProgramOrder::compute(&func);
+    let mut forms = Forms::new(&func, &order);
+    let demand = Demand::compute(&func, &order, &mut forms);
+    let form = forms.form(value(30)).expect("it has a form");
+    let clamp = &form.clamps[0];
+    let bound = Bound::along(0, &clamp.x, &clamp.bound, clamp.bits);
+    // The product alone: the load is both of its operands, one of them transposed.
+    let needed = |dim: u8| demand.below(value(26), dim, &bound).is_none();
+    assert!(needed(1), "columns have no bound");
+    assert!(
+        demand.below(value(31), 0, &bound).is_none(),
+        "the right operand's columns matter"
+    );
+    needed(0)
+}
+
+#[test]
+fn rows_matter_where_they_flow_to() {
+    assert!(!rows_matter(STORED));
+    assert!(!rows_matter(
+        "v40 = fneg v26 : f32[64,64]\n store v39, v40, v37"
+    ));
+    // Each row by itself.
+    let by_row = "v40 = reduce v26 {axis = 1} : f32[64] {
+            block2(v41: f32, v42: f32):
+                v43 = fadd v41, v42 : f32
+                yield v43
+            }
+            v44 = expand_dims v40 {axis = 1} : f32[64,1]
+            v45 = broadcast v44 : f32[64,64]
+            v46 = fsub v26, v45 : f32[64,64]
+            store v39, v46, v37";
+    assert!(!rows_matter(by_row));
+    for matters in [
+        "store v39, v26",
+        "store v39, v26, v37\n store v39, v26",
+        &by_row
+            .replace("axis = 1", "axis = 0")
+            .replace("64,1]", "1,64]"),
+        "v40 = fptosi v26 : i32[64,64]\n v41 = addptr v39, v40 : ptr<f32>[64,64]\n store v41, v22",
+    ] {
+        assert!(rows_matter(matters), "{matters}");
+    }
+}

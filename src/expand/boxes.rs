@@ -1,0 +1,341 @@
+//! Expansion of tensor maps, of copies of boxes to shared memory, and of the barriers on which they arrive.
+//!
+//! A map becomes a recipe of the function, by which the launcher makes a parameter; how its boxes stand in shared memory follows
+//! from the ring that they are copied to. The copy engine writes rows of 128 bytes at most, so a wider block is cut into panels
+//! that stand one behind the other, and one with more rows than a box may have into pieces of its panels.
+//!
+//! One thread speaks to the engine and to the barriers for all; waits are everybody's, as what has arrived is seen by those who
+//! waited.
+
+use super::regs::{Expanded, Start};
+use super::{Expander, Result, bug};
+use crate::ir::attrs::{Attrs, IntPred, make};
+use crate::ir::dfg::InstData;
+use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::function::MBAR_BYTES;
+use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::recipe::{MapRecipe, Number, NumberOp};
+use crate::ir::types::{Elem, Scalar, ThreadType};
+use crate::layout::warpgroup::Form;
+
+/// Most extents of a box along a dimension.
+const MAX_BOX: u32 = 256;
+
+/// How the block of a ring is cut into boxes.
+struct Cut {
+    /// Bytes within which pieces of a row are exchanged.
+    swizzle: u32,
+    /// Rows and columns of a box.
+    rows: u32,
+    columns: u32,
+}
+
+impl Expander<'_> {
+    pub(super) fn expand_mbar_init(&mut self, inst: Inst) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let (Some(&slot), Some(&count)) = (data.slot(), data.count()) else {
+            return bug("barriers without a slot or a count");
+        };
+        self.each_barrier(slot, ThreadOp::MbarInit, Some(count))?;
+        self.effect(InstData::new(ThreadOp::FenceMbarInit, &[]))
+    }
+
+    pub(super) fn expand_mbar_drop(&mut self, inst: Inst) -> Result<()> {
+        let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
+            return bug("barriers without a slot");
+        };
+        self.each_barrier(slot, ThreadOp::MbarInval, None)
+    }
+
+    fn each_barrier(&mut self, slot: Slot, op: ThreadOp, count: Option<u32>) -> Result<()> {
+        let pointer = self.slot_address(slot, Elem::Num(Scalar::I64))?;
+        let pred = self.speaker()?;
+        for i in 0..self.tile.slots[slot].bytes / MBAR_BYTES {
+            let mut data = InstData::new(op, &[pointer, pred]);
+            data.attrs.extend(count.map(make::count));
+            data.attrs.push(make::offset((i * MBAR_BYTES) as i32));
+            data.attrs.push(make::slot(slot));
+            self.effect(data)?;
+        }
+        Ok(())
+    }
+
+    /// Whether this is the thread that speaks for all.
+    fn speaker(&mut self) -> Result<Value> {
+        let threads = self.tile.num_threads();
+        match self.leader(threads - 1)? {
+            Some(pred) => Ok(pred),
+            None => Ok(self.int(Elem::I1, 1)),
+        }
+    }
+
+    /// Whether this is the thread that speaks for all, and operand `index` is true.
+    fn speaker_if(&mut self, inst: Inst, index: usize) -> Result<Value> {
+        let speaker = self.speaker()?;
+        let exists = self.arg(inst, index)?;
+        let exists = self.pack_of(&exists, 1)?;
+        match self.known(exists) {
+            Some(0) | None => self.binary(ThreadOp::And, speaker, exists),
+            Some(_) => Ok(speaker),
+        }
+    }
+
+    /// A pointer to the barrier of a slot that operand `index` names.
+    fn barrier(&mut self, slot: Slot, inst: Inst, index: usize) -> Result<Value> {
+        let start = self.slot_address(slot, Elem::Num(Scalar::I64))?;
+        let number = self.arg(inst, index)?;
+        let number = self.pack_of(&number, 1)?;
+        match self.known(number) {
+            Some(number) => self.add_offset(start, number * i64::from(MBAR_BYTES)),
+            None => self.binary(ThreadOp::Addptr, start, number),
+        }
+    }
+
+    pub(super) fn expand_mbar_expect(&mut self, inst: Inst) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let (Some(&slot), Some(&bytes)) = (data.slot(), data.bytes()) else {
+            return bug("an arrival without barriers or bytes");
+        };
+        let pointer = self.barrier(slot, inst, 0)?;
+        let pred = self.speaker_if(inst, 1)?;
+        let mut data = InstData::new(ThreadOp::MbarExpect, &[pointer, pred]);
+        data.attrs.extend([make::bytes(bytes), make::slot(slot)]);
+        self.effect(data)
+    }
+
+    /// Asks again and again.
+    pub(super) fn expand_mbar_wait(&mut self, inst: Inst) -> Result<()> {
+        let (asking, _) = self.b.new_block(&[]);
+        let (behind, _) = self.b.new_block(&[]);
+        let [pointer, parity] = self.barrier_and_parity(inst)?;
+        self.b.jump(asking, &[]);
+        self.enter(asking);
+        let is_over = self.ask(inst, [pointer, parity])?;
+        self.b.brif(is_over, (behind, &[]), (asking, &[]));
+        self.enter(behind);
+        Ok(())
+    }
+
+    /// Asks as often as the instruction says; whether the phase has ended.
+    pub(super) fn expand_mbar_wait_for(&mut self, inst: Inst) -> Result<Expanded> {
+        let Some(&tries) = self.tile.dfg.insts[inst].tries() else {
+            return bug("a wait that never gives up");
+        };
+        let [pointer, parity] = self.barrier_and_parity(inst)?;
+        let i32 = ThreadType::scalar(Elem::I32);
+        let (asking, left) = self.b.new_block(&[i32]);
+        let (behind, found) = self.b.new_block(&[ThreadType::scalar(Elem::I1)]);
+        let tries = self.int(Elem::I32, i64::from(tries));
+        let [zero, less] = [0, -1].map(|number| self.int(Elem::I32, number));
+        self.b.jump(asking, &[tries]);
+        self.enter(asking);
+        let is_over = self.ask(inst, [pointer, parity])?;
+        let left = self.binary(ThreadOp::Iadd, left[0], less)?;
+        let gives_up = self.b.icmp(left, zero, IntPred::Eq);
+        let ends = self.binary(ThreadOp::Or, is_over, gives_up)?;
+        self.b.brif(ends, (behind, &[is_over]), (asking, &[left]));
+        self.enter(behind);
+        Ok(Expanded::Uniform(found[0]))
+    }
+
+    fn enter(&mut self, block: Block) {
+        self.b.append_block(block);
+        self.b.switch_to(block);
+    }
+
+    /// The barrier that a wait names, and the parity of the phase.
+    fn barrier_and_parity(&mut self, inst: Inst) -> Result<[Value; 2]> {
+        let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
+            return bug("a wait without barriers");
+        };
+        let pointer = self.barrier(slot, inst, 0)?;
+        let parity = self.arg(inst, 1)?;
+        Ok([pointer, self.pack_of(&parity, 1)?])
+    }
+
+    fn ask(&mut self, inst: Inst, args: [Value; 2]) -> Result<Value> {
+        let mut data = InstData::new(ThreadOp::MbarTry, &args);
+        let slot = self.tile.dfg.insts[inst].slot();
+        data.attrs.extend(slot.map(|&slot| make::slot(slot)));
+        self.op(data, &[])
+    }
+
+    pub(super) fn expand_tensor_copy(&mut self, inst: Inst) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let (Some(&slot), Some(&bars)) = (data.slot(), data.bars()) else {
+            return bug("a copy of a box without slots");
+        };
+        let Some(buffer) = self.tile.buffers[slot] else {
+            return bug("a copy to a slot that holds no blocks");
+        };
+        let cut = self.cut(slot)?;
+        let map = self.map(inst, &cut)?;
+        let (_, start) = self.entry(inst, 1)?;
+        let bar = self.barrier(bars, inst, 1)?;
+        let pred = self.speaker_if(inst, 2)?;
+        let mut coords = Vec::new();
+        for i in 3..data.args.len() {
+            let coord = self.arg(inst, i)?;
+            coords.push(self.pack_of(&coord, 1)?);
+        }
+        let elem_bytes = buffer.elem.bytes();
+        let mut to = self.slot_address(slot, Elem::Num(Scalar::I8))?;
+        let mut first = 0;
+        match start {
+            Start::Known(bytes) => first = bytes,
+            Start::Value(bytes) => to = self.binary(ThreadOp::Addptr, to, bytes)?,
+        }
+        let [rows, columns] = extents(buffer.shape.extents());
+        // The dimension of the tensor whose extent the rows of the block are.
+        let row_dim = self.row_dim(inst)?;
+        for column in (0..columns).step_by(cut.columns as usize) {
+            for row in (0..rows).step_by(cut.rows as usize) {
+                let bytes = (column * rows + row * cut.columns) * elem_bytes;
+                let mut at = coords.clone();
+                if let Some(last) = at.last_mut() {
+                    *last = self.add_offset(*last, i64::from(column))?;
+                }
+                if let Some(dim) = row_dim.filter(|_| row != 0) {
+                    at[dim] = self.add_offset(at[dim], i64::from(row))?;
+                }
+                let mut data = InstData::new(ThreadOp::TensorCopy, &[to, map, bar, pred]);
+                data.args.extend(at);
+                data.attrs.push(make::offset((first + bytes) as i32));
+                data.attrs.extend([make::slot(slot), make::bars(bars)]);
+                self.effect(data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// How the blocks of a ring come from the copy engine.
+    fn cut(&self, slot: Slot) -> Result<Cut> {
+        let layout = self.ring(slot)?;
+        let Some(buffer) = self.tile.buffers[slot] else {
+            return bug("a copy to a slot that holds no blocks");
+        };
+        let elem_bytes = buffer.elem.bytes();
+        let [rows, columns] = extents(buffer.shape.extents());
+        let rows = rows.min(MAX_BOX);
+        match Form::of(&layout, elem_bytes) {
+            Some(form) => Ok(Cut {
+                swizzle: form.swizzle,
+                rows,
+                columns: form.swizzle / elem_bytes,
+            }),
+            None => Ok(Cut {
+                swizzle: 0,
+                rows,
+                columns,
+            }),
+        }
+    }
+
+    /// The `tensor_map` that a copy names.
+    fn map_inst(&self, inst: Inst) -> Result<Inst> {
+        let tile = self.tile;
+        let map = tile.dfg.def_inst(tile.dfg.insts[inst].args[0]);
+        match map.filter(|&map| tile.dfg.insts[map].op == TileOp::TensorMap) {
+            Some(map) => Ok(map),
+            None => bug("a copy of a box of no map"),
+        }
+    }
+
+    /// The dimension of a copy's tensor along which the rows of the block lie: the last but one with an extent above 1.
+    fn row_dim(&self, inst: Inst) -> Result<Option<usize>> {
+        let map = self.map_inst(inst)?;
+        let tile = self.tile.dfg.insts[map].values().map_or(&[][..], |v| v);
+        let outer = &tile[..tile.len().saturating_sub(1)];
+        Ok(outer.iter().rposition(|&extent| extent != 1))
+    }
+
+    /// The address of the map of a copy whose blocks are cut so.
+    fn map(&mut self, inst: Inst, cut: &Cut) -> Result<Value> {
+        let tile = self.tile;
+        let map = self.map_inst(inst)?;
+        let data = &tile.dfg.insts[map];
+        let row_dim = self.row_dim(inst)?;
+        let number = |value: Value| match Number::of(tile, value) {
+            Some(number) => Ok(number),
+            None => bug(format!("{value} of a tensor map is no number of the host")),
+        };
+        let (base, offset) = self.base_of(data.args[0])?;
+        let Elem::Map(elem) = tile.dfg.ty(data.results[0]).elem else {
+            return bug("a map that is none");
+        };
+        let mut extents = data.values().map_or(Vec::new(), |v| v.to_vec());
+        let rank = extents.len();
+        if let Some(dim) = row_dim {
+            extents[dim] = cut.rows;
+        }
+        if let Some(last) = extents.last_mut() {
+            *last = cut.columns;
+        }
+        let numbers: Vec<Number> = data.args[2..]
+            .iter()
+            .map(|&v| number(v))
+            .collect::<Result<_>>()?;
+        let recipe = MapRecipe {
+            base,
+            offset,
+            elem,
+            extents: numbers[..rank].to_vec(),
+            strides: numbers[rank..].to_vec(),
+            tile: extents,
+            swizzle: cut.swizzle,
+            nan: false,
+            condition: number(data.args[1])?,
+        };
+        let maps = &mut self.b.func_mut().maps;
+        let known = maps.iter().position(|known| *known == recipe);
+        let index = known.unwrap_or_else(|| {
+            maps.push(recipe);
+            maps.len() - 1
+        });
+        if let Some(&address) = self.maps.get(&index) {
+            return Ok(address);
+        }
+        let Ok(short) = u8::try_from(index) else {
+            return bug("more maps than parameters");
+        };
+        let address = self.in_prologue(|this| {
+            let mut data = InstData::new(ThreadOp::MapAddr, &[]);
+            data.attrs.push(make::index(short));
+            this.op(data, &[ThreadType::scalar(Elem::I64)])
+        })?;
+        self.maps.insert(index, address);
+        Ok(address)
+    }
+
+    /// The parameter that a pointer starts from, and how many elements it is further on.
+    fn base_of(&self, pointer: Value) -> Result<(u32, Number)> {
+        let tile = self.tile;
+        let mut offset = Number::Const(0);
+        let mut at = pointer;
+        loop {
+            if let Some(index) = tile.params().iter().position(|&param| param == at) {
+                return Ok((index as u32, offset));
+            }
+            let data = tile.dfg.def_inst(at).map(|inst| &tile.dfg.insts[inst]);
+            let Some(data) = data.filter(|data| data.op == TileOp::Addptr) else {
+                return bug("the base of a tensor map is no parameter");
+            };
+            let Some(by) = Number::of(tile, data.args[1]) else {
+                return bug("the base of a tensor map is not the host's to know");
+            };
+            offset = Number::op(NumberOp::Add, offset, by);
+            at = data.args[0];
+        }
+    }
+}
+
+/// Rows and columns of a block: the extents above 1, of which there are two at most.
+fn extents(all: impl Iterator<Item = u64>) -> [u32; 2] {
+    let mut found = [1, 1];
+    for extent in all {
+        if extent != 1 {
+            found = [found[1], extent as u32];
+        }
+    }
+    found
+}

@@ -1,0 +1,184 @@
+//! Recipes for tensor maps: what a launcher computes from a kernel's arguments, and from the grid, to describe a tensor to
+//! the copy engine (TMA).
+//!
+//! A kernel whose function has recipes takes one parameter of 128 bytes for each, behind its own. Who launches it evaluates the
+//! recipes; where the condition of one is zero, where a number of it cannot be computed or where the driver would refuse the
+//! map, it launches the kernel compiled without maps instead.
+
+mod number;
+mod of;
+mod parse;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use super::types::Scalar;
+
+pub use number::{Number, NumberOp};
+pub use parse::RecipeError;
+
+/// Most dimensions of a tensor map.
+pub const MAX_RANK: usize = 5;
+/// Bytes of an encoded map.
+pub const MAP_BYTES: u32 = 128;
+/// Alignment of an encoded map in bytes.
+pub const MAP_ALIGN: u32 = 64;
+
+/// How one tensor map is made. Dimensions are listed from the outermost one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct MapRecipe {
+    /// Index of the kernel's parameter that points into the tensor.
+    pub base: u32,
+    /// Elements from there to the tensor's first.
+    pub offset: Number,
+    /// Elements of the tensor.
+    pub elem: Scalar,
+    /// Extents of the tensor.
+    pub extents: Vec<Number>,
+    /// Elements from one index to the next, of all dimensions but the last, whose stride is 1.
+    pub strides: Vec<Number>,
+    /// Extents of the box that one copy moves.
+    pub tile: Vec<u32>,
+    /// Bytes within which 16-byte pieces of shared memory change places: 32, 64 or 128; 0 if they do not.
+    pub swizzle: u32,
+    /// Whether elements outside of the tensor read as NaN and not as zero.
+    pub nan: bool,
+    /// Whether the map describes what the kernel reads: not where this is zero or fails.
+    pub condition: Number,
+}
+
+/// What the driver encodes. Dimensions are listed from the innermost one; entries beyond `rank` are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// Number of dimensions.
+    pub rank: usize,
+    /// Address of the tensor's first element.
+    pub base: u64,
+    /// Extents of the tensor.
+    pub extents: [u64; MAX_RANK],
+    /// Bytes from one index to the next, of all dimensions but the innermost.
+    pub strides: [u64; MAX_RANK - 1],
+}
+
+impl MapRecipe {
+    /// Whether a map of such elements, box and swizzle exists, whatever the arguments are: why not.
+    ///
+    /// # Errors
+    ///
+    /// A rule of tensor maps that the recipe breaks.
+    pub fn check(&self) -> Result<(), String> {
+        let rank = self.extents.len();
+        if !(1..=MAX_RANK).contains(&rank) {
+            return Err(format!(
+                "a map has 1 to {MAX_RANK} dimensions, this one {rank}"
+            ));
+        }
+        if self.strides.len() != rank - 1 || self.tile.len() != rank {
+            return Err(format!(
+                "a map of {rank} dimensions has {} strides and a box of {rank} extents, this one has {} and {}",
+                rank - 1,
+                self.strides.len(),
+                self.tile.len()
+            ));
+        }
+        if self.elem == Scalar::I1 {
+            return Err("a map is not of truth values; use i8".to_owned());
+        }
+        if let Some(extent) = self.tile.iter().find(|&&e| !(1..=256).contains(&e)) {
+            return Err(format!("an extent of a box is 1 to 256, not {extent}"));
+        }
+        if ![0, 32, 64, 128].contains(&self.swizzle) {
+            return Err(format!(
+                "a swizzle spans 0, 32, 64 or 128 bytes, not {}",
+                self.swizzle
+            ));
+        }
+        let inner = self.tile[rank - 1] * self.elem.bytes();
+        if !inner.is_multiple_of(16) {
+            return Err(format!(
+                "the rows of a box are a multiple of 16 bytes long, not {inner}"
+            ));
+        }
+        if self.swizzle != 0 && inner > self.swizzle {
+            return Err(format!(
+                "the rows of a box are {inner} bytes long, which is more than the swizzle's {}",
+                self.swizzle
+            ));
+        }
+        let floats = [Scalar::F16, Scalar::Bf16, Scalar::F32, Scalar::F64];
+        if self.nan && !floats.contains(&self.elem) {
+            return Err(format!("{} outside of a tensor reads as zero", self.elem));
+        }
+        Ok(())
+    }
+
+    /// The map for these arguments: `params` gives the kernel's parameters of integer type, sign-extended, and `base` is the
+    /// address that parameter [`base`](MapRecipe::base) has. None if the plain variant must be launched: where the condition
+    /// does not hold, where a number cannot be computed, and where the driver would refuse the map. Allocates nothing.
+    pub fn resolve(
+        &self,
+        base: u64,
+        params: &dyn Fn(u32) -> Option<i64>,
+        grid: [u32; 3],
+    ) -> Option<Resolved> {
+        let eval = |number: &Number| number.eval(params, grid);
+        if self.check().is_err() || eval(&self.condition)? == 0 {
+            return None;
+        }
+        let bytes = i64::from(self.elem.bytes());
+        let offset = eval(&self.offset)?.checked_mul(bytes)?;
+        let mut map = Resolved {
+            rank: self.extents.len(),
+            base: base.checked_add_signed(offset)?,
+            extents: [0; MAX_RANK],
+            strides: [0; MAX_RANK - 1],
+        };
+        if !map.base.is_multiple_of(16) {
+            return None;
+        }
+        for (to, number) in map.extents.iter_mut().zip(self.extents.iter().rev()) {
+            *to = eval(number)
+                .and_then(|extent| u64::try_from(extent).ok())
+                .filter(|extent| (1..=1 << 32).contains(extent))?;
+        }
+        for (to, number) in map.strides.iter_mut().zip(self.strides.iter().rev()) {
+            *to = eval(number)?
+                .checked_mul(bytes)
+                .and_then(|stride| u64::try_from(stride).ok())
+                .filter(|stride| stride.is_multiple_of(16) && *stride < 1 << 40)?;
+        }
+        Some(map)
+    }
+
+    /// Every number of the recipe.
+    pub fn numbers(&self) -> impl Iterator<Item = &Number> {
+        [&self.offset, &self.condition]
+            .into_iter()
+            .chain(&self.extents)
+            .chain(&self.strides)
+    }
+}
+
+/// As in `{base=p0, offset=0, elem=f16, extents=[p3, p4], strides=[p5], box=[64, 64], swizzle=128, nan, if=le(1, p3)}`.
+impl fmt::Display for MapRecipe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn list<T: fmt::Display>(items: &[T]) -> String {
+            let items: Vec<String> = items.iter().map(T::to_string).collect();
+            items.join(", ")
+        }
+        let (base, offset, elem) = (self.base, &self.offset, self.elem);
+        let (extents, strides, tile) = (list(&self.extents), list(&self.strides), list(&self.tile));
+        write!(
+            f,
+            "{{base=p{base}, offset={offset}, elem={elem}, extents=[{extents}], strides=[{strides}], box=[{tile}]"
+        )?;
+        if self.swizzle != 0 {
+            write!(f, ", swizzle={}", self.swizzle)?;
+        }
+        if self.nan {
+            f.write_str(", nan")?;
+        }
+        write!(f, ", if={}}}", self.condition)
+    }
+}

@@ -1,0 +1,174 @@
+//! Numbers that a launcher computes.
+
+use std::fmt;
+
+/// Deepest nesting of a number, and most nodes of one that the compiler makes.
+pub(super) const MAX_DEPTH: usize = 64;
+/// Most nodes of a number.
+pub(super) const MAX_NODES: usize = 256;
+
+/// A number made of a kernel's arguments and the extents of its grid, in 64 bits with sign. Nothing wraps: where an operation
+/// overflows there is no number.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Number {
+    /// This number.
+    Const(i64),
+    /// The parameter of the kernel with this index, of integer type, sign-extended (truth values as 0 and 1).
+    Param(u32),
+    /// The extent of the grid along an axis.
+    Programs(u8),
+    /// Two numbers combined.
+    Op(NumberOp, Box<[Number; 2]>),
+}
+
+coded_enum! {
+    /// How two numbers are combined. Truth values are 0 and 1; what is not zero counts as true.
+    NumberOp,
+    /// The name in the text form.
+    name;
+
+    /// Sum.
+    Add = "add",
+    /// Difference.
+    Sub = "sub",
+    /// Product.
+    Mul = "mul",
+    /// Quotient, rounded to zero; by zero there is none.
+    Div = "div",
+    /// Quotient, rounded up; by zero there is none.
+    CeilDiv = "cdiv",
+    /// The smaller one.
+    Min = "min",
+    /// The larger one.
+    Max = "max",
+    /// Whether both are true. There is none where either has none.
+    And = "and",
+    /// Whether one of them is true. There is none where either has none.
+    Or = "or",
+    /// Whether they are equal.
+    Eq = "eq",
+    /// Whether they differ.
+    Ne = "ne",
+    /// Whether the first one is smaller.
+    Lt = "lt",
+    /// Whether the first one is not larger.
+    Le = "le",
+    /// The first one, if it is a number with sign of as many bits as the second one says; else there is none.
+    Signed = "signed",
+    /// The first one, if it is a number without sign of as many bits as the second one says; else there is none.
+    Unsigned = "unsigned",
+}
+
+impl NumberOp {
+    /// The operation on two numbers.
+    pub fn eval(self, a: i64, b: i64) -> Option<i64> {
+        match self {
+            NumberOp::Add => a.checked_add(b),
+            NumberOp::Sub => a.checked_sub(b),
+            NumberOp::Mul => a.checked_mul(b),
+            NumberOp::Div => a.checked_div(b),
+            NumberOp::CeilDiv => {
+                let down = a.checked_div(b)?;
+                // The quotient rounded to zero is below the exact one where that is positive.
+                let more = a % b != 0 && (a < 0) == (b < 0);
+                Some(down + i64::from(more))
+            }
+            NumberOp::Min => Some(a.min(b)),
+            NumberOp::Max => Some(a.max(b)),
+            NumberOp::And => Some(i64::from(a != 0 && b != 0)),
+            NumberOp::Or => Some(i64::from(a != 0 || b != 0)),
+            NumberOp::Eq => Some(i64::from(a == b)),
+            NumberOp::Ne => Some(i64::from(a != b)),
+            NumberOp::Lt => Some(i64::from(a < b)),
+            NumberOp::Le => Some(i64::from(a <= b)),
+            NumberOp::Signed => {
+                let beyond = bits(b)?.checked_sub(1)?;
+                let top = a >> beyond.min(63);
+                (top == 0 || top == -1).then_some(a)
+            }
+            NumberOp::Unsigned => {
+                let beyond = bits(b)?;
+                (a >= 0 && (beyond >= 63 || a >> beyond == 0)).then_some(a)
+            }
+        }
+    }
+}
+
+/// A number of bits.
+fn bits(bits: i64) -> Option<u32> {
+    u32::try_from(bits).ok().filter(|bits| *bits <= 64)
+}
+
+impl Number {
+    /// Two numbers combined; a constant where both are and there is one.
+    pub fn op(op: NumberOp, a: Number, b: Number) -> Number {
+        if let (Number::Const(a), Number::Const(b)) = (&a, &b)
+            && let Some(number) = op.eval(*a, *b)
+        {
+            return Number::Const(number);
+        }
+        Number::Op(op, Box::new([a, b]))
+    }
+
+    /// The number for these arguments and this grid. None where an operation has no result and where a parameter is not known.
+    /// Allocates nothing.
+    pub fn eval(&self, params: &dyn Fn(u32) -> Option<i64>, grid: [u32; 3]) -> Option<i64> {
+        match self {
+            Number::Const(number) => Some(*number),
+            Number::Param(index) => params(*index),
+            Number::Programs(axis) => grid.get(usize::from(*axis)).map(|&n| i64::from(n)),
+            Number::Op(op, operands) => {
+                let [a, b] = &**operands;
+                op.eval(a.eval(params, grid)?, b.eval(params, grid)?)
+            }
+        }
+    }
+
+    /// Calls `visit` for every parameter that it reads.
+    pub fn params(&self, visit: &mut dyn FnMut(u32)) {
+        match self {
+            Number::Const(_) | Number::Programs(_) => {}
+            Number::Param(index) => visit(*index),
+            Number::Op(_, operands) => operands.iter().for_each(|number| number.params(visit)),
+        }
+    }
+
+    /// Whether the extent of the grid along some axis is part of it.
+    pub fn reads_grid(&self) -> bool {
+        match self {
+            Number::Const(_) | Number::Param(_) => false,
+            Number::Programs(_) => true,
+            Number::Op(_, operands) => operands.iter().any(Number::reads_grid),
+        }
+    }
+
+    /// An axis that it names and grids do not have.
+    pub(crate) fn bad_axis(&self) -> Option<u8> {
+        match self {
+            Number::Const(_) | Number::Param(_) => None,
+            Number::Programs(axis) => (*axis > 2).then_some(*axis),
+            Number::Op(_, operands) => operands.iter().find_map(Number::bad_axis),
+        }
+    }
+}
+
+/// As in `add(p3, mul(64, cdiv(p4, 64)))`; extents of the grid are `gridx`, `gridy` and `gridz`.
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Number::Const(number) => write!(f, "{number}"),
+            Number::Param(index) => write!(f, "p{index}"),
+            Number::Programs(axis) => match AXES.get(usize::from(*axis)) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "grid{axis}"),
+            },
+            Number::Op(op, operands) => {
+                let [a, b] = &**operands;
+                write!(f, "{}({a}, {b})", op.name())
+            }
+        }
+    }
+}
+
+/// Names of the extents of the grid.
+pub(super) const AXES: [&str; 3] = ["gridx", "gridy", "gridz"];

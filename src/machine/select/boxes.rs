@@ -1,0 +1,96 @@
+//! Boxes of tensors and the barriers on which they arrive.
+
+use super::memory::When;
+use super::{Lower, internal};
+use crate::error::CompileError;
+use crate::ir::attrs::Attrs;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::ops::ThreadOp;
+use crate::machine::inst::{Arg, Modifier, Place, Ptx, PtxType};
+use crate::regalloc::reg::{RegClass, Unit};
+
+impl Lower<'_> {
+    /// The address of a tensor map, which is a parameter.
+    pub(super) fn select_map(&mut self, inst: Inst) -> Option<Arg> {
+        let &index = self.func.dfg.insts[inst].index().unwrap_or(&0);
+        let (ty, none) = (PtxType::B64, Modifier::None);
+        let map = Arg::Map(u32::from(index));
+        let place = self.result_of(Ptx::ParamAddr, ty, ty, none, &[map]);
+        Some(self.result_of(Ptx::ParamToGeneric, ty, ty, none, &[place]))
+    }
+
+    /// What an instruction about a barrier names: the pointer that is operand 0, at its distance.
+    fn barrier_place(&mut self, inst: Inst) -> Place {
+        let data = &self.func.dfg.insts[inst];
+        let (pointer, offset) = (data.args[0], *data.offset().unwrap_or(&0));
+        self.place(pointer, offset)
+    }
+
+    pub(super) fn select_mbar(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let (op, number) = match data.op {
+            ThreadOp::MbarInit => (Ptx::MbarInit, data.count().copied()),
+            ThreadOp::MbarInval => (Ptx::MbarInval, None),
+            ThreadOp::MbarExpect => (Ptx::MbarExpect, data.bytes().copied()),
+            op => return Err(internal(format!("{op} is nothing about a barrier"))),
+        };
+        let pred = data.args[1];
+        let place = self.barrier_place(inst);
+        let number = number.map(|number| Arg::Imm(u64::from(number)));
+        let args: Vec<Arg> = [Arg::Place(place)].into_iter().chain(number).collect();
+        self.emit_if(pred, op, Modifier::None, &args);
+        Ok(())
+    }
+
+    pub(super) fn select_mbar_try(&mut self, inst: Inst) -> Option<Arg> {
+        let parity = self.func.dfg.insts[inst].args[1];
+        let place = Arg::Place(self.barrier_place(inst));
+        let parity = self.use_value(parity);
+        let (ty, none) = (PtxType::U32, Modifier::None);
+        Some(self.result_of(Ptx::MbarTry, ty, ty, none, &[place, parity]))
+    }
+
+    pub(super) fn select_box_copy(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let args = data.args.clone();
+        let to = self.place(args[0], *data.offset().unwrap_or(&0));
+        let map = self.use_value(args[1]);
+        let map = self.in_register(map, RegClass::D);
+        let bar = self.place(args[2], 0);
+        // The innermost coordinate comes first.
+        let coords: Vec<Unit> = args[4..]
+            .iter()
+            .rev()
+            .map(|&v| self.coordinate(v))
+            .collect();
+        let dims = Modifier::Dims(coords.len() as u16);
+        let coords = self.code.regs.view_of(&coords);
+        let operands = [
+            Arg::Place(to),
+            Arg::Regs(map),
+            Arg::Regs(coords),
+            Arg::Place(bar),
+        ];
+        self.emit_if(args[3], Ptx::BoxCopy, dims, &operands);
+        Ok(())
+    }
+
+    fn coordinate(&mut self, value: Value) -> Unit {
+        let arg = self.use_value(value);
+        let view = self.in_register(arg, RegClass::W);
+        self.code.regs.unit(view, 0)
+    }
+
+    /// An instruction that happens where a value is true.
+    fn emit_if(&mut self, pred: Value, op: Ptx, modifier: Modifier, args: &[Arg]) {
+        let when = self.when(Some(pred));
+        if matches!(when, When::Never) {
+            return;
+        }
+        let ty = PtxType::U32;
+        self.emit(op, ty, ty, modifier, 1, args);
+        if let When::If(guard) = when {
+            self.guard_last(Some(guard));
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Maps, coordinates and loads in the place of loads of pointers.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::plan::{MAX_NUMBERS, Plan, needed, size};
+use crate::analysis::affine::host::{Host, Hosts, Le, Node};
+use crate::analysis::affine::reach::extend;
+use crate::analysis::affine::{Atom, Forms, Monomial, Poly};
+use crate::ir::attrs::{IntPred, make};
+use crate::ir::dfg::{InstData, SourceLoc, ValueDef};
+use crate::ir::entities::{Block, Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, TileType};
+use crate::linear_layout::shape::Shape;
+use crate::tile::edit::rename_uses;
+
+/// What stands in front of a load: the number that a coordinate is, from values that are there.
+#[derive(Debug)]
+pub(super) enum Number {
+    /// A value that is there.
+    Known(Value),
+    /// A constant.
+    Const(i64),
+    /// The lower 32 bits.
+    Narrow(Box<Number>),
+    /// Two numbers combined.
+    Op(TileOp, Box<[Number; 2]>),
+}
+
+fn op(op: TileOp, a: Number, b: Number) -> Number {
+    Number::Op(op, Box::new([a, b]))
+}
+
+/// The number that a sum is, of what is known where a load stands, modulo 2^32; none if something is not.
+pub(super) fn number(forms: &mut Forms<'_>, load: Inst, poly: &Poly) -> Option<Number> {
+    let is_there = |value: &Value| dominates(forms, *value, load);
+    if let Some(&value) = forms.known(poly).iter().find(|value| is_there(value)) {
+        return Some(Number::Known(value));
+    }
+    if let Some(number) = poly.number() {
+        return Some(Number::Const(number));
+    }
+    // What stays the same in loops is told apart from what does not, and numbers from the rest, so that both may be known.
+    let moves = |m: &Monomial| m.atoms().iter().any(|atom| matches!(atom, Atom::Trip(_)));
+    let parts = [
+        poly.filter(moves),
+        poly.filter(|m| !moves(m) && !m.atoms().is_empty()),
+        poly.filter(|m| m.atoms().is_empty()),
+    ];
+    let parts: Vec<Poly> = parts.into_iter().filter(|part| !part.is_zero()).collect();
+    let terms: Vec<Poly> = match parts.len() {
+        1 => poly
+            .terms()
+            .map(|(m, c)| Poly::term(m.clone(), c))
+            .collect(),
+        _ => parts,
+    };
+    if let [_] = terms[..] {
+        let (monomial, c) = poly.terms().next()?;
+        return product(forms, load, monomial, c);
+    }
+    let mut sum = None;
+    for term in terms {
+        let term = number(forms, load, &term)?;
+        sum = Some(match sum {
+            None => term,
+            Some(sum) => op(TileOp::Iadd, sum, term),
+        });
+    }
+    sum
+}
+
+fn product(forms: &mut Forms<'_>, load: Inst, monomial: &Monomial, mut c: i64) -> Option<Number> {
+    let mut out = None;
+    for &atom in monomial.atoms() {
+        let factor = match atom {
+            Atom::Value(value) if !dominates(forms, value, load) => return None,
+            Atom::Value(value) => narrow(forms, value),
+            Atom::Trip(inst) => {
+                let (trip, by) = trip(forms, inst, c)?;
+                c /= by;
+                trip
+            }
+        };
+        out = Some(match out {
+            None => factor,
+            Some(out) => op(TileOp::Imul, out, factor),
+        });
+    }
+    Some(match out? {
+        out if c == 1 => out,
+        out => op(TileOp::Imul, out, Number::Const(c)),
+    })
+}
+
+fn narrow(forms: &Forms<'_>, value: Value) -> Number {
+    let known = Number::Known(value);
+    match forms.func.dfg.ty(value).elem {
+        Elem::I64 => Number::Narrow(Box::new(known)),
+        _ => known,
+    }
+}
+
+/// Iterations that are over, times a number that divides `c`.
+fn trip(forms: &mut Forms<'_>, inst: Inst, c: i64) -> Option<(Number, i64)> {
+    let data = &forms.func.dfg.insts[inst];
+    let counter = forms.func.dfg.blocks[data.blocks[0].block].params[0];
+    let (lo, step) = (data.args[0], data.args[2]);
+    let lo_is = forms.form(lo)?.poly.number();
+    let step = forms.form(step)?.poly.number()?;
+    if step < 1 || c % step != 0 {
+        return None;
+    }
+    let (counter, lo) = (narrow(forms, counter), narrow(forms, lo));
+    let since = match lo_is {
+        Some(0) => counter,
+        _ => op(TileOp::Isub, counter, lo),
+    };
+    Some((since, step))
+}
+
+/// Whether a value is known where an instruction stands.
+fn dominates(forms: &Forms<'_>, value: Value, inst: Inst) -> bool {
+    let func = forms.func;
+    let Some(home) = forms.home(value) else {
+        return false;
+    };
+    // The instruction in the value's block that this one is, or is inside of.
+    let mut at = inst;
+    loop {
+        match func.order.block_of(at) {
+            Some(block) if block == home => break,
+            Some(block) => match forms.order.owner(block) {
+                Some(owner) => at = owner,
+                None => return false,
+            },
+            None => return false,
+        }
+    }
+    match func.dfg.values[value].def {
+        ValueDef::Param(..) => true,
+        ValueDef::Result(def, _) => {
+            let insts = func.order.insts(home);
+            let place = |inst: Inst| insts.iter().position(|&i| i == inst);
+            place(def) < place(at)
+        }
+    }
+}
+
+/// A load and where its box starts.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) plan: Plan,
+    pub(super) starts: Vec<Number>,
+}
+
+/// What makes a map another one: where it starts, and its extents, strides and box.
+type Key = (Value, Host, Vec<(Host, Host, u32)>);
+
+/// Makes the loads ones of tensor maps.
+pub(super) fn emit(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planned]) {
+    let mut keys: Vec<(Key, Vec<Le>)> = Vec::new();
+    let mut of_load = Vec::new();
+    for Planned { plan, .. } in planned {
+        let dims = plan.dims.iter().map(|d| (d.extent, d.stride, d.tile));
+        let key: Key = (plan.base, plan.offset, dims.collect());
+        let mut conds = plan.conds.clone();
+        let known = keys.iter().position(|(known, of)| {
+            let mut both = of.clone();
+            extend(&mut both, plan.conds.iter().copied());
+            let fits = *known == key && size(hosts, &both) <= MAX_NUMBERS;
+            if fits {
+                conds = both;
+            }
+            fits
+        });
+        let place = known.unwrap_or(keys.len());
+        match keys.get_mut(place) {
+            Some((_, known)) => *known = conds,
+            None => keys.push((key, conds)),
+        }
+        of_load.push(place);
+    }
+    let mut maker = Maker {
+        func,
+        hosts,
+        made: Vec::new(),
+        values: FxHashMap::default(),
+        conds: FxHashMap::default(),
+        loc: SourceLoc::default(),
+    };
+    let maps: Vec<Value> = keys
+        .iter()
+        .map(|(key, conds)| maker.map(key, conds))
+        .collect();
+    let made = std::mem::take(&mut maker.made);
+    let entry = maker.func.entry;
+    maker.put(entry, 0, made);
+    for (Planned { plan, starts }, map) in planned.iter().zip(of_load) {
+        maker.load(plan, starts, maps[map]);
+    }
+}
+
+/// Writes instructions.
+struct Maker<'a> {
+    func: &'a mut TileFunction,
+    hosts: &'a mut Hosts,
+    made: Vec<Inst>,
+    values: FxHashMap<Host, Value>,
+    conds: FxHashMap<Le, Value>,
+    loc: SourceLoc,
+}
+
+impl Maker<'_> {
+    fn put(&mut self, block: Block, at: usize, made: Vec<Inst>) {
+        for (i, inst) in made.into_iter().enumerate() {
+            self.func.order.insert(block, at + i, inst);
+        }
+    }
+
+    fn emit(&mut self, mut data: InstData<Tile>, ty: TileType) -> Value {
+        data.loc = self.loc;
+        let inst = self.func.dfg.make_inst(data, &[ty]);
+        self.made.push(inst);
+        self.func.dfg.insts[inst].results[0]
+    }
+
+    fn op(&mut self, op: TileOp, args: &[Value], elem: Elem) -> Value {
+        self.emit(InstData::new(op, args), TileType::scalar(elem))
+    }
+
+    fn constant(&mut self, number: i64, elem: Elem) -> Value {
+        let mut data = InstData::new(TileOp::Const, &[]);
+        data.attrs.push(make::value(number as u64));
+        self.emit(data, TileType::scalar(elem))
+    }
+
+    /// A number of the host, as i64.
+    fn host(&mut self, host: Host) -> Value {
+        if let Some(&known) = self.values.get(&host) {
+            return known;
+        }
+        let (op, a, b) = match self.hosts.node(host) {
+            Node::Const(number) => {
+                let value = self.constant(number, Elem::I64);
+                self.values.insert(host, value);
+                return value;
+            }
+            Node::Param(_) | Node::Programs(_) => {
+                let value = self.leaf(host);
+                self.values.insert(host, value);
+                return value;
+            }
+            Node::Add(a, b) => (TileOp::Iadd, a, b),
+            Node::Sub(a, b) => (TileOp::Isub, a, b),
+            Node::Mul(a, b) => (TileOp::Imul, a, b),
+            Node::Div(a, b) => (TileOp::Sdiv, a, b),
+            Node::Min(a, b) => (TileOp::Smin, a, b),
+            Node::Max(a, b) => (TileOp::Smax, a, b),
+        };
+        let args = [self.host(a), self.host(b)];
+        let value = self.op(op, &args, Elem::I64);
+        self.values.insert(host, value);
+        value
+    }
+
+    fn leaf(&mut self, host: Host) -> Value {
+        let narrow = match self.hosts.node(host) {
+            Node::Param(value) => value,
+            Node::Programs(axis) => {
+                let mut data = InstData::new(TileOp::NumPrograms, &[]);
+                data.attrs.push(make::axis(axis));
+                self.emit(data, TileType::scalar(Elem::I32))
+            }
+            _ => return self.constant(0, Elem::I64),
+        };
+        match self.func.dfg.ty(narrow).elem {
+            Elem::I64 => narrow,
+            _ => self.op(TileOp::Sext, &[narrow], Elem::I64),
+        }
+    }
+
+    fn cond(&mut self, conds: &[Le]) -> Value {
+        let needed = needed(self.hosts, conds);
+        let mut all: VecDeque<Value> = needed.into_iter().map(|le| self.holds(le)).collect();
+        // As a tree, which is not deep.
+        while all.len() > 1
+            && let (Some(a), Some(b)) = (all.pop_front(), all.pop_front())
+        {
+            let both = self.op(TileOp::And, &[a, b], Elem::I1);
+            all.push_back(both);
+        }
+        let all = all.pop_front();
+        all.unwrap_or_else(|| self.constant(1, Elem::I1))
+    }
+
+    fn holds(&mut self, (a, b): Le) -> Value {
+        if let Some(&known) = self.conds.get(&(a, b)) {
+            return known;
+        }
+        let args = [self.host(a), self.host(b)];
+        let mut data = InstData::new(TileOp::Icmp, &args);
+        data.attrs.push(make::ipred(IntPred::Sle));
+        let holds = self.emit(data, TileType::scalar(Elem::I1));
+        self.conds.insert((a, b), holds);
+        holds
+    }
+
+    fn map(&mut self, (base, offset, dims): &Key, conds: &[Le]) -> Value {
+        let elem = self.func.dfg.ty(*base).elem;
+        let Some(scalar) = elem.pointee() else {
+            return *base;
+        };
+        let mut start = *base;
+        if self.hosts.constant(*offset) != Some(0) {
+            let offset = self.host(*offset);
+            start = self.op(TileOp::Addptr, &[start, offset], elem);
+        }
+        let cond = self.cond(conds);
+        let mut args = vec![start, cond];
+        args.extend(dims.iter().map(|&(extent, ..)| self.host(extent)));
+        let outer = &dims[..dims.len() - 1];
+        args.extend(outer.iter().map(|&(_, stride, _)| self.host(stride)));
+        let mut data = InstData::new(TileOp::TensorMap, &args);
+        let tile = dims.iter().map(|&(.., tile)| tile).collect();
+        data.attrs.push(make::values(tile));
+        self.emit(data, TileType::scalar(Elem::Map(scalar)))
+    }
+
+    fn number(&mut self, number: &Number) -> Value {
+        match number {
+            Number::Known(value) => *value,
+            Number::Const(number) => self.constant(*number, Elem::I32),
+            Number::Narrow(inner) => {
+                let inner = self.number(inner);
+                self.op(TileOp::Itrunc, &[inner], Elem::I32)
+            }
+            Number::Op(op, parts) => {
+                let [a, b] = &**parts;
+                let args = [self.number(a), self.number(b)];
+                self.op(*op, &args, Elem::I32)
+            }
+        }
+    }
+
+    fn load(&mut self, plan: &Plan, starts: &[Number], map: Value) {
+        let old = self.func.dfg.insts[plan.load].results[0];
+        self.loc = self.func.dfg.insts[plan.load].loc;
+        let ty = self.func.dfg.ty(old);
+        let mut args = vec![map];
+        for start in starts {
+            args.push(self.number(start));
+        }
+        // The block's dimensions in the order of memory, those of extent 1 in front.
+        let narrow = (0..ty.shape.rank()).filter(|&dim| ty.shape.extent(dim) == 1);
+        let wide = plan.dims.iter().filter_map(|dim| dim.of);
+        let order: Vec<usize> = narrow.chain(wide).collect();
+        let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
+        let shape = Shape::new(&extents).expect("as many elements as the block has");
+        let mut new = self.emit(
+            InstData::new(TileOp::TensorLoad, &args),
+            ty.with_shape(shape),
+        );
+        if !order.is_sorted() {
+            let mut data = InstData::new(TileOp::Permute, &[new]);
+            let place = |dim: usize| order.iter().position(|&d| d == dim).unwrap_or(0) as u32;
+            data.attrs
+                .push(make::dims((0..ty.shape.rank()).map(place).collect()));
+            new = self.emit(data, ty);
+        }
+        let made = std::mem::take(&mut self.made);
+        let Some(block) = self.func.order.block_of(plan.load) else {
+            return;
+        };
+        let insts = self.func.order.insts(block);
+        let at = insts.iter().position(|&i| i == plan.load).unwrap_or(0);
+        self.put(block, at, made);
+        rename_uses(self.func, old, new);
+        self.func.order.retain(block, |inst| inst != plan.load);
+    }
+}

@@ -1,0 +1,560 @@
+//! The tensor map of one load.
+
+use super::refusal::Refusal;
+use super::written::{Written, is_volatile};
+use crate::analysis::affine::host::{Host, Hosts, Le};
+use crate::analysis::affine::reach::{Reach, extend};
+use crate::analysis::affine::{Atom, Form, Forms, Monomial, Poly};
+use crate::analysis::axis::Axis;
+use crate::analysis::demand::{Bound, Demand};
+use crate::ir::attrs::Attrs;
+use crate::ir::dfg::ValueDef;
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::ir::recipe::MAX_RANK;
+use crate::ir::types::{Elem, Scalar};
+use crate::linear_layout::shape::Shape;
+
+/// Bytes at a multiple of which the copy engine reads.
+const ALIGN: u32 = 16;
+/// Largest extent of a box.
+const MAX_BOX: u64 = 256;
+/// Bytes of a block from which on a box is worth its barrier.
+const MIN_BYTES: u32 = 2048;
+/// Most values that a condition is made of; [`crate::ir::recipe::Number::of`] takes a few more.
+pub(super) const MAX_NUMBERS: usize = 240;
+/// An extent that no index of 32 bits reaches.
+const ANY: i64 = i32::MAX as i64;
+
+/// A dimension of a map.
+#[derive(Clone, Debug)]
+pub(super) struct Dim {
+    /// Elements from one index to the next.
+    pub(super) stride: Host,
+    pub(super) extent: Host,
+    /// Extent of the box.
+    pub(super) tile: u32,
+    /// Where the box starts.
+    pub(super) start: Poly,
+    /// The block's dimension, of those that are one.
+    pub(super) of: Option<usize>,
+}
+
+/// How a load becomes one of a tensor map.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) load: Inst,
+    /// A parameter.
+    pub(super) base: Value,
+    /// Elements from there to the first of the tensor.
+    pub(super) offset: Host,
+    /// The outermost first.
+    pub(super) dims: Vec<Dim>,
+    pub(super) conds: Vec<Le>,
+}
+
+/// What all loads are judged by.
+pub(super) struct Facts<'a> {
+    pub(super) func: &'a TileFunction,
+    pub(super) axis: &'a Axis,
+    pub(super) demand: &'a Demand,
+    pub(super) written: &'a Written,
+}
+
+/// An index that elements are read below of: `less - than`, with the index of one dimension.
+struct Upper {
+    dim: u8,
+    /// The left side less the right one.
+    past: Poly,
+}
+
+/// The judgement of one load.
+struct Planner<'a, 'f> {
+    facts: &'a Facts<'f>,
+    load: Inst,
+    /// Of an element.
+    bytes: u32,
+    form: Form,
+    reach: Reach<'a, 'f>,
+    conds: Vec<Le>,
+    /// Numbers that must not have wrapped.
+    exact: Vec<Value>,
+    upper: Vec<Upper>,
+    /// Indices that the mask says are not negative, less a number.
+    lower: Vec<(u8, Poly)>,
+    /// What indices start from that are taken not to be negative, as their remainders are taken.
+    sound: Vec<Poly>,
+}
+
+/// The map of a load.
+pub(super) fn plan<'f>(
+    facts: &Facts<'f>,
+    forms: &mut Forms<'f>,
+    hosts: &mut Hosts,
+    load: Inst,
+) -> Result<Plan, Refusal> {
+    let func = facts.func;
+    let data = &func.dfg.insts[load];
+    let ty = func.dfg.ty(data.results[0]);
+    if is_volatile(func, load) {
+        return Err(Refusal::Volatile);
+    }
+    if ty.elem.bytes() << ty.shape.log2_elements() < MIN_BYTES {
+        return Err(Refusal::Small);
+    }
+    if ty.elem.bits() < 8 || ty.elem == Elem::Num(Scalar::I1) {
+        return Err(Refusal::Elements);
+    }
+    if data.args.get(2).is_some_and(|&fill| !is_zero(func, fill)) {
+        return Err(Refusal::Fill);
+    }
+    let form = forms.form(data.args[0]).ok_or(Refusal::Addresses)?;
+    let reach = Reach::new(forms, facts.axis, hosts);
+    let planner = Planner {
+        facts,
+        load,
+        bytes: ty.elem.bytes(),
+        exact: form.exact.to_vec(),
+        form: (*form).clone(),
+        reach,
+        conds: Vec::new(),
+        upper: Vec::new(),
+        lower: Vec::new(),
+        sound: Vec::new(),
+    };
+    planner.plan()
+}
+
+impl Planner<'_, '_> {
+    fn plan(mut self) -> Result<Plan, Refusal> {
+        let func = self.facts.func;
+        let base = self.base()?;
+        if self.facts.written.acquires {
+            return Err(Refusal::Acquires);
+        }
+        if self.facts.written.has(base) {
+            return Err(Refusal::Written);
+        }
+        let ty = func.dfg.ty(func.dfg.insts[self.load].results[0]);
+        let wide: Vec<u8> = (0..ty.shape.rank() as u8)
+            .filter(|&dim| ty.shape.extent(usize::from(dim)) > 1)
+            .collect();
+        let bytes = self.bytes;
+        if wide
+            .iter()
+            .any(|&d| ty.shape.extent(usize::from(d)) > MAX_BOX)
+        {
+            return Err(Refusal::Box);
+        }
+        let is_unit = |&&dim: &&u8| self.form.poly.stride(dim).number() == Some(1);
+        let mut units = wide.iter().filter(is_unit);
+        let (Some(&unit), None) = (units.next(), units.next()) else {
+            return Err(Refusal::NoUnitStride);
+        };
+        if ty.shape.extent(usize::from(unit)) * u64::from(bytes) < u64::from(ALIGN) {
+            return Err(Refusal::Box);
+        }
+        self.mask()?;
+        self.clamps()?;
+
+        // What each dimension's index is, of what the address is made of.
+        let mut rest = self.form.poly.uniform();
+        let mut starts: Vec<(u8, Poly)> = Vec::new();
+        for &dim in &wide {
+            let past = self.upper.iter().find(|upper| upper.dim == dim);
+            if let Some(past) = past.map(|upper| upper.past.uniform()) {
+                let start = self.share(&mut rest, dim, &past);
+                starts.push((dim, start.ok_or(Refusal::Bound)?));
+            }
+        }
+        let mut free: Vec<u8> = wide.clone();
+        free.retain(|dim| starts.iter().all(|(d, _)| d != dim));
+        free.sort_by_key(|&dim| std::cmp::Reverse(weight(&self.form.poly.stride(dim))));
+        for dim in free {
+            let start = self.take(&mut rest, dim, dim == unit)?;
+            starts.push((dim, start));
+        }
+        let mut dims = self.further(&mut rest)?;
+        for &dim in wide.iter().filter(|&&dim| dim != unit).chain([&unit]) {
+            let start = starts.iter().find(|(d, _)| *d == dim);
+            let start = start.map_or(Poly::default(), |(_, start)| start.clone());
+            dims.push(self.dim(dim, start, ty.shape.extent(usize::from(dim)))?);
+        }
+        if dims.len() > MAX_RANK {
+            return Err(Refusal::Rank);
+        }
+        let innermost = &dims[dims.len() - 1].start;
+        if !self.is_aligned(innermost) || !self.is_aligned(&rest) {
+            return Err(Refusal::StartAlignment);
+        }
+        let offset = self.known(&rest, Refusal::Addresses)?;
+        for value in std::mem::take(&mut self.exact) {
+            let range = self.reach.range(value).ok_or(Refusal::Overflow)?;
+            extend(&mut self.conds, range.conds);
+        }
+        let numbers = dims.iter().flat_map(|dim| [dim.extent, dim.stride]);
+        let mut numbers = numbers.chain([offset]);
+        let hosts = &*self.reach.hosts;
+        let is_long = |number: Host| hosts.size(number) > MAX_NUMBERS;
+        if size(hosts, &self.conds) > MAX_NUMBERS || numbers.any(is_long) {
+            return Err(Refusal::Launch);
+        }
+        Ok(Plan {
+            load: self.load,
+            base,
+            offset,
+            dims,
+            conds: self.conds,
+        })
+    }
+
+    /// The parameter that addresses start from.
+    fn base(&self) -> Result<Value, Refusal> {
+        let func = self.facts.func;
+        let mut base = self.form.base.ok_or(Refusal::Base)?;
+        let is_aligned = self.facts.axis.info(base).dim(0).divisibility >= 4;
+        loop {
+            match func.dfg.values[base].def {
+                ValueDef::Param(block, _) if block == func.entry => break,
+                ValueDef::Param(..) => return Err(Refusal::Base),
+                ValueDef::Result(inst, _) => match func.dfg.insts[inst].op {
+                    TileOp::AssumeMultiple | TileOp::AssumeContiguous | TileOp::AssumeConstant => {
+                        base = func.dfg.insts[inst].args[0];
+                    }
+                    _ => return Err(Refusal::Base),
+                },
+            }
+        }
+        is_aligned.then_some(base).ok_or(Refusal::BaseAlignment)
+    }
+
+    /// A number that the host knows.
+    fn known(&mut self, poly: &Poly, refusal: Refusal) -> Result<Host, Refusal> {
+        let range = self.reach.known(poly).ok_or(refusal)?;
+        extend(&mut self.conds, range.conds);
+        Ok(range.lo)
+    }
+
+    fn require(&mut self, a: Host, b: Host, refusal: Refusal) -> Result<(), Refusal> {
+        let cond = self.reach.hosts.le(a, b).ok_or(refusal)?;
+        extend(&mut self.conds, cond);
+        Ok(())
+    }
+
+    /// Whether a product is the same in all programs and iterations, and known at launch.
+    fn is_host(&mut self, monomial: &Monomial) -> bool {
+        monomial.atoms().iter().all(|&atom| self.is_host_atom(atom))
+    }
+
+    fn is_host_atom(&mut self, atom: Atom) -> bool {
+        match atom {
+            Atom::Trip(_) => false,
+            Atom::Value(value) => {
+                let range = self.reach.range(value);
+                range.is_some_and(|range| range.point().is_some())
+            }
+        }
+    }
+
+    /// What the mask says of the indices.
+    fn mask(&mut self) -> Result<(), Refusal> {
+        let Some(&mask) = self.facts.func.dfg.insts[self.load].args.get(1) else {
+            return Ok(());
+        };
+        let conjunction = self.reach.forms.conjunction(mask);
+        if !conjunction.is_all {
+            return Err(Refusal::Mask);
+        }
+        for below in conjunction.below {
+            let past = below.less.minus(&below.than).ok_or(Refusal::Mask)?;
+            let [dim] = past.dims()[..] else {
+                return Err(Refusal::Mask);
+            };
+            match past.stride(dim).number() {
+                Some(1) => self.upper.push(Upper { dim, past }),
+                // Of whole numbers, 0 <= x is -1 < x.
+                Some(-1) => {
+                    let x = past.plus(&Poly::constant(1)).and_then(|p| p.scaled(-1));
+                    self.lower.push((dim, x.ok_or(Refusal::Mask)?));
+                }
+                _ => return Err(Refusal::Mask),
+            }
+            self.exact.extend(below.exact);
+            self.exact.extend(below.sides);
+        }
+        Ok(())
+    }
+
+    /// Indices that wrap around or are held back at a bound, beyond which nothing matters.
+    fn clamps(&mut self) -> Result<(), Refusal> {
+        let result = self.facts.func.dfg.insts[self.load].results[0];
+        for clamp in self.form.clamps.clone() {
+            let [dim] = clamp.x.dims()[..] else {
+                return Err(Refusal::Wraps);
+            };
+            let bound = Bound::along(dim, &clamp.x, &clamp.bound, clamp.bits);
+            let past = clamp.x.minus(&clamp.bound).ok_or(Refusal::Wraps)?;
+            let exact = self.facts.demand.below(result, dim, &bound);
+            self.exact.extend(exact.ok_or(Refusal::Wraps)?);
+            if past.stride(dim).number() != Some(1) {
+                return Err(Refusal::Wraps);
+            }
+            if clamp.wraps {
+                if self.facts.axis.info(clamp.value).is_non_negative() {
+                    self.sound.push(clamp.x.uniform());
+                } else {
+                    let range = self.reach.range(clamp.value).ok_or(Refusal::Start)?;
+                    let zero = self.reach.hosts.number(0);
+                    self.require(zero, range.lo, Refusal::Start)?;
+                    extend(&mut self.conds, range.conds);
+                }
+            } else {
+                self.exact.push(clamp.value);
+            }
+            self.upper.push(Upper { dim, past });
+        }
+        Ok(())
+    }
+
+    /// The start along a dimension with a bound: what differs there by program or iteration must be in the address as well, or
+    /// the bound would differ; what does not is taken where it is.
+    fn share(&mut self, rest: &mut Poly, dim: u8, past: &Poly) -> Option<Poly> {
+        let stride = self.form.poly.stride(dim);
+        let mut start = Poly::default();
+        for (monomial, c) in past.terms() {
+            let term = Poly::term(monomial.clone(), c);
+            let taken = term.times(&stride)?;
+            let left = rest.minus(&taken)?;
+            let is_there = left.terms().count() + taken.terms().count() == rest.terms().count();
+            match is_there {
+                true => {
+                    *rest = left;
+                    start = start.plus(&term)?;
+                }
+                false if self.is_host(monomial) => {}
+                false => return None,
+            }
+        }
+        Some(start)
+    }
+
+    /// The start along a dimension without bounds: what the address has of its stride.
+    fn take(&mut self, rest: &mut Poly, dim: u8, is_unit: bool) -> Result<Poly, Refusal> {
+        let stride = self.form.poly.stride(dim);
+        let mut start = Poly::default();
+        let mut left = rest.filter(|m| match is_unit {
+            // What has a stride of its own is a dimension of its own, and what all programs skip is skipped by the base.
+            true => !m.atoms().is_empty() && !m.atoms().iter().any(|&a| self.is_host_atom(a)),
+            false => true,
+        });
+        while let Some((quotient, next)) = left.divide_once(&stride) {
+            let taken = quotient.times(&stride).and_then(|taken| rest.minus(&taken));
+            *rest = taken.ok_or(Refusal::Addresses)?;
+            start = start.plus(&quotient).ok_or(Refusal::Addresses)?;
+            left = next;
+        }
+        Ok(start)
+    }
+
+    /// Dimensions of their own for what differs by program or iteration and has a stride of none of the block's.
+    fn further(&mut self, rest: &mut Poly) -> Result<Vec<Dim>, Refusal> {
+        let mut found: Vec<(Poly, Poly)> = Vec::new();
+        let terms: Vec<(Monomial, i64)> = rest.terms().map(|(m, c)| (m.clone(), c)).collect();
+        for (monomial, c) in terms {
+            let atoms = monomial.atoms().iter().copied();
+            let (known, own): (Vec<Atom>, Vec<Atom>) =
+                atoms.partition(|&atom| self.is_host_atom(atom));
+            if own.is_empty() {
+                continue;
+            }
+            let size = c.checked_abs().ok_or(Refusal::Stride)?;
+            let stride = Poly::term(Monomial::new(known, None), size);
+            let start = Poly::term(Monomial::new(own, None), c.signum());
+            let taken = Poly::term(monomial, c);
+            *rest = rest.minus(&taken).ok_or(Refusal::Addresses)?;
+            match found.iter_mut().find(|(known, _)| *known == stride) {
+                Some((_, sum)) => *sum = sum.plus(&start).ok_or(Refusal::Addresses)?,
+                None => found.push((stride, start)),
+            }
+        }
+        let mut dims = Vec::new();
+        for (stride, start) in found {
+            let stride = self.outer_stride(&stride)?;
+            let extent = self.unbounded(&start, 1)?;
+            dims.push(Dim {
+                stride,
+                extent,
+                tile: 1,
+                start,
+                of: None,
+            });
+        }
+        Ok(dims)
+    }
+
+    /// A dimension of the block.
+    fn dim(&mut self, dim: u8, start: Poly, tile: u64) -> Result<Dim, Refusal> {
+        let stride = self.form.poly.stride(dim);
+        if stride.is_zero() {
+            return Err(Refusal::StrideSign);
+        }
+        let stride = match stride.number() {
+            Some(1) => self.reach.hosts.number(1),
+            _ => self.outer_stride(&stride)?,
+        };
+        let index = start.plus(&Poly::index(dim)).ok_or(Refusal::Addresses)?;
+        let mut extent = None;
+        for upper in std::mem::take(&mut self.upper) {
+            if upper.dim == dim {
+                let bound = index.minus(&upper.past).ok_or(Refusal::Bound)?;
+                let bound = self.known(&bound, Refusal::Bound)?;
+                extent = Some(match extent {
+                    None => bound,
+                    Some(other) => self.reach.hosts.min(other, bound),
+                });
+            } else {
+                self.upper.push(upper);
+            }
+        }
+        let mut is_checked = false;
+        for (_, x) in self.lower.iter().filter(|(d, _)| *d == dim) {
+            // The mask says that the index is not below this number.
+            let least = index.minus(x).and_then(|least| least.number());
+            match least.ok_or(Refusal::LowerBound)? {
+                0 => is_checked = true,
+                least if least > 0 => return Err(Refusal::LowerBound),
+                _ => {}
+            }
+        }
+        let extent = match extent {
+            None if is_checked => return Err(Refusal::LowerBound),
+            None => self.unbounded(&start, tile)?,
+            Some(extent) => {
+                let one = self.reach.hosts.number(1);
+                self.require(one, extent, Refusal::Bound)?;
+                if !self.sound.contains(&start) {
+                    let least = if is_checked { i64::from(i32::MIN) } else { 0 };
+                    self.within(&start, least, ANY)?;
+                }
+                self.reach.limit(&index, extent);
+                extent
+            }
+        };
+        Ok(Dim {
+            stride,
+            extent,
+            tile: tile as u32,
+            start,
+            of: Some(usize::from(dim)),
+        })
+    }
+
+    /// Requires an index to stay in bounds.
+    fn within(&mut self, start: &Poly, least: i64, most: i64) -> Result<(), Refusal> {
+        let range = self.reach.sum(start, Shape::SCALAR);
+        let range = range.ok_or(Refusal::Start)?;
+        let (least, most) = (
+            self.reach.hosts.number(least),
+            self.reach.hosts.number(most),
+        );
+        self.require(least, range.lo, Refusal::Start)?;
+        self.require(range.hi, most, Refusal::Start)?;
+        extend(&mut self.conds, range.conds);
+        Ok(())
+    }
+
+    /// An extent that covers all boxes along a dimension without bound: what is read is read whole.
+    fn unbounded(&mut self, start: &Poly, tile: u64) -> Result<Host, Refusal> {
+        if let Some(start) = start.number() {
+            let end = start.checked_add(tile as i64).filter(|&end| end <= ANY);
+            let end = end.filter(|_| start >= 0).ok_or(Refusal::Start)?;
+            return Ok(self.reach.hosts.number(end));
+        }
+        self.within(start, 0, ANY - tile as i64)?;
+        Ok(self.reach.hosts.number(ANY))
+    }
+
+    /// Requires what the copy engine does of a stride that is not 1.
+    fn outer_stride(&mut self, stride: &Poly) -> Result<Host, Refusal> {
+        let known = self.known(stride, Refusal::Stride)?;
+        let one = self.reach.hosts.number(1);
+        self.require(one, known, Refusal::StrideSign)?;
+        let is_aligned = self.is_aligned(stride);
+        is_aligned.then_some(known).ok_or(Refusal::StrideAlignment)
+    }
+
+    /// Whether so many elements are a multiple of 16 bytes, whatever they are made of.
+    fn is_aligned(&mut self, elements: &Poly) -> bool {
+        let needed = (ALIGN / self.bytes.min(ALIGN)).trailing_zeros() as u8;
+        if needed <= self.divisor(elements) {
+            return true;
+        }
+        // What the author promised of a part of it.
+        let promises = self.reach.forms.promises();
+        let mut rests = promises
+            .filter(|&(_, log2)| needed <= log2)
+            .filter_map(|(promised, _)| elements.minus(promised));
+        rests.any(|rest| needed <= self.divisor(&rest))
+    }
+
+    /// Exponent of a power of two that divides a number.
+    fn divisor(&self, poly: &Poly) -> u8 {
+        let of_atom = |&atom: &Atom| match atom {
+            Atom::Trip(_) => 0,
+            Atom::Value(value) => {
+                let known = self.facts.axis.info(value).dim(0).divisibility;
+                known.max(self.reach.forms.promised(&Poly::atom(atom)))
+            }
+        };
+        let of_term = |(monomial, c): (&Monomial, i64)| {
+            let atoms = monomial.atoms().iter().map(of_atom);
+            atoms.fold(c.trailing_zeros() as u8, u8::saturating_add)
+        };
+        let known = self.reach.forms.known(poly).iter();
+        let known = known.map(|&value| self.facts.axis.info(value).dim(0).divisibility);
+        let by_terms = poly.terms().map(of_term).min().unwrap_or(u8::MAX);
+        known.max().unwrap_or(0).max(by_terms)
+    }
+}
+
+/// How many values conditions are made of.
+pub(super) fn size(hosts: &Hosts, conds: &[Le]) -> usize {
+    let needed = needed(hosts, conds).into_iter();
+    let sizes = needed.map(|(a, b)| hosts.size(a).saturating_add(hosts.size(b)) + 2);
+    sizes.fold(0, usize::saturating_add)
+}
+
+/// Conditions but those of which another one says more of the same number.
+pub(super) fn needed(hosts: &Hosts, conds: &[Le]) -> Vec<Le> {
+    let number = |host: Host| hosts.constant(host);
+    let is_implied = |&(a, b): &Le| {
+        conds.iter().any(|&(x, y)| match (number(a), number(x)) {
+            (Some(a), Some(x)) => y == b && a < x,
+            _ => x == a && number(y) < number(b) && number(y).is_some(),
+        })
+    };
+    let needed = conds.iter().filter(|cond| !is_implied(cond));
+    needed.copied().collect()
+}
+
+/// Strides of more factors first, then the larger ones.
+fn weight(stride: &Poly) -> (usize, usize, u64) {
+    let lead = stride.terms().last();
+    let factors = lead.map_or(0, |(m, _)| m.atoms().len());
+    let size = lead.map_or(0, |(_, c)| c.unsigned_abs());
+    (stride.terms().count(), factors, size)
+}
+
+/// Whether every element of a block is zero.
+fn is_zero(func: &TileFunction, mut value: Value) -> bool {
+    while let Some(inst) = func.dfg.def_inst(value) {
+        let data = &func.dfg.insts[inst];
+        match data.op {
+            TileOp::Const => return data.value() == Some(&0),
+            TileOp::Splat | TileOp::Broadcast => value = data.args[0],
+            _ => return false,
+        }
+    }
+    false
+}

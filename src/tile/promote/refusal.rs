@@ -1,0 +1,117 @@
+//! Why a load stays one of pointers.
+
+use std::fmt;
+
+use crate::ir::dfg::SourceLine;
+
+/// The condition of promotion that a load does not meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Other programs may change what is read.
+    Volatile,
+    /// The copy engine knows no such elements.
+    Elements,
+    /// A block of few bytes.
+    Small,
+    /// Elements that are not read are not zero.
+    Fill,
+    /// The addresses are no sums of indices times strides.
+    Addresses,
+    /// They do not start from a parameter.
+    Base,
+    /// What they start from is not known to be a multiple of 16 bytes.
+    BaseAlignment,
+    /// The kernel writes there, or may do so.
+    Written,
+    /// The kernel waits for what other programs write.
+    Acquires,
+    /// Not exactly one dimension has neighbours next to each other.
+    NoUnitStride,
+    /// A stride that the launcher does not know.
+    Stride,
+    /// A stride that is not known to be a multiple of 16 bytes.
+    StrideAlignment,
+    /// A stride that is zero or negative.
+    StrideSign,
+    /// The mask is no conjunction of upper bounds of the indices.
+    Mask,
+    /// A lower bound other than zero.
+    LowerBound,
+    /// An upper bound that the launcher does not know.
+    Bound,
+    /// Elements behind a bound are taken from elsewhere, and what becomes of them matters.
+    Wraps,
+    /// An index that may be negative, or larger than the copy engine's.
+    Start,
+    /// The innermost index is not known to start at a multiple of 16 bytes.
+    StartAlignment,
+    /// A number of 32 bits that may wrap.
+    Overflow,
+    /// More than five dimensions.
+    Rank,
+    /// Products sum across rows of elements of other than 16 bits.
+    Across,
+    /// More to compute at launch than is worth it.
+    Launch,
+    /// A block that is too wide, or has rows of less than 16 bytes.
+    Box,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Refusal::Volatile => "it is volatile",
+            Refusal::Elements => "tensor maps have no such elements",
+            Refusal::Small => "it has less than 2 KB",
+            Refusal::Fill => "elements that are masked off are not zero",
+            Refusal::Addresses => "its addresses are no sums of indices times strides",
+            Refusal::Base => "its addresses do not start from a pointer that is a parameter",
+            Refusal::BaseAlignment => "the tensor is not known to start at a multiple of 16 bytes",
+            Refusal::Written => "the kernel may write to the tensor",
+            Refusal::Acquires => "the kernel waits for what other programs write",
+            Refusal::NoUnitStride => "not exactly one dimension is known to have stride 1",
+            Refusal::Stride => "a stride is not made of parameters",
+            Refusal::StrideAlignment => "a stride is not known to be a multiple of 16 bytes",
+            Refusal::StrideSign => "a stride is zero or negative",
+            Refusal::Mask => "its mask is no conjunction of upper bounds of its indices",
+            Refusal::LowerBound => "its mask has a lower bound other than zero",
+            Refusal::Bound => "the bound of an index is not made of parameters",
+            Refusal::Wraps => "indices wrap around at a bound, and what is read there matters",
+            Refusal::Start => "an index is not known to lie between 0 and 2^31",
+            Refusal::StartAlignment => {
+                "its rows are not known to start at a multiple of 16 bytes within the tensor's"
+            }
+            Refusal::Overflow => "an index of 32 bits may overflow",
+            Refusal::Launch => "the launcher would have to compute too much",
+            Refusal::Rank => "it would take a tensor of more than five dimensions",
+            Refusal::Across => {
+                "products sum across its rows, which units read of 16-bit elements alone"
+            }
+            Refusal::Box => "its rows have less than 16 bytes, or it has more than 256 of them",
+        })
+    }
+}
+
+/// What became of a load that feeds products of warpgroups in a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Promotion {
+    /// Where it stands in the source.
+    pub line: Option<SourceLine>,
+    /// Why it stays a load of pointers; none if it became one of a tensor map.
+    pub refusal: Option<Refusal>,
+}
+
+impl fmt::Display for Promotion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(SourceLine(line, _)) => write!(f, "load in line {line}: ")?,
+            None => f.write_str("load: ")?,
+        }
+        match self.refusal {
+            None => f.write_str("by tensor map"),
+            Some(refusal) => write!(f, "by pointers, because {refusal}"),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Which memory a kernel writes.
+
+use rustc_hash::FxHashSet;
+
+use crate::ir::attrs::{Attrs, Cache};
+use crate::ir::dfg::ValueDef;
+use crate::ir::effects::{Class, How, Space};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+
+/// What a kernel does to memory that it may read as well.
+#[derive(Debug, Default)]
+pub(super) struct Written {
+    /// Parameters through which it writes.
+    params: FxHashSet<Value>,
+    /// Whether it writes through other pointers.
+    anywhere: bool,
+    /// Whether it reads what other programs have just written.
+    pub(super) acquires: bool,
+}
+
+impl Written {
+    pub(super) fn compute(func: &TileFunction) -> Written {
+        let mut out = Written::default();
+        for (_, inst) in func.all_insts() {
+            let data = &func.dfg.insts[inst];
+            out.anywhere |= data.class() == Class::Foreign;
+            out.acquires |= data.sem().is_some_and(|sem| sem.acquires()) || is_volatile(func, inst);
+            for access in func.accesses(inst) {
+                if let Space::Global(pointer) = access.space
+                    && access.how != How::Read
+                {
+                    match origins(func, pointer) {
+                        Some(params) => out.params.extend(params),
+                        None => out.anywhere = true,
+                    }
+                }
+            }
+        }
+        out
+    }
+
+    /// Whether what a parameter points to may be written.
+    pub(super) fn has(&self, param: Value) -> bool {
+        self.anywhere || self.params.contains(&param)
+    }
+}
+
+/// Whether a load reads what may have changed a moment ago.
+pub(super) fn is_volatile(func: &TileFunction, inst: Inst) -> bool {
+    let data = &func.dfg.insts[inst];
+    data.volatile().is_some() || data.op == TileOp::Load && data.cache() == Some(&Cache::Volatile)
+}
+
+/// The parameters that a pointer may come from; none if it may come from elsewhere.
+fn origins(func: &TileFunction, pointer: Value) -> Option<Vec<Value>> {
+    let mut found = Vec::new();
+    let mut stack = vec![pointer];
+    let mut seen = FxHashSet::default();
+    while let Some(value) = stack.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        let (inst, position) = match func.dfg.values[value].def {
+            ValueDef::Param(block, _) if block == func.entry => {
+                found.push(value);
+                continue;
+            }
+            ValueDef::Param(block, index) => {
+                let mut all = func.all_insts().map(|(_, inst)| inst);
+                let inst = all.find(|&inst| func.regions(inst).any(|region| region == block))?;
+                (inst, usize::from(index).checked_sub(1)?)
+            }
+            ValueDef::Result(inst, index) => (inst, usize::from(index)),
+        };
+        let data = &func.dfg.insts[inst];
+        let yields = || {
+            let last = data.blocks.iter().map(|call| func.order.last(call.block));
+            last.map(|last| func.dfg.insts[last?].args.get(position).copied())
+        };
+        match data.op {
+            TileOp::For => {
+                stack.push(*data.args.get(3 + position)?);
+                stack.extend(yields().collect::<Option<Vec<_>>>()?);
+            }
+            TileOp::If => stack.extend(yields().collect::<Option<Vec<_>>>()?),
+            TileOp::Select => stack.extend(&data.args[1..]),
+            TileOp::Addptr
+            | TileOp::Splat
+            | TileOp::Broadcast
+            | TileOp::ExpandDims
+            | TileOp::Permute
+            | TileOp::Reshape
+            | TileOp::ConvertLayout
+            | TileOp::Split
+            | TileOp::AssumeMultiple
+            | TileOp::AssumeContiguous
+            | TileOp::AssumeConstant => stack.push(data.args[0]),
+            TileOp::Bitcast if func.dfg.ty(data.args[0]).elem.is_ptr() => stack.push(data.args[0]),
+            TileOp::Join => stack.extend(&data.args),
+            _ => return None,
+        }
+    }
+    Some(found)
+}
