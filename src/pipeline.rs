@@ -54,6 +54,7 @@ use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::promote::{Promotion, promote};
 use crate::tile::resources::Resources;
+use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
@@ -249,12 +250,20 @@ fn tile_passes(
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
     let promotions = clean_passes(func, target, options, resources, watch)?;
+    let choices = |site| Choices::new(options.diversity, site);
+    if rotate_loops(func, target, &resources, choices(Site::Rotation)) > 0 {
+        watch.tile("rotate_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_rotations", func)?;
+    }
     let mut axis = Axis::compute(func);
     if advance_scalars(func, &axis) > 0 {
         axis = Axis::compute(func);
         watch.tile("advance_scalars", func)?;
     }
-    let choices = |site| Choices::new(options.diversity, site);
     let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
     if pipelined.loops > 0 {
         watch.tile("pipeline_loops", func)?;

@@ -20,6 +20,7 @@ pub mod merge_equal_values;
 pub mod pipeline_loops;
 pub mod promote;
 pub mod resources;
+pub mod rotate_loops;
 pub mod settle_asserts;
 pub mod share_operands;
 pub mod simplify;

@@ -1,0 +1,90 @@
+//! Loops that begin the products of their next iteration before they end those of this one.
+//!
+//! ```text
+//! for i in lo..hi carrying o {              s = dot a, load k(lo); p = f s
+//!     s = dot a, load k(i)                  for i in lo..hi - step carrying o, p {
+//!     p = f s                        =>         s' = dot a, load k(i + step)
+//!     o = dot p, load v(i), o                   o' = dot p, load v(i), o
+//! }                                             p' = f s'; yield o', p'
+//!                                           }
+//!                                           o = dot p, load v(last), o
+//! ```
+//!
+//! Units that multiply while the threads do something else ([`super::start_dots`]) had nothing to do while `f` was computed, which
+//! waits for the one product and is waited for by the other. Now both are started together, and the second goes on meanwhile.
+//!
+//! **What becomes of a body** ([`split`]). Its first products depend on no other of the iteration; they and what they are computed
+//! from begin. The second half holds the products that depend on others, what depends on these, and what nobody else needs. The
+//! rest, what stands between the two and whatever else there is, ends. A loop is left alone if the first products need what the
+//! second half made one iteration before. What the second half needs is carried, or computed again if that takes no more than
+//! the counter and cheap ops.
+//!
+//! Loads change places with others, so nothing in the loop may do anything but compute and read. They run as often as they did:
+//! the first iteration stands in front of the loop, the last one's second half behind it, and a loop that does not run is
+//! asked for.
+//!
+//! **Where.** Where warpgroups do all products, what stands between them is worth a wait ([`LEAST_WORK`]), and the registers are
+//! enough for the sums of both and what is between at once.
+
+mod rewrite;
+mod split;
+
+use crate::ir::entities::{Block, Inst};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::settings::Target;
+use crate::settings::diversity::Choices;
+use crate::tile::edit::signed;
+use crate::tile::resources::Resources;
+use crate::tile::share_operands::registers_needed;
+use crate::tile::start_dots::is_for_warpgroup;
+use split::Split;
+
+/// Fewest instructions between the products of an iteration, for each element of the first ones: about those of an exponential.
+/// What converts or scales a sum is done before the next product could be started.
+const LEAST_WORK: u64 = 8;
+
+/// Rotates loops; gives how many. Other `choices` rotate what can be, whether it pays or not.
+pub fn rotate_loops(
+    func: &mut TileFunction,
+    target: Target,
+    resources: &Resources,
+    mut choices: Choices,
+) -> usize {
+    let loops: Vec<(Block, Inst)> = func.insts_with(TileOp::For).collect();
+    let mut count = 0;
+    for (block, inst) in loops {
+        let Some(split) = Split::of(func, inst) else {
+            continue;
+        };
+        let pays = resources.warpgroup_units
+            && split.work >= LEAST_WORK
+            && split
+                .products
+                .iter()
+                .all(|&i| is_for_warpgroup(func, i, target));
+        let by_chance = choices.chance(50);
+        if !(pays || by_chance) || runs_once(func, inst) {
+            continue;
+        }
+        // What it needs is known when it is there.
+        let mut rotated = func.clone();
+        let body = rewrite::rotate(&mut rotated, block, inst, &split);
+        let needed = registers_needed(&rotated, body);
+        if by_chance || needed <= Target::most_registers(func.num_threads()) {
+            *func = rotated;
+            count += 1;
+        }
+    }
+    count
+}
+
+/// Whether a loop has one iteration at most, for all that can be told.
+fn runs_once(func: &TileFunction, inst: Inst) -> bool {
+    let args = &func.dfg.insts[inst].args;
+    let [lo, hi, step] = [0, 1, 2].map(|i| signed(func, args[i]));
+    match (lo, hi, step) {
+        (Some(lo), Some(hi), Some(step)) => hi.saturating_sub(lo) <= step,
+        _ => false,
+    }
+}
