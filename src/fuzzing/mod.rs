@@ -14,6 +14,7 @@
 //! | [`ptx_text`] | broken and strange PTX | no panic; the step limit holds |
 //! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
 //! | `promotion` | kernels of that language that multiply matrices | interpreter before and after promotion to tensor maps |
+//! | `rotation` | kernels of that language with products of products in loops | interpreter before and after loops are rotated |
 //! | [`cache_files`] | broken and strange files in the place of cache entries | what is read is what was written |
 //! | [`layouts`] | conversions between random layouts | simulation of the plan |
 //! | [`allocation`] | problems for the register allocator | its checker, execution before and after |
@@ -35,6 +36,8 @@ pub mod passes;
 pub mod promotion;
 pub mod ptx_text;
 pub mod random;
+#[cfg(feature = "triton")]
+pub mod rotation;
 pub mod shrink;
 #[cfg(feature = "triton")]
 pub mod source_text;

@@ -24,12 +24,15 @@
 //! asked for.
 //!
 //! **Where.** Where warpgroups do all products, what stands between them is worth a wait ([`LEAST_WORK`]), and the registers are
-//! enough for the sums of both and what is between at once.
+//! enough for the sums of both and what is between at once ([`registers_needed`]); and not where the loop is known to run less than
+//! [`FEWEST`] times.
 
 mod rewrite;
 mod split;
+#[cfg(test)]
+mod tests;
 
-use crate::ir::entities::{Block, Inst};
+use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::settings::Target;
@@ -43,6 +46,10 @@ use split::Split;
 /// Fewest instructions between the products of an iteration, for each element of the first ones: about those of an exponential.
 /// What converts or scales a sum is done before the next product could be started.
 const LEAST_WORK: u64 = 8;
+
+/// Fewest iterations, where their number is known: of one nothing is left for the loop. Two still gain; that causal attention's
+/// diagonal has two of them is no reason to leave it alone.
+const FEWEST: i64 = 2;
 
 /// Rotates loops; gives how many. Other `choices` rotate what can be, whether it pays or not.
 pub fn rotate_loops(
@@ -64,7 +71,8 @@ pub fn rotate_loops(
                 .iter()
                 .all(|&i| is_for_warpgroup(func, i, target));
         let by_chance = choices.chance(50);
-        if !(pays || by_chance) || runs_once(func, inst) {
+        let is_short = iterations(func, inst).is_some_and(|count| count < FEWEST);
+        if !by_chance && (!pays || is_short) {
             continue;
         }
         // What it needs is known when it is there.
@@ -79,12 +87,26 @@ pub fn rotate_loops(
     count
 }
 
-/// Whether a loop has one iteration at most, for all that can be told.
-fn runs_once(func: &TileFunction, inst: Inst) -> bool {
+/// Iterations of a loop, if that can be told: its bounds differ by a number. Counters that wrap around tell another number, and
+/// the loop is rotated all the same or is not.
+fn iterations(func: &TileFunction, inst: Inst) -> Option<i64> {
     let args = &func.dfg.insts[inst].args;
-    let [lo, hi, step] = [0, 1, 2].map(|i| signed(func, args[i]));
-    match (lo, hi, step) {
-        (Some(lo), Some(hi), Some(step)) => hi.saturating_sub(lo) <= step,
-        _ => false,
+    let step = signed(func, args[2]).filter(|&step| 0 < step)?;
+    let [(from, lo), (to, hi)] = [0, 1].map(|i| number_behind(func, args[i]));
+    let distance = hi.checked_sub(lo)?.max(0);
+    (from == to).then(|| distance / step + i64::from(distance % step != 0))
+}
+
+/// What a scalar is the sum of: a value, if it is not a number alone, and a number.
+fn number_behind(func: &TileFunction, value: Value) -> (Option<Value>, i64) {
+    if let Some(number) = signed(func, value) {
+        return (None, number);
+    }
+    let def = func.dfg.def_inst(value).map(|def| &func.dfg.insts[def]);
+    let sum = def.filter(|data| data.op == TileOp::Iadd);
+    let of = sum.and_then(|data| Some((data.args[0], signed(func, data.args[1])?)));
+    match of {
+        Some((value, number)) => (Some(value), number),
+        None => (Some(value), 0),
     }
 }
