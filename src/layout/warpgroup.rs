@@ -58,6 +58,13 @@ fn warps(sums: Shape, num_warps: u32) -> Option<[u32; 2]> {
     (columns / across >= *unit.columns.start()).then_some([unit.warps * down, across])
 }
 
+/// Instructions below each other by which a group comes to the rows of the sums that are its own.
+pub fn tiles_down(sums: Shape, num_warps: u32) -> Option<u32> {
+    let unit = common();
+    let [down, _] = warps(sums, num_warps)?;
+    Some(sums.extent(0) as u32 / (unit.rows * down / unit.warps))
+}
+
 /// The layout of sums that the unit adds to.
 pub fn accumulator(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
     named::wgmma_accumulator(sums, &warps(sums, num_warps)?).ok()

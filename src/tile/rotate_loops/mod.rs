@@ -24,7 +24,7 @@
 //! asked for.
 //!
 //! **Where.** Where warpgroups do all products, what stands between them is worth a wait ([`LEAST_WORK`]), and the registers are
-//! enough for the sums of both and what is between at once ([`registers_needed`]); and not where the loop is known to run less than
+//! enough for the sums of both and what is between at once ([`registers_needed`], [`MOST_TILES`]); and not where the loop is known to run less than
 //! [`FEWEST`] times.
 
 mod rewrite;
@@ -35,6 +35,7 @@ mod tests;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::layout::warpgroup;
 use crate::settings::Target;
 use crate::settings::diversity::Choices;
 use crate::tile::edit::signed;
@@ -47,9 +48,12 @@ use split::Split;
 /// What converts or scales a sum is done before the next product could be started.
 const LEAST_WORK: u64 = 8;
 
-/// Fewest iterations, where their number is known: of one nothing is left for the loop. Two still gain; that causal attention's
-/// diagonal has two of them is no reason to leave it alone.
+/// Fewest iterations, where their number is known: the first and the last half of one stand outside of the loop.
 const FEWEST: i64 = 2;
+
+/// Most tiles of rows that a warpgroup has of a product. Attention with two of them has no spills before it is rotated, and then up
+/// to 3 KB of each thread, and ptxas serialises all products (C7511).
+const MOST_TILES: u32 = 1;
 
 /// Rotates loops; gives how many. Other `choices` rotate what can be, whether it pays or not.
 pub fn rotate_loops(
@@ -69,7 +73,7 @@ pub fn rotate_loops(
             && split
                 .products
                 .iter()
-                .all(|&i| is_for_warpgroup(func, i, target));
+                .all(|&i| is_for_warpgroup(func, i, target) && has_few_tiles(func, i));
         let by_chance = choices.chance(50);
         let is_short = iterations(func, inst).is_some_and(|count| count < FEWEST);
         if !by_chance && (!pays || is_short) {
@@ -85,6 +89,12 @@ pub fn rotate_loops(
         }
     }
     count
+}
+
+/// Whether a group has no more tiles of a product than it can be in the middle of.
+fn has_few_tiles(func: &TileFunction, product: Inst) -> bool {
+    let sums = func.dfg.ty(func.dfg.insts[product].results[0]).shape;
+    warpgroup::tiles_down(sums, func.num_warps()).is_some_and(|tiles| tiles <= MOST_TILES)
 }
 
 /// Iterations of a loop, if that can be told: its bounds differ by a number. Counters that wrap around tell another number, and
