@@ -89,7 +89,7 @@ pub struct TileStats {
     pub layouts: LayoutStats,
     /// Stages that shared memory has too little room for.
     pub cut_stages: Option<CutStages>,
-    /// What became of loads that could be those of tensor maps.
+    /// What became of loads and stores that could be those of tensor maps.
     pub promotions: Vec<Promotion>,
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn run(
     })
 }
 
-/// The kernel with tensor maps, before pipelines are made, and what became of loads that could be those of maps.
+/// The kernel with tensor maps, before pipelines are made, and what became of loads and stores that could be those of maps.
 pub(crate) fn promoted(
     func: &TileFunction,
     target: Target,
@@ -346,7 +346,7 @@ fn clean_passes(
         return Ok(Vec::new());
     }
     let plain = func.clone();
-    let promotions = promote(func, target);
+    let promotions = promote(func, target, resources.stored_boxes);
     if promotions.iter().any(|load| load.refusal.is_none()) {
         watch.tile("promote", func)?;
         simplify(func);

@@ -202,7 +202,7 @@ pub enum Asserts {
     Trap,
 }
 
-/// Whether loads through plain pointers may become copies by the copy engine of Hopper and later devices (TMA), where the
+/// Whether loads and stores through plain pointers may become copies by the copy engine of Hopper and later devices (TMA), where the
 /// launcher makes tensor maps from the arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Promote {

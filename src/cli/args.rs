@@ -71,7 +71,7 @@ pub(super) enum Emit {
     Tile,
     /// The block program after simplification.
     Opt,
-    /// The block program with tensor maps, and why loads have none.
+    /// The block program with tensor maps, and why loads and stores have none.
     Maps,
     /// The block program with layouts.
     Layout,
@@ -164,7 +164,7 @@ pub(super) struct HowArgs {
     /// Keep device assertions; what fails is written to the log of the module.
     #[arg(long)]
     pub(super) debug: bool,
-    /// Whether loads may become copies by the copy engine, for which the launcher makes tensor maps.
+    /// Whether loads and stores may become copies by the copy engine, for which the launcher makes tensor maps.
     #[arg(long, value_enum, default_value_t)]
     pub(super) promote: PromoteArg,
     /// Let tools show the lines of the source.

@@ -328,6 +328,7 @@ impl<'a> Expander<'a> {
             TileOp::TensorMap => Expanded::nothing(),
             TileOp::TensorLoad => return bug("a box that no ring takes"),
             TileOp::TensorCopy => return self.expand_tensor_copy(inst),
+            TileOp::TensorStore => return self.expand_tensor_store(inst),
             TileOp::MbarInit => return self.expand_mbar_init(inst),
             TileOp::MbarDrop => return self.expand_mbar_drop(inst),
             TileOp::MbarExpect => return self.expand_mbar_expect(inst),

@@ -160,6 +160,14 @@ pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> L
     best.unwrap_or_else(|| named::shared_row_major(shape))
 }
 
+/// How a block stands in memory from which the copy engine takes it: in the form with the longest rows, which is the fewest
+/// boxes.
+pub fn staging_layout(shape: Shape, elem_bytes: u32) -> LinearLayout {
+    let mut forms = Form::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
+    let longest = forms.find_map(|form| form.layout(shape, elem_bytes));
+    longest.unwrap_or_else(|| named::shared_row_major(shape))
+}
+
 /// How a unit reads a block: the dimension that it sums along, and how many rows or columns it reads at once.
 pub type Reader = (usize, u32);
 

@@ -33,7 +33,7 @@ fn check_buffer<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> 
     let data = &func.dfg.insts[inst];
     let (block, elem) = match data.op.info().rule {
         TypeRule::TensorCopy => return check_box_copy(func, inst),
-        TypeRule::TensorLoad => return check_box_load(func, inst),
+        TypeRule::TensorLoad | TypeRule::TensorStore => return check_box_block(func, inst),
         TypeRule::MbarExpect | TypeRule::MbarWait | TypeRule::MbarWaitFor => {
             return check_barriers(func, data.slot().copied());
         }
@@ -78,14 +78,15 @@ fn box_of<L: Level>(func: &Function<L>, inst: Inst, coords: usize) -> Result<Vec
     }
 }
 
-/// A block has the elements of the box that it is read from.
-fn check_box_load<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> {
-    let extents = box_of(func, inst, 1)?;
-    let ty = func.dfg.insts[inst]
-        .results
-        .first()
-        .map(|&v| func.dfg.ty(v).extent());
-    match ty {
+/// A block has the elements of the box that it is read from or written to.
+fn check_box_block<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> {
+    let data = &func.dfg.insts[inst];
+    let (block, coords) = match data.results.first() {
+        Some(read) => (Some(read), 1),
+        None => (data.args.get(1), 2),
+    };
+    let extents = box_of(func, inst, coords)?;
+    match block.map(|&v| func.dfg.ty(v).extent()) {
         Some(Extent::Block(shape, _)) if is_box(&extents, shape) => Ok(()),
         _ => Err(format!("the box has extents {extents:?}")),
     }

@@ -70,7 +70,7 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 22] = [
+pub(crate) const NO_KERNEL: [TileOp; 23] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
@@ -85,6 +85,7 @@ pub(crate) const NO_KERNEL: [TileOp; 22] = [
     TileOp::TensorMap,
     TileOp::TensorLoad,
     TileOp::TensorCopy,
+    TileOp::TensorStore,
     TileOp::MbarInit,
     TileOp::MbarDrop,
     TileOp::MbarExpect,

@@ -57,6 +57,10 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
         "only `promote` makes it, of loads for products by warpgroups",
     ),
     (
+        TileOp::TensorStore,
+        "only `promote` makes it, of stores of what products by warpgroups make",
+    ),
+    (
         TileOp::TensorCopy,
         "only passes make it, of boxes of tensors",
     ),

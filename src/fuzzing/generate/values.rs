@@ -78,7 +78,9 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::TensorMap
         | TypeRule::TensorLoad
         | TypeRule::TensorCopy
+        | TypeRule::TensorStore
         | TypeRule::ThreadTensorCopy
+        | TypeRule::ThreadTensorStore
         | TypeRule::Mbar
         | TypeRule::MbarExpect
         | TypeRule::MbarTry
@@ -93,6 +95,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Wgmma
         | TypeRule::SharedStore
         | TypeRule::LdMatrix
+        | TypeRule::StMatrix
         | TypeRule::Mma
         | TypeRule::CpAsync
         | TypeRule::Words

@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::rings::Entry;
-use super::{Elems, Machine, Outcome, Slack, required};
+use super::{Elems, Machine, Outcome, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
 use crate::interp::int;
 use crate::interp::order::Kind;
@@ -137,6 +137,34 @@ impl Machine<'_> {
 
     pub(super) fn tensor_load(&mut self, data: &InstData<Tile>) -> Outcome<Elems> {
         self.read_box(data, 1)
+    }
+
+    /// Writes what is inside of the tensor.
+    pub(super) fn tensor_store(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        let (places, elem) = self.places(data, 2)?;
+        let value = operand(data, 1)?;
+        let elems = self.get(value)?.clone();
+        let mut slack = self.slack.take();
+        if slack
+            .as_ref()
+            .is_some_and(|slack| data.args[2..].iter().any(|&v| slack.is_loose(v)))
+        {
+            return Err(InterpErrorKind::Undecided);
+        }
+        for (i, (place, bits)) in places.into_iter().zip(elems).enumerate() {
+            let Some(address) = place else {
+                continue;
+            };
+            self.element = Some(i);
+            self.memory.store(address, elem.bytes(), bits)?;
+            self.stats.stored += 1;
+            if let Some(slack) = &mut slack {
+                slack.keep(address, elem, slack.of(value, i));
+            }
+        }
+        self.element = None;
+        self.slack = slack;
+        Ok(())
     }
 
     pub(super) fn tensor_copy(&mut self, data: &InstData<Tile>) -> Outcome<()> {

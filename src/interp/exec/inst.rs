@@ -227,6 +227,10 @@ impl<'a> Machine<'a> {
                 self.tensor_copy(data)?;
                 return Ok(None);
             }
+            TileOp::TensorStore => {
+                self.tensor_store(data)?;
+                return Ok(None);
+            }
             TileOp::MbarInit => {
                 self.mbar_init(data)?;
                 return Ok(None);

@@ -8,6 +8,7 @@ use crate::text::parse::parse_tile;
 pub(super) const OPS: &[TileOp] = &[
     TileOp::TensorMap,
     TileOp::TensorLoad,
+    TileOp::TensorStore,
     TileOp::TensorCopy,
     TileOp::MbarInit,
     TileOp::MbarDrop,
@@ -153,4 +154,41 @@ fn a_wait_with_an_end_says_whether_the_phase_ended() {
     };
     assert_eq!(asked("v11"), Ok(vec![1; 8]));
     assert_eq!(asked("v10"), Ok(vec![0; 8]));
+}
+
+/// What stands in columns 8 to 11 of rows 1 and 2 of the tensor of [`boxed`], which has 10 columns, behind a store of sevens.
+fn stored(start: &str) -> Result<Vec<i32>, String> {
+    boxed(&format!(
+        "v40 = const {{value = 7}} : i32[2,4]
+        tensor_store v9, v40, {start}
+        v41 = arange {{start = 1}} : i32[2]
+        v42 = expand_dims v41 {{axis = 1}} : i32[2,1]
+        v43 = const {{value = 12}} : i32[2,1]
+        v44 = imul v42, v43 : i32[2,1]
+        v45 = arange {{start = 8}} : i32[4]
+        v46 = expand_dims v45 {{axis = 0}} : i32[1,4]
+        v47 = broadcast v44 : i32[2,4]
+        v48 = broadcast v46 : i32[2,4]
+        v49 = iadd v47, v48 : i32[2,4]
+        v50 = splat v0 : ptr<i32>[2,4]
+        v51 = addptr v50, v49 : ptr<i32>[2,4]
+        v20 = load v51 : i32[2,4]"
+    ))
+}
+
+#[test]
+fn nothing_is_written_outside_of_the_tensor() {
+    let kept = [109, 110, 111, 112];
+    // Past the last row and past the last column, where memory holds more.
+    let expected = [kept, [7, 7, 211, 212]].concat();
+    assert_eq!(stored("v15, v14"), Ok(expected));
+    // In front of the first row.
+    let untouched = [kept, [209, 210, 211, 212]].concat();
+    assert_eq!(stored("v13, v14"), Ok(untouched));
+    assert_eq!(
+        stored("v11, v14"),
+        Ok([[7, 7, 111, 112], [7, 7, 211, 212]].concat())
+    );
+    let error = stored("v10, v11").expect_err("4 bytes");
+    assert!(error.contains("innermost coordinate 1"), "{error}");
 }

@@ -57,22 +57,29 @@ impl Lower<'_> {
         let map = self.use_value(args[1]);
         let map = self.in_register(map, RegClass::D);
         let bar = self.place(args[2], 0);
-        // The innermost coordinate comes first.
-        let coords: Vec<Unit> = args[4..]
-            .iter()
-            .rev()
-            .map(|&v| self.coordinate(v))
-            .collect();
-        let dims = Modifier::Dims(coords.len() as u16);
-        let coords = self.code.regs.view_of(&coords);
-        let operands = [
-            Arg::Place(to),
-            Arg::Regs(map),
-            Arg::Regs(coords),
-            Arg::Place(bar),
-        ];
+        let (dims, coords) = self.coordinates(&args[4..]);
+        let operands = [Arg::Place(to), Arg::Regs(map), coords, Arg::Place(bar)];
         self.emit_if(args[3], Ptx::BoxCopy, dims, &operands);
         Ok(())
+    }
+
+    pub(super) fn select_box_store(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let args = data.args.clone();
+        let from = self.place(args[0], *data.offset().unwrap_or(&0));
+        let map = self.use_value(args[1]);
+        let map = self.in_register(map, RegClass::D);
+        let (dims, coords) = self.coordinates(&args[3..]);
+        let operands = [Arg::Regs(map), coords, Arg::Place(from)];
+        self.emit_if(args[2], Ptx::BoxStore, dims, &operands);
+        Ok(())
+    }
+
+    /// How many coordinates there are, and their registers: the innermost one comes first.
+    fn coordinates(&mut self, values: &[Value]) -> (Modifier, Arg) {
+        let coords: Vec<Unit> = values.iter().rev().map(|&v| self.coordinate(v)).collect();
+        let dims = Modifier::Dims(coords.len() as u16);
+        (dims, Arg::Regs(self.code.regs.view_of(&coords)))
     }
 
     fn coordinate(&mut self, value: Value) -> Unit {
