@@ -75,7 +75,7 @@ fn launchers_can_compute_what_maps_are_made_of() {
             }
             count += 1;
         }
-        assert_eq!(count, 2, "{after}");
+        assert_eq!(count, 3, "{after}");
     }
 }
 
