@@ -161,6 +161,7 @@ fn stored(start: &str) -> Result<Vec<i32>, String> {
     boxed(&format!(
         "v40 = const {{value = 7}} : i32[2,4]
         tensor_store v9, v40, {start}
+        barrier
         v41 = arange {{start = 1}} : i32[2]
         v42 = expand_dims v41 {{axis = 1}} : i32[2,1]
         v43 = const {{value = 12}} : i32[2,1]
