@@ -1,4 +1,4 @@
-//! Expansion of tensor maps, of copies of boxes to shared memory, and of the barriers on which they arrive.
+//! Expansion of tensor maps, of copies of boxes to shared memory and from there, and of the barriers on which they arrive.
 //!
 //! A map becomes a recipe of the function, by which the launcher makes a parameter; how its boxes stand in shared memory follows
 //! from the ring that they are copied to. The copy engine writes rows of 128 bytes at most, so a wider block is cut into panels

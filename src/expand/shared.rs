@@ -230,7 +230,7 @@ impl Expander<'_> {
         let base = match self.shared_bases.get(&key) {
             Some(&base) => base,
             None => {
-                let base = self.in_prologue(|this| {
+                let make = |this: &mut Self| {
                     let part = this.thread_part(target.columns)?;
                     let part = if xor == 0 {
                         part
@@ -240,7 +240,12 @@ impl Expander<'_> {
                     };
                     let start = this.slot_address(target.slot, Elem::Num(Scalar::I8))?;
                     this.moved_pointer(start, part)
-                })?;
+                };
+                // A slot of one access is no ring: loops before it would hold its addresses for nothing.
+                let base = match self.tile.slots.is_valid(target.slot) {
+                    true => self.in_prologue(make)?,
+                    false => make(self)?,
+                };
                 self.shared_bases.insert(key, base);
                 base
             }
