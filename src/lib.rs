@@ -118,12 +118,31 @@ pub mod runtime;
 
 pub mod tune;
 
+pub mod testing;
+
+#[cfg(feature = "triton")]
+pub mod build;
+
 pub mod prelude;
+
+/// Brings in the kernels of a file that the build script compiled (`tilelift::build::compile`): a module for each.
+/// The name is the file's, without folder and ending.
+#[macro_export]
+macro_rules! include_kernels {
+    ($name:literal) => {
+        ::core::include!(::core::concat!(
+            ::core::env!("OUT_DIR"),
+            "/",
+            $name,
+            ".kernels.rs"
+        ));
+    };
+}
 
 /// The README's examples are tests.
 #[cfg(all(doctest, feature = "triton"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;

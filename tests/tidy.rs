@@ -33,6 +33,8 @@ const ORDER: &[&str] = &[
     "driver",
     "runtime",
     "tune",
+    "testing",
+    "build",
     "fuzzing",
     "filetest",
     "cli",

@@ -63,10 +63,12 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
                 true => Some(cubin::assemble(compiled)?),
                 false => None,
             };
-            let mut module = RustModule::new(compiled, &func.param_hints);
+            let mut module = RustModule::new(compiled, func);
             #[cfg(feature = "triton")]
             {
-                module = module.signature(&kernel.signature);
+                module = module
+                    .signature(&kernel.signature)
+                    .constants(&kernel.constants);
             }
             if let Some(plain) = &plain {
                 module = module.fallback(plain);

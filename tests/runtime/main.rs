@@ -13,6 +13,7 @@ mod graphs;
 mod maps;
 mod messages;
 mod setups;
+mod testing;
 mod tools;
 mod torture;
 mod tuning;

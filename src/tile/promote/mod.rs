@@ -39,7 +39,7 @@
 mod emit;
 mod plan;
 mod refusal;
-mod written;
+pub(crate) mod written;
 
 #[cfg(test)]
 mod tests;

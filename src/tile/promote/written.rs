@@ -11,7 +11,7 @@ use crate::ir::ops::TileOp;
 
 /// What a kernel does to memory that it may read as well.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(crate) struct Written {
     /// Parameters through which it writes.
     params: FxHashSet<Value>,
     /// Whether it writes through other pointers.
@@ -21,7 +21,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    pub(super) fn compute(func: &TileFunction) -> Written {
+    pub(crate) fn compute(func: &TileFunction) -> Written {
         let mut out = Written::default();
         for (_, inst) in func.all_insts() {
             let data = &func.dfg.insts[inst];
@@ -42,7 +42,7 @@ impl Written {
     }
 
     /// Whether what a parameter points to may be written.
-    pub(super) fn has(&self, param: Value) -> bool {
+    pub(crate) fn has(&self, param: Value) -> bool {
         self.anywhere || self.params.contains(&param)
     }
 }
