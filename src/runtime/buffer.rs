@@ -51,6 +51,10 @@ pub trait Element: Copy + Default + 'static {
     fn of_bits(bits: Self::Bits) -> Self;
 }
 
+/// An [`Element`] that is copied as it is: every one but `bool` and the floats of 8 bits.
+pub trait Direct: Element<Bits = Self> + Plain {}
+impl<T: Element<Bits = T> + Plain> Direct for T {}
+
 macro_rules! elements {
     ($($ty:ty, $dtype:ident;)*) => {$(
         impl Element for $ty {

@@ -124,11 +124,12 @@ mod table;
 mod transfer;
 mod variant;
 mod view;
+mod waiting;
 mod warning;
 
 pub use ahead::{Compiled, CompiledParam};
 pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
-pub use buffer::{Buffer, Element, Plain, Pointer};
+pub use buffer::{Buffer, Direct, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
 pub use deadline::{CancelToken, Deadline, Stopped};
 pub use descriptor::Descriptor;
@@ -145,6 +146,7 @@ pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use rust_module::{RustModule, rust_module};
 pub use stream::{Event, Stream};
 pub use view::{View, ViewMut};
+pub use waiting::{Copying, Done, Pinned};
 pub use warning::on_warning;
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.

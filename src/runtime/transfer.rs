@@ -9,12 +9,12 @@ use super::stream::Stream;
 use crate::driver::RawPtr;
 
 #[cfg(feature = "cuda")]
-fn raw(pointer: Pointer<'_>) -> RawPtr<'_> {
+pub(super) fn raw(pointer: Pointer<'_>) -> RawPtr<'_> {
     RawPtr::from_parts(pointer.address(), pointer.bytes())
 }
 
 /// An error unless memory and stream are of one device, as far as that is known.
-fn expect_device(pointer: Pointer<'_>, stream: &Stream) -> Result<(), RuntimeError> {
+pub(super) fn expect_device(pointer: Pointer<'_>, stream: &Stream) -> Result<(), RuntimeError> {
     let device = stream.device();
     if pointer.device() == 0 || pointer.device() == device.id() {
         return device.usable();

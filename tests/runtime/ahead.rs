@@ -259,7 +259,7 @@ fn rust_modules_launch() {
         n: 100,
     };
     add.launch(&stream, programs, args).expect("it runs");
-    let half = [[20.0_f32; 100], [10.0; 100]].concat();
+    let half = [[40.0_f32; 100], [10.0; 100]].concat();
     assert_eq!(out.read(&stream), Ok(half));
     // What a pointer is said to be is checked where it is launched.
     let args = add_ahead::Args {
@@ -467,7 +467,8 @@ fn modules_compile_whatever_the_names_are() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(text.matches("pub struct").count(), count);
+    assert_eq!(text.matches("pub struct Args").count(), count);
+    assert_eq!(text.matches("pub struct").count(), 2 * count);
 }
 
 /// Two kernels of a file, one for two targets and one twice.
@@ -531,7 +532,7 @@ fn what_a_build_script_cannot_compile_is_said_with_its_place() {
             "file.py:4: error: unknown target `sm_81`",
         ),
         (
-            "# kernel: scale \"*fp32, *f32, i32, fp32\"",
+            "# kernel: scale \"*fp32, *q32, i32, fp32\"",
             "file.py:4: error: entry 2 of the signature",
         ),
         (

@@ -16,6 +16,7 @@ mod setups;
 mod testing;
 mod tools;
 mod torture;
+mod transfers;
 mod tuning;
 mod tuning_memory;
 mod tuning_results;
