@@ -29,7 +29,7 @@
 //! ```
 //!
 //! The compiler of the application checks that arguments are there and of the right types, and that what the kernel writes is
-//! borrowed to be written; [`RustModule`](crate::runtime::RustModule) says more. What is known at run time alone, that addresses
+//! borrowed to be written; [`RustModule`] says more. What is known at run time alone, that addresses
 //! are the multiples that the signature promises, is checked at the launch.
 //!
 //! # The lines
@@ -100,17 +100,17 @@ pub fn compile(path: impl AsRef<Path>) -> Result<(), Failure> {
     std::fs::write(&target, source).map_err(|error| failed(&target, error))
 }
 
-/// The Rust text for the kernels of a Python text, which [`compile`] writes to a file; `name` is for messages.
+/// The Rust text for the kernels of a Python text, which [`compile()`] writes to a file; `name` is for messages.
 ///
 /// # Errors
 ///
-/// As [`compile`].
+/// As [`compile()`].
 ///
 /// ```
 /// let text = r#"
 /// import triton, triton.language as tl
 ///
-/// # kernel: twice "*fp32:16, *fp32:16, i32" BLOCK=256
+/// ## kernel: twice "*fp32:16, *fp32:16, i32" BLOCK=256
 /// @triton.jit
 /// def twice(x, out, n, BLOCK: tl.constexpr):
 ///     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)

@@ -94,6 +94,9 @@ pub mod compile;
 
 pub mod stages;
 
+#[cfg(feature = "json")]
+pub mod metadata;
+
 pub mod interp;
 
 pub mod emu;

@@ -205,6 +205,23 @@ impl fmt::Display for Target {
     }
 }
 
+/// As its name.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Target {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// As its name.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Target {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Target, D::Error> {
+        let name = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(from)?;
+        Target::parse(&name).map_err(serde::de::Error::custom)
+    }
+}
+
 /// What becomes of assertions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Asserts {

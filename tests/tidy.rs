@@ -26,6 +26,7 @@ const ORDER: &[&str] = &[
     "ptx",
     "pipeline",
     "compile",
+    "metadata",
     "stages",
     "interp",
     "emu",

@@ -42,7 +42,7 @@ impl<T: Element> Pinned<T> {
             let code = unsafe { ffi::cuMemAllocHost_v2(&raw mut address, bytes) };
             check("cuMemAllocHost", code)?;
             data = NonNull::new(address.cast::<T>())
-                .ok_or_else(|| DriverError::OutOfMemory { bytes, free: 0 })?;
+                .ok_or(DriverError::OutOfMemory { bytes, free: 0 })?;
             // SAFETY: so many bytes were allocated just now; zeros are a value of every element.
             unsafe { data.cast::<u8>().write_bytes(0, bytes) };
         }

@@ -16,7 +16,7 @@ use super::error::RuntimeError;
 use super::program::Param;
 use super::stored::{Stored, decode_sites};
 
-/// A kernel that was compiled before, as the modules of [`rust_module`] state it.
+/// A kernel that was compiled before, as the modules of [`RustModule`](super::RustModule) state it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compiled {
     /// Name of the PTX entry.
