@@ -185,3 +185,48 @@ fn files_hold_what_is_expected() -> Result<(), Failure> {
     assert!(shown.lines().count() < text.lines().count(), "{shown}");
     Ok(())
 }
+
+/// Random cases find what depends on the order of warps, on sizes, and on how the compiler chose; and say how to come back.
+#[cfg(feature = "fuzzing")]
+#[test]
+fn random_cases_find_what_one_case_does_not() {
+    use tilelift::fuzzing::check_kernel;
+    // Forgets the mask, which shows where the size is no multiple of the block.
+    const FORGETFUL: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def twice(x, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, 2 * tl.load(x + i))
+"#;
+    let check = |is_lucky: bool| {
+        let program = Program::python("twice.py", FORGETFUL)?;
+        check_kernel(
+            "twice",
+            &[Target::SM_80, Target::SM_90A],
+            |device, random| {
+                let n = if is_lucky { 64 } else { 1 + random.below(64) };
+                let x: Vec<i32> = (0..n).map(|_| random.between(-9, 9) as i32).collect();
+                let kernel = device.kernel(&program, None)?.constant("BLOCK", 64)?;
+                Ok(Case::new(&kernel, 1)
+                    .input(&x)
+                    .output(n, |i| 2 * x[i])
+                    .value(n as i32))
+            },
+        )
+    };
+    let report = check(true).expect("nothing is wrong with whole blocks");
+    assert!(report.passed > 0 && report.notes.contains_key("compiled by cost"));
+    let failure = check(false).expect_err("it reads beyond the end");
+    let Failure::Seed { seed, failure } = &failure else {
+        panic!("{failure}");
+    };
+    let repeat = format!("TILELIFT_FUZZ_SEED={seed} in the environment runs this case alone");
+    assert!(
+        failure.contains("argument `x`") && failure.contains(&repeat),
+        "{failure}"
+    );
+    assert!(check_kernel("none", &[], |_, _| Ok(add_case())).is_err());
+}
