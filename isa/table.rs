@@ -266,6 +266,8 @@ macro_rules! for_each_ptx {
             ShflDown "shfl.sync.down.b32" (def W, use W, imm W, imm W, imm W) sm 0 ptx 6 0, Exchange;
             /// Combination over the lanes of the warp.
             Redux "redux.sync{m}.{t}" (def T, use T, imm W) sm 80 ptx 7 0, Exchange;
+            /// 8x8 matrices of 16-bit elements to shared memory.
+            StMatrix "stmatrix.sync.aligned.m8n8{m}.shared.b16" (addr D, vuse W) sm 90 ptx 7 8, Store;
             /// 8x8 matrices of 16-bit elements from shared memory.
             LdMatrix "ldmatrix.sync.aligned.m8n8{m}.shared.b16" (vdef W, addr D) sm 75 ptx 6 5, Matrix;
             /// Product of matrices of f16 or bf16.
@@ -317,10 +319,20 @@ macro_rules! for_each_ptx {
             FenceMbarInit "fence.mbarrier_init.release.cluster" () sm 90 ptx 8 0, Sync;
             /// Arrives on a barrier and announces bytes.
             MbarExpect "mbarrier.arrive.expect_tx.shared::cta.b64 _," (addr D, imm W) sm 90 ptx 8 0, Sync;
+            /// Arrives on a barrier.
+            MbarArrive "mbarrier.arrive.shared::cta.b64 _," (addr D) sm 80 ptx 7 0, Sync;
             /// Whether a phase of a barrier has ended.
             MbarTry "mbarrier.try_wait.parity.shared::cta.b64" (def P, addr D, imm W) sm 90 ptx 8 0, Sync;
             /// Starts to copy a box of a tensor to shared memory; it arrives on a barrier.
             BoxCopy "cp.async.bulk.tensor{m}.shared::cluster.global.tile.mbarrier::complete_tx::bytes" (addr D, map D, coords W, addr D) sm 90 ptx 8 0, Copy;
+            /// Starts to copy a box from shared memory to a tensor.
+            BoxStore "cp.async.bulk.tensor{m}.global.shared::cta.tile.bulk_group" (map D, coords W, addr D) sm 90 ptx 8 0, Copy;
+            /// Makes copies to tensors a group.
+            BulkCommit "cp.async.bulk.commit_group" () sm 90 ptx 8 0, Sync;
+            /// Waits until shared memory of all but so many groups of copies to tensors has been read.
+            BulkWaitRead "cp.async.bulk.wait_group.read" (imm W) sm 90 ptx 8 0, Sync;
+            /// Waits until all but so many groups of copies to tensors are in memory.
+            BulkWait "cp.async.bulk.wait_group" (imm W) sm 90 ptx 8 0, Sync;
             /// Starts a copy to shared memory.
             CpAsync "cp.async{m}.shared.global" (addr D, addr D, imm W) sm 80 ptx 7 0, Copy;
             /// Starts a copy of so many bytes to shared memory, the rest filled with zeros.
@@ -333,6 +345,12 @@ macro_rules! for_each_ptx {
             CpAsyncCommit "cp.async.commit_group" () sm 80 ptx 7 0, Sync;
             /// Waits until at most so many groups are under way.
             CpAsyncWait "cp.async.wait_group" (imm W) sm 80 ptx 7 0, Sync;
+            /// Barrier of the lanes of a mask.
+            WarpBarrier "bar.warp.sync" (imm W) sm 70 ptx 6 0, Sync;
+            /// Gives registers of four warps away.
+            FewerRegisters "setmaxnreg.dec.sync.aligned.u32" (imm W) sm (90 only) ptx 8 0, Sync;
+            /// Takes registers for four warps.
+            MoreRegisters "setmaxnreg.inc.sync.aligned.u32" (imm W) sm (90 only) ptx 8 0, Sync;
             /// Barrier of all threads of the CTA.
             Bar "bar.sync" (imm W) sm 0 ptx 6 0, Sync;
             /// Barrier of a number of threads.

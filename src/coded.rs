@@ -23,6 +23,7 @@ macro_rules! coded_enum {
 
 /// How bad what a message tells is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub enum Severity {
     /// The kernel does not compile.
     Error,

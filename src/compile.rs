@@ -67,7 +67,7 @@ pub struct KernelStats {
     pub layouts: LayoutStats,
     /// Stages of a loop that shared memory has too little room for.
     pub cut_stages: Option<CutStages>,
-    /// What became of loads that could be those of tensor maps.
+    /// What became of loads and stores that could be those of tensor maps.
     pub promotions: Vec<Promotion>,
     /// Barriers placed.
     pub barriers: usize,
@@ -118,7 +118,7 @@ pub fn compile_with(
             name: output.thread.name.clone(),
             target,
             ptx_version: output.ptx_version,
-            num_warps: output.thread.num_warps(),
+            num_warps: output.thread.cta_warps(),
             shared: output.shared,
             params: param_metas(&output.thread),
             maps: output.thread.maps,

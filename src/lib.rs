@@ -39,7 +39,7 @@
 //! - **tile IR**: typed SSA; what verified compiles without panic, or is refused with numbers (shared memory).
 //! - **tile IR with layouts**: every block value has a layout; operands of an elementwise op share it; data changes
 //!   hands only at `convert_layout`, `reduce` and memory.
-//! - **thread IR**: every value is a number or a pack of one thread; branches are uniform over the CTA; shared memory is
+//! - **thread IR**: every value is a number or a pack of one thread; branches are uniform over a role (the program or its producer); shared memory is
 //!   touched through slots only.
 //! - **machine code**: rows of the PTX table over virtual registers, then over named ones (`--emit machine` shows both).
 //! - **PTX**: nothing is left to fuse or reassociate: floating-point results are those of the tile IR.
@@ -94,6 +94,9 @@ pub mod compile;
 
 pub mod stages;
 
+#[cfg(feature = "json")]
+pub mod metadata;
+
 pub mod interp;
 
 pub mod emu;
@@ -118,12 +121,31 @@ pub mod runtime;
 
 pub mod tune;
 
+pub mod testing;
+
+#[cfg(feature = "triton")]
+pub mod build;
+
 pub mod prelude;
+
+/// Brings in the kernels of a file that the build script compiled (`tilelift::build::compile`): a module for each.
+/// The name is the file's, without folder and ending.
+#[macro_export]
+macro_rules! include_kernels {
+    ($name:literal) => {
+        ::core::include!(::core::concat!(
+            ::core::env!("OUT_DIR"),
+            "/",
+            $name,
+            ".kernels.rs"
+        ));
+    };
+}
 
 /// The README's examples are tests.
 #[cfg(all(doctest, feature = "triton"))]
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-#[doc(hidden)]
+#[cfg(feature = "fuzzing")]
 pub mod fuzzing;

@@ -31,7 +31,7 @@ use crate::machine::select::select;
 use crate::ptx;
 use crate::regalloc;
 use crate::settings::diversity::{Choices, Site};
-use crate::settings::{Asserts, Options, Promote, PtxVersion, Target};
+use crate::settings::{Asserts, Options, Promote, PtxVersion, Roles, Target};
 use crate::thread::check_shared::check_shared;
 use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
@@ -46,6 +46,7 @@ use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
 use crate::tile::forget_layouts::forget_layouts;
+use crate::tile::form_roles::form_roles;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
 use crate::tile::lower_dots::lower_dots;
@@ -54,6 +55,7 @@ use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::promote::{Promotion, promote};
 use crate::tile::resources::Resources;
+use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
@@ -89,7 +91,7 @@ pub struct TileStats {
     pub layouts: LayoutStats,
     /// Stages that shared memory has too little room for.
     pub cut_stages: Option<CutStages>,
-    /// What became of loads that could be those of tensor maps.
+    /// What became of loads and stores that could be those of tensor maps.
     pub promotions: Vec<Promotion>,
 }
 
@@ -158,6 +160,7 @@ pub(crate) fn run(
     };
     let mut resources = Resources {
         shared_operands: !Choices::new(options.diversity, Site::Sharing).chance(30),
+        roles: options.roles,
         ..Resources::ALL
     };
     // Said of the first plan, which is what the author asked for.
@@ -178,8 +181,20 @@ pub(crate) fn run(
         let barriers = order_accesses(&mut thread, &mut watch)?;
         let code = machine_code(&thread, target, options, &mut watch)?;
         let needed = code.2.predicted_registers;
-        if has_started_dots(&tile) && needed > Target::most_registers(thread.num_threads()) {
-            resources.warpgroup_units = false;
+        let budget = tile
+            .partitions
+            .values()
+            .next()
+            .and_then(|whole| whole.max_registers);
+        let most = match budget {
+            Some(budget) => u32::from(budget),
+            None => Target::most_registers(thread.cta_threads()),
+        };
+        if has_started_dots(&tile) && needed > most {
+            match tile.producer() {
+                Some(_) => resources.roles = Roles::Never,
+                None => resources.warpgroup_units = false,
+            }
             continue;
         }
         break (tile, thread, done, shared, barriers, code);
@@ -197,7 +212,7 @@ pub(crate) fn run(
     })
 }
 
-/// The kernel with tensor maps, before pipelines are made, and what became of loads that could be those of maps.
+/// The kernel with tensor maps, before pipelines are made, and what became of loads and stores that could be those of maps.
 pub(crate) fn promoted(
     func: &TileFunction,
     target: Target,
@@ -249,14 +264,27 @@ fn tile_passes(
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
     let promotions = clean_passes(func, target, options, resources, watch)?;
+    let choices = |site| Choices::new(options.diversity, site);
+    if rotate_loops(func, target, &resources, choices(Site::Rotation)) > 0 {
+        watch.tile("rotate_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_rotations", func)?;
+    }
     let mut axis = Axis::compute(func);
     if advance_scalars(func, &axis) > 0 {
         axis = Axis::compute(func);
         watch.tile("advance_scalars", func)?;
     }
-    let choices = |site| Choices::new(options.diversity, site);
+    let has_roles = form_roles(func, target, &resources);
+    if has_roles {
+        watch.tile("form_roles", func)?;
+        axis = Axis::compute(func);
+    }
     let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
-    if pipelined.loops > 0 {
+    if pipelined.loops > 0 || has_roles {
         watch.tile("pipeline_loops", func)?;
         simplify(func);
         merge_equal_values(func);
@@ -346,7 +374,7 @@ fn clean_passes(
         return Ok(Vec::new());
     }
     let plain = func.clone();
-    let promotions = promote(func, target);
+    let promotions = promote(func, target, resources.stored_boxes);
     if promotions.iter().any(|load| load.refusal.is_none()) {
         watch.tile("promote", func)?;
         simplify(func);

@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 mod ctas;
 pub mod diversity;
 mod exists;
-mod occupancy;
+pub(crate) mod occupancy;
 
 pub(crate) use ctas::{one_cta, program_warps};
 pub use exists::Exists;
@@ -25,8 +25,28 @@ pub struct Target {
 
 /// Why a target's name is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown target `{0}`; known are {known}", known = names())]
+#[error("unknown target `{0}`;{serves} known are {known}", serves = serves(.0), known = names())]
 pub struct TargetError(pub String);
+
+/// The target whose code runs on the devices that a name is of, if there is one.
+fn serves(name: &str) -> String {
+    let digits = short_name(name).trim_end_matches(['a', 'f']);
+    let number: Option<u32> = digits.parse().ok().filter(|n| (70..1000).contains(n));
+    match number.and_then(|n| Target::for_device(n / 10, n % 10)) {
+        Some(target) => format!(" code for {target} runs there, and that is the latest there is;"),
+        None => String::new(),
+    }
+}
+
+/// The part of a target's name behind `sm_`, however it is written.
+fn short_name(name: &str) -> &str {
+    match name.strip_prefix("cuda:") {
+        Some(rest) => rest.strip_suffix(":32").unwrap_or(rest),
+        None => name
+            .strip_prefix("sm")
+            .map_or(name, |n| n.strip_prefix('_').unwrap_or(n)),
+    }
+}
 
 fn names() -> String {
     Target::ALL.map(|target| target.to_string()).join(", ")
@@ -122,12 +142,7 @@ impl Target {
     /// The target with this name, as in `sm_80`; also `sm80`, `80`, and `cuda:80` or `cuda:80:32` as Triton's tools
     /// have it.
     pub fn parse(name: &str) -> Result<Target, TargetError> {
-        let short = match name.strip_prefix("cuda:") {
-            Some(rest) => rest.strip_suffix(":32").unwrap_or(rest),
-            None => name
-                .strip_prefix("sm")
-                .map_or(name, |n| n.strip_prefix('_').unwrap_or(n)),
-        };
+        let short = short_name(name);
         let is_named = |t: &Target| t.to_string().strip_prefix("sm_") == Some(short);
         let found = Target::ALL.into_iter().find(is_named);
         found.ok_or_else(|| TargetError(name.to_owned()))
@@ -190,6 +205,23 @@ impl fmt::Display for Target {
     }
 }
 
+/// As its name.
+#[cfg(feature = "serde")]
+impl serde::Serialize for Target {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+/// As its name.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Target {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Target, D::Error> {
+        let name = <std::borrow::Cow<'_, str> as serde::Deserialize>::deserialize(from)?;
+        Target::parse(&name).map_err(serde::de::Error::custom)
+    }
+}
+
 /// What becomes of assertions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Asserts {
@@ -202,7 +234,7 @@ pub enum Asserts {
     Trap,
 }
 
-/// Whether loads through plain pointers may become copies by the copy engine of Hopper and later devices (TMA), where the
+/// Whether loads and stores through plain pointers may become copies by the copy engine of Hopper and later devices (TMA), where the
 /// launcher makes tensor maps from the arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Promote {
@@ -211,6 +243,19 @@ pub enum Promote {
     #[default]
     Auto,
     /// Nowhere: the kernel is launched with pointers and numbers alone.
+    Never,
+}
+
+/// Whether warps of their own may bring what the program multiplies, while its warps multiply: a CTA then has more threads than
+/// the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Roles {
+    /// Where that is faster.
+    #[default]
+    Auto,
+    /// Wherever it is possible.
+    Always,
+    /// Nowhere: all warps do the same work.
     Never,
 }
 
@@ -229,6 +274,8 @@ pub struct Options {
     pub asserts: Asserts,
     /// Whether the kernel may take tensor maps.
     pub promote: Promote,
+    /// Whether warps may have roles.
+    pub roles: Roles,
     /// For tests: make what may be one way or another (layouts, stages, swizzles, offsets in shared memory, order of
     /// instructions, registers) by this seed instead of by cost, so that rare ways run. See [`diversity`].
     pub diversity: Option<u64>,
@@ -273,6 +320,7 @@ impl Options {
         line_info: false,
         asserts: Asserts::Off,
         promote: Promote::Auto,
+        roles: Roles::Auto,
         diversity: None,
     };
 }
@@ -313,6 +361,25 @@ mod tests {
                 .to_string()
                 .contains("sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100")
         );
+        // Members of families of which another has a name here.
+        for (name, served) in [
+            ("sm_103", "sm_100"),
+            ("sm_103a", "sm_100"),
+            ("sm_110", "sm_100"),
+            ("sm_121f", "sm_120"),
+            ("cuda:88:32", "sm_86"),
+        ] {
+            let error = Target::parse(name).expect_err("no such target").to_string();
+            let text = format!("unknown target `{name}`; code for {served} runs there,");
+            assert!(error.starts_with(&text), "{error}");
+        }
+        for name in ["sm_6", "sm_60", "sm_99999", "hopper", "sm_a", ""] {
+            let error = Target::parse(name).expect_err("no such target").to_string();
+            assert!(
+                error.starts_with(&format!("unknown target `{name}`; known are")),
+                "{error}"
+            );
+        }
         assert!(Target::ALL.is_sorted());
         assert_eq!(Target::for_device(8, 7), Some(Target::SM_86));
         assert_eq!(Target::for_device(9, 0), Some(Target::SM_90A));

@@ -17,7 +17,7 @@ pub enum Stage {
     Tile,
     /// Block programs after simplification.
     Opt,
-    /// Block programs with tensor maps, before pipelines are made; and why loads have none.
+    /// Block programs with tensor maps, before pipelines are made; and why loads and stores have none.
     Maps,
     /// Block programs with layouts.
     Layout,

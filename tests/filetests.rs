@@ -101,7 +101,7 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 23] = [
+const WITHOUT_TYPES: [TileOp; 26] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
@@ -119,6 +119,9 @@ const WITHOUT_TYPES: [TileOp; 23] = [
     TileOp::MbarExpect,
     TileOp::MbarWait,
     TileOp::MbarWaitFor,
+    TileOp::MbarArrive,
+    TileOp::Release,
+    TileOp::Producer,
     TileOp::Barrier,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,

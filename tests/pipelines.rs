@@ -16,6 +16,8 @@ mod on_interp;
 #[path = "common/ptxas.rs"]
 mod ptxas;
 
+use std::collections::BTreeSet;
+
 use common::data::Random;
 use common::executor::HostArg;
 use tilelift::compile::{CompiledKernel, compile};
@@ -573,6 +575,71 @@ fn rows_of_attention_stay_in_their_warps() {
         let body = product_loop(&kernel.ptx);
         let found = ["bar.sync", "st.shared", "ld.shared"].map(|op| body.matches(op).count());
         assert_eq!(found, [1, 0, 0], "{blocks} {warps}");
+    }
+}
+
+/// The register that an instruction's line writes first, and the others of its list.
+fn written(line: &str) -> impl Iterator<Item = &str> {
+    let operands = line.trim().split_once(' ').map_or("", |(_, rest)| rest);
+    let first = match operands.strip_prefix('{') {
+        Some(list) => list.split('}').next(),
+        None => operands.split([',', ';']).next(),
+    };
+    first.into_iter().flat_map(|list| list.split(", "))
+}
+
+/// ptxas goes by names: it serialises products of four warps whose sums share theirs with other values. [`compiled`] fails where
+/// it says so.
+#[test]
+fn sums_of_warpgroups_share_their_names_with_nothing() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/attention.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    let types = |halves: usize, floats: usize| {
+        let halves = ["*fp16:16"].repeat(halves);
+        [halves, ["*fp32:16"].repeat(floats)].concat().join(", ")
+    };
+    let forward = ("forward", format!("*fp16:16, *fp32:16, {}", types(3, 0)));
+    let keys = ("backward_keys", types(6, 2));
+    let rows = ("backward_rows", types(5, 2));
+    // Rows, columns and depth of blocks, whether causal, warps and stages.
+    for ((name, pointers), constants, warps, stages) in [
+        (&forward, "64, 64, 128, False", 4, 2),
+        (&forward, "128, 64, 64, True", 4, 3),
+        (&forward, "128, 64, 64, True", 8, 3),
+        (&forward, "128, 32, 128, True", 4, 3),
+        (&forward, "128, 64, 128, True", 8, 2),
+        (&keys, "32, 64, 64, False", 4, 3),
+        (&keys, "32, 64, 128, False", 4, 2),
+        (&keys, "64, 128, 64, False", 8, 2),
+        (&keys, "64, 128, 128, True", 8, 2),
+        (&keys, "16, 128, 128, True", 8, 2),
+        (&rows, "64, 32, 64, False", 4, 3),
+        (&rows, "128, 32, 64, False", 4, 3),
+        (&rows, "128, 64, 64, True", 8, 3),
+        (&rows, "64, 64, 128, True", 4, 2),
+        (&rows, "128, 32, 128, True", 8, 2),
+    ] {
+        let what = format!("{name} {constants} {warps} {stages}");
+        let signature = format!("{pointers}, i32, fp32, {constants}");
+        let args = parse_signature(&signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_90A);
+        spec.num_warps = warps;
+        spec.num_stages = Some(stages);
+        let kernel = module.lower(Some(name), &spec).expect("it is right");
+        let kernel = compiled(&kernel, Target::SM_90A);
+        let (products, others): (Vec<&str>, Vec<&str>) = kernel
+            .ptx
+            .lines()
+            .partition(|line| line.contains("wgmma.mma_async"));
+        // Of a product that does not add: nothing comes into its sum from elsewhere.
+        let from_zero = products.iter().filter(|line| line.contains(", 0, 1, 1, "));
+        let sums: BTreeSet<&str> = from_zero.flat_map(|line| written(line)).collect();
+        assert!(sums.len() >= 16, "{what}: {sums:?}");
+        let shared = others
+            .iter()
+            .find(|line| written(line).any(|register| sums.contains(register)));
+        assert_eq!(shared, None, "{what}");
     }
 }
 

@@ -71,7 +71,7 @@ pub(super) enum Emit {
     Tile,
     /// The block program after simplification.
     Opt,
-    /// The block program with tensor maps, and why loads have none.
+    /// The block program with tensor maps, and why loads and stores have none.
     Maps,
     /// The block program with layouts.
     Layout,
@@ -114,6 +114,18 @@ pub(super) enum PromoteArg {
     #[default]
     Auto,
     /// Nowhere: pointers and numbers are all that a launcher passes.
+    Never,
+}
+
+/// Whether warps may have roles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum RolesArg {
+    /// Where that is faster.
+    #[default]
+    Auto,
+    /// Wherever it is possible.
+    Always,
+    /// Nowhere: all warps do the same work.
     Never,
 }
 
@@ -164,9 +176,12 @@ pub(super) struct HowArgs {
     /// Keep device assertions; what fails is written to the log of the module.
     #[arg(long)]
     pub(super) debug: bool,
-    /// Whether loads may become copies by the copy engine, for which the launcher makes tensor maps.
+    /// Whether loads and stores may become copies by the copy engine, for which the launcher makes tensor maps.
     #[arg(long, value_enum, default_value_t)]
     pub(super) promote: PromoteArg,
+    /// Whether warps of their own may bring what the program multiplies.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) roles: RolesArg,
     /// Let tools show the lines of the source.
     #[arg(long)]
     pub(super) line_info: bool,

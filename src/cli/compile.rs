@@ -6,11 +6,11 @@ use std::process::ExitCode;
 use super::args::{CompileArgs, Emit};
 use super::cubin;
 use super::input::Kernel;
-use super::metadata;
 use super::{Failure, Result, write_out};
 use crate::compile::{self, CompiledKernel};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
+use crate::metadata;
 use crate::runtime::{RustModule, name_source};
 use crate::settings::{Options, Promote, Target, spilled_bytes};
 use crate::stages::{Stage, emit};
@@ -63,10 +63,12 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
                 true => Some(cubin::assemble(compiled)?),
                 false => None,
             };
-            let mut module = RustModule::new(compiled, &func.param_hints);
+            let mut module = RustModule::new(compiled, func);
             #[cfg(feature = "triton")]
             {
-                module = module.signature(&kernel.signature);
+                module = module
+                    .signature(&kernel.signature)
+                    .constants(&kernel.constants);
             }
             if let Some(plain) = &plain {
                 module = module.fallback(plain);

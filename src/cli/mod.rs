@@ -12,7 +12,6 @@ mod explain;
 mod help;
 mod info;
 mod input;
-mod metadata;
 mod python;
 mod reduce;
 mod run;

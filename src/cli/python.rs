@@ -12,7 +12,10 @@ mod with_front {
     use super::super::run::{Ran, Request};
     use super::super::{Failure, Result, say_diagnostics};
     use crate::filetest::run::run_kernel;
-    use crate::front::{Constant, Diagnostics, Lowered, Module, Specialization, parse_signature};
+    use crate::front::{
+        Constant, Diagnostics, Lowered, Module, Specialization, named_constant, parse_signature,
+        read_request,
+    };
     use crate::settings::{Asserts, Options, Target};
     use crate::text::parse::Pos;
 
@@ -34,15 +37,7 @@ mod with_front {
 
     /// `NAME=VALUE`.
     fn constant(entry: &str, option: &str) -> Result<(String, Constant)> {
-        let constant = entry
-            .split_once('=')
-            .and_then(|(name, value)| Some((name.trim().to_owned(), Constant::parse(value)?)));
-        constant.ok_or_else(|| {
-            Failure::Usage(format!(
-                "{option}{entry}: expected NAME=VALUE, where VALUE is a number of at most 127 bits, True, False, None, \
-                 a quoted string, a type, or @NAME for a function of the file"
-            ))
-        })
+        named_constant(entry).map_err(|problem| Failure::Usage(format!("{option}{problem}")))
     }
 
     fn failed(diagnostics: Diagnostics) -> Failure {
@@ -97,43 +92,21 @@ mod with_front {
             let Some(rest) = line.trim_start().strip_prefix("# run: ") else {
                 continue;
             };
-            let parts = rest.split_once(" : ").and_then(|(head, words)| {
-                let (kernel, rest) = head.split_once('"')?;
-                let (signature, constants) = rest.rsplit_once('"')?;
-                Some((kernel.trim(), signature, constants, words))
-            });
             let wrong = |problem: &str| {
                 let line = i + 1;
                 Failure::Input(format!(
                     "{name}:{line}: error: {problem}; a run line reads `# run: NAME \"SIGNATURE\" [CONSTANT=VALUE].. : grid(..) ..`"
                 ))
             };
-            let Some((kernel, signature, constants, words)) = parts else {
+            let Some((head, words)) = rest.split_once(" : ") else {
                 return Err(wrong("this cannot be read"));
             };
-            let signature = parse_signature(signature).map_err(|e| wrong(&e.to_string()))?;
             let mut spec = specialization(args, target)?;
-            spec.args = signature;
-            for entry in constants.split_whitespace() {
-                let (name, value) = constant(entry, "").map_err(|e| wrong(&e.to_string()))?;
-                match (name.as_str(), &value) {
-                    ("num_warps", Constant::Int(n)) => {
-                        spec.num_warps = u32::try_from(*n).unwrap_or(0);
-                    }
-                    ("num_stages", Constant::Int(n)) => {
-                        let range = "num_stages is 1 to 32";
-                        let stages = u8::try_from(*n).ok().filter(|n| (1..=32).contains(n));
-                        spec.num_stages = Some(stages.ok_or_else(|| wrong(range))?);
-                    }
-                    ("num_ctas", Constant::Int(n)) => {
-                        spec.num_ctas = u32::try_from(*n).unwrap_or(0);
-                    }
-                    _ => spec.constants.push((name, value)),
-                }
-            }
+            let kernel = read_request(head, &mut spec, &mut |_, _| Ok(false));
+            let kernel = kernel.map_err(|problem| wrong(&problem))?;
             found.push(Run {
                 line: i as u32 + 1,
-                kernel: (!kernel.is_empty()).then(|| kernel.to_owned()),
+                kernel,
                 spec,
                 words: words.to_owned(),
             });

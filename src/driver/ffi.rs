@@ -85,6 +85,8 @@ unsafe extern "C" {
     pub(super) fn cuMemGetInfo_v2(free: *mut usize, total: *mut usize) -> Code;
     pub(super) fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code;
     pub(super) fn cuMemFree_v2(address: u64) -> Code;
+    pub(super) fn cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) -> Code;
+    pub(super) fn cuMemFreeHost(address: *mut c_void) -> Code;
     pub(super) fn cuMemcpyHtoDAsync_v2(to: u64, from: *const c_void, bytes: usize, stream: Handle) -> Code;
     pub(super) fn cuMemcpyDtoHAsync_v2(to: *mut c_void, from: u64, bytes: usize, stream: Handle) -> Code;
     pub(super) fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: Handle) -> Code;
@@ -109,6 +111,7 @@ unsafe extern "C" {
     pub(super) fn cuStreamGetCtx(stream: Handle, context: *mut Handle) -> Code;
     pub(super) fn cuStreamSynchronize(stream: Handle) -> Code;
     pub(super) fn cuStreamQuery(stream: Handle) -> Code;
+    pub(super) fn cuStreamAddCallback(stream: Handle, callback: extern "C" fn(Handle, Code, *mut c_void), data: *mut c_void, flags: c_uint) -> Code;
     pub(super) fn cuStreamWaitEvent(stream: Handle, event: Handle, flags: c_uint) -> Code;
     pub(super) fn cuStreamIsCapturing(stream: Handle, status: *mut c_uint) -> Code;
     pub(super) fn cuStreamBeginCapture_v2(stream: Handle, mode: c_uint) -> Code;

@@ -182,12 +182,12 @@ impl Drop for Buffer {
 
 /// While it lives, calls of this thread that allocate or free do not make the recording of a stream void: by themselves they
 /// are no part of what is recorded.
-struct Unrecorded {
+pub(super) struct Unrecorded {
     before: c_uint,
 }
 
 impl Unrecorded {
-    fn begin() -> Unrecorded {
+    pub(super) fn begin() -> Unrecorded {
         /// `CU_STREAM_CAPTURE_MODE_RELAXED`.
         const RELAXED: c_uint = 2;
         Unrecorded {
@@ -370,7 +370,12 @@ impl<'a> RawPtr<'a> {
     }
 
     /// An error unless `bytes` is the size of the memory and the stream is of its device.
-    fn expect(&self, stream: &Stream, what: &'static str, bytes: usize) -> Result<(), DriverError> {
+    pub(super) fn expect(
+        &self,
+        stream: &Stream,
+        what: &'static str,
+        bytes: usize,
+    ) -> Result<(), DriverError> {
         if bytes != self.bytes {
             return Err(DriverError::Size {
                 what,

@@ -1,4 +1,4 @@
-//! Expansion of tensor maps, of copies of boxes to shared memory, and of the barriers on which they arrive.
+//! Expansion of tensor maps, of copies of boxes to shared memory and from there, and of the barriers on which they arrive.
 //!
 //! A map becomes a recipe of the function, by which the launcher makes a parameter; how its boxes stand in shared memory follows
 //! from the ring that they are copied to. The copy engine writes rows of 128 bytes at most, so a wider block is cut into panels
@@ -7,27 +7,53 @@
 //! One thread speaks to the engine and to the barriers for all; waits are everybody's, as what has arrived is seen by those who
 //! waited.
 
-use super::regs::{Expanded, Start};
+use std::rc::Rc;
+
+use super::memory::slot_attrs;
+use super::regs::{Expanded, SharedBlock, Start};
 use super::{Expander, Result, bug};
-use crate::ir::attrs::{Attrs, IntPred, make};
+use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::MBAR_BYTES;
+use crate::ir::function::{MBAR_BYTES, SlotData};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::recipe::{MapRecipe, Number, NumberOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
-use crate::layout::warpgroup::Form;
+use crate::layout::warpgroup::{self, Form};
+use crate::linear_layout::layout::LinearLayout;
+
+/// Threads of a warp.
+const LANES: u32 = 32;
 
 /// Most extents of a box along a dimension.
 const MAX_BOX: u32 = 256;
 
-/// How the block of a ring is cut into boxes.
+/// Boxes start at a multiple of so many bytes.
+const BOX_ALIGN: u32 = 128;
+
+/// How a block in shared memory is cut into boxes.
 struct Cut {
+    /// Rows and columns of the block.
+    block: [u32; 2],
     /// Bytes within which pieces of a row are exchanged.
     swizzle: u32,
     /// Rows and columns of a box.
     rows: u32,
     columns: u32,
+}
+
+impl Cut {
+    /// Of a block that stands so.
+    fn of(layout: &LinearLayout, elem_bytes: u32) -> Cut {
+        let block = extents(layout.shape().extents());
+        let form = Form::of(layout, elem_bytes);
+        Cut {
+            block,
+            swizzle: form.map_or(0, |form| form.swizzle),
+            rows: block[0].min(MAX_BOX),
+            columns: form.map_or(block[1], |form| form.swizzle / elem_bytes),
+        }
+    }
 }
 
 impl Expander<'_> {
@@ -63,6 +89,9 @@ impl Expander<'_> {
     /// Whether this is the thread that speaks for all.
     fn speaker(&mut self) -> Result<Value> {
         let threads = self.tile.num_threads();
+        if self.is_producer {
+            return Ok(self.int(Elem::I1, 1));
+        }
         match self.leader(threads - 1)? {
             Some(pred) => Ok(pred),
             None => Ok(self.int(Elem::I1, 1)),
@@ -72,11 +101,16 @@ impl Expander<'_> {
     /// Whether this is the thread that speaks for all, and operand `index` is true.
     fn speaker_if(&mut self, inst: Inst, index: usize) -> Result<Value> {
         let speaker = self.speaker()?;
+        self.if_exists(speaker, inst, index)
+    }
+
+    /// The predicate, and that operand `index` is true.
+    fn if_exists(&mut self, pred: Value, inst: Inst, index: usize) -> Result<Value> {
         let exists = self.arg(inst, index)?;
         let exists = self.pack_of(&exists, 1)?;
         match self.known(exists) {
-            Some(0) | None => self.binary(ThreadOp::And, speaker, exists),
-            Some(_) => Ok(speaker),
+            Some(0) | None => self.binary(ThreadOp::And, pred, exists),
+            Some(_) => Ok(pred),
         }
     }
 
@@ -100,6 +134,64 @@ impl Expander<'_> {
         let pred = self.speaker_if(inst, 1)?;
         let mut data = InstData::new(ThreadOp::MbarExpect, &[pointer, pred]);
         data.attrs.extend([make::bytes(bytes), make::slot(slot)]);
+        self.effect(data)
+    }
+
+    /// The first lane arrives for its warp.
+    pub(super) fn expand_mbar_arrive(&mut self, inst: Inst) -> Result<()> {
+        let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
+            return bug("an arrival without barriers");
+        };
+        let pointer = self.barrier(slot, inst, 0)?;
+        let leader = match self.leader(LANES - 1)? {
+            Some(pred) => pred,
+            None => self.int(Elem::I1, 1),
+        };
+        let pred = self.if_exists(leader, inst, 1)?;
+        self.effect(InstData::new(ThreadOp::WarpBarrier, &[]))?;
+        let mut data = InstData::new(ThreadOp::MbarArrive, &[pointer, pred]);
+        data.attrs.push(make::slot(slot));
+        self.effect(data)
+    }
+
+    /// Lets the warps of the producer leave the program's way. What the program did so far is done by all warps, and waited for.
+    pub(super) fn expand_producer(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let region = tile.regions(inst).next();
+        let (Some(region), Some(part)) = (region, tile.producer()) else {
+            return bug("a producer without warps");
+        };
+        let threads = tile.num_threads();
+        self.b.barrier(0, tile.cta_threads());
+        let [behind, beside, bringing, idle] = [(); 4].map(|()| self.b.new_block(&[]).0);
+        let tid = self.special(SpecialReg::Tid);
+        let end = self.int(Elem::I32, i64::from(threads));
+        let is_program = self.b.icmp(tid, end, IntPred::Slt);
+        self.b.brif(is_program, (behind, &[]), (beside, &[]));
+        self.enter(beside);
+        if let Some(budget) = part.max_registers {
+            self.set_registers(budget)?;
+        }
+        let is_first = self.b.icmp(tid, end, IntPred::Eq);
+        self.b.brif(is_first, (bringing, &[]), (idle, &[]));
+        self.enter(bringing);
+        self.is_producer = true;
+        self.block(region)?;
+        self.is_producer = false;
+        self.b.ret();
+        self.enter(idle);
+        self.b.ret();
+        self.enter(behind);
+        let whole = tile.partitions.values().next();
+        if let Some(budget) = whole.and_then(|whole| whole.max_registers) {
+            self.set_registers(budget)?;
+        }
+        Ok(())
+    }
+
+    fn set_registers(&mut self, count: u16) -> Result<()> {
+        let mut data = InstData::new(ThreadOp::SetRegisters, &[]);
+        data.attrs.push(make::count(u32::from(count)));
         self.effect(data)
     }
 
@@ -185,49 +277,97 @@ impl Expander<'_> {
             Start::Known(bytes) => first = bytes,
             Start::Value(bytes) => to = self.binary(ThreadOp::Addptr, to, bytes)?,
         }
-        let [rows, columns] = extents(buffer.shape.extents());
+        let copy = InstData::new(ThreadOp::TensorCopy, &[to, map, bar, pred]);
+        for (bytes, at) in self.boxes(inst, &cut, elem_bytes, &coords)? {
+            let mut data = copy.clone();
+            data.args.extend(at);
+            data.attrs.push(make::offset((first + bytes) as i32));
+            data.attrs.extend([make::slot(slot), make::bars(bars)]);
+            self.effect(data)?;
+        }
+        Ok(())
+    }
+
+    /// The block goes to a place of its own, from which the copy engine takes it. When that has been read, and when all of it is in
+    /// memory, somebody asks who needs it ([`crate::thread::insert_barriers`]).
+    pub(super) fn expand_tensor_store(&mut self, inst: Inst) -> Result<()> {
+        let data = &self.tile.dfg.insts[inst];
+        let ty = self.arg_type(inst, 1)?;
+        let Some(elem) = ty.elem.scalar() else {
+            return bug("boxes hold numbers");
+        };
+        let layout = self.layout(ty)?;
+        let stands = warpgroup::staging_layout(ty.shape, elem.bytes());
+        let slot = self.b.func_mut().slots.push(SlotData {
+            bytes: elem.bytes() << ty.shape.log2_elements(),
+            align: Form::of(&stands, elem.bytes())
+                .map_or(BOX_ALIGN, Form::alignment)
+                .max(BOX_ALIGN),
+            offset: None,
+        });
+        let cut = Cut::of(&stands, elem.bytes());
+        let block = SharedBlock {
+            slot,
+            start: Start::Known(0),
+            layout: Rc::new(stands),
+        };
+        let value = self.arg(inst, 1)?;
+        let pack = self.pack_of(&value, layout.num_registers() as usize)?;
+        if !self.store_matrices(&block, layout, ty.elem, pack)? {
+            self.store_elements(&block, layout, ty.elem, pack, false)?;
+        }
+        let map = self.map(inst, &cut)?;
+        let from = self.slot_address(slot, Elem::Num(Scalar::I8))?;
+        let pred = self.speaker()?;
+        let mut coords = Vec::new();
+        for i in 2..data.args.len() {
+            let coord = self.arg(inst, i)?;
+            coords.push(self.pack_of(&coord, 1)?);
+        }
+        let store = InstData::new(ThreadOp::TensorStore, &[from, map, pred]);
+        for (bytes, at) in self.boxes(inst, &cut, elem.bytes(), &coords)? {
+            let mut data = store.clone();
+            data.args.extend(at);
+            data.attrs.extend(slot_attrs(slot, bytes));
+            self.effect(data)?;
+        }
+        self.effect(InstData::new(ThreadOp::BulkCommit, &[]))
+    }
+
+    /// The boxes that a block is cut into: how many bytes from its start each stands, and the coordinates of its start.
+    fn boxes(
+        &mut self,
+        inst: Inst,
+        cut: &Cut,
+        elem_bytes: u32,
+        coords: &[Value],
+    ) -> Result<Vec<(u32, Vec<Value>)>> {
+        let [rows, columns] = cut.block;
         // The dimension of the tensor whose extent the rows of the block are.
         let row_dim = self.row_dim(inst)?;
+        let mut found = Vec::new();
         for column in (0..columns).step_by(cut.columns as usize) {
             for row in (0..rows).step_by(cut.rows as usize) {
                 let bytes = (column * rows + row * cut.columns) * elem_bytes;
-                let mut at = coords.clone();
+                let mut at = coords.to_vec();
                 if let Some(last) = at.last_mut() {
                     *last = self.add_offset(*last, i64::from(column))?;
                 }
                 if let Some(dim) = row_dim.filter(|_| row != 0) {
                     at[dim] = self.add_offset(at[dim], i64::from(row))?;
                 }
-                let mut data = InstData::new(ThreadOp::TensorCopy, &[to, map, bar, pred]);
-                data.args.extend(at);
-                data.attrs.push(make::offset((first + bytes) as i32));
-                data.attrs.extend([make::slot(slot), make::bars(bars)]);
-                self.effect(data)?;
+                found.push((bytes, at));
             }
         }
-        Ok(())
+        Ok(found)
     }
 
     /// How the blocks of a ring come from the copy engine.
     fn cut(&self, slot: Slot) -> Result<Cut> {
         let layout = self.ring(slot)?;
-        let Some(buffer) = self.tile.buffers[slot] else {
-            return bug("a copy to a slot that holds no blocks");
-        };
-        let elem_bytes = buffer.elem.bytes();
-        let [rows, columns] = extents(buffer.shape.extents());
-        let rows = rows.min(MAX_BOX);
-        match Form::of(&layout, elem_bytes) {
-            Some(form) => Ok(Cut {
-                swizzle: form.swizzle,
-                rows,
-                columns: form.swizzle / elem_bytes,
-            }),
-            None => Ok(Cut {
-                swizzle: 0,
-                rows,
-                columns,
-            }),
+        match self.tile.buffers[slot] {
+            Some(buffer) => Ok(Cut::of(&layout, buffer.elem.bytes())),
+            None => bug("a copy to a slot that holds no blocks"),
         }
     }
 

@@ -55,6 +55,24 @@ pub(super) enum Source {
     Shared(SharedBlock),
 }
 
+/// Rows of 8x8 matrices that hold a block of registers.
+struct MatrixRows {
+    /// Whether they are those of the transposed matrices.
+    transposed: bool,
+    /// For each instruction.
+    places: Vec<RowPlaces>,
+}
+
+/// Rows of the matrices of one instruction.
+struct RowPlaces {
+    /// How many matrices.
+    count: u32,
+    /// Where the first row stands.
+    first: u32,
+    /// Bytes that each bit of the thread's number switches.
+    columns: Vec<u32>,
+}
+
 impl<'a> Expander<'a> {
     pub(super) fn expand_dot(&mut self, inst: Inst) -> Result<Expanded> {
         match matrix::unit(&matrix::product_of(self.tile, inst), self.target) {
@@ -295,6 +313,55 @@ impl<'a> Expander<'a> {
         self.matrices(&words_of, block, sums, &words)
     }
 
+    /// Writes a block of registers by `stmatrix`; whether that is possible.
+    pub(super) fn store_matrices(
+        &mut self,
+        block: &SharedBlock,
+        layout: &LinearLayout,
+        elem: Elem,
+        pack: Value,
+    ) -> Result<bool> {
+        let count = layout.num_registers();
+        // All lanes take part, so none may hold copies.
+        if elem.bits() != 16 || count < 2 || self.target.sm < 90 || self.copies_of(layout) != (0, 0)
+        {
+            return Ok(false);
+        }
+        let inner = &layout.columns(HwDim::Register)[..1];
+        let words: Vec<u32> = (0..count)
+            .step_by(2)
+            .map(|r| layout.apply(r, 0, 0, 0))
+            .collect();
+        let words_of = Words {
+            layout,
+            elem,
+            operand: elem,
+            inner,
+        };
+        let Some(matrices) = self.matrix_rows(&words_of, block, &words)? else {
+            return Ok(false);
+        };
+        let mut sums = Sums::default();
+        let mut first = 0;
+        for rows in matrices.places {
+            let access = Access {
+                slot: block.slot,
+                start: block.start,
+                columns: &rows.columns,
+            };
+            let (pointer, offset) = self.shared_place(&access, &mut sums, rows.first)?;
+            let registers: Vec<u32> = (first..first + 2 * rows.count).collect();
+            let x = self.rearrange(&[pack], &registers)?;
+            let mut data = InstData::new(ThreadOp::StMatrix, &[pointer, x]);
+            data.attrs.extend(slot_attrs(block.slot, offset));
+            data.attrs
+                .extend(matrices.transposed.then(|| make::trans(Flag)));
+            self.effect(data)?;
+            first += 2 * rows.count;
+        }
+        Ok(true)
+    }
+
     /// The registers by `ldmatrix`, if rows of matrices are 16 bytes next to each other, along the summed dimension or, of
     /// 16-bit elements, across it.
     fn matrices(
@@ -304,17 +371,48 @@ impl<'a> Expander<'a> {
         sums: &mut Sums,
         elements: &[u32],
     ) -> Result<Option<Value>> {
-        let size = source.elem.bytes();
         if self.target.sm < 75 {
             return Ok(None);
         }
+        let Some(matrices) = self.matrix_rows(source, block, elements)? else {
+            return Ok(None);
+        };
+        let per_word = if source.operand.bits() == 16 { 2 } else { 1 };
+        let mut loaded = Vec::new();
+        for rows in matrices.places {
+            let access = Access {
+                slot: block.slot,
+                start: block.start,
+                columns: &rows.columns,
+            };
+            let (pointer, offset) = self.shared_place(&access, sums, rows.first)?;
+            let mut data = InstData::new(ThreadOp::LdMatrix, &[pointer]);
+            data.attrs.extend(slot_attrs(block.slot, offset));
+            if matrices.transposed {
+                data.attrs.push(make::trans(Flag));
+            }
+            let ty = ThreadType::pack(source.operand, per_word * rows.count as u16);
+            loaded.push(self.op(data, &[ty])?);
+        }
+        let total = elements.len() as u32 * u32::from(per_word);
+        let map: Vec<u32> = (0..total).collect();
+        self.rearrange(&loaded, &map).map(Some)
+    }
+
+    /// Where the rows of 8x8 matrices start that hold a block of registers, if those are 16 bytes next to each other.
+    fn matrix_rows(
+        &self,
+        source: &Words<'_>,
+        block: &SharedBlock,
+        elements: &[u32],
+    ) -> Result<Option<MatrixRows>> {
+        let size = source.elem.bytes();
         let offsets = offsets_in(&block.layout, size)?;
         let Some(rows) = ring::rows(source.layout, source.inner, &offsets, size) else {
             return Ok(None);
         };
-        let per_word = if source.operand.bits() == 16 { 2 } else { 1 };
         let warps = source.layout.columns(HwDim::Warp);
-        let mut loaded = Vec::new();
+        let mut places = Vec::new();
         let mut rest = elements;
         while !rest.is_empty() {
             // As many matrices as differ linearly: 4, 2 or 1.
@@ -335,24 +433,17 @@ impl<'a> Expander<'a> {
             if columns.iter().any(|c| c % 16 != 0) || offsets.of(now[0]) % 16 != 0 {
                 return Ok(None);
             }
-            let access = Access {
-                slot: block.slot,
-                start: block.start,
-                columns: &columns,
-            };
-            let (pointer, offset) = self.shared_place(&access, sums, offsets.of(now[0]))?;
-            let mut data = InstData::new(ThreadOp::LdMatrix, &[pointer]);
-            data.attrs.extend(slot_attrs(block.slot, offset));
-            if rows.transposed {
-                data.attrs.push(make::trans(Flag));
-            }
-            let ty = ThreadType::pack(source.operand, per_word * count as u16);
-            loaded.push(self.op(data, &[ty])?);
+            places.push(RowPlaces {
+                count: count as u32,
+                first: offsets.of(now[0]),
+                columns,
+            });
             rest = later;
         }
-        let total = elements.len() as u32 * u32::from(per_word);
-        let map: Vec<u32> = (0..total).collect();
-        self.rearrange(&loaded, &map).map(Some)
+        Ok(Some(MatrixRows {
+            transposed: rows.transposed,
+            places,
+        }))
     }
 
     // Without a unit.

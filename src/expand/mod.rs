@@ -121,6 +121,8 @@ struct Expander<'a> {
     choices: Choices,
     /// Facts about numbers, computed when they are asked for first.
     axis: OnceCell<Axis>,
+    /// Whether what is expanded is the producer's, of which one thread is left.
+    is_producer: bool,
     /// Numbers of the places that write to the log.
     sites: FxHashMap<Inst, u32>,
     state: State,
@@ -192,6 +194,7 @@ impl<'a> Expander<'a> {
             rings,
             lazy,
             choices,
+            is_producer: false,
             sites: (0..)
                 .zip(crate::device_print::sites(tile))
                 .map(|(number, (inst, _))| (inst, number))
@@ -328,10 +331,15 @@ impl<'a> Expander<'a> {
             TileOp::TensorMap => Expanded::nothing(),
             TileOp::TensorLoad => return bug("a box that no ring takes"),
             TileOp::TensorCopy => return self.expand_tensor_copy(inst),
+            TileOp::TensorStore => return self.expand_tensor_store(inst),
             TileOp::MbarInit => return self.expand_mbar_init(inst),
             TileOp::MbarDrop => return self.expand_mbar_drop(inst),
             TileOp::MbarExpect => return self.expand_mbar_expect(inst),
             TileOp::MbarWait => return self.expand_mbar_wait(inst),
+            TileOp::MbarArrive => return self.expand_mbar_arrive(inst),
+            // What was read of it is there: sums are waited for, and loads are in registers.
+            TileOp::Release => return Ok(()),
+            TileOp::Producer => return self.expand_producer(inst),
             TileOp::MbarWaitFor => self.expand_mbar_wait_for(inst)?,
             TileOp::SharedView => self.expand_shared_view(inst)?,
             TileOp::AsyncCopy => self.expand_async_copy(inst)?,

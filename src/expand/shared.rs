@@ -230,7 +230,7 @@ impl Expander<'_> {
         let base = match self.shared_bases.get(&key) {
             Some(&base) => base,
             None => {
-                let base = self.in_prologue(|this| {
+                let make = |this: &mut Self| {
                     let part = this.thread_part(target.columns)?;
                     let part = if xor == 0 {
                         part
@@ -240,7 +240,12 @@ impl Expander<'_> {
                     };
                     let start = this.slot_address(target.slot, Elem::Num(Scalar::I8))?;
                     this.moved_pointer(start, part)
-                })?;
+                };
+                // A slot of one access is no ring: loops before it would hold its addresses for nothing.
+                let base = match self.tile.slots.is_valid(target.slot) {
+                    true => self.in_prologue(make)?,
+                    false => make(self)?,
+                };
                 self.shared_bases.insert(key, base);
                 base
             }
@@ -360,7 +365,7 @@ impl Expander<'_> {
     }
 
     /// Register and thread bits that make copies.
-    fn copies_of(&self, layout: &LinearLayout) -> (usize, u32) {
+    pub(super) fn copies_of(&self, layout: &LinearLayout) -> (usize, u32) {
         let threads = layout.free_mask(HwDim::Lane)
             | layout.free_mask(HwDim::Warp) << layout.bits(HwDim::Lane);
         (layout.free_mask(HwDim::Register) as usize, threads)
@@ -373,19 +378,37 @@ impl Expander<'_> {
         let value = self.arg(inst, 0)?;
         let pack = self.pack_of(&value, count)?;
         let (slot, start) = self.entry(inst, 1)?;
-        let Some(scalar) = ty.elem.scalar() else {
+        let block = SharedBlock {
+            slot,
+            start,
+            layout: self.ring(slot)?,
+        };
+        let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1);
+        self.store_elements(&block, layout, ty.elem, pack, is_apart)
+    }
+
+    /// Writes what threads hold by `layout` to a block in shared memory.
+    pub(super) fn store_elements(
+        &mut self,
+        block: &SharedBlock,
+        layout: &LinearLayout,
+        elem: Elem,
+        pack: Value,
+        is_apart: bool,
+    ) -> Result<()> {
+        let count = layout.num_registers() as usize;
+        let Some(scalar) = elem.scalar() else {
             return bug("blocks in shared memory hold numbers");
         };
-        let size = scalar.bytes();
-        let offsets = offsets_in(&*self.ring(slot)?, size)?;
+        let (slot, size) = (block.slot, scalar.bytes());
+        let offsets = offsets_in(&block.layout, size)?;
         let columns = Self::offset_columns(layout, &offsets);
         let varying = columns.iter().fold(0, |all, c| all | c);
         let target = Access {
             slot,
-            start,
+            start: block.start,
             columns: &columns,
         };
-        let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1);
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
         let leader = self.leader(thread_copies)?;

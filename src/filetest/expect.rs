@@ -4,6 +4,7 @@ use super::directive::{Directives, Note};
 use super::{Failure, Report};
 use crate::ir::function::Function;
 use crate::ir::level::Level;
+use crate::testing::difference;
 use crate::text::parse::{AnyFunction, Lines, ParseError, ParsedFile, parse_file};
 use crate::verify::{show, verify};
 
@@ -131,8 +132,8 @@ fn without_comment(line: &str) -> &str {
     line[..comment.map_or(line.len(), |(i, _)| i)].trim_end()
 }
 
-/// Two texts side by side, for messages.
+/// The lines that two texts differ in, for messages.
 pub(super) fn diff(expected: &str, found: &str) -> String {
-    let comparison = pretty_assertions::StrComparison::new(expected, found);
-    format!("(left: expected, right: found)\n{comparison}")
+    let lines = difference(expected, found).unwrap_or_default();
+    format!("(-: expected, +: found)\n{lines}")
 }

@@ -53,6 +53,7 @@ mod names;
 mod narrow;
 mod object;
 mod power;
+mod request;
 mod roles;
 mod source;
 mod stmt;
@@ -63,5 +64,8 @@ pub(crate) use argument::OPTIONS;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
 pub(crate) use names::GIVEN;
+#[cfg(any(feature = "tool", test))]
+pub(crate) use request::named_constant;
+pub(crate) use request::read_request;
 pub use signature::{Arg, Constant, HostDescriptor, SignatureError, TupleArg, parse_signature};
 pub use tuning::{TuneConfig, Tuning};

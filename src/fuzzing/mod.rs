@@ -1,4 +1,51 @@
-//! Fuzzing: generators of test cases, the oracles that judge them, and the loop that runs them.
+//! Fuzzing: generators of test cases, the oracles that judge them, and the loop that runs them. With the feature `fuzzing`.
+//!
+//! # Kernels of one's own
+//!
+//! [`check_kernel`] runs cases of a kernel ([`crate::testing`]) with sizes and data from a seed, in every order of its warps
+//! and compiled in ways that the compiler hardly ever chooses. It stands in a test:
+//!
+//! ```
+//! # #[cfg(feature = "triton")] {
+//! use tilelift::fuzzing::check_kernel;
+//! use tilelift::runtime::Program;
+//! use tilelift::settings::Target;
+//! use tilelift::testing::{Case, Failure};
+//!
+//! const SUMS: &str = r#"
+//! import triton, triton.language as tl
+//!
+//! @triton.jit
+//! def row_sums(x, out, n, BLOCK: tl.constexpr):
+//!     row, i = tl.program_id(0), tl.arange(0, BLOCK)
+//!     tl.store(out + row, tl.sum(tl.load(x + row * n + i, i < n, 0)))
+//! "#;
+//!
+//! // #[test]
+//! fn row_sums_are_right() -> Result<(), Failure> {
+//!     let program = Program::python("row_sums.py", SUMS)?;
+//!     check_kernel("row_sums", &[Target::SM_80, Target::SM_90A], |device, random| {
+//!         let (rows, n) = (1 + random.below(5), 1 + random.below(100));
+//!         let x: Vec<i32> = (0..rows * n).map(|_| random.between(-1000, 1000) as i32).collect();
+//!         let block = n.next_power_of_two() as i32;
+//!         let kernel = device.kernel(&program, "row_sums")?.constant("BLOCK", block)?;
+//!         Ok(Case::new(&kernel, rows as u32)
+//!             .input(&x)
+//!             .output(rows, |row| x[row * n..][..n].iter().sum::<i32>())
+//!             .value(n as i32))
+//!     })
+//!     .map(drop)
+//! }
+//!
+//! row_sums_are_right()?;
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `cargo test` gives it a second, `TILELIFT_FUZZ_SECONDS=600 cargo test row_sums` ten minutes. A failure says which seed it was;
+//! `TILELIFT_FUZZ_SEED=SEED` runs that case alone.
+//!
+//! # The compiler itself
 //!
 //! Each target is a module with a function from a seed to a [`Verdict`]; a case depends on its seed alone, so a
 //! failure is repeated by its number. The files in the top-level folder `fuzz/` only call [`run`]; each runs
@@ -6,39 +53,63 @@
 //!
 //! | target | cases | oracles |
 //! |---|---|---|
-//! | [`tile_ir`] | valid kernels with their arguments | verifier, interpreter before and after the passes, emulator, text |
-//! | [`passes`] | the same, pass by pass | interpreter before and after each pass, text |
-//! | [`metamorphic`] | the same, changed so that results must not change | emulator and interpreter on both |
-//! | [`batch`] | the same, on other inputs | as [`tile_ir`]; a GPU |
-//! | [`ir_text`] | broken and strange texts of kernels | no panic; what verifies compiles |
-//! | [`ptx_text`] | broken and strange PTX | no panic; the step limit holds |
+//! | `tile_ir` | valid kernels with their arguments | verifier, interpreter before and after the passes, emulator, text |
+//! | `passes` | the same, pass by pass | interpreter before and after each pass, text |
+//! | `metamorphic` | the same, changed so that results must not change | emulator and interpreter on both |
+//! | `batch` | the same, on other inputs | as `tile_ir`; a GPU |
+//! | `ir_text` | broken and strange texts of kernels | no panic; what verifies compiles |
+//! | `ptx_text` | broken and strange PTX | no panic; the step limit holds |
 //! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
 //! | `promotion` | kernels of that language that multiply matrices | interpreter before and after promotion to tensor maps |
-//! | [`cache_files`] | broken and strange files in the place of cache entries | what is read is what was written |
-//! | [`layouts`] | conversions between random layouts | simulation of the plan |
-//! | [`allocation`] | problems for the register allocator | its checker, execution before and after |
+//! | `rotation` | kernels of that language with products of products in loops | interpreter before and after loops are rotated |
+//! | `cache_files` | broken and strange files in the place of cache entries | what is read is what was written |
+//! | `layouts` | conversions between random layouts | simulation of the plan |
+//! | `allocation` | problems for the register allocator | its checker, execution before and after |
+//! | `roles` | products of boxes in loops and choices, brought by warps of their own | as `tile_ir` and `passes` |
 //!
-//! Not part of the crate's promises.
+//! These targets are not part of the crate's promises.
 
+#[doc(hidden)]
 pub mod allocation;
+#[doc(hidden)]
 pub mod batch;
+#[doc(hidden)]
 pub mod cache_files;
 mod contraction;
+#[doc(hidden)]
 pub mod generate;
+#[doc(hidden)]
 pub mod ir_text;
+mod kernels;
 mod last;
+#[doc(hidden)]
 pub mod layouts;
+#[doc(hidden)]
 pub mod metamorphic;
+#[doc(hidden)]
 pub mod mutate;
+#[doc(hidden)]
 pub mod passes;
 #[cfg(feature = "triton")]
+#[doc(hidden)]
 pub mod promotion;
+#[doc(hidden)]
 pub mod ptx_text;
 pub mod random;
+#[doc(hidden)]
+pub mod roles;
+#[cfg(feature = "triton")]
+#[doc(hidden)]
+pub mod rotation;
+#[doc(hidden)]
 pub mod shrink;
 #[cfg(feature = "triton")]
+#[doc(hidden)]
 pub mod source_text;
+#[doc(hidden)]
 pub mod tile_ir;
+
+pub use kernels::check_kernel;
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -117,8 +188,13 @@ fn how_to_repeat(name: &str, seed: u64) -> String {
 /// Runs `check` on one seed after the other until the time is up, and prints the counts. The target's file is
 /// `fuzz/NAME.rs`. What the environment asks for and nobody understands is a failure.
 pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
+    run_with(name, check, &|seed| how_to_repeat(name, seed))
+}
+
+/// [`run`] with another word on how a case is repeated.
+fn run_with(name: &str, check: impl Fn(u64) -> Verdict, repeat: &dyn Fn(u64) -> String) -> Report {
     match number(SECONDS).and_then(|seconds| Ok((seconds, number(SEED)?))) {
-        Ok((seconds, seed)) => run_from(name, seconds, seed, check),
+        Ok((seconds, seed)) => run_from(name, seconds, seed, check, repeat),
         Err(message) => {
             eprintln!("{name}: {message}");
             Report {
@@ -134,6 +210,7 @@ fn run_from(
     seconds: Option<u64>,
     seed: Option<u64>,
     check: impl Fn(u64) -> Verdict,
+    repeat: &dyn Fn(u64) -> String,
 ) -> Report {
     let start = Instant::now();
     let limit = Duration::from_secs(seconds.unwrap_or(1));
@@ -158,7 +235,7 @@ fn run_from(
             }
             Verdict::Skipped(reason) => *report.skipped.entry(reason).or_default() += 1,
             Verdict::Failed(message) => {
-                let message = format!("{message}\n{}", how_to_repeat(name, seed));
+                let message = format!("{message}\n{}", repeat(seed));
                 eprintln!("{name}: seed {seed} failed: {message}");
                 report.failures.push((seed, message));
             }
@@ -206,7 +283,9 @@ mod tests {
             5 => Verdict::Failed("why".to_owned()),
             _ => Verdict::Passed(Vec::new()),
         };
-        let report = run_from("tile_ir", None, Some(5), check);
+        let report = run_from("tile_ir", None, Some(5), check, &|seed| {
+            how_to_repeat("tile_ir", seed)
+        });
         assert_eq!(report.failures.len(), 1);
         let (seed, message) = &report.failures[0];
         let command = "TILELIFT_FUZZ_SEED=5 cargo test --test fuzz_tile_ir";

@@ -32,7 +32,12 @@ const QUOTIENTS: &str = "simplify";
 
 /// Judges the case of a seed; a failure is shrunk.
 pub fn check(seed: u64) -> Verdict {
-    verdict(&case(seed), |case| guarded(|| try_judge(case)))
+    verdict(&case(seed), judge)
+}
+
+/// What the oracles of this target find.
+pub(super) fn judge(case: &Case) -> Judgement {
+    guarded(|| try_judge(case))
 }
 
 fn try_judge(case: &Case) -> Result<Judgement, Failure> {

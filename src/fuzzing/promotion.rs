@@ -1,4 +1,4 @@
-//! The target `promotion`: products of matrices whose loads may become those of tensor maps.
+//! The target `promotion`: products of matrices whose loads and stores may become those of tensor maps.
 //!
 //! Kernels of the Triton language with many ways to write an index, its bounds, its walk along the sum and what becomes of the
 //! result, and as many that must not be promoted: wraps that matter, starts in front of the tensor, odd distances, other fills.
@@ -53,19 +53,30 @@ fn judge(case: &Case, seed: u64) -> Result<Verdict, String> {
         ..Options::DEFAULT
     };
     let made = promoted(&lowered.func, Target::SM_90A, &options);
-    let (after, loads) = made.map_err(|e| e.to_string())?;
-    let count = loads.iter().filter(|load| load.refusal.is_none()).count();
-    if count == 0 {
+    let (after, all) = made.map_err(|e| e.to_string())?;
+    let promoted = |stores: bool| {
+        let those = all.iter().filter(|access| access.is_store == stores);
+        those.filter(|access| access.refusal.is_none()).count()
+    };
+    let (loads, stores) = (promoted(false), promoted(true));
+    if loads + stores == 0 {
         return Ok(Verdict::Passed(vec!["refused"]));
     }
     let Ok(expected) = run(&lowered.func, case, seed) else {
         return Ok(Verdict::Skipped("reads or writes elsewhere"));
     };
     match run(&after, case, seed) {
-        Ok(found) if found == expected => Ok(Verdict::Passed(vec![match count {
-            1 => "one promoted",
-            _ => "both promoted",
-        }])),
+        Ok(found) if found == expected => {
+            let of_loads = match loads {
+                0 => "no load promoted",
+                1 => "one load promoted",
+                _ => "both loads promoted",
+            };
+            let of_stores = (stores != 0).then_some("stores promoted");
+            Ok(Verdict::Passed(
+                [Some(of_loads), of_stores].into_iter().flatten().collect(),
+            ))
+        }
         Ok(_) => Err(format!("other results\n{after}")),
         Err(InterpErrorKind::NoMap) => Ok(Verdict::Passed(vec!["not for these arguments"])),
         Err(error) => Err(format!("{error}\n{after}")),
@@ -78,7 +89,12 @@ fn run(func: &TileFunction, case: &Case, seed: u64) -> Result<Vec<u8>, InterpErr
     let mut memory = Memory::new();
     let mut args = Vec::new();
     let mut pointers = Vec::new();
-    for bytes in [2, 2, 4] {
+    let result = if case.signature.contains("*fp32") {
+        4
+    } else {
+        2
+    };
+    for bytes in [2, 2, result] {
         let numbers = (0..ELEMENTS + 2 * MARGIN).flat_map(|_| {
             let number = random.between(-4, 4) as f64;
             let format = if bytes == 2 { Format::F16 } else { Format::F32 };
@@ -257,20 +273,65 @@ fn case(random: &mut Random) -> Case {
         "m < M",
         &["m <= M - 1", "m < M + 1", "m + 1 < M", "ma < M"],
     );
-    let mask = match random.weighted(&[10, 1, 1]) {
-        0 => format!(", mask=({row_bound})[:, None] & (n < N)[None, :]"),
-        1 => format!(", mask=({row_bound})[:, None]"),
+    let mut mask = match random.weighted(&[10, 1, 1]) {
+        0 => format!("({row_bound})[:, None] & (n < N)[None, :]"),
+        1 => format!("({row_bound})[:, None]"),
         _ => String::new(),
     };
-    line(format!(
-        "tl.store(c_ptr + m[:, None] * sc + n[None, :], acc{mask})"
-    ));
+    let more = often(
+        random,
+        "",
+        &[
+            "(m >= 0)[:, None]",
+            "(n >= 0)[None, :]",
+            "(m >= 8)[:, None]",
+            "(m < M - 8)[:, None]",
+            "(n < 24)[None, :]",
+            "(n != 5)[None, :]",
+            "(m[:, None] >= n[None, :])",
+            "(acc > 0)",
+            "(tl.program_id(0) < 1)",
+        ],
+    );
+    if !more.is_empty() {
+        mask = match mask.is_empty() {
+            true => format!("{more} & (m == m)[:, None] & (n == n)[None, :]"),
+            false => format!("{mask} & {more}"),
+        };
+    }
+    let mask = match mask.is_empty() {
+        true => mask,
+        false => format!(", mask={mask}"),
+    };
+    let c_base = base[random.weighted(&[10, 3, 1, 1, 1, 1])].replace("sa", "sc");
+    let row = often(random, "m", &["m", "m", "ma", "(m // 2)"]);
+    let column = often(random, "n", &["n", "n", "na", "(n + 4)"]);
+    line(match random.chance(75) {
+        true => format!("c = c_ptr{c_base} + {row}[:, None] * sc + {column}[None, :]"),
+        false => format!("c = c_ptr{c_base} + {row}[:, None] + {column}[None, :] * sc"),
+    });
+    if random.chance(5) {
+        line("acc += tl.load(c_ptr + tl.program_id(1))".into());
+    }
+    let result = often(random, "*fp32", &["*fp16"]);
+    line("acc = acc.to(c_ptr.dtype.element_ty)".into());
+    line(format!("tl.store(c, acc{mask})"));
+    match random.weighted(&[20, 1, 1]) {
+        0 => {}
+        1 => line(format!("tl.store(c, acc + acc{mask})")),
+        _ => line(
+            "tl.store(c_ptr + tl.arange(0, 16), tl.zeros((16,), dtype=c_ptr.dtype.element_ty))"
+                .into(),
+        ),
+    }
     if random.chance(4) {
         line("tl.store(a_ptr + tl.arange(0, 16), tl.zeros((16,), dtype=tl.float16))".into());
     }
     let stride = often(random, "i32:16", &["i32", "i32:16"]);
-    let signature =
-        format!("*fp16:16, *fp16:16, *fp32:16, i32, i32, i32, {stride}, i32:16, i32, i32:16, i32");
+    let last = often(random, "i32:16", &["i32", "i32:16"]);
+    let signature = format!(
+        "*fp16:16, *fp16:16, {result}:16, i32, i32, i32, {stride}, i32:16, {last}, i32:16, i32"
+    );
     let extent = |random: &mut Random| random.pick(&[1, 8, 40, 64, 96, 100, 128]);
     let (m, n) = (extent(random), extent(random));
     let k = random.pick(&[8, 32, 40, 64, 72]);
@@ -281,7 +342,7 @@ fn case(random: &mut Random) -> Case {
         k,
         random.pick(&strides),
         random.pick(&strides),
-        256,
+        random.pick(&[256, 256, 128, 16]),
         random.pick(&[0, 16, 1024, 4096]),
         random.pick(&[0, 8, -8, 64, 4]),
     ];

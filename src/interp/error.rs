@@ -154,6 +154,20 @@ pub enum InterpErrorKind {
         /// The coordinate.
         start: i64,
     },
+    /// A box that is stored to a tensor whose rows are no multiple of 16 bytes: the engine would write behind their ends.
+    #[error(
+        "a box is stored to rows of {extent} elements, which are no multiple of 16 bytes: what is behind a row would change"
+    )]
+    BoxEnd {
+        /// Elements of a row.
+        extent: u64,
+    },
+    /// A box that is stored and begins in front of the tensor, which the engine does not take.
+    #[error("a box is stored that starts at coordinate {start}, in front of the tensor")]
+    BoxBefore {
+        /// The coordinate.
+        start: i64,
+    },
     /// Something that is no barrier, or was not made.
     #[error("there is no barrier {index} in {slot}")]
     NoBarrier {
@@ -165,6 +179,30 @@ pub enum InterpErrorKind {
     /// A wait for a phase of a barrier that nobody ends.
     #[error("nobody ends the phase of barrier {index} in {slot} that is waited for")]
     NoArrival {
+        /// The slot.
+        slot: Slot,
+        /// Number of the barrier, from 0.
+        index: u64,
+    },
+    /// An entry of a ring of blocks that a producer fills while the program has not released it.
+    #[error("entry {index} of {slot} is filled again before it was released")]
+    EntryHeld {
+        /// The ring.
+        slot: Slot,
+        /// Number of the entry, from 0.
+        index: u64,
+    },
+    /// Boxes of a producer that the program ended without.
+    #[error("a producer brings boxes to barrier {index} in {slot} that nobody waits for")]
+    Unwaited {
+        /// The slot.
+        slot: Slot,
+        /// Number of the barrier, from 0.
+        index: u64,
+    },
+    /// Entries given back more often than anybody waited for them.
+    #[error("what arrives on barrier {index} in {slot} is more than anybody waits for")]
+    Unasked {
         /// The slot.
         slot: Slot,
         /// Number of the barrier, from 0.

@@ -67,8 +67,7 @@ impl BufferData {
     }
 }
 
-/// A range of warps that executes code of its own. Until kernels are specialised by warp there is one,
-/// which is all of them.
+/// A range of warps that executes code of its own: the program, and what brings it blocks of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionData {
     /// First warp of the range.
@@ -100,7 +99,7 @@ pub struct Function<L: Level> {
     pub slots: PrimaryMap<Slot, SlotData>,
     /// What the slots of the tile level hold.
     pub buffers: SecondaryMap<Slot, Option<BufferData>>,
-    /// Warp ranges; the first covers the whole CTA.
+    /// Warp ranges: the program's, and that of its producer if there is one ([`TileOp::Producer`](super::ops::TileOp::Producer)).
     pub partitions: PrimaryMap<Partition, PartitionData>,
     /// Tensor maps that the launcher makes from the other arguments. The kernel gets them by value behind its parameters.
     pub maps: Vec<MapRecipe>,
@@ -209,13 +208,23 @@ impl<L: Level> Function<L> {
         })
     }
 
-    /// Warps of a CTA.
+    /// Warps of the program.
     pub fn num_warps(&self) -> u32 {
+        self.partitions.values().next().map_or(1, |p| p.num_warps)
+    }
+
+    /// Warps of a CTA: the program's, and those that bring it blocks of memory.
+    pub fn cta_warps(&self) -> u32 {
         self.partitions
             .values()
             .map(|p| p.first_warp.saturating_add(p.num_warps))
             .max()
             .unwrap_or(1)
+    }
+
+    /// The warps that bring the program blocks of memory, if there are any.
+    pub fn producer(&self) -> Option<PartitionData> {
+        self.partitions.values().nth(1).copied()
     }
 
     /// Sets the number of warps of a kernel with a single partition.
@@ -225,9 +234,14 @@ impl<L: Level> Function<L> {
         }
     }
 
-    /// Threads of a CTA.
+    /// Threads of the program.
     pub fn num_threads(&self) -> u32 {
         self.num_warps().saturating_mul(32)
+    }
+
+    /// Threads of a CTA.
+    pub fn cta_threads(&self) -> u32 {
+        self.cta_warps().saturating_mul(32)
     }
 
     /// Every block in use in an order in which definitions come before uses: the blocks of the body,

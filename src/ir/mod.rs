@@ -133,6 +133,7 @@ pub mod attrs;
 pub mod compose;
 pub mod entities;
 pub mod tensor_ptr;
+pub mod typed;
 pub mod types;
 pub mod units;
 pub mod view;

@@ -58,6 +58,13 @@ fn warps(sums: Shape, num_warps: u32) -> Option<[u32; 2]> {
     (columns / across >= *unit.columns.start()).then_some([unit.warps * down, across])
 }
 
+/// Instructions below each other by which a group comes to the rows of the sums that are its own.
+pub fn tiles_down(sums: Shape, num_warps: u32) -> Option<u32> {
+    let unit = common();
+    let [down, _] = warps(sums, num_warps)?;
+    Some(sums.extent(0) as u32 / (unit.rows * down / unit.warps))
+}
+
 /// The layout of sums that the unit adds to.
 pub fn accumulator(sums: Shape, num_warps: u32) -> Option<LinearLayout> {
     named::wgmma_accumulator(sums, &warps(sums, num_warps)?).ok()
@@ -158,6 +165,14 @@ pub fn box_layout(shape: Shape, elem_bytes: u32, readers: &[&LinearLayout]) -> L
     };
     let best = layouts.min_by_key(conflicts);
     best.unwrap_or_else(|| named::shared_row_major(shape))
+}
+
+/// How a block stands in memory from which the copy engine takes it: in the form with the longest rows, which is the fewest
+/// boxes.
+pub fn staging_layout(shape: Shape, elem_bytes: u32) -> LinearLayout {
+    let mut forms = Form::all().filter(|form| form.inner + 1 == shape.rank() && shape.rank() == 2);
+    let longest = forms.find_map(|form| form.layout(shape, elem_bytes));
+    longest.unwrap_or_else(|| named::shared_row_major(shape))
 }
 
 /// How a unit reads a block: the dimension that it sums along, and how many rows or columns it reads at once.

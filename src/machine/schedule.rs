@@ -188,8 +188,7 @@ pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
         return;
     }
     let width = width(code);
-    // What warpgroups add to holds its registers, and ptxas finds room for it if the rest is as it was selected, operation
-    // by operation: of 15 kernels of attention it serialised the products of 10 in this order (C7511), and of 4 in that.
+    // What can be computed while warpgroups multiply would move behind the wait, to where it is needed.
     let has_tied = code.insts.iter().any(MInst::is_tied);
     if (width <= NARROW || has_tied) && !is_diverse {
         return;

@@ -60,7 +60,7 @@ impl RegisterBound {
 
     /// The bound for a kernel of which so many registers are predicted.
     pub(super) fn of(func: &ThreadFunction, target: Target, predicted: u32) -> Option<Self> {
-        let most = Target::most_registers(func.num_threads());
+        let most = Target::most_registers(func.cta_threads());
         if predicted > most {
             return Some(RegisterBound::Ctas(1));
         }
@@ -71,7 +71,7 @@ impl RegisterBound {
         let slots = func.slots.values();
         let ends = slots.filter_map(|s| Some(s.offset? + s.bytes));
         let by_shared = ends.max().and_then(|end| target.resident_by_shared(end));
-        let by_registers = |registers| Target::resident_by_registers(func.num_threads(), registers);
+        let by_registers = |registers| Target::resident_by_registers(func.cta_threads(), registers);
         if unit.is_some_and(|unit| unit.info().when == When::UntilWait) {
             return Some(RegisterBound::Ctas(1));
         }
@@ -94,7 +94,7 @@ impl RegisterBound {
         }
         let waits = unit.is_none() && loads_in_loop(func);
         let usage = Usage {
-            threads: func.num_threads(),
+            threads: func.cta_threads(),
             registers: (predicted + UNSURE_IN_LOOPS).max(LEAST_IN_LOOPS),
             shared: 0,
         };

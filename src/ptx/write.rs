@@ -142,9 +142,9 @@ impl Writer<'_> {
             self.text.map(i);
             self.text.out += &format!("[{MAP_BYTES}]");
         }
-        self.text.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.num_threads());
+        self.text.out += &format!("\n)\n.reqntid {}, 1, 1\n", func.cta_threads());
         let bound = match self.options.max_registers {
-            Some(most) => Some(RegisterBound::at_most(most, func.num_threads())),
+            Some(most) => Some(RegisterBound::at_most(most, func.cta_threads())),
             None => RegisterBound::of(func, target, self.stats.predicted_registers),
         };
         if let Some(bound) = bound {

@@ -90,7 +90,8 @@ pub(crate) trait Program {
     fn target(&self, block: usize, edge: usize) -> usize;
     /// The parameters of the target and what each gets.
     fn inputs(&self, block: usize, edge: usize, visit: impl FnMut(Unit, Input));
-    /// Units that change behind the back of the program, where a move would read what is not there yet.
+    /// Units that change behind the back of the program, where a move would read what is not there yet. They share registers with
+    /// what they become and come from, and their names with nothing else.
     fn in_flight(&self, _visit: impl FnMut(Unit)) {}
 }
 

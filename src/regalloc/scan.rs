@@ -3,14 +3,20 @@
 //! Names cost nothing in PTX, where registers are virtual; using them again makes the assembler's work smaller. So a
 //! bundle keeps its names from its first to its last place, holes included, and gets the first row of free ones; by other
 //! choices the first from anywhere on.
+//!
+//! What changes in flight shares its names with nothing else, before or after. ptxas looks at a name, not at a value: it takes
+//! whatever stood there for a part of the product's pipeline, and serialises products as it finds no registers for them (C7511),
+//! sees others write them (C7515) or waits in their midst (C7517).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use cranelift_entity::EntitySet;
+
 use super::Program;
 use super::bundles::Bundles;
 use super::live::Liveness;
-use crate::regalloc::reg::Unit;
+use crate::regalloc::reg::{Group, Unit};
 use crate::settings::diversity::Choices;
 
 /// Free names of a class: a bit each, set where taken; beyond the end everything is free.
@@ -101,6 +107,11 @@ pub(crate) fn assign_names(
         .filter_map(|(bundle, interval)| interval.map(|i| (i.start, bundle)))
         .collect();
     order.sort_unstable();
+    let mut alone = EntitySet::new();
+    program.in_flight(|unit| {
+        let (bundle, _) = bundles.place(regs.group_of(unit));
+        alone.insert(Group::from_u32(bundle));
+    });
     let mut names: [Names; 4] = Default::default();
     let mut active: BinaryHeap<Reverse<(u32, u32)>> = BinaryHeap::new();
     let mut base: Vec<u32> = vec![0; bundles.len()];
@@ -111,6 +122,9 @@ pub(crate) fn assign_names(
             && end <= start
         {
             active.pop();
+            if alone.contains(Group::from_u32(done)) {
+                continue;
+            }
             if let Some(i) = at(done) {
                 names[i.class].give_back(base[done as usize], (i.high - i.low) as u32);
             }
@@ -119,7 +133,10 @@ pub(crate) fn assign_names(
             continue;
         };
         let count = (interval.high - interval.low) as u32;
-        let from = choices.below(n_names[interval.class] as usize + 4) as u32;
+        let from = match alone.contains(Group::from_u32(bundle)) {
+            true => n_names[interval.class],
+            false => choices.below(n_names[interval.class] as usize + 4) as u32,
+        };
         let first = names[interval.class].take(from, count);
         base[bundle as usize] = first;
         n_names[interval.class] = n_names[interval.class].max(first + count);

@@ -1,12 +1,16 @@
 //! Device memory: owned buffers of numbers, and pointers to them or to memory of others.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::argument::DType;
 use super::device::{Backend, Device};
 use super::error::RuntimeError;
+use super::float8::{F8E4M3, F8E5M2};
 use super::stream::Stream;
+use super::transfer::{self, bytes_of};
+use super::view::{View, ViewMut};
 
 #[cfg(feature = "cuda")]
 use crate::driver;
@@ -24,21 +28,39 @@ pub trait Plain: Copy + 'static {}
 impl<T: Copy + 'static> Plain for T {}
 
 /// A number that buffers hold.
-pub trait Element: Plain + Default {
+pub trait Element: Copy + Default + 'static {
     /// Its format.
     const DTYPE: DType;
+
+    /// What it is copied as: itself, if any bits are one.
+    type Bits: Plain + Default;
 
     /// Appends its bytes.
     fn put(self, bytes: &mut Vec<u8>);
 
     /// The number of these bytes.
     fn take(bytes: &[u8]) -> Self;
+
+    /// What numbers are copied as.
+    fn bits(values: &[Self]) -> Cow<'_, [Self::Bits]>;
+
+    /// The numbers as what they are copied as, if that is the same.
+    fn bits_mut(values: &mut [Self]) -> Option<&mut [Self::Bits]>;
+
+    /// The number that was copied as this.
+    fn of_bits(bits: Self::Bits) -> Self;
 }
+
+/// An [`Element`] that is copied as it is: every one but `bool` and the floats of 8 bits.
+pub trait Direct: Element<Bits = Self> + Plain {}
+impl<T: Element<Bits = T> + Plain> Direct for T {}
 
 macro_rules! elements {
     ($($ty:ty, $dtype:ident;)*) => {$(
         impl Element for $ty {
             const DTYPE: DType = DType::$dtype;
+
+            type Bits = $ty;
 
             fn put(self, bytes: &mut Vec<u8>) {
                 bytes.extend_from_slice(&self.to_le_bytes());
@@ -47,8 +69,58 @@ macro_rules! elements {
             fn take(bytes: &[u8]) -> $ty {
                 bytes.first_chunk().map_or(<$ty>::default(), |&chunk| <$ty>::from_le_bytes(chunk))
             }
+
+            fn bits(values: &[$ty]) -> Cow<'_, [$ty]> {
+                Cow::Borrowed(values)
+            }
+
+            fn bits_mut(values: &mut [$ty]) -> Option<&mut [$ty]> {
+                Some(values)
+            }
+
+            fn of_bits(bits: $ty) -> $ty {
+                bits
+            }
         }
     )*};
+}
+
+/// Those that are a byte of which not any is one, or that Rust does not know.
+macro_rules! byte_elements {
+    ($($ty:ty, $dtype:ident, |$value:ident| $to:expr, |$bits:ident| $of:expr;)*) => {$(
+        impl Element for $ty {
+            const DTYPE: DType = DType::$dtype;
+
+            type Bits = u8;
+
+            fn put(self, bytes: &mut Vec<u8>) {
+                let $value = self;
+                bytes.push($to);
+            }
+
+            fn take(bytes: &[u8]) -> $ty {
+                Self::of_bits(bytes.first().copied().unwrap_or_default())
+            }
+
+            fn bits(values: &[$ty]) -> Cow<'_, [u8]> {
+                Cow::Owned(values.iter().map(|&$value| $to).collect())
+            }
+
+            fn bits_mut(_: &mut [$ty]) -> Option<&mut [u8]> {
+                None
+            }
+
+            fn of_bits($bits: u8) -> $ty {
+                $of
+            }
+        }
+    )*};
+}
+
+byte_elements! {
+    bool, BOOL, |truth| u8::from(truth), |bits| bits != 0;
+    F8E4M3, F8E4M3, |float| float.to_bits(), |bits| F8E4M3::from_bits(bits);
+    F8E5M2, F8E5M2, |float| float.to_bits(), |bits| F8E5M2::from_bits(bits);
 }
 
 elements! {
@@ -122,7 +194,9 @@ impl<T: Element> Buffer<T> {
             }
             #[cfg(feature = "cuda")]
             (Storage::Gpu(memory), Backend::Gpu(gpu)) => {
-                let written = gpu.copies().and_then(|stream| memory.write(stream, values));
+                let written = gpu
+                    .copies()
+                    .and_then(|stream| memory.write(stream, &T::bits(values)));
                 written.map_err(|error| device.failed(None, error))?;
             }
             #[cfg(feature = "cuda")]
@@ -171,27 +245,23 @@ impl<T: Element> Buffer<T> {
         self.ptr().slice(range)
     }
 
+    /// All of it, to be read.
+    pub fn view(&self) -> View<'_, T> {
+        self.ptr().into()
+    }
+
+    /// All of it, to be written.
+    pub fn view_mut(&mut self) -> ViewMut<'_, T> {
+        self.ptr().into()
+    }
+
     /// Copies `values`, as many as the buffer holds, there, after what `stream` holds, and waits for that.
     ///
     /// # Errors
     ///
     /// Another number of values; errors of kernels that ran before.
     pub fn write(&self, stream: &Stream, values: &[T]) -> Result<(), RuntimeError> {
-        self.expect("values to write", values.len())?;
-        stream.expect_device(&self.device)?;
-        match (&self.storage, self.device.backend()) {
-            (Storage::Emulated(address), Backend::Emulated(emulated)) => {
-                stream.expect_no_recording("writing a buffer")?;
-                Ok(emulated.memory().write(*address, &bytes_of(values))?)
-            }
-            #[cfg(feature = "cuda")]
-            (Storage::Gpu(buffer), _) => {
-                let written = buffer.write(stream.driver()?, values);
-                written.map_err(|error| self.device.failed(None, error))
-            }
-            #[cfg(feature = "cuda")]
-            (Storage::Emulated(_), Backend::Gpu(_)) => Ok(()),
-        }
+        transfer::write(self.ptr(), stream, values)
     }
 
     /// The numbers, after what `stream` holds. Numbers that nobody wrote are unspecified.
@@ -200,23 +270,26 @@ impl<T: Element> Buffer<T> {
     ///
     /// Errors of kernels that ran before, as those of [`Stream::synchronize`].
     pub fn read(&self, stream: &Stream) -> Result<Vec<T>, RuntimeError> {
-        stream.expect_device(&self.device)?;
-        let size = T::DTYPE.bytes();
-        match (&self.storage, self.device.backend()) {
-            (Storage::Emulated(address), Backend::Emulated(emulated)) => {
-                stream.expect_no_recording("reading a buffer")?;
-                let bytes = emulated.memory().read_raw(*address, self.len * size)?;
-                Ok(bytes.chunks_exact(size).map(T::take).collect())
-            }
-            #[cfg(feature = "cuda")]
-            (Storage::Gpu(buffer), _) => {
-                let values = buffer.to_vec(stream.driver()?);
-                let values = values.map_err(|error| self.device.failed(None, error))?;
-                self.device.check_asserts().map(|()| values)
-            }
-            #[cfg(feature = "cuda")]
-            (Storage::Emulated(_), Backend::Gpu(_)) => Ok(Vec::new()),
-        }
+        self.view().read(stream)
+    }
+
+    /// [`Buffer::read`] into memory of the caller's, of as many numbers.
+    ///
+    /// # Errors
+    ///
+    /// Another number of them; those of [`Buffer::read`].
+    pub fn read_into(&self, stream: &Stream, values: &mut [T]) -> Result<(), RuntimeError> {
+        self.view().read_into(stream, values)
+    }
+
+    /// Copies from a buffer of the same length on the same device, in the order of `stream`; [`ViewMut::copy_from`] copies
+    /// parts.
+    ///
+    /// # Errors
+    ///
+    /// Another length; a buffer of another device.
+    pub fn copy_from(&self, stream: &Stream, from: &Buffer<T>) -> Result<(), RuntimeError> {
+        transfer::copy(from.ptr(), self.ptr(), stream)
     }
 
     /// Sets every byte, in the order of `stream`.
@@ -225,38 +298,8 @@ impl<T: Element> Buffer<T> {
     ///
     /// What the driver reports.
     pub fn fill(&self, stream: &Stream, byte: u8) -> Result<(), RuntimeError> {
-        stream.expect_device(&self.device)?;
-        match (&self.storage, self.device.backend()) {
-            (Storage::Emulated(address), Backend::Emulated(_)) => {
-                stream.fill_emulated(*address, self.len * T::DTYPE.bytes(), byte)
-            }
-            #[cfg(feature = "cuda")]
-            (Storage::Gpu(buffer), _) => {
-                let filled = buffer.fill(stream.driver()?, byte);
-                filled.map_err(|error| self.device.failed(None, error))
-            }
-            #[cfg(feature = "cuda")]
-            (Storage::Emulated(_), Backend::Gpu(_)) => Ok(()),
-        }
+        transfer::fill(self.ptr(), stream, byte)
     }
-
-    fn expect(&self, what: &'static str, got: usize) -> Result<(), RuntimeError> {
-        if got != self.len {
-            return Err(RuntimeError::Length {
-                what,
-                got,
-                expected: self.len,
-            });
-        }
-        Ok(())
-    }
-}
-
-/// The bytes of numbers.
-fn bytes_of<T: Element>(values: &[T]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(values.len() * T::DTYPE.bytes());
-    values.iter().for_each(|value| value.put(&mut bytes));
-    bytes
 }
 
 impl<T: Element> Drop for Buffer<T> {
@@ -296,6 +339,15 @@ impl<'a> Pointer<'a> {
             dtype,
             device: 0,
             owner: PhantomData,
+        }
+    }
+
+    /// Bytes at an address of a device that is not known.
+    pub(super) fn of_bytes(address: u64, bytes: usize) -> Pointer<'static> {
+        Pointer {
+            bytes,
+            address,
+            ..Pointer::null(DType::U8)
         }
     }
 

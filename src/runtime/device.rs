@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use crate::emu;
 use crate::settings::Target;
 
+use super::buffer::Pointer;
 use super::cache::Cache;
 use super::dump::Dump;
 use super::environment;
@@ -471,6 +472,20 @@ impl Device {
             Backend::Emulated(emulated) => Some(emulated),
             #[cfg(feature = "cuda")]
             Backend::Gpu(_) => None,
+        }
+    }
+
+    /// The first byte of memory that nobody wrote, as the emulator knows; none on a GPU.
+    pub(crate) fn first_unwritten(&self, memory: &Pointer<'_>) -> Option<usize> {
+        let read = self
+            .as_emulated()?
+            .memory()
+            .read(memory.address(), memory.bytes());
+        match read {
+            Err(emu::MemoryError::Uninitialised { address }) => {
+                usize::try_from(address - memory.address()).ok()
+            }
+            _ => None,
         }
     }
 

@@ -9,6 +9,7 @@ pub use crate::coded::Severity;
 
 /// Why a program's text is not accepted. Shown, it is the text that a terminal gets, with the places.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct SourceError {
     /// The messages, in the order in which they arose; at least one.
     pub diagnostics: Vec<Diagnostic>,
@@ -18,6 +19,7 @@ pub struct SourceError {
 /// A message about a program's text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Diagnostic {
     /// The name that the program was given.
     pub file: String,

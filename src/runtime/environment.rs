@@ -11,7 +11,7 @@ pub(super) fn value(name: &str) -> Option<OsString> {
 }
 
 /// A switch: `1`, `on`, `true`, `yes`, or `0`, `off`, `false`, `no`, in any case.
-pub(super) fn switch(name: &str) -> Option<bool> {
+pub(crate) fn switch(name: &str) -> Option<bool> {
     let value = value(name)?;
     let text = value.to_string_lossy();
     let read = read_switch(&text);

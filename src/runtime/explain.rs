@@ -1,8 +1,12 @@
-//! Which variant a launch uses, and why.
+//! Which variant a launch uses, and why; and what it is made of.
+
+use crate::stages::{self, Stage};
 
 use super::arg_tree::{self, ArgTree};
 use super::argument::{Arg, Class, DIVISIBLE, ONE};
+use super::error::RuntimeError;
 use super::kernel::KernelInner;
+use super::making;
 use super::report::Explanation;
 use super::table::Classes;
 
@@ -35,6 +39,30 @@ impl KernelInner {
             ready: variant.is_some_and(|variant| variant.ready.get().is_some()),
             arguments: arguments.collect(),
         }
+    }
+
+    /// The text of a variant at a stage.
+    pub(super) fn emit(&self, classes: &Classes, stage: Stage) -> Result<String, RuntimeError> {
+        if self.source.is_compiled() {
+            return match stage {
+                Stage::Ptx => Ok(self.source.text.clone()),
+                other => Err(RuntimeError::Setup {
+                    kernel: self.name.clone(),
+                    problem: format!(
+                        "it was compiled ahead of time: there is its PTX, and nothing of the stage `{}`",
+                        other.name()
+                    ),
+                }),
+            };
+        }
+        let made = making::lower(self, &self.in_use(classes))?;
+        let options = self.options.compiler();
+        stages::emit(&made.func, self.device.target(), &options, stage).map_err(|error| {
+            RuntimeError::Compile {
+                kernel: self.name.clone(),
+                error: Box::new(error),
+            }
+        })
     }
 }
 

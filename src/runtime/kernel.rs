@@ -19,7 +19,8 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::settings::Promote;
+use crate::settings::{Promote, Roles};
+use crate::stages::Stage;
 
 use super::arg_tree;
 use super::argument::{Arg, ArgList, Args, DType, Specialize};
@@ -123,6 +124,8 @@ impl Kernel {
             line_info: false,
             debug: false,
             promote: Promote::Auto,
+            roles: Roles::Auto,
+            diversity: None,
             dependent: false,
             cooperative: false,
             cluster: [1; 3],
@@ -357,6 +360,20 @@ impl Kernel {
             let args = typed.as_ref().map_or(args, ArgList::as_slice);
             let classes = self.inner.classes(args)?;
             Ok(self.inner.explain(args, &classes))
+        })
+    }
+
+    /// The text at a stage of the variant for such arguments: its PTX, its layouts, what the compiler counted.
+    /// [`testing`](crate::testing) compares it with files.
+    ///
+    /// # Errors
+    ///
+    /// Arguments that do not fit; a kernel that does not compile, or that was compiled ahead of time and has PTX alone.
+    pub fn emit(&self, stage: Stage, args: impl Args) -> Result<String, RuntimeError> {
+        args.with(|args| {
+            let typed = self.inner.typed(args)?;
+            let args = typed.as_ref().map_or(args, ArgList::as_slice);
+            self.inner.emit(&self.inner.classes(args)?, stage)
         })
     }
 

@@ -30,7 +30,7 @@ use super::gpu;
 use super::kernel::{FOREVER, KernelInner};
 use super::locate;
 use super::pool;
-use super::program::Param;
+use super::program::{Made, Param};
 use super::report::{Prediction, Report, Timing};
 use super::stored::Stored;
 use super::table::Classes;
@@ -340,6 +340,21 @@ fn dump_name(kernel: &KernelInner, key: &Key) -> String {
     format!("{}-{}", file_name(&kernel.name), &key.to_string()[..12])
 }
 
+/// The kernel as the compiler takes it.
+pub(super) fn lower(kernel: &KernelInner, classes: &Classes) -> Result<Made, RuntimeError> {
+    let slots = kernel.slots.iter().map(|slot| slot.param);
+    let classes: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
+    let target = kernel.device.target();
+    let KernelInner {
+        source,
+        name,
+        options,
+        params,
+        ..
+    } = kernel;
+    source.make(name, options, target, params, &classes)
+}
+
 /// The compiler's own work.
 fn compile_kernel(
     kernel: &KernelInner,
@@ -363,15 +378,7 @@ fn compile_as(
 ) -> Result<Stored, Problem> {
     let clock = Instant::now();
     let target = kernel.device.target();
-    let slots = kernel.slots.iter().map(|slot| slot.param);
-    let classes: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
-    let made = kernel.source.make(
-        &kernel.name,
-        &kernel.options,
-        target,
-        &kernel.params,
-        &classes,
-    )?;
+    let made = lower(kernel, classes)?;
     timing.lower = clock.elapsed();
     deadline.check()?;
     let clock = Instant::now();

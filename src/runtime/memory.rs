@@ -1,10 +1,11 @@
 //! Memory without a type: what arguments point to, and scratch of the autotuner.
 
 use super::argument::{Arg, POINTER};
-use super::buffer::Buffer;
-use super::device::{Backend, Device};
+use super::buffer::{Buffer, Pointer};
+use super::device::Device;
 use super::error::RuntimeError;
 use super::stream::Stream;
+use super::transfer;
 
 /// A range of device memory: its own, or an argument's, whose owner outlives it.
 #[derive(Debug)]
@@ -42,33 +43,15 @@ impl Memory {
 
     /// Sets every byte to 0, in the order of the stream.
     pub(crate) fn zero(&self, stream: &Stream) -> Result<(), RuntimeError> {
-        if self.bytes == 0 {
-            return Ok(());
-        }
-        match stream.device().backend() {
-            Backend::Emulated(_) => stream.fill_emulated(self.address, self.bytes, 0),
-            #[cfg(feature = "cuda")]
-            Backend::Gpu(_) => {
-                let raw = crate::driver::RawPtr::from_parts(self.address, self.bytes);
-                let filled = raw.fill(stream.driver()?, 0);
-                filled.map_err(|error| stream.device().failed(None, error))
-            }
-        }
+        transfer::fill(self.pointer(), stream, 0)
     }
 
     /// Copies from memory of the same size, in the order of the stream.
     pub(crate) fn copy_from(&self, stream: &Stream, other: &Memory) -> Result<(), RuntimeError> {
-        if self.bytes == 0 {
-            return Ok(());
-        }
-        match stream.device().backend() {
-            Backend::Emulated(_) => stream.copy_emulated(other.address, self.address, self.bytes),
-            #[cfg(feature = "cuda")]
-            Backend::Gpu(_) => {
-                let raw = |m: &Memory| crate::driver::RawPtr::from_parts(m.address, m.bytes);
-                let copied = raw(self).copy_from(stream.driver()?, raw(other));
-                copied.map_err(|error| stream.device().failed(None, error))
-            }
-        }
+        transfer::copy(other.pointer(), self.pointer(), stream)
+    }
+
+    fn pointer(&self) -> Pointer<'_> {
+        Pointer::of_bytes(self.address, self.bytes)
     }
 }

@@ -93,10 +93,11 @@ mod descriptor;
 mod device;
 mod diagnostic;
 mod dump;
-mod environment;
+pub(crate) mod environment;
 mod error;
 mod executable;
 mod explain;
+mod float8;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod graph;
@@ -114,17 +115,21 @@ mod program;
 mod python;
 mod recording;
 mod report;
+mod rust_module;
 mod setup;
 mod setups;
 pub(crate) mod stored;
 mod stream;
 mod table;
+mod transfer;
 mod variant;
+mod view;
+mod waiting;
 mod warning;
 
-pub use ahead::{Compiled, CompiledParam, RustModule, rust_module};
+pub use ahead::{Compiled, CompiledParam};
 pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
-pub use buffer::{Buffer, Element, Plain, Pointer};
+pub use buffer::{Buffer, Direct, Element, Plain, Pointer};
 pub use constant::{Constant, Constants, Grid};
 pub use deadline::{CancelToken, Deadline, Stopped};
 pub use descriptor::Descriptor;
@@ -132,25 +137,33 @@ pub use device::{Device, DeviceOptions};
 pub use diagnostic::{Diagnostic, Severity, SourceError};
 pub use dump::Dump;
 pub use error::RuntimeError;
+pub use float8::{F8E4M3, F8E5M2};
 pub use graph::Graph;
 pub use kernel::{DEFAULT_VARIANTS, Kernel};
 pub use maps::emulated_maps;
 pub use program::Program;
 pub use report::{Explanation, Prediction, Report, Resources, Timing};
+pub use rust_module::{RustModule, rust_module};
 pub use stream::{Event, Stream};
+pub use view::{View, ViewMut};
+pub use waiting::{Copying, Done, Pinned};
 pub use warning::on_warning;
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};
 
 pub(crate) use kernel::Call;
+#[cfg(any(feature = "tool", feature = "triton"))]
+pub(crate) use locate::name_source;
 #[cfg(feature = "tool")]
-pub(crate) use locate::{name_source, source_place};
+pub(crate) use locate::source_place;
 #[cfg(all(feature = "cuda", feature = "tool"))]
 pub(crate) use mapped::driver_maps;
 pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;
+#[cfg(feature = "triton")]
+pub(crate) use rust_module::is_rust_name;
 #[cfg(feature = "triton")]
 pub(crate) use warning::warn;
 pub(crate) use warning::warn_once;

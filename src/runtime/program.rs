@@ -17,6 +17,7 @@ use super::ahead::{self, Compiled};
 use super::arg_tree::ArgTree;
 use super::argument::{Arg, Class, DIVISIBLE, DType, Specialize};
 use super::constant::Constant;
+use super::device::Device;
 use super::diagnostic::SourceError;
 use super::error::RuntimeError;
 #[cfg(feature = "triton")]
@@ -166,6 +167,15 @@ impl Program {
         };
         let form = Form::Compiled(Box::new(ahead));
         Ok(Program::with(compiled.name, compiled.ptx.to_owned(), form))
+    }
+
+    /// [`Program::compiled`] of the latest of several targets that a device runs.
+    ///
+    /// # Errors
+    ///
+    /// It runs none of them; those of [`Program::compiled`].
+    pub fn compiled_for(device: &Device, list: &[Compiled]) -> Result<Program, RuntimeError> {
+        Program::compiled(ahead::best(device, list)?)
     }
 
     fn with(name: &str, text: String, form: Form) -> Program {

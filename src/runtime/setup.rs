@@ -1,6 +1,6 @@
 //! How a kernel is set up: constants, warps and stages, what it is specialised for, and how it is launched.
 
-use crate::settings::{Asserts, Options, Promote, one_cta, program_warps};
+use crate::settings::{Asserts, Options, Promote, Roles, one_cta, program_warps};
 
 use super::argument::Specialize;
 use super::constant::Constant;
@@ -21,6 +21,8 @@ pub(crate) struct KernelOptions {
     pub(crate) line_info: bool,
     pub(crate) debug: bool,
     pub(crate) promote: Promote,
+    pub(crate) roles: Roles,
+    pub(crate) diversity: Option<u64>,
     pub(crate) dependent: bool,
     pub(crate) cooperative: bool,
     /// Programs of a cluster by axis.
@@ -76,6 +78,8 @@ impl KernelOptions {
                 Asserts::Off
             },
             promote: self.promote,
+            roles: self.roles,
+            diversity: self.diversity,
             ..Options::DEFAULT
         }
     }
@@ -206,6 +210,31 @@ impl Kernel {
     /// None of its own.
     pub fn promote(&self, promote: Promote) -> Result<Kernel, RuntimeError> {
         self.changed(|options| options.promote = promote)
+    }
+
+    /// Whether warps of their own may bring what the program multiplies; they may if nothing is said.
+    ///
+    /// # Errors
+    ///
+    /// None of its own.
+    pub fn roles(&self, roles: Roles) -> Result<Kernel, RuntimeError> {
+        self.changed(|options| options.roles = roles)
+    }
+
+    /// For tests: has the compiler choose by a seed in place of by cost, so that rare ways run
+    /// ([`diversity`](crate::settings::diversity)). A right kernel has the same results, but for the order of sums that it
+    /// leaves open.
+    ///
+    /// # Errors
+    ///
+    /// None of its own.
+    pub fn diversity(&self, seed: Option<u64>) -> Result<Kernel, RuntimeError> {
+        self.changed(|options| options.diversity = seed)
+    }
+
+    /// Whether it was compiled ahead of time, so that nothing of what the compiler is told can change.
+    pub fn is_compiled_ahead(&self) -> bool {
+        self.inner.source.is_compiled()
     }
 
     /// Lets a launch begin before the one ahead of it in the stream has ended: the kernel itself waits for what it needs

@@ -26,6 +26,8 @@ pub enum Site {
     Order,
     /// Registers, and the moves between them.
     Registers,
+    /// Whether loops begin products of the next iteration.
+    Rotation,
 }
 
 /// What a place asks.

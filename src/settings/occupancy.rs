@@ -6,7 +6,7 @@
 use super::Target;
 
 /// Registers of a multiprocessor.
-const SM_REGISTERS: u32 = 65_536;
+pub(crate) const SM_REGISTERS: u32 = 65_536;
 
 /// Most registers of a thread.
 const MOST_REGISTERS: u32 = 255;
@@ -25,8 +25,9 @@ pub struct Usage {
 impl Target {
     /// Most registers that a thread can have in a CTA of so many.
     pub fn most_registers(threads: u32) -> u32 {
-        // Rounded down to what warps are given.
-        MOST_REGISTERS.min(SM_REGISTERS / threads.max(1) / 8 * 8)
+        // A quarter of the file serves each fourth warp. Rounded down to what warps are given.
+        let served = 4 * warps(threads).max(1).next_multiple_of(4) / 4 * 32;
+        MOST_REGISTERS.min(SM_REGISTERS / served / 8 * 8)
     }
 
     /// How many such CTAs a multiprocessor holds at once; none if not even one fits.

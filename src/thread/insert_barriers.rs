@@ -21,6 +21,12 @@
 //! Boxes that the copy engine brings arrive on barriers of their own, at which every thread waits, so that no other stands between
 //! a box and its readers. The engine writes where threads wrote before only behind a fence, and where they read behind a barrier.
 //!
+//! Boxes that the engine stores are read from their slots, and written to device memory, until a wait of the thread that started
+//! them. Who writes to bytes of such a slot waits for the reading alone ([`ThreadOp::BulkWaitRead`]), as does the end of the
+//! kernel, behind which shared memory belongs to others; all of them are in memory before anything that tells others about it
+//! (atomic steps, barriers of the author, dependent launches, unknown instructions) and before accesses by pointers that may
+//! meet theirs ([`ThreadOp::BulkWait`]). Waits stand there and not behind the stores, so that these go on meanwhile.
+//!
 //! # Device memory
 //! An update in place is a load and a store of the same element. Several threads may read that element, because
 //! a scalar belongs to all of them or because addresses repeat, and one of them writes it: a barrier before the
@@ -39,7 +45,7 @@ use cranelift_entity::SecondaryMap;
 
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::InstData;
-use crate::ir::effects::{Access, How, Proxy, Space};
+use crate::ir::effects::{Access, Class, How, Proxy, Space};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
@@ -59,6 +65,10 @@ struct Pending {
     unfenced: BTreeSet<Slot>,
     /// Read by products under way, with how many groups were committed since.
     reading: BTreeSet<(Slot, u32)>,
+    /// Read by the engine that stores boxes.
+    sending: BTreeSet<Slot>,
+    /// Where the boxes go that are on their way to device memory.
+    sent: BTreeSet<Origin>,
     /// Where the addresses of loads from device memory come from.
     loaded: BTreeSet<Origin>,
     /// The same for volatile loads, which are atomic.
@@ -112,6 +122,8 @@ impl Pending {
             under_way: std::mem::take(&mut self.under_way),
             unfenced: std::mem::take(&mut self.unfenced),
             reading: std::mem::take(&mut self.reading),
+            sending: std::mem::take(&mut self.sending),
+            sent: std::mem::take(&mut self.sent),
             ..Pending::default()
         };
     }
@@ -135,6 +147,14 @@ impl Pending {
         }
     }
 
+    /// What is left after a wait for boxes that are stored: their slots have been read by the thread that waits.
+    fn pass_bulk_wait(&mut self, how: BulkWait) {
+        self.read.append(&mut self.sending);
+        if how == BulkWait::Whole {
+            self.sent.clear();
+        }
+    }
+
     /// What is left after a wait.
     fn pass_wait(&mut self) {
         let over = std::mem::take(&mut self.under_way);
@@ -154,8 +174,9 @@ impl Pending {
                 loaded: late,
             } = &p.under_way;
             let products = [p.unfenced.len(), p.reading.len()];
+            let boxes = [p.sending.len(), p.sent.len()];
             let late = [read.len(), written.len(), late.len()];
-            (shared, loaded, late, products)
+            (shared, loaded, late, products, boxes)
         };
         let before = sizes(self);
         self.read.extend(&other.read);
@@ -166,6 +187,8 @@ impl Pending {
         self.under_way.loaded.extend(&other.under_way.loaded);
         self.unfenced.extend(&other.unfenced);
         self.reading.extend(&other.reading);
+        self.sending.extend(&other.sending);
+        self.sent.extend(&other.sent);
         self.loaded.extend(&other.loaded);
         self.loaded_atomically.extend(&other.loaded_atomically);
         self.loaded_copies |= other.loaded_copies;
@@ -185,6 +208,17 @@ struct Needed {
     fence: bool,
     /// Before that a wait for products.
     wait: bool,
+    /// And one for boxes that are stored.
+    bulk: Option<BulkWait>,
+}
+
+/// What is waited for of boxes that are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum BulkWait {
+    /// That they have been read.
+    Read,
+    /// That they are in memory, too.
+    Whole,
 }
 
 /// What is known of the function beside what is pending.
@@ -230,6 +264,15 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 data.attrs.push(make::pending(0));
                 with_barriers.push(func.dfg.make_inst(data, &[]));
             }
+            if let Some(how) = needed.bulk {
+                let op = match how {
+                    BulkWait::Read => ThreadOp::BulkWaitRead,
+                    BulkWait::Whole => ThreadOp::BulkWait,
+                };
+                let mut data: InstData<Thread> = InstData::new(op, &[]);
+                data.attrs.push(make::pending(0));
+                with_barriers.push(func.dfg.make_inst(data, &[]));
+            }
             if needed.fence {
                 let data = InstData::new(ThreadOp::FenceAsync, &[]);
                 with_barriers.push(func.dfg.make_inst(data, &[]));
@@ -267,14 +310,56 @@ fn make_barrier(func: &mut ThreadFunction) -> Inst {
 /// Updates `pending` across an instruction; gives what must stand before it.
 fn step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut Pending) -> Needed {
     let data = &func.dfg.insts[inst];
+    let mut needed = Needed::default();
     match data.op {
-        ThreadOp::Barrier => pending.pass_barrier(),
+        ThreadOp::Barrier => {
+            needed.bulk = pending.wait_for_boxes(false, true);
+            pending.pass_barrier();
+        }
+        ThreadOp::Return => needed.bulk = pending.wait_for_boxes(true, false),
+        ThreadOp::BulkWaitRead if data.pending() == Some(&0) => {
+            pending.pass_bulk_wait(BulkWait::Read);
+        }
+        ThreadOp::BulkWait if data.pending() == Some(&0) => {
+            pending.pass_bulk_wait(BulkWait::Whole);
+        }
         ThreadOp::CpAsyncWait => pending.pass_wait(),
         ThreadOp::WgmmaCommit => pending.commit(),
         ThreadOp::WgmmaWait => pending.finish(data.pending().copied().unwrap_or(0)),
         _ => return access_step(func, facts, inst, pending),
     }
-    Needed::default()
+    needed
+}
+
+/// Whether an instruction may tell others of what is in device memory.
+fn publishes(data: &InstData<Thread>) -> bool {
+    match data.class() {
+        Class::Foreign => true,
+        // What threads and engines say to each other.
+        Class::Sync => !matches!(
+            data.op,
+            ThreadOp::WgmmaFence
+                | ThreadOp::Wgmma
+                | ThreadOp::WgmmaCommit
+                | ThreadOp::WgmmaWait
+                | ThreadOp::CpAsyncCommit
+                | ThreadOp::CpAsyncWait
+                | ThreadOp::FenceAsync
+                | ThreadOp::FenceMbarInit
+                | ThreadOp::BulkCommit
+                | ThreadOp::BulkWaitRead
+                | ThreadOp::BulkWait
+        ),
+        Class::Constant
+        | Class::Elementwise
+        | Class::Shape
+        | Class::Exchange
+        | Class::Matrix
+        | Class::Memory
+        | Class::Report
+        | Class::Region
+        | Class::End => false,
+    }
 }
 
 /// The same across an instruction that accesses memory, or does not.
@@ -298,7 +383,23 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         // Of what names no slot nobody knows whom it meets.
         Space::Shared(None) | Space::Log => false,
     };
-    let barrier = wait || accesses.iter().any(clashes);
+    let mut barrier = wait || accesses.iter().any(clashes);
+    let meets_bytes = |access: &Access| match access.space {
+        Space::Shared(Some(slot)) => access.how != How::Read && pending.is_sent_from(func, slot),
+        Space::Shared(None) | Space::Global(_) | Space::Log => false,
+    };
+    let meets_boxes = |access: &Access| match access.space {
+        // What is written twice has a barrier between.
+        Space::Global(_) if data.op == ThreadOp::TensorStore => false,
+        Space::Global(pointer) => {
+            let meets = |&sent: &Origin| sent.meets(facts.origins[pointer]);
+            access.how == How::Atomic || pending.sent.iter().any(meets)
+        }
+        Space::Shared(_) | Space::Log => false,
+    };
+    let is_whole = publishes(data) || accesses.iter().any(meets_boxes);
+    let bulk = pending.wait_for_boxes(accesses.iter().any(meets_bytes), is_whole);
+    barrier |= bulk.is_some();
     let fence = barrier && !pending.unfenced.is_disjoint(&facts.by_engines);
     if barrier {
         pending.pass_barrier();
@@ -306,7 +407,13 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
     }
     for access in &accesses {
         match access.space {
+            Space::Shared(Some(slot)) if data.op == ThreadOp::TensorStore => {
+                pending.sending.insert(slot);
+            }
             Space::Shared(Some(slot)) => pending.note_slot(slot, access),
+            Space::Global(pointer) if data.op == ThreadOp::TensorStore => {
+                pending.sent.insert(facts.origins[pointer]);
+            }
             Space::Global(pointer) => pending.note_load(facts.origins[pointer], data, access),
             Space::Shared(None) | Space::Log => {}
         }
@@ -315,6 +422,7 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         barrier,
         fence,
         wait,
+        bulk,
     }
 }
 
@@ -342,6 +450,23 @@ impl Pending {
                 plain || clash(&self.counted, false)
             }
         }
+    }
+
+    /// Whether boxes are stored from bytes of a slot.
+    fn is_sent_from(&self, func: &ThreadFunction, slot: Slot) -> bool {
+        let mut sending = self.sending.iter();
+        sending.any(|&other| other == slot || overlap(func, slot, other))
+    }
+
+    /// Waits for boxes that are on their way, if there are any: until their slots have been read, or for all of it.
+    fn wait_for_boxes(&mut self, reading: bool, whole: bool) -> Option<BulkWait> {
+        let how = match (whole, reading) {
+            (true, _) if !self.sent.is_empty() => BulkWait::Whole,
+            (_, true) if !self.sending.is_empty() => BulkWait::Read,
+            _ => return None,
+        };
+        self.pass_bulk_wait(how);
+        Some(how)
     }
 
     /// Whether an access changes what a product under way reads. Copies, and stores that are `apart`, go to other entries of a
@@ -416,6 +541,14 @@ fn origins(func: &ThreadFunction) -> SecondaryMap<Value, Origin> {
     let mut origins: SecondaryMap<Value, Origin> = SecondaryMap::new();
     for &param in func.params() {
         origins[param] = Origin::Param(param);
+    }
+    for (_, inst) in func.all_insts() {
+        let data = &func.dfg.insts[inst];
+        if let (ThreadOp::MapAddr, Some(&index)) = (data.op, data.index()) {
+            let map = func.maps.get(usize::from(index));
+            let base = map.and_then(|map| func.params().get(map.base as usize));
+            origins[data.results[0]] = base.map_or(Origin::Unknown, |&base| Origin::Param(base));
+        }
     }
     let is_ptr = |v: Value| func.dfg.ty(v).elem.is_ptr();
     let mut changed = true;

@@ -161,6 +161,12 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
         }
         bounds.push((block, start, position));
     }
+    // Barriers that somebody may still know keep their bytes.
+    for range in &mut ranges {
+        if func.dfg.insts[range.inst].op == ThreadOp::MbarInit {
+            range.last = position.saturating_sub(1);
+        }
+    }
     let block_at = |position| bounds.partition_point(|b| b.2 <= position);
     // What lives within a block needs nothing of loops.
     let spans_blocks = |range: &LiveRange| block_at(range.first) != block_at(range.last);

@@ -4,6 +4,7 @@
 //! front of the visited one; a replaced result is looked up at every later use. Time is linear.
 
 use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
+use rustc_hash::FxHashMap;
 
 use crate::analysis::program::{ProgramOrder, Step};
 use crate::ir::attrs::{Attr, Attrs, make};
@@ -114,6 +115,54 @@ pub(super) fn rename_uses(func: &mut TileFunction, old: Value, new: Value) {
                 .map_uses(inst, |value| if value == old { new } else { value });
         }
     }
+}
+
+/// The number that a scalar is.
+pub(super) fn signed(func: &TileFunction, value: Value) -> Option<i64> {
+    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+    let bits = func.dfg.ty(value).elem.bits();
+    let raw = *data.value()?;
+    Some((raw << (64 - bits)) as i64 >> (64 - bits))
+}
+
+/// Collects what an instruction and its regions read.
+pub(super) fn read_by(func: &TileFunction, inst: Inst, values: &mut Vec<Value>) {
+    values.extend(func.dfg.uses(inst));
+    for block in func.regions(inst) {
+        for &inst in func.order.insts(block) {
+            read_by(func, inst, values);
+        }
+    }
+}
+
+/// A copy of an instruction and its regions, which stands nowhere yet. `map` says what stands for the values it reads, those that
+/// it lacks for themselves, and learns what stands for its results.
+pub(super) fn copy_of(
+    func: &mut TileFunction,
+    inst: Inst,
+    map: &mut FxHashMap<Value, Value>,
+) -> Inst {
+    let mut data = func.dfg.insts[inst].clone();
+    let old = std::mem::take(&mut data.results);
+    for arg in &mut data.args {
+        *arg = map.get(arg).copied().unwrap_or(*arg);
+    }
+    for call in &mut data.blocks {
+        let region = func.dfg.make_block();
+        for param in func.dfg.blocks[call.block].params.clone() {
+            let copy = func.dfg.append_param(region, func.dfg.ty(param));
+            map.insert(param, copy);
+        }
+        let inner = func.order.insts(call.block).to_vec();
+        let copies = inner.iter().map(|&inst| copy_of(func, inst, map)).collect();
+        func.order.replace(region, copies);
+        call.block = region;
+    }
+    let types: Vec<TileType> = old.iter().map(|&v| func.dfg.ty(v)).collect();
+    let copy = func.dfg.make_inst(data, &types);
+    let new = &func.dfg.insts[copy].results;
+    map.extend(old.iter().copied().zip(new.iter().copied()));
+    copy
 }
 
 impl Editor<'_> {

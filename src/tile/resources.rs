@@ -2,14 +2,20 @@
 
 use super::share_operands::holds_operands;
 use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::settings::Roles;
 
 /// What a compilation may spend shared memory on, beside what it cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resources {
+    /// Blocks may go to memory as boxes, for which they stand in shared memory first.
+    pub stored_boxes: bool,
     /// Operands of `dot` may be kept there instead of in registers.
     pub shared_operands: bool,
     /// Products may go to warpgroups, which want sums and fragments in registers while they work.
     pub warpgroup_units: bool,
+    /// Blocks may be brought by warps of their own, which take registers, too.
+    pub roles: Roles,
     /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
     pub reserved: u32,
 }
@@ -17,14 +23,22 @@ pub struct Resources {
 impl Resources {
     /// Everything that makes code faster.
     pub const ALL: Resources = Resources {
+        stored_boxes: true,
         shared_operands: true,
         warpgroup_units: true,
+        roles: Roles::Auto,
         reserved: 0,
     };
 
-    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first operands, then entries of
-    /// rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
+    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first boxes that are stored, then
+    /// operands, then entries of rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
     pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<Resources> {
+        if self.stored_boxes && tile.insts_with(TileOp::TensorStore).next().is_some() {
+            return Some(Resources {
+                stored_boxes: false,
+                ..self
+            });
+        }
         if self.shared_operands && holds_operands(tile) {
             return Some(Resources {
                 shared_operands: false,

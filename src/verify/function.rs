@@ -164,8 +164,9 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
     }
     for (part, data) in func.partitions.iter().skip(1) {
         let end = data.first_warp.checked_add(data.num_warps);
-        if !data.num_warps.is_power_of_two() || end.is_none_or(|end| end > whole.num_warps) {
-            let message = "a partition has a power of two of the function's warps";
+        let is_behind = data.first_warp == whole.num_warps && part.as_u32() == 1;
+        if !is_behind || !data.num_warps.is_power_of_two() || end.is_none_or(|end| end > 32) {
+            let message = "there are a power of two of warps behind the program's, and 32 at most";
             errors.report(Rule::Warps, part, message);
         }
     }

@@ -31,7 +31,8 @@
 //! # The function
 //! - **V13** Parameters are scalars that a caller can pass, pointers to device memory, with one name and one
 //!   set of hints each; no two have one name. `divisible` stands on integers and pointers and is a power of two.
-//! - **V14** The number of warps is a power of two, 1 to 32; the first partition starts at warp 0 and covers the others.
+//! - **V14** The number of warps is a power of two, 1 to 32; the first partition starts at warp 0 and has the
+//!   program's warps. The second one, if there is one, is a power of two of warps behind these, 32 with them at most.
 //! - **V15** The name is an identifier of PTX that is not taken there.
 //! - **V16** A slot has a size of at most 16 MiB, those that hold blocks of at most 1 GiB together, its alignment is a power of two up
 //!   to 1024, and its offset a multiple of it.
@@ -49,11 +50,14 @@
 //! - **V21** A `barrier` has an id below 16 and waits for a multiple of 32 threads, no more than the function's.
 //! - **V22** What a product in flight adds to is only carried by `for`, from the first iteration on, added to by `dot_start` and waited
 //!   for by `dot_sum`. A block in shared memory comes from `shared_view`, is turned by `permute` and multiplied by `dot_start`.
+//! - **V24** A kernel whose second partition has warps for it starts one `producer` at most, outside of regions. One thread executes
+//!   it: scalars that pure ops make, `for` and `if`, copies of boxes, announcements and waits at barriers, and `device_assert`.
 
 mod function;
 mod layouts;
 mod products;
 mod regions;
+mod roles;
 mod ssa;
 mod structure;
 mod types;
@@ -125,6 +129,8 @@ coded_enum! {
     Products = "V22",
     /// Tensor maps.
     Maps = "V23",
+    /// The producer.
+    Producer = "V24",
 }
 
 impl fmt::Display for Rule {
@@ -182,6 +188,7 @@ pub fn verify<L: Level>(func: &Function<L>) -> Result<(), VerifierErrors> {
         types::check(func, &mut errors);
         ssa::check(func, &tree, &mut errors);
         products::check(func, &mut errors);
+        roles::check(func, &mut errors);
         layouts::check(func, &mut errors);
     }
     function::check(func, &mut errors);

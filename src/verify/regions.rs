@@ -60,6 +60,7 @@ fn check_regions<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) 
             region(0, "condition", &args, &results);
             region(1, "yield", &results, &args);
         }
+        TypeRule::Producer => region(0, "yield", &[], &[]),
         TypeRule::If => {
             region(0, "yield", &[], &results);
             region(1, "yield", &[], &results);

@@ -102,7 +102,7 @@ fn check_value<L: Level>(func: &Function<L>, value: Value, at: AnyEntity, errors
 fn expected_blocks<O: Opcode>(op: O) -> usize {
     let info = op.info();
     match (info.rule, info.effects.class) {
-        (TypeRule::For | TypeRule::Reduce | TypeRule::Scan, _) => 1,
+        (TypeRule::For | TypeRule::Reduce | TypeRule::Scan | TypeRule::Producer, _) => 1,
         (TypeRule::While | TypeRule::If, _) => 2,
         (_, Class::End) => match info.name {
             "jump" => 1,

@@ -77,19 +77,39 @@ fn what_belongs_to_the_whole_function_fits_it() {
     let part = func.partitions.keys().next().expect("all warps");
     func.partitions[part].first_warp = 1;
     check(&func, &[Rule::Warps]);
-    // The first has all of them, and each other one some.
     func.partitions[part].first_warp = 0;
-    for (first_warp, num_warps) in [(2, 2), (3, 2), (0, 3), (u32::MAX, 1)] {
-        func.partitions.push(PartitionData {
-            first_warp,
-            num_warps,
-            max_registers: None,
-        });
+    let second = |first_warp, num_warps| PartitionData {
+        first_warp,
+        num_warps,
+        max_registers: None,
+    };
+    // Right behind the four warps of the program stand a power of two, which are no more than 32 with these.
+    for num_warps in [1, 2, 4, 16] {
+        let mut func = func.clone();
+        func.partitions.push(second(4, num_warps));
+        assert_eq!(verify(&func), Ok(()), "{num_warps}");
     }
-    let errors = check(&func, &[Rule::Warps; 3]);
-    let message = "a partition has a power of two of the function's warps";
-    let lines = [2, 3, 4].map(|i| format!("V14: part{i}: {message}"));
-    assert_eq!(errors.to_string(), lines.join("\n"));
+    let message = "there are a power of two of warps behind the program's, and 32 at most";
+    for (first_warp, num_warps) in [
+        (3, 1),
+        (5, 1),
+        (0, 4),
+        (4, 0),
+        (4, 3),
+        (4, 32),
+        (4, u32::MAX),
+        (u32::MAX, 1),
+    ] {
+        let mut func = func.clone();
+        func.partitions.push(second(first_warp, num_warps));
+        let errors = check(&func, &[Rule::Warps]);
+        assert_eq!(errors.to_string(), format!("V14: part1: {message}"));
+    }
+    // And there is no third kind.
+    func.partitions.push(second(4, 1));
+    func.partitions.push(second(5, 1));
+    let errors = check(&func, &[Rule::Warps]);
+    assert_eq!(errors.to_string(), format!("V14: part2: {message}"));
     func.partitions.clear();
     check(&func, &[Rule::Warps]);
 }

@@ -33,8 +33,11 @@ fn check_buffer<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> 
     let data = &func.dfg.insts[inst];
     let (block, elem) = match data.op.info().rule {
         TypeRule::TensorCopy => return check_box_copy(func, inst),
-        TypeRule::TensorLoad => return check_box_load(func, inst),
-        TypeRule::MbarExpect | TypeRule::MbarWait | TypeRule::MbarWaitFor => {
+        TypeRule::TensorLoad | TypeRule::TensorStore => return check_box_block(func, inst),
+        TypeRule::MbarExpect
+        | TypeRule::MbarWait
+        | TypeRule::MbarWaitFor
+        | TypeRule::MbarArrive => {
             return check_barriers(func, data.slot().copied());
         }
         TypeRule::AsyncCopy | TypeRule::SharedStore => data.args.first().map(|&v| func.dfg.ty(v)),
@@ -78,14 +81,15 @@ fn box_of<L: Level>(func: &Function<L>, inst: Inst, coords: usize) -> Result<Vec
     }
 }
 
-/// A block has the elements of the box that it is read from.
-fn check_box_load<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> {
-    let extents = box_of(func, inst, 1)?;
-    let ty = func.dfg.insts[inst]
-        .results
-        .first()
-        .map(|&v| func.dfg.ty(v).extent());
-    match ty {
+/// A block has the elements of the box that it is read from or written to.
+fn check_box_block<L: Level>(func: &Function<L>, inst: Inst) -> Result<(), String> {
+    let data = &func.dfg.insts[inst];
+    let (block, coords) = match data.results.first() {
+        Some(read) => (Some(read), 1),
+        None => (data.args.get(1), 2),
+    };
+    let extents = box_of(func, inst, coords)?;
+    match block.map(|&v| func.dfg.ty(v).extent()) {
         Some(Extent::Block(shape, _)) if is_box(&extents, shape) => Ok(()),
         _ => Err(format!("the box has extents {extents:?}")),
     }
@@ -169,13 +173,7 @@ fn check_inst<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) {
     if id.is_some_and(|id| id >= 16) {
         errors.report(Rule::Barrier, inst, "the id of a barrier must be below 16");
     }
-    let limit = func
-        .partitions
-        .values()
-        .map(|p| p.num_warps)
-        .max()
-        .unwrap_or(1)
-        .saturating_mul(32);
+    let limit = func.cta_threads();
     if threads.is_some_and(|t| t == 0 || t % 32 != 0 || t > limit) {
         let message = format!("a barrier waits for a multiple of 32 threads, at most {limit}");
         errors.report(Rule::Barrier, inst, message);

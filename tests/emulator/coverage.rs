@@ -41,16 +41,24 @@ for_each_ptx_type!(types);
 /// Rows whose result is not a function of operands, and why they are left out.
 const NOT_COMPARED: &[(&str, &str)] = &[
     ("BoxCopy", BOXES),
+    ("BoxStore", BOXES),
+    ("BulkCommit", BOXES),
+    ("BulkWait", BOXES),
+    ("BulkWaitRead", BOXES),
     ("FenceAsync", PRODUCTS),
     ("FenceMbarInit", BOXES),
     ("Inline", "the text is the author's"),
     ("LdParam", "every row reads its own parameters so"),
+    ("FewerRegisters", ROLES),
+    ("MbarArrive", ROLES),
     ("MbarExpect", BOXES),
     ("MbarInit", BOXES),
     ("MbarInval", BOXES),
     ("MbarTry", BOXES),
+    ("MoreRegisters", ROLES),
     ("ParamAddr", BOXES),
     ("ParamToGeneric", BOXES),
+    ("StMatrix", BOXES),
     ("Undefined", "nothing is written"),
     ("LogAddr", "an address that the driver chooses"),
     (
@@ -72,9 +80,11 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("WgmmaFence", PRODUCTS),
     ("WgmmaCommit", PRODUCTS),
     ("WgmmaWait", PRODUCTS),
+    ("WarpBarrier", ROLES),
 ];
-const BOXES: &str =
-    "a tensor map and barriers: the file tests `run/boxes.tir` compare whole kernels";
+const BOXES: &str = "a tensor map and barriers: the file tests `run/boxes.tir` and `run/stored_boxes.tir` compare whole kernels";
+const ROLES: &str =
+    "warps that wait for each other: the file test `run/roles.tir` compares whole kernels";
 const PRODUCTS: &str = "four warps and shared memory: `tests/dots` compares whole kernels";
 
 /// Rows that an H100 does not run, and what looks at them instead.

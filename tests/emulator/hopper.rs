@@ -25,7 +25,7 @@ fn bf16(value: f64) -> u16 {
 }
 
 /// Small numbers whose sums of products are exact.
-fn small(seed: usize, count: usize) -> Vec<f64> {
+pub(crate) fn small(seed: usize, count: usize) -> Vec<f64> {
     (0..count)
         .map(|i| ((i * 7 + seed * 3 + i / 11) % 9) as f64 - 4.0)
         .collect()
@@ -62,7 +62,7 @@ pub(crate) enum Outcome {
     Reported(String),
 }
 
-fn launch(
+pub(crate) fn launch(
     text: &str,
     entry: &str,
     [ctas, threads, shared]: [u32; 3],
@@ -279,13 +279,13 @@ fn statements(line: &str) -> Vec<(usize, &str)> {
 }
 
 /// A text with one thing wrong: the line, what was done, the text.
-struct Faulty {
-    line: usize,
-    what: String,
-    text: String,
+pub(crate) struct Faulty {
+    pub(crate) line: usize,
+    pub(crate) what: String,
+    pub(crate) text: String,
 }
 
-fn replaced(text: &str, line: usize, (at, length): (usize, usize), by: &str) -> String {
+pub(crate) fn replaced(text: &str, line: usize, (at, length): (usize, usize), by: &str) -> String {
     let lines = text.lines().enumerate().map(|(i, whole)| match i == line {
         true => format!("{}{by}{}", &whole[..at], &whole[at + length..]),
         false => whole.to_owned(),
@@ -305,7 +305,7 @@ const TAKEN_OUT: &[&str] = &[
     "cp.async.bulk.wait_group",
 ];
 
-fn faults(text: &str) -> Vec<Faulty> {
+pub(crate) fn faults(text: &str) -> Vec<Faulty> {
     let mut all = Vec::new();
     for (line, whole) in text.lines().enumerate() {
         for (at, statement) in statements(whole) {

@@ -21,6 +21,7 @@ mod programs;
 #[path = "../common/ptxas.rs"]
 mod ptxas;
 mod refusals;
+mod roles;
 mod rows;
 mod synchronisation;
 mod tensors;

@@ -237,8 +237,12 @@ fn stores_and_reductions_of_random_boxes() {
         let mut memory = Memory::new();
         let tensor: Vec<u8> = (0..TENSOR).map(|_| numbers.below(251) as u8).collect();
         let base = memory.alloc_bytes(&tensor);
-        let (mut map, start) = random(&mut numbers, base);
+        let (mut map, mut start) = random(&mut numbers, base);
         map.fill = Fill::Zeros;
+        // An H100 takes no box that is stored in front of its tensor, and writes whole pieces of 16 bytes.
+        let piece = 16 / u64::from(map.element.bytes());
+        map.extents[0] = (map.extents[0] / piece).max(1) * piece;
+        start.iter_mut().for_each(|at| *at = (*at).max(0));
         let reduces = case % 3 == 0;
         if reduces {
             map.element = match map.element.bytes() {

@@ -70,7 +70,7 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 22] = [
+pub(crate) const NO_KERNEL: [TileOp; 26] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
@@ -85,11 +85,15 @@ pub(crate) const NO_KERNEL: [TileOp; 22] = [
     TileOp::TensorMap,
     TileOp::TensorLoad,
     TileOp::TensorCopy,
+    TileOp::TensorStore,
     TileOp::MbarInit,
     TileOp::MbarDrop,
     TileOp::MbarExpect,
     TileOp::MbarWait,
     TileOp::MbarWaitFor,
+    TileOp::MbarArrive,
+    TileOp::Release,
+    TileOp::Producer,
     TileOp::Return,
     TileOp::Yield,
     TileOp::Condition,

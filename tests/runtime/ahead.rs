@@ -4,7 +4,7 @@ use std::process::Command;
 
 use tilelift::compile::{CompiledKernel, compile};
 use tilelift::front::{Arg, Module, Specialization, parse_signature};
-use tilelift::ir::function::ParamHints;
+use tilelift::ir::function::TileFunction;
 use tilelift::runtime::{
     Buffer, Compiled, CompiledParam, DType, Program, RuntimeError, RustModule, rust_module,
 };
@@ -19,12 +19,13 @@ fn kernels_compiled_ahead_run() {
     let lowered = module.lower(None, &Specialization::new(signature, Target::SM_80));
     let func = lowered.expect("it is right").func;
     let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
-    let text = rust_module(&kernel, &func.param_hints);
+    let text = rust_module(&kernel, &func);
     for line in [
         "pub struct Add(pub ::tilelift::runtime::Kernel);",
         r#"{ name: "x", pointer: true, element: "f32", divisible: 16 },"#,
         r#"{ name: "n", pointer: false, element: "i32", divisible: 1 },"#,
-        "        n: i32,\n",
+        "    pub n: ::core::primitive::i32,\n",
+        "impl ::core::convert::Into<::tilelift::runtime::ViewMut<'a, ::core::primitive::f32>>>",
         ".visible .entry add(",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -239,10 +240,36 @@ fn rust_modules_launch() {
     let device = emulator(None);
     let add = add_ahead::Add::load(&device).expect("it is well described");
     let x = Buffer::from_slice(&device, &[2.5_f32; 200]).expect("there is memory");
-    let out = Buffer::<f32>::new(&device, 200).expect("there is memory");
+    let mut out = Buffer::<f32>::new(&device, 200).expect("there is memory");
     let stream = device.stream();
-    add.launch(&stream, 2, &x, &x, &out, 200).expect("it runs");
+    let programs = 200_u32.div_ceil(add_ahead::Add::BLOCK);
+    let args = add_ahead::Args {
+        x: &x,
+        y: x.view(),
+        out: &mut out,
+        n: 200,
+    };
+    add.launch(&stream, programs, args).expect("it runs");
     assert_eq!(out.read(&stream), Ok(vec![10.0; 200]));
+    // In place, which one borrow does not express: by pointers.
+    let args = add_ahead::Args {
+        x: out.ptr(),
+        y: out.ptr(),
+        out: out.ptr(),
+        n: 100,
+    };
+    add.launch(&stream, programs, args).expect("it runs");
+    let half = [[40.0_f32; 100], [10.0; 100]].concat();
+    assert_eq!(out.read(&stream), Ok(half));
+    // What a pointer is said to be is checked where it is launched.
+    let args = add_ahead::Args {
+        x: out.ptr().cast(DType::F16),
+        y: out.ptr(),
+        out: out.ptr(),
+        n: 100,
+    };
+    let error = add.launch(&stream, programs, args).expect_err("a half");
+    assert!(error.to_string().contains("argument `x`"), "{error}");
 }
 
 /// What `tilelift compile --emit rust` wrote for [`SAY`] with `-s "*u32:16, u32, 32"`.
@@ -270,7 +297,9 @@ fn modules_keep_what_is_printed_and_signs() {
     let x = Buffer::from_slice(&device, &[0_u32; 32]).expect("there is memory");
     let stream = device.stream();
     let n = u32::MAX - 1;
-    say.launch(&stream, 1, &x, n).expect("it runs");
+    let mut x = x;
+    say.launch(&stream, 1, say_ahead::Args { x: &mut x, n })
+        .expect("it runs");
     assert_eq!(x.read(&stream), Ok(vec![n / 2; 32]));
     let lines = say.0.printed(&stream, (&x, n)).expect("it ran");
     assert_eq!(lines.len(), 1);
@@ -290,13 +319,13 @@ fn modules_keep_what_is_printed_and_signs() {
     let text = "kernel `say`, argument `x`: it is *i32, expected ptr<u32>";
     assert_eq!(error.to_string(), text);
     // What is written today says the same of the parameters.
-    let (kernel, hints, signature) = made(SAY, "*u32:16, u32, 32");
-    let module = RustModule::new(&kernel, &hints).signature(&signature);
+    let (kernel, func, signature) = made(SAY, "*u32:16, u32, 32");
+    let module = RustModule::new(&kernel, &func).signature(&signature);
     let today = module.to_string();
     for line in [
         r#"{ name: "x", pointer: true, element: "u32", divisible: 16 },"#,
         r#"{ name: "n", pointer: false, element: "u32", divisible: 1 },"#,
-        "        n: u32,\n",
+        "    pub n: ::core::primitive::u32,\n",
     ] {
         assert!(today.contains(line), "{line}\n{today}");
     }
@@ -309,14 +338,14 @@ fn modules_keep_what_is_printed_and_signs() {
     );
 }
 
-/// A kernel of a text, the hints of its parameters, and its signature.
-fn made(text: &str, signature: &str) -> (CompiledKernel, Vec<ParamHints>, Vec<Arg>) {
+/// A kernel of a text, what it was compiled from, and its signature.
+fn made(text: &str, signature: &str) -> (CompiledKernel, TileFunction, Vec<Arg>) {
     let module = Module::parse("kernels.py", text).expect("it is Python");
     let signature = parse_signature(signature).expect("a signature");
     let spec = Specialization::new(signature.clone(), Target::SM_80);
     let func = module.lower(None, &spec).expect("it is right").func;
     let kernel = compile(&func, Target::SM_80, &Options::DEFAULT).expect("it compiles");
-    (kernel, func.param_hints, signature)
+    (kernel, func, signature)
 }
 
 /// The part of this crate that modules name, with the same types; so that compiling many takes a moment.
@@ -338,10 +367,16 @@ pub mod runtime {
     pub struct Kernel;
     pub struct Grid<'a>(pub &'a u32);
     pub struct Arg<'a>(pub &'a u32);
+    pub struct View<'a, T>(pub &'a T);
+    pub struct ViewMut<'a, T>(pub &'a T);
+    impl<'a, T> From<View<'a, T>> for Arg<'a> { fn from(_: View<'a, T>) -> Self { Arg(&0) } }
+    impl<'a, T> From<ViewMut<'a, T>> for Arg<'a> { fn from(_: ViewMut<'a, T>) -> Self { Arg(&0) } }
     impl From<i32> for Arg<'_> { fn from(_: i32) -> Self { Arg(&0) } }
     impl From<u32> for Arg<'_> { fn from(_: u32) -> Self { Arg(&0) } }
     impl From<f32> for Arg<'_> { fn from(_: f32) -> Self { Arg(&0) } }
-    impl Program { pub fn compiled(_: &Compiled) -> Result<Program, RuntimeError> { Ok(Program) } }
+    impl Program {
+        pub fn compiled_for(_: &Device, _: &[Compiled]) -> Result<Program, RuntimeError> { Ok(Program) }
+    }
     impl Device {
         pub fn kernel(&self, _: &Program, _: Option<&str>) -> Result<Kernel, RuntimeError> { Ok(Kernel) }
     }
@@ -384,7 +419,7 @@ fn modules_compile_whatever_the_names_are() {
     let kernels = [
         "result", "ok", "Err", "some", "none", "option", "into", "clone", "debug", "self_",
         "Self_", "PTX", "compiled", "cubin", "type", "arg", "str", "u8", "box_", "__2x", "kernel",
-        "Copy",
+        "Copy", "args",
     ];
     let params = [
         "Err, Ok, Some, None_, PTX",
@@ -402,8 +437,8 @@ fn modules_compile_whatever_the_names_are() {
         let source = format!(
             "import triton\nimport triton.language as tl\n@triton.jit\ndef {kernel}({params}):\n    tl.store({first}, 1.0)\n"
         );
-        let (compiled, hints, signature) = made(&source, "*fp32, u32, fp32, u32, u32");
-        let mut module = RustModule::new(&compiled, &hints).signature(&signature);
+        let (compiled, func, signature) = made(&source, "*fp32, u32, fp32, u32, u32");
+        let mut module = RustModule::new(&compiled, &func).signature(&signature);
         if i % 2 == 0 {
             module = module.cubin(b"\x7fELF\"\\\0");
         }
@@ -412,11 +447,8 @@ fn modules_compile_whatever_the_names_are() {
         let own = format!(
             "import triton\nimport triton.language as tl\n@triton.jit\ndef {kernel}_(x, {kernel}x, A):\n    tl.store(x, A)\n"
         );
-        let (compiled, hints, _) = made(&own, "*u32, u32, u32");
-        text += &format!(
-            "pub mod n{i} {{\n{}}}\n",
-            RustModule::new(&compiled, &hints)
-        );
+        let (compiled, func, _) = made(&own, "*u32, u32, u32");
+        text += &format!("pub mod n{i} {{\n{}}}\n", RustModule::new(&compiled, &func));
         count += 2;
     }
     std::fs::write(dir.path().join("modules.rs"), &text).expect("it can be written");
@@ -435,5 +467,143 @@ fn modules_compile_whatever_the_names_are() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    assert_eq!(text.matches("pub struct").count(), count);
+    assert_eq!(text.matches("pub struct Args").count(), count);
+    assert_eq!(text.matches("pub struct").count(), 2 * count);
+}
+
+/// Two kernels of a file, one for two targets and one twice.
+const FILE: &str = r#"
+import triton
+import triton.language as tl
+
+# kernel: scale "*fp32:16, *fp32:16, i32, fp32" BLOCK=64 target=sm_90a,sm_80
+# kernel: scale "*fp16, *fp16, i32, fp32" BLOCK=128 num_warps=2 as=scale_half lines=True
+@triton.jit
+def scale(x, out, n, by, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + i, tl.load(x + i, i < n) * by, i < n)
+
+# kernel: matmul "*fp16:16, *fp16:16, *fp32:16, i32:16" target=sm_90a,sm_80
+@triton.jit
+def matmul(a, b, c, n):
+    rows = tl.program_id(0) * 64 + tl.arange(0, 64)
+    columns = tl.program_id(1) * 64 + tl.arange(0, 64)
+    sum = tl.zeros((64, 64), tl.float32)
+    for k in range(0, n, 32):
+        inner = k + tl.arange(0, 32)
+        left = tl.load(a + rows[:, None] * n + inner[None, :], (rows[:, None] < n) & (inner[None, :] < n), 0.0)
+        right = tl.load(b + inner[:, None] * n + columns[None, :], (inner[:, None] < n) & (columns[None, :] < n), 0.0)
+        sum += tl.dot(left, right)
+    tl.store(c + rows[:, None] * n + columns[None, :], sum, (rows[:, None] < n) & (columns[None, :] < n))
+"#;
+
+#[test]
+fn build_scripts_compile_what_a_file_asks_for() {
+    let text = tilelift::build::rust_source("file.py", FILE).expect("it is right");
+    for module in ["scale", "scale_half", "matmul"] {
+        assert!(text.contains(&format!("pub mod {module} {{")), "{text}");
+    }
+    for line in [
+        "compiled_for(device, &[COMPILED, COMPILED_1])",
+        "compiled_for(device, &[COMPILED])",
+        "pub const BLOCK: ::core::primitive::u32 = 128;",
+        "    num_warps: 2,",
+        "    /// Memory that is read: `f16`.",
+        "    /// Memory that is written, or may be: `f32`, at a multiple of 16 bytes.",
+        ".target sm_90a",
+        "file.py",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    // Kernels that take tensor maps have those without beside them.
+    let maps = text.matches("maps: &[\"").count();
+    assert_eq!(text.matches("pub const FALLBACK_PTX_1").count(), maps);
+    assert_eq!(text.matches("Some(&FALLBACK_1)").count(), maps);
+    assert!(maps > 0, "none of them takes maps\n{text}");
+}
+
+#[test]
+fn what_a_build_script_cannot_compile_is_said_with_its_place() {
+    for (line, problem) in [
+        ("", "error: no line says what a kernel is compiled for"),
+        ("# kernel: scale", "file.py:4: error: this cannot be read"),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32\" target=sm_81",
+            "file.py:4: error: unknown target `sm_81`",
+        ),
+        (
+            "# kernel: scale \"*fp32, *q32, i32, fp32\"",
+            "file.py:4: error: entry 2 of the signature",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=?",
+            "file.py:4: error: BLOCK=?: expected NAME=VALUE",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 as=fn",
+            "file.py:4: error: `fn` is no name of a module in Rust",
+        ),
+        (
+            "# kernel: other \"*fp32, *fp32, i32, fp32\" BLOCK=64",
+            "there is no kernel `other`",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=60",
+            "file.py:",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64\n# kernel: scale \"*fp16, *fp16, i32, fp32\" BLOCK=64",
+            "file.py:5: error: there is a module `scale` already",
+        ),
+    ] {
+        let kernel = FILE
+            .lines()
+            .skip_while(|l| !l.starts_with("@triton"))
+            .take(4);
+        let kernel: Vec<&str> = kernel.collect();
+        let text = format!(
+            "import triton\nimport triton.language as tl\n\n{line}\n{}\n",
+            kernel.join("\n")
+        );
+        let error = tilelift::build::rust_source("file.py", &text).expect_err(problem);
+        assert!(error.to_string().contains(problem), "{problem}: {error}");
+        assert_eq!(format!("{error:?}"), error.to_string());
+    }
+}
+
+#[test]
+fn a_device_gets_the_latest_that_it_runs() {
+    use tilelift::testing::emulator_for;
+    let compiled = add_ahead::COMPILED;
+    let newer = Compiled {
+        ptx: compiled
+            .ptx
+            .replace("sm_80", "sm_90a")
+            .replace(".version 7.0", ".version 8.0")
+            .leak(),
+        target: "sm_90a",
+        ..compiled
+    };
+    for (target, expected) in [
+        (Target::SM_80, "sm_80"),
+        (Target::SM_89, "sm_80"),
+        (Target::SM_90A, "sm_90a"),
+        (Target::SM_100, "sm_80"),
+    ] {
+        for list in [[compiled, newer], [newer, compiled]] {
+            let device = emulator_for(target, 0);
+            let program = Program::compiled_for(&device, &list).expect("there is one");
+            let kernel = device.kernel(&program, None).expect("there is one");
+            let x = Buffer::from_slice(&device, &[2.5_f32; 128]).expect("there is memory");
+            let out = Buffer::<f32>::new(&device, 128).expect("there is memory");
+            let report =
+                kernel.prepare((&x, &x, &out, 128), &tilelift::runtime::Deadline::default());
+            let report = report.expect("it is well described");
+            assert_eq!(report.target.to_string(), expected, "on {target}");
+        }
+    }
+    let old = emulator_for(Target::SM_75, 0);
+    let error = Program::compiled_for(&old, &[compiled, newer]).expect_err("it is too old");
+    let text = "kernel `add`: it was compiled for sm_80, sm_90a, and the device takes sm_75";
+    assert_eq!(error.to_string(), text);
 }

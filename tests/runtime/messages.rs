@@ -235,3 +235,46 @@ fn the_rust_compiler_says_what_a_launch_takes() {
         "{told}"
     );
 }
+
+/// What tools read: reports, and what is wrong with a text.
+#[cfg(feature = "serde")]
+#[test]
+fn reports_and_diagnostics_are_serialised() {
+    use tilelift::runtime::Deadline;
+    let device = crate::tools::emulator(None);
+    let add = device
+        .kernel(&crate::tools::add_program(), "add")
+        .expect("it is there");
+    let add = add.constant("BLOCK", 64).expect("it has one");
+    let x = Buffer::<f32>::new(&device, 64).expect("there is memory");
+    let report = add.prepare((&x, &x, &x, 64), &Deadline::default());
+    let json = serde_json::to_value(report.expect("it compiles")).expect("it is data");
+    assert_eq!(
+        (&json["kernel"], &json["target"]),
+        (&"add".into(), &"sm_80".into())
+    );
+    assert_eq!(json["kernel_origin"], "Made");
+    assert!(
+        json["predicted"]["registers"]
+            .as_u64()
+            .is_some_and(|n| n > 0),
+        "{json}"
+    );
+    let error = Program::python("bad.py", "def f(:\n").expect_err("it is no Python");
+    let tilelift::runtime::RuntimeError::Source(source) = error else {
+        panic!("{error:?}");
+    };
+    let json = serde_json::to_value(&source.diagnostics).expect("it is data");
+    assert_eq!(
+        (&json[0]["file"], &json[0]["line"]),
+        (&"bad.py".into(), &1.into())
+    );
+    assert_eq!(json[0]["severity"], "Error");
+    let target: Result<tilelift::settings::Target, _> = serde_json::from_str("\"sm_90a\"");
+    assert_eq!(
+        target.expect("a target"),
+        tilelift::settings::Target::SM_90A
+    );
+    let wrong: Result<tilelift::settings::Target, _> = serde_json::from_str("\"sm_103\"");
+    assert!(wrong.is_err_and(|error| error.to_string().contains("sm_100")));
+}

@@ -198,6 +198,53 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usi
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) -> c_int {
+    log("alloc host");
+    // With its size before it, so that it can be freed.
+    let words = vec![bytes as u64; bytes.div_ceil(8) + 1].leak();
+    unsafe { *address = words.as_mut_ptr().add(1).cast() };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemFreeHost(address: *mut c_void) -> c_int {
+    log("free host");
+    let start = unsafe { address.cast::<u64>().sub(1) };
+    let words = unsafe { *start } as usize / 8 + usize::from(unsafe { *start } % 8 > 0) + 1;
+    drop(unsafe { Vec::from_raw_parts(start, words, words) });
+    0
+}
+
+/// Calls back a moment later, from a thread of its own, as a driver does.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamAddCallback(
+    stream: usize,
+    callback: extern "C" fn(usize, c_int, *mut c_void),
+    data: *mut c_void,
+    _flags: c_uint,
+) -> c_int {
+    log("callback");
+    let data = data as usize;
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        callback(stream, number("STUB_SYNC_ERROR"), data as *mut c_void);
+    });
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, _stream: usize) -> c_int {
+    unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamIsCapturing(_stream: usize, status: *mut c_uint) -> c_int {
+    unsafe { *status = 0 };
+    0
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemsetD8Async(address: u64, value: u8, bytes: usize, _stream: usize) -> c_int {
     unsafe { std::ptr::write_bytes(address as *mut u8, value, bytes) };
     0

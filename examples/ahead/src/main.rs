@@ -2,19 +2,23 @@
 
 use tilelift::runtime::{Buffer, Device, RuntimeError};
 
-mod add {
-    include!(concat!(env!("OUT_DIR"), "/add.rs"));
-}
+tilelift::include_kernels!("add");
 
 fn main() -> Result<(), RuntimeError> {
     let device = Device::best();
-    let add = add::Add::load(&device)?;
+    let kernel = add::Add::load(&device)?;
     let n = 5000_u32;
     let x = Buffer::from_slice(&device, &vec![1.5_f32; n as usize])?;
     let y = Buffer::from_slice(&device, &vec![2.0_f32; n as usize])?;
-    let out = Buffer::<f32>::new(&device, n as usize)?;
+    let mut out = Buffer::<f32>::new(&device, n as usize)?;
     let stream = device.stream();
-    add.launch(&stream, n.div_ceil(1024), &x, &y, &out, n as i32)?;
+    let args = add::Args {
+        x: &x,
+        y: &y,
+        out: &mut out,
+        n: n as i32,
+    };
+    kernel.launch(&stream, n.div_ceil(add::Add::BLOCK), args)?;
     let right = out.read(&stream)?.iter().all(|&sum| sum == 3.5);
     let lines = add::PTX.contains(".loc");
     println!("ahead: right {right}, lines {lines}");

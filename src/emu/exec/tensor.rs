@@ -128,6 +128,19 @@ impl Machine<'_> {
         let first = (-i64::from(start[0])).clamp(0, i64::from(moved[0])) as usize;
         let inside = map.extents[0] as i64 - i64::from(start[0]);
         let last = inside.clamp(first as i64, i64::from(moved[0])) as usize;
+        // An H100 takes this for an illegal instruction.
+        if let Some(at) = start.iter().find(|&&at| kind != BulkKind::Load && at < 0) {
+            return fail(format!(
+                "a box is stored that starts at {at}, in front of the tensor"
+            ));
+        }
+        // An H100 stores whole pieces; what is behind the end of a row would change.
+        if kind != BulkKind::Load && first < last && !(last * size).is_multiple_of(PIECE) {
+            return fail(format!(
+                "rows of {} bytes, of which {PIECE} are stored at a time: what is behind the end of a row would change",
+                map.extents[0] * size as u64
+            ));
+        }
         let mut moves: Vec<Move> = Vec::new();
         for index in 0..rows {
             let (mut rest, mut is_inside) = (index, first < last);

@@ -57,6 +57,10 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
         "only `promote` makes it, of loads for products by warpgroups",
     ),
     (
+        TileOp::TensorStore,
+        "only `promote` makes it, of stores of what products by warpgroups make",
+    ),
+    (
         TileOp::TensorCopy,
         "only passes make it, of boxes of tensors",
     ),
@@ -68,9 +72,21 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
     ),
     (
         TileOp::MbarWaitFor,
-        "only passes make it, of boxes of tensors",
+        "`bound_waits` makes it, of waits for boxes",
     ),
     (TileOp::MbarWait, "only passes make it, of boxes of tensors"),
+    (
+        TileOp::MbarArrive,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
+    (
+        TileOp::Release,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
+    (
+        TileOp::Producer,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
 ];
 
 #[cfg(test)]

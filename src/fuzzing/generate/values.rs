@@ -78,12 +78,17 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::TensorMap
         | TypeRule::TensorLoad
         | TypeRule::TensorCopy
+        | TypeRule::TensorStore
         | TypeRule::ThreadTensorCopy
+        | TypeRule::ThreadTensorStore
         | TypeRule::Mbar
         | TypeRule::MbarExpect
         | TypeRule::MbarTry
         | TypeRule::MbarWait
         | TypeRule::MbarWaitFor
+        | TypeRule::MbarArrive
+        | TypeRule::Release
+        | TypeRule::Producer
         | TypeRule::SharedLoad
         | TypeRule::SharedView
         | TypeRule::DotStart
@@ -93,6 +98,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::Wgmma
         | TypeRule::SharedStore
         | TypeRule::LdMatrix
+        | TypeRule::StMatrix
         | TypeRule::Mma
         | TypeRule::CpAsync
         | TypeRule::Words

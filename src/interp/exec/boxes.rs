@@ -3,16 +3,18 @@
 //! A copy reads memory at once, but what it brings stands in the ring only when somebody waits for its barrier, or when the
 //! barrier's next phase begins; until then the entry holds nothing.
 
+use std::collections::VecDeque;
+
 use rustc_hash::FxHashMap;
 
 use super::rings::Entry;
-use super::{Elems, Machine, Outcome, Slack, required};
+use super::{Elems, Machine, Outcome, Results, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
 use crate::interp::int;
 use crate::interp::order::Kind;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::InstData;
-use crate::ir::entities::Slot;
+use crate::ir::entities::{Block, Slot};
 use crate::ir::function::MBAR_BYTES;
 use crate::ir::level::Tile;
 use crate::ir::types::Scalar;
@@ -41,6 +43,24 @@ struct Mbar {
     ended: u64,
     /// What is on its way.
     copies: Vec<(Entry, Elems)>,
+    /// What a producer brings for phases to come, the next first.
+    batches: VecDeque<Batch>,
+    /// Waits of a producer so far.
+    waits: u64,
+    /// Phases that somebody waited for.
+    asked: u64,
+    /// Whether the program gives entries back on it.
+    is_given: bool,
+}
+
+/// What a producer brings for one phase of a barrier.
+#[derive(Clone, Debug)]
+struct Batch {
+    /// Bytes announced less those that come.
+    missing: i64,
+    copies: Vec<(Entry, Elems)>,
+    /// The barrier that the producer waited for before, and how many of its phases must have ended.
+    gate: Option<(Entry, u64)>,
 }
 
 /// Tensors and barriers of a program.
@@ -48,6 +68,10 @@ struct Mbar {
 pub(super) struct Boxes {
     tensors: Vec<Tensor>,
     barriers: FxHashMap<Entry, Mbar>,
+    /// Whether the producer runs. It runs ahead of the program, to its end: what it brings waits at its barriers.
+    produces: bool,
+    /// What the producer waited for last.
+    gate: Option<(Entry, u64)>,
 }
 
 impl Machine<'_> {
@@ -139,6 +163,50 @@ impl Machine<'_> {
         self.read_box(data, 1)
     }
 
+    /// Writes what is inside of the tensor.
+    pub(super) fn tensor_store(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        let (places, elem) = self.places(data, 2)?;
+        let number = self.single(data, 0)? as usize;
+        let tensor = required(self.boxes.tensors.get(number))?;
+        let extent = tensor.extents.last().copied().unwrap_or(0);
+        let columns = tensor.tile.last().copied().unwrap_or(0);
+        let start = int::signed(32, self.single(data, data.args.len() - 1)?);
+        let is_cut =
+            start < extent as i64 && (extent as i64) < start.saturating_add(columns as i64);
+        if is_cut && extent.wrapping_mul(u64::from(elem.bytes())) % 16 != 0 {
+            return Err(InterpErrorKind::BoxEnd { extent });
+        }
+        for i in 2..data.args.len() {
+            let start = int::signed(32, self.single(data, i)?);
+            if start < 0 {
+                return Err(InterpErrorKind::BoxBefore { start });
+            }
+        }
+        let value = operand(data, 1)?;
+        let elems = self.get(value)?.clone();
+        let mut slack = self.slack.take();
+        if slack
+            .as_ref()
+            .is_some_and(|slack| data.args[2..].iter().any(|&v| slack.is_loose(v)))
+        {
+            return Err(InterpErrorKind::Undecided);
+        }
+        for (i, (place, bits)) in places.into_iter().zip(elems).enumerate() {
+            let Some(address) = place else {
+                continue;
+            };
+            self.element = Some(i);
+            self.memory.store(address, elem.bytes(), bits)?;
+            self.stats.stored += 1;
+            if let Some(slack) = &mut slack {
+                slack.keep(address, elem, slack.of(value, i));
+            }
+        }
+        self.element = None;
+        self.slack = slack;
+        Ok(())
+    }
+
     pub(super) fn tensor_copy(&mut self, data: &InstData<Tile>) -> Outcome<()> {
         if self.single(data, 2)? != 1 {
             return Ok(());
@@ -147,9 +215,20 @@ impl Machine<'_> {
         let elems = self.read_box(data, 3)?;
         let number = self.single(data, 0)? as usize;
         let elem = required(self.boxes.tensors.get(number))?.elem;
-        self.rings.begin_change(entry)?;
         let bytes = elems.len() as i64 * i64::from(elem.bytes());
         let bars = required(data.bars())?;
+        if self.boxes.produces {
+            let barrier = self.barrier(bars, entry.1)?;
+            let batch = barrier.batches.back_mut();
+            let batch = batch.ok_or(InterpErrorKind::NoBarrier {
+                slot: bars,
+                index: entry.1,
+            })?;
+            batch.missing -= bytes;
+            batch.copies.push((entry, elems));
+            return Ok(());
+        }
+        self.rings.begin_change(entry)?;
         let barrier = self.barrier(bars, entry.1)?;
         barrier.missing -= bytes;
         barrier.copies.push((entry, elems));
@@ -172,7 +251,26 @@ impl Machine<'_> {
 
     pub(super) fn mbar_drop(&mut self, data: &InstData<Tile>) -> Outcome<()> {
         let slot = required(data.slot())?;
+        self.check_balance(|of| of == slot)?;
         self.boxes.barriers.retain(|&(of, _), _| of != slot);
+        Ok(())
+    }
+
+    /// Whether the program took all that its producer brings to these barriers, and gave nothing back that nobody waits for.
+    pub(super) fn check_balance(&mut self, is_meant: impl Fn(Slot) -> bool) -> Outcome<()> {
+        let mut meant: Vec<Entry> = self.boxes.barriers.keys().copied().collect();
+        meant.retain(|&(slot, _)| is_meant(slot));
+        meant.sort_unstable();
+        for (slot, index) in meant {
+            let barrier = self.barrier(slot, index)?;
+            if !barrier.batches.is_empty() {
+                return Err(InterpErrorKind::Unwaited { slot, index });
+            }
+            let arrivals = barrier.ended * barrier.count + barrier.arrived;
+            if barrier.is_given && barrier.asked * barrier.count < arrivals {
+                return Err(InterpErrorKind::Unasked { slot, index });
+            }
+        }
         Ok(())
     }
 
@@ -182,18 +280,110 @@ impl Machine<'_> {
         }
         let (slot, index) = (required(data.slot())?, self.single(data, 0)?);
         let bytes = i64::from(required(data.bytes())?);
+        let gate = self.boxes.gate;
+        let produces = self.boxes.produces;
         let barrier = self.barrier(slot, index)?;
+        if produces {
+            barrier.batches.push_back(Batch {
+                missing: bytes,
+                copies: Vec::new(),
+                gate,
+            });
+            return Ok(());
+        }
         barrier.arrived += 1;
         barrier.missing += bytes;
+        Ok(())
+    }
+
+    /// All warps arrive.
+    pub(super) fn mbar_arrive(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        if self.single(data, 1)? != 1 {
+            return Ok(());
+        }
+        let (slot, index) = (required(data.slot())?, self.single(data, 0)?);
+        let warps = u64::from(self.func.num_warps());
+        let barrier = self.barrier(slot, index)?;
+        barrier.is_given = true;
+        barrier.arrived += warps;
+        self.barrier(slot, index).map(|_| ())
+    }
+
+    /// Nobody reads an entry before it is filled again.
+    pub(super) fn release(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        if self.single(data, 1)? != 1 {
+            return Ok(());
+        }
+        let entry = self.entry(data, 0)?;
+        self.rings.begin_change(entry)
+    }
+
+    /// Runs the producer to its end: what it brings is kept for those who wait for it, and stands in the rings when all that had
+    /// to be given back before was. Memory that it reads is written by nobody.
+    pub(super) fn produce(&mut self, region: Block) -> Outcome<()> {
+        self.boxes.produces = true;
+        let done = self.region(region, Results::new());
+        self.boxes.produces = false;
+        self.boxes.gate = None;
+        done.map(|_| ())
+    }
+
+    /// The producer waits for what the program has given back: it goes on, and what it brings does not.
+    fn wait_ahead(&mut self, slot: Slot, index: u64, phase: u64) -> Outcome<()> {
+        let barrier = self.barrier(slot, index)?;
+        let ended = barrier.waits;
+        barrier.waits += 1;
+        // The first wait is for nothing. What the last one lets in is given back once more.
+        barrier.asked = barrier.waits;
+        if (ended + 1) & 1 != phase {
+            return Err(InterpErrorKind::NoArrival { slot, index });
+        }
+        self.boxes.gate = Some(((slot, index), ended));
+        Ok(())
+    }
+
+    /// Lets the next batch of a producer arrive, if it may.
+    fn land(&mut self, slot: Slot, index: u64) -> Outcome<()> {
+        let barrier = self.barrier(slot, index)?;
+        let Some(batch) = barrier.batches.front().cloned() else {
+            return Ok(());
+        };
+        if let Some(((slot, index), ended)) = batch.gate
+            && self.barrier(slot, index)?.ended < ended
+        {
+            return Ok(());
+        }
+        for &(entry, _) in &batch.copies {
+            self.rings.check_free(entry)?;
+        }
+        let barrier = self.barrier(slot, index)?;
+        barrier.batches.pop_front();
+        barrier.missing += batch.missing;
+        barrier.arrived += 1;
+        barrier.copies.extend(batch.copies);
         Ok(())
     }
 
     pub(super) fn mbar_wait(&mut self, data: &InstData<Tile>) -> Outcome<()> {
         let slot = required(data.slot())?;
         let (index, phase) = (self.single(data, 0)?, self.single(data, 1)?);
-        let known = self.boxes.barriers.get(&(slot, index));
-        let goes_on = |barrier: &Mbar| barrier.ended & 1 == phase;
-        if known.is_some_and(|barrier| !goes_on(barrier)) || !goes_on(self.barrier(slot, index)?) {
+        if self.boxes.produces {
+            return self.wait_ahead(slot, index, phase);
+        }
+        let is_over = |barrier: &mut Mbar| {
+            let is_over = barrier.ended & 1 != phase;
+            if is_over {
+                barrier.asked = barrier.asked.max(barrier.ended);
+            }
+            is_over
+        };
+        // A wait for the phase before the one that goes on does not end that.
+        let known = self.boxes.barriers.get_mut(&(slot, index));
+        if known.is_some_and(is_over) || is_over(self.barrier(slot, index)?) {
+            return Ok(());
+        }
+        self.land(slot, index)?;
+        if is_over(self.barrier(slot, index)?) {
             return Ok(());
         }
         // Nobody else is there who could still arrive.

@@ -227,6 +227,10 @@ impl<'a> Machine<'a> {
                 self.tensor_copy(data)?;
                 return Ok(None);
             }
+            TileOp::TensorStore => {
+                self.tensor_store(data)?;
+                return Ok(None);
+            }
             TileOp::MbarInit => {
                 self.mbar_init(data)?;
                 return Ok(None);
@@ -249,6 +253,18 @@ impl<'a> Machine<'a> {
             }
             TileOp::MbarWait => {
                 self.mbar_wait(data)?;
+                return Ok(None);
+            }
+            TileOp::MbarArrive => {
+                self.mbar_arrive(data)?;
+                return Ok(None);
+            }
+            TileOp::Release => {
+                self.release(data)?;
+                return Ok(None);
+            }
+            TileOp::Producer => {
+                self.produce(owned(data, 0)?)?;
                 return Ok(None);
             }
             TileOp::SharedView => self.shared_load(data)?,

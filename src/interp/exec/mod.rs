@@ -200,7 +200,7 @@ impl<'a> Machine<'a> {
         let args = args.iter().map(|&bits| Held::exact(smallvec![bits]));
         let args = args.collect();
         match self.block(self.func.entry, args)? {
-            Flow::Return => Ok(()),
+            Flow::Return => self.check_balance(|_| true),
             Flow::Yield(_) | Flow::Condition(..) => {
                 Err(malformed("the kernel does not end in `return`"))
             }

@@ -55,6 +55,18 @@ impl Rings {
         Ok(())
     }
 
+    /// Whether a producer may fill the entry: the program has released it, and nothing reads it.
+    pub(super) fn check_free(&self, entry: Entry) -> Outcome<()> {
+        self.check_change(entry)?;
+        match self.entries.contains_key(&entry) {
+            false => Ok(()),
+            true => Err(InterpErrorKind::EntryHeld {
+                slot: entry.0,
+                index: entry.1,
+            }),
+        }
+    }
+
     /// The entry holds the block.
     pub(super) fn fill(&mut self, entry: Entry, elems: Elems) {
         self.entries.insert(entry, elems);

@@ -61,7 +61,7 @@ impl Slack {
         }
     }
 
-    fn of(&self, value: Value, i: usize) -> f64 {
+    pub(super) fn of(&self, value: Value, i: usize) -> f64 {
         self.values[value].get(i).copied().unwrap_or(0.0)
     }
 
@@ -69,7 +69,7 @@ impl Slack {
         !self.values[value].is_empty()
     }
 
-    fn keep(&mut self, address: u64, scalar: Scalar, slack: f64) {
+    pub(super) fn keep(&mut self, address: u64, scalar: Scalar, slack: f64) {
         if slack > 0.0 {
             self.memory.insert(address, (scalar, slack));
         } else {

@@ -8,6 +8,7 @@ use crate::text::parse::parse_tile;
 pub(super) const OPS: &[TileOp] = &[
     TileOp::TensorMap,
     TileOp::TensorLoad,
+    TileOp::TensorStore,
     TileOp::TensorCopy,
     TileOp::MbarInit,
     TileOp::MbarDrop,
@@ -153,4 +154,57 @@ fn a_wait_with_an_end_says_whether_the_phase_ended() {
     };
     assert_eq!(asked("v11"), Ok(vec![1; 8]));
     assert_eq!(asked("v10"), Ok(vec![0; 8]));
+}
+
+/// What stands in columns 6 to 9 of rows 1 and 2 of the tensor of [`boxed`], of which a map with so many columns is stored to, behind
+/// a store of sevens.
+fn stored(columns: u32, start: &str) -> Result<Vec<i32>, String> {
+    boxed(&format!(
+        "v38 = const {{value = {columns}}} : i64
+        v39 = tensor_map v0, v2, v3, v38, v5 {{values = [2, 4]}} : map<i32>
+        v40 = const {{value = 7}} : i32[2,4]
+        tensor_store v39, v40, {start}
+        barrier
+        v41 = arange {{start = 1}} : i32[2]
+        v42 = expand_dims v41 {{axis = 1}} : i32[2,1]
+        v43 = const {{value = 12}} : i32[2,1]
+        v44 = imul v42, v43 : i32[2,1]
+        v45 = arange {{start = 6}} : i32[4]
+        v46 = expand_dims v45 {{axis = 0}} : i32[1,4]
+        v47 = broadcast v44 : i32[2,4]
+        v48 = broadcast v46 : i32[2,4]
+        v49 = iadd v47, v48 : i32[2,4]
+        v50 = splat v0 : ptr<i32>[2,4]
+        v51 = addptr v50, v49 : ptr<i32>[2,4]
+        v20 = load v51 : i32[2,4]"
+    ))
+}
+
+#[test]
+fn nothing_is_written_outside_of_the_tensor() {
+    let (first, second) = ([107, 108, 109, 110], [207, 208, 209, 210]);
+    // Past the last row.
+    assert_eq!(
+        stored(8, "v15, v12"),
+        Ok([first, [7, 7, 209, 210]].concat())
+    );
+    // Past the last column, where memory holds more.
+    assert_eq!(stored(8, "v11, v14"), Ok([first, second].concat()));
+    let both = [[7, 7, 109, 110], [7, 7, 209, 210]].concat();
+    assert_eq!(stored(8, "v11, v12"), Ok(both));
+    let refused = |columns, start, expected| {
+        let error = stored(columns, start).expect_err(expected);
+        assert!(error.contains(expected), "{error}");
+    };
+    refused(8, "v10, v11", "innermost coordinate 1");
+    refused(
+        8,
+        "v13, v12",
+        "starts at coordinate -4, in front of the tensor",
+    );
+    refused(
+        10,
+        "v11, v14",
+        "rows of 10 elements, which are no multiple of 16 bytes",
+    );
 }

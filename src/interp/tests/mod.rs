@@ -12,6 +12,7 @@ mod memory;
 mod reduce;
 mod reports;
 mod rings;
+mod roles;
 mod shapes;
 mod slack;
 
@@ -263,6 +264,7 @@ fn every_op_is_tested() {
         dot::OPS,
         rings::OPS,
         boxes::OPS,
+        roles::OPS,
         memory::OPS,
         atomics::OPS,
         machine::OPS,

@@ -330,6 +330,10 @@ macro_rules! for_each_op {
                 /// Starts to copy a box of a tensor, as `tensor_load` reads it, to entry `index` of a ring of buffers if `exists`. The
                 /// copy arrives on barrier `index` of `bars`, and the entry must not be accessed before a wait there.
                 TensorCopy "tensor_copy" tensor_copy(map: Value, index: Value, exists: Value, coords: &[Value]) {slot: Slot, bars: Slot} {} [] TensorCopy, Memory {reads_until_wait("map"), writes_until_wait("slot"), engine()};
+                /// Writes a block to the box of a tensor that starts at the coordinates, as `tensor_load` reads it; elements outside of
+                /// the tensor are not written. No coordinate is negative, and rows of the tensor are multiples of 16 bytes, as
+                /// the engine writes so many at once.
+                TensorStore "tensor_store" tensor_store(map: Value, x: Value, coords: &[Value]) {} {} [] TensorStore, Memory {writes("map")};
                 /// Makes the barriers of a slot, 8 bytes each: a phase ends with `count` arrivals and all bytes that these announced.
                 MbarInit "mbar_init" mbar_init() {slot: Slot, count: u32} {} [] NoResult, Sync;
                 /// Ends the barriers of a slot, which nobody waits for any more, so that they can be made again.
@@ -341,6 +345,15 @@ macro_rules! for_each_op {
                 MbarWait "mbar_wait" mbar_wait(index: Value, phase: Value) {slot: Slot} {} [] MbarWait, Sync;
                 /// The same, but gives up after asking `tries` times; whether the phase has ended.
                 MbarWaitFor "mbar_wait_for" mbar_wait_for(index: Value, phase: Value) {slot: Slot, tries: u32} {} [] MbarWaitFor, Sync;
+
+                /// All warps of the program arrive on barrier `index` of a slot, each once, when its threads have come here; if `exists`.
+                MbarArrive "mbar_arrive" mbar_arrive(index: Value, exists: Value) {slot: Slot} {} [] MbarArrive, Sync;
+                /// Gives entry `index` of a ring back, if `exists`: nothing that was read of it is under way, and nobody reads it before
+                /// it is filled again.
+                Release "release" release(index: Value, exists: Value) {slot: Slot} {} [] Release, Memory {writes("slot")};
+                /// Has warps of its own execute the region while the program goes on behind it: they bring what the program waits for.
+                /// One of their threads does. In there are scalars, copies of boxes, and barriers.
+                Producer "producer" producer() {} {} [] Producer, Region;
 
                 /// Starts to copy elements from memory to entry `index` of a ring of buffers, and zeros where `mask` is false. The
                 /// entry must not be accessed before a wait for the commitment of the token.
@@ -421,6 +434,8 @@ macro_rules! for_each_op {
                 /// at `ptr` + `offset` of lane `8j + i`. Lane `4g + q` gets elements `2q` and `2q + 1` of row `g` of each; with
                 /// `trans` those of column `g`.
                 LdMatrix "ldmatrix" ldmatrix(ptr: Value) {} {offset: i32, trans: Flag, slot: Slot} [ty] LdMatrix, Memory {reads("ptr")};
+                /// Writes as many 8x8 matrices of 16-bit elements as `x` has 32-bit registers to where `ldmatrix` reads them.
+                StMatrix "stmatrix" stmatrix(ptr: Value, x: Value) {} {offset: i32, trans: Flag, slot: Slot} [] StMatrix, Memory {writes("ptr")};
                 /// Products of the tiles of `a` with those of `b`, added to those of `c`, tile (i, j) standing at place
                 /// i * (tiles of b) + j. How lanes and registers hold a tile is PTX's layout of fragments.
                 Mma "mma" mma(a: Value, b: Value, c: Value) {unit: MmaUnit} {} [] Mma, Matrix;
@@ -458,13 +473,28 @@ macro_rules! for_each_op {
                 FenceMbarInit "fence_mbar_init" fence_mbar_init() {} {} [] NoResult, Sync;
                 /// Arrives on the barrier at `ptr` + `offset` and announces `bytes`, if `pred`.
                 MbarExpect "mbar_expect" mbar_expect(ptr: Value, pred: Value) {bytes: u32} {offset: i32, slot: Slot} [] Mbar, Memory {atomic("ptr")};
+                /// Arrives on the barrier at `ptr` + `offset`, if `pred`.
+                MbarArrive "mbar_arrive" mbar_arrive(ptr: Value, pred: Value) {} {offset: i32, slot: Slot} [] Mbar, Memory {atomic("ptr")};
                 /// Whether the phase with the parity of the barrier at `ptr` + `offset` has ended; it may wait a while before it says no.
                 MbarTry "mbar_try" mbar_try(ptr: Value, parity: Value) {} {offset: i32, slot: Slot} [] MbarTry, Memory {atomic("ptr")};
                 /// Starts to copy a box of the tensor of a map to shared memory at `to` + `offset`, if `pred`; its bytes arrive on the
                 /// barrier at `bar`. Coordinates count from the outermost dimension.
                 TensorCopy "tensor_copy" tensor_copy(to: Value, map: Value, bar: Value, pred: Value, coords: &[Value]) {} {offset: i32, slot: Slot, bars: Slot} [] ThreadTensorCopy, Memory {writes_until_wait("to"), atomic("bar"), engine()};
+                /// Starts to copy a box from shared memory at `from` + `offset` to the tensor of a map, if `pred`. Coordinates count from the
+                /// outermost dimension.
+                TensorStore "tensor_store" tensor_store(from: Value, map: Value, pred: Value, coords: &[Value]) {} {offset: i32, slot: Slot} [] ThreadTensorStore, Memory {reads_until_wait("from"), writes_until_wait("map"), engine()};
+                /// Makes the boxes that the thread stores since the last commitment a group.
+                BulkCommit "bulk_commit" bulk_commit() {} {} [] NoResult, Sync;
+                /// Waits until the shared memory of all but at most `pending` groups of the thread's boxes has been read.
+                BulkWaitRead "bulk_wait_read" bulk_wait_read() {pending: u32} {} [] NoResult, Sync;
+                /// Waits until all but at most `pending` groups of the thread's boxes are in memory, for all to see.
+                BulkWait "bulk_wait" bulk_wait() {pending: u32} {} [] NoResult, Sync;
                 /// The same bits in 32-bit integers.
                 Words "words" words(x: Value) {} {} [ty] Words, Shape;
+                /// Lets the threads of a warp wait for each other, and orders their accesses.
+                WarpBarrier "warp_barrier" warp_barrier() {} {} [] NoResult, Sync;
+                /// Takes or gives back registers: each thread of four warps has `count` then.
+                SetRegisters "set_registers" set_registers() {count: u32} {} [] NoResult, Sync;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
                 Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
                 /// Goes to the block.

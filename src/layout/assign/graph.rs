@@ -326,11 +326,13 @@ impl Graph {
             TileOp::Store
             | TileOp::AsyncCopy
             | TileOp::SharedStore
+            | TileOp::TensorStore
             | TileOp::DevicePrint
             | TileOp::DeviceAssert
                 if !data.args.is_empty() =>
             {
-                let shape = func.dfg.ty(data.args[0]).shape;
+                let block = data.args[usize::from(data.op == TileOp::TensorStore)];
+                let shape = func.dfg.ty(block).shape;
                 if !shape.is_scalar() {
                     let node = self.add_node(shape, Some(inst), depth);
                     self.operands(func, inst, node, depth);

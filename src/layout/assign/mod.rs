@@ -31,6 +31,7 @@ use crate::analysis::program::ProgramOrder;
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::ir::units::When;
 use crate::layout::{matrix, warpgroup};
 use crate::linear_layout::layout::HwDim;
 use crate::linear_layout::named;
@@ -128,10 +129,17 @@ impl Assignment {
         {
             return;
         }
-        if let Some(unit) = data.unit
-            && !matrix::is_accumulator(&self.pool[layout], unit)
-        {
-            return;
+        if let Some(unit) = data.unit {
+            let sum = &self.pool[layout];
+            let fits = match unit.info().when {
+                When::UntilWait => {
+                    warpgroup::accumulator(data.shape, self.num_warps).as_ref() == Some(sum)
+                }
+                When::Now => matrix::is_accumulator(sum, unit),
+            };
+            if !fits {
+                return;
+            }
         }
         if data.candidates.len() < MAX_CANDIDATES && !data.candidates.contains(&layout) {
             debug_assert_eq!(self.pool[layout].shape(), data.shape);

@@ -19,6 +19,7 @@
 
 pub mod shared;
 pub mod shuffle;
+#[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod simulate;
 
 use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};

@@ -8,6 +8,7 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
 use crate::machine::inst::{Arg, Modifier, Place, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, Unit};
+use crate::settings::Target;
 
 impl Lower<'_> {
     /// The address of a tensor map, which is a parameter.
@@ -32,6 +33,7 @@ impl Lower<'_> {
             ThreadOp::MbarInit => (Ptx::MbarInit, data.count().copied()),
             ThreadOp::MbarInval => (Ptx::MbarInval, None),
             ThreadOp::MbarExpect => (Ptx::MbarExpect, data.bytes().copied()),
+            ThreadOp::MbarArrive => (Ptx::MbarArrive, None),
             op => return Err(internal(format!("{op} is nothing about a barrier"))),
         };
         let pred = data.args[1];
@@ -40,6 +42,27 @@ impl Lower<'_> {
         let args: Vec<Arg> = [Arg::Place(place)].into_iter().chain(number).collect();
         self.emit_if(pred, op, Modifier::None, &args);
         Ok(())
+    }
+
+    /// All lanes wait for each other.
+    pub(super) fn select_warp_barrier(&mut self) -> Result<Option<Arg>, CompileError> {
+        let (ty, none) = (PtxType::B32, Modifier::None);
+        let all = Arg::Imm(u64::from(u32::MAX));
+        self.emit(Ptx::WarpBarrier, ty, ty, none, 1, &[all]);
+        Ok(None)
+    }
+
+    pub(super) fn select_set_registers(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+        let &count = self.func.dfg.insts[inst].count().unwrap_or(&0);
+        let (ty, none) = (PtxType::U32, Modifier::None);
+        // A warp begins with as many as the CTA's threads can have at most.
+        let op = match count < Target::most_registers(self.func.cta_threads()) {
+            true => Ptx::FewerRegisters,
+            false => Ptx::MoreRegisters,
+        };
+        let count = Arg::Imm(u64::from(count));
+        self.emit(op, ty, ty, none, 1, &[count]);
+        Ok(None)
     }
 
     pub(super) fn select_mbar_try(&mut self, inst: Inst) -> Option<Arg> {
@@ -57,22 +80,29 @@ impl Lower<'_> {
         let map = self.use_value(args[1]);
         let map = self.in_register(map, RegClass::D);
         let bar = self.place(args[2], 0);
-        // The innermost coordinate comes first.
-        let coords: Vec<Unit> = args[4..]
-            .iter()
-            .rev()
-            .map(|&v| self.coordinate(v))
-            .collect();
-        let dims = Modifier::Dims(coords.len() as u16);
-        let coords = self.code.regs.view_of(&coords);
-        let operands = [
-            Arg::Place(to),
-            Arg::Regs(map),
-            Arg::Regs(coords),
-            Arg::Place(bar),
-        ];
+        let (dims, coords) = self.coordinates(&args[4..]);
+        let operands = [Arg::Place(to), Arg::Regs(map), coords, Arg::Place(bar)];
         self.emit_if(args[3], Ptx::BoxCopy, dims, &operands);
         Ok(())
+    }
+
+    pub(super) fn select_box_store(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let args = data.args.clone();
+        let from = self.place(args[0], *data.offset().unwrap_or(&0));
+        let map = self.use_value(args[1]);
+        let map = self.in_register(map, RegClass::D);
+        let (dims, coords) = self.coordinates(&args[3..]);
+        let operands = [Arg::Regs(map), coords, Arg::Place(from)];
+        self.emit_if(args[2], Ptx::BoxStore, dims, &operands);
+        Ok(())
+    }
+
+    /// How many coordinates there are, and their registers: the innermost one comes first.
+    fn coordinates(&mut self, values: &[Value]) -> (Modifier, Arg) {
+        let coords: Vec<Unit> = values.iter().rev().map(|&v| self.coordinate(v)).collect();
+        let dims = Modifier::Dims(coords.len() as u16);
+        (dims, Arg::Regs(self.code.regs.view_of(&coords)))
     }
 
     fn coordinate(&mut self, value: Value) -> Unit {

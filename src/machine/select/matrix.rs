@@ -54,6 +54,26 @@ impl Lower<'_> {
         Ok(dest)
     }
 
+    pub(super) fn select_stmatrix(&mut self, inst: Inst) -> Result<(), CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let (pointer, x, trans) = (data.args[0], data.args[1], data.trans().is_some());
+        let place = self.place(pointer, *data.offset().unwrap_or(&0));
+        let units = self.all_units(x);
+        let count = units.len() as u16;
+        let view = self.code.regs.view_of(&units);
+        let ty = PtxType::B16;
+        let args = [Arg::Place(place), Arg::Regs(view)];
+        self.emit(
+            Ptx::StMatrix,
+            ty,
+            ty,
+            Modifier::Matrices(count, trans),
+            1,
+            &args,
+        );
+        Ok(())
+    }
+
     pub(super) fn select_mma(&mut self, inst: Inst) -> Result<(), CompileError> {
         let data = &self.func.dfg.insts[inst];
         let (Some(&unit), &[a, b, c]) = (data.unit(), &data.args[..]) else {
@@ -278,11 +298,16 @@ impl Lower<'_> {
         Ok(())
     }
 
-    pub(super) fn select_copy_wait(&mut self, inst: Inst) -> Result<(), CompileError> {
+    /// A wait for all but some groups of what the thread has under way.
+    pub(super) fn select_pending(
+        &mut self,
+        inst: Inst,
+        op: Ptx,
+    ) -> Result<Option<Arg>, CompileError> {
         let pending = *self.func.dfg.insts[inst].pending().unwrap_or(&0);
         let (ty, args) = (PtxType::U32, [Arg::Imm(u64::from(pending))]);
-        self.emit(Ptx::CpAsyncWait, ty, ty, Modifier::None, 1, &args);
-        Ok(())
+        self.emit(op, ty, ty, Modifier::None, 1, &args);
+        Ok(None)
     }
 
     /// Bytes in words; what lies in words already was renamed.

@@ -388,7 +388,7 @@ impl Lower<'_> {
             return Err(self.not_selected(data.op));
         };
         let id = Arg::Imm(u64::from(id));
-        if threads == self.func.num_threads() {
+        if threads == self.func.cta_threads() {
             self.emit(
                 Ptx::Bar,
                 PtxType::U32,

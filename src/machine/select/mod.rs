@@ -369,15 +369,25 @@ impl<'a> Lower<'a> {
             ThreadOp::WgmmaWait => return self.select_held(inst, Ptx::WgmmaWait),
             ThreadOp::FenceAsync => return self.select_bare(Ptx::FenceAsync),
             ThreadOp::MapAddr => self.select_map(inst),
-            ThreadOp::MbarInit | ThreadOp::MbarInval | ThreadOp::MbarExpect => {
+            ThreadOp::MbarInit
+            | ThreadOp::MbarInval
+            | ThreadOp::MbarExpect
+            | ThreadOp::MbarArrive => {
                 return self.select_mbar(inst).map(|()| None);
             }
+            ThreadOp::WarpBarrier => return self.select_warp_barrier(),
+            ThreadOp::SetRegisters => return self.select_set_registers(inst),
             ThreadOp::FenceMbarInit => return self.select_bare(Ptx::FenceMbarInit),
             ThreadOp::MbarTry => self.select_mbar_try(inst),
             ThreadOp::TensorCopy => return self.select_box_copy(inst).map(|()| None),
+            ThreadOp::TensorStore => return self.select_box_store(inst).map(|()| None),
+            ThreadOp::BulkCommit => return self.select_bare(Ptx::BulkCommit),
+            ThreadOp::BulkWaitRead => return self.select_pending(inst, Ptx::BulkWaitRead),
+            ThreadOp::BulkWait => return self.select_pending(inst, Ptx::BulkWait),
+            ThreadOp::StMatrix => return self.select_stmatrix(inst).map(|()| None),
             ThreadOp::CpAsync => return self.select_copy(inst).map(|()| None),
             ThreadOp::CpAsyncCommit => return self.select_bare(Ptx::CpAsyncCommit),
-            ThreadOp::CpAsyncWait => return self.select_copy_wait(inst).map(|()| None),
+            ThreadOp::CpAsyncWait => return self.select_pending(inst, Ptx::CpAsyncWait),
             ThreadOp::Words => return self.select_words(inst),
             ThreadOp::Atom | ThreadOp::AtomCas => return self.select_atomic(inst),
             ThreadOp::GdcWait => return self.select_bare(Ptx::GdcWait),

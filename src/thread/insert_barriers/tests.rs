@@ -51,6 +51,7 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
         'a' => ThreadOp::Atom,
         'c' => ThreadOp::CpAsync,
         'x' => ThreadOp::CpAsyncWait,
+        't' => ThreadOp::TensorStore,
         _ => ThreadOp::Barrier,
     };
     let mut data = InstData::new(op, &[]);
@@ -58,6 +59,10 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
         let (slot, address) = slots[usize::from(letter.is_ascii_uppercase())];
         data.attrs.push(make::slot(slot));
         data.args.push(address);
+    }
+    if op == ThreadOp::TensorStore {
+        let map = b.const_bits(0, ThreadType::scalar(Elem::I64));
+        data.args.push(map);
     }
     if letter.eq_ignore_ascii_case(&'s') {
         data.attrs.push(make::apart(Flag));
@@ -69,7 +74,8 @@ fn access(b: &mut ThreadBuilder, letter: char, slots: [(Slot, Value); 2]) {
 }
 
 /// Where barriers go between accesses: w stores, s stores to another entry of a ring, r loads, m loads of matrices, a atomic
-/// steps, c copies under way, x waits for them, | barriers. Capitals access the second slot.
+/// steps, c copies under way, x waits for them, t boxes that are stored, | barriers. Capitals access the second slot. What else is
+/// put between: f fences for engines, ? waits until boxes have been read, ! until they are in memory.
 fn with_barriers(accesses: &str, second: u32) -> String {
     let mut b = ThreadBuilder::new("k", 4);
     let slots = [0, second].map(|offset| slot_at(&mut b, offset));
@@ -81,11 +87,29 @@ fn with_barriers(accesses: &str, second: u32) -> String {
     let mut letters = accesses.chars().filter(|&letter| letter != '|');
     let insts = func.order.insts(func.entry).iter();
     let shown = insts.filter_map(|&inst| match func.dfg.insts[inst].op {
-        ThreadOp::SlotAddr => None,
+        ThreadOp::SlotAddr | ThreadOp::Const => None,
         ThreadOp::Barrier => Some('|'),
+        ThreadOp::FenceAsync => Some('f'),
+        ThreadOp::BulkWaitRead => Some('?'),
+        ThreadOp::BulkWait => Some('!'),
         _ => letters.next(),
     });
     shown.collect()
+}
+
+#[test]
+fn boxes_are_waited_for_where_their_bytes_change() {
+    // The engine sees what was stored, and its bytes may be read while it does so.
+    assert_eq!(with_barriers("wtr", 0), "wf|tr");
+    assert_eq!(with_barriers("wttw", 0), "wf|tt?|w");
+    assert_eq!(with_barriers("wtwt", 0), "wf|t?|wf|t");
+    assert_eq!(with_barriers("wta", 0), "wf|t?|a");
+    assert_eq!(with_barriers("wtc", 0), "wf|t?|c");
+    // So it is with another slot that shares bytes, and not with one that shares none.
+    assert_eq!(with_barriers("wtW", 63), "wf|t?|W");
+    assert_eq!(with_barriers("wtW", 64), "wf|tW");
+    // A barrier of the author tells others of what is in memory; the bytes are free by then.
+    assert_eq!(with_barriers("wt|w", 0), "wf|t!|w");
 }
 
 #[test]

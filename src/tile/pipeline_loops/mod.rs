@@ -54,6 +54,7 @@ use crate::ir::ops::TileOp;
 use crate::ir::types::TileType;
 use crate::settings::diversity::Choices;
 use crate::settings::{Target, Usage};
+use crate::tile::edit::signed;
 use crate::tile::resources::Resources;
 use crate::tile::share_operands::registers_needed;
 use crate::tile::start_dots;
@@ -64,7 +65,7 @@ use slice::{Ahead, Slice};
 pub const DEFAULT_STAGES: u8 = 3;
 
 /// Most stages.
-const MAX_STAGES: u32 = 8;
+pub(super) const MAX_STAGES: u32 = 8;
 
 /// Fewest bytes that a copy moves at once.
 const MIN_BYTES: u32 = 4;
@@ -194,7 +195,7 @@ fn plan(
     if !insts.iter().all(|&i| may_stand(func, i)) {
         return None;
     }
-    let step = constant(func, data.args[2]);
+    let step = signed(func, data.args[2]);
     if step.is_some_and(|step| step < 1) {
         return None;
     }
@@ -298,14 +299,6 @@ fn may_stand(func: &TileFunction, inst: Inst) -> bool {
     };
     let inner = func.regions(inst).flat_map(|block| func.order.insts(block));
     !is_ordered && inner.into_iter().all(|&inst| may_stand(func, inst))
-}
-
-/// The number a scalar is.
-fn constant(func: &TileFunction, value: Value) -> Option<i64> {
-    let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-    let bits = func.dfg.ty(value).elem.bits();
-    let raw = *data.value()?;
-    Some((raw << (64 - bits)) as i64 >> (64 - bits))
 }
 
 /// Values of the body that products of matrices are made of, through ops on elements and changes of shape.

@@ -11,6 +11,7 @@ use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType, ValueType};
+use crate::tile::edit::copy_of;
 
 /// What was started for an iteration.
 struct Started {
@@ -498,7 +499,7 @@ impl<'a> Pipeliner<'a> {
             map.insert(params[1 + position], value);
         }
         for &inst in &ahead.insts {
-            let copy = self.copy_of(inst, map);
+            let copy = copy_of(self.func, inst, map);
             self.made.push(copy);
         }
     }
@@ -514,26 +515,5 @@ impl<'a> Pipeliner<'a> {
                 *value = map.get(&next).copied().unwrap_or(next);
             }
         }
-    }
-
-    /// A copy of an instruction and its regions.
-    fn copy_of(&mut self, inst: Inst, map: &mut FxHashMap<Value, Value>) -> Inst {
-        let mut data = self.func.dfg.insts[inst].clone();
-        let old = std::mem::take(&mut data.results);
-        for arg in &mut data.args {
-            *arg = map.get(arg).copied().unwrap_or(*arg);
-        }
-        for call in &mut data.blocks {
-            let region = self.func.dfg.make_block();
-            let inner = self.func.order.insts(call.block).to_vec();
-            let copies = inner.iter().map(|&inst| self.copy_of(inst, map)).collect();
-            self.func.order.replace(region, copies);
-            call.block = region;
-        }
-        let types: Vec<TileType> = old.iter().map(|&v| self.func.dfg.ty(v)).collect();
-        let copy = self.func.dfg.make_inst(data, &types);
-        let new = &self.func.dfg.insts[copy].results;
-        map.extend(old.iter().copied().zip(new.iter().copied()));
-        copy
     }
 }

@@ -7,6 +7,7 @@ use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::tile::edit::read_by;
 
 /// Most bytes of a thread that what is loaded for an address may take: it is carried from one iteration to the next.
 const MOST_BYTES: u32 = 16;
@@ -128,15 +129,5 @@ fn only_computes(func: &TileFunction, inst: Inst) -> bool {
         TileOp::If => inner.all(|&inst| only_computes(func, inst)),
         TileOp::Yield => true,
         _ => data.is_pure(),
-    }
-}
-
-/// Collects what an instruction and its regions read.
-fn read_by(func: &TileFunction, inst: Inst, values: &mut Vec<Value>) {
-    values.extend(func.dfg.uses(inst));
-    for block in func.regions(inst) {
-        for &inst in func.order.insts(block) {
-            read_by(func, inst, values);
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! Maps, coordinates and loads in the place of loads of pointers.
+//! Maps, coordinates and accesses by them in the place of those by pointers.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ use crate::ir::types::{Elem, TileType};
 use crate::linear_layout::shape::Shape;
 use crate::tile::edit::rename_uses;
 
-/// What stands in front of a load: the number that a coordinate is, from values that are there.
+/// What stands in front of an access: the number that a coordinate is, from values that are there.
 #[derive(Debug)]
 pub(super) enum Number {
     /// A value that is there.
@@ -35,9 +35,9 @@ fn op(op: TileOp, a: Number, b: Number) -> Number {
     Number::Op(op, Box::new([a, b]))
 }
 
-/// The number that a sum is, of what is known where a load stands, modulo 2^32; none if something is not.
-pub(super) fn number(forms: &mut Forms<'_>, load: Inst, poly: &Poly) -> Option<Number> {
-    let is_there = |value: &Value| dominates(forms, *value, load);
+/// The number that a sum is, of what is known where an access stands, modulo 2^32; none if something is not.
+pub(super) fn number(forms: &mut Forms<'_>, access: Inst, poly: &Poly) -> Option<Number> {
+    let is_there = |value: &Value| dominates(forms, *value, access);
     if let Some(&value) = forms.known(poly).iter().find(|value| is_there(value)) {
         return Some(Number::Known(value));
     }
@@ -61,11 +61,11 @@ pub(super) fn number(forms: &mut Forms<'_>, load: Inst, poly: &Poly) -> Option<N
     };
     if let [_] = terms[..] {
         let (monomial, c) = poly.terms().next()?;
-        return product(forms, load, monomial, c);
+        return product(forms, access, monomial, c);
     }
     let mut sum = None;
     for term in terms {
-        let term = number(forms, load, &term)?;
+        let term = number(forms, access, &term)?;
         sum = Some(match sum {
             None => term,
             Some(sum) => op(TileOp::Iadd, sum, term),
@@ -74,11 +74,11 @@ pub(super) fn number(forms: &mut Forms<'_>, load: Inst, poly: &Poly) -> Option<N
     sum
 }
 
-fn product(forms: &mut Forms<'_>, load: Inst, monomial: &Monomial, mut c: i64) -> Option<Number> {
+fn product(forms: &mut Forms<'_>, access: Inst, monomial: &Monomial, mut c: i64) -> Option<Number> {
     let mut out = None;
     for &atom in monomial.atoms() {
         let factor = match atom {
-            Atom::Value(value) if !dominates(forms, value, load) => return None,
+            Atom::Value(value) if !dominates(forms, value, access) => return None,
             Atom::Value(value) => narrow(forms, value),
             Atom::Trip(inst) => {
                 let (trip, by) = trip(forms, inst, c)?;
@@ -151,7 +151,7 @@ fn dominates(forms: &Forms<'_>, value: Value, inst: Inst) -> bool {
     }
 }
 
-/// A load and where its box starts.
+/// An access and where its box starts.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) plan: Plan,
@@ -161,10 +161,10 @@ pub(super) struct Planned {
 /// What makes a map another one: where it starts, and its extents, strides and box.
 type Key = (Value, Host, Vec<(Host, Host, u32)>);
 
-/// Makes the loads ones of tensor maps.
+/// Makes the accesses ones of tensor maps.
 pub(super) fn emit(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planned]) {
     let mut keys: Vec<(Key, Vec<Le>)> = Vec::new();
-    let mut of_load = Vec::new();
+    let mut of_access = Vec::new();
     for Planned { plan, .. } in planned {
         let dims = plan.dims.iter().map(|d| (d.extent, d.stride, d.tile));
         let key: Key = (plan.base, plan.offset, dims.collect());
@@ -183,7 +183,7 @@ pub(super) fn emit(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planne
             Some((_, known)) => *known = conds,
             None => keys.push((key, conds)),
         }
-        of_load.push(place);
+        of_access.push(place);
     }
     let mut maker = Maker {
         func,
@@ -200,8 +200,8 @@ pub(super) fn emit(func: &mut TileFunction, hosts: &mut Hosts, planned: &[Planne
     let made = std::mem::take(&mut maker.made);
     let entry = maker.func.entry;
     maker.put(entry, 0, made);
-    for (Planned { plan, starts }, map) in planned.iter().zip(of_load) {
-        maker.load(plan, starts, maps[map]);
+    for (Planned { plan, starts }, map) in planned.iter().zip(of_access) {
+        maker.access(plan, starts, maps[map]);
     }
 }
 
@@ -347,39 +347,81 @@ impl Maker<'_> {
         }
     }
 
-    fn load(&mut self, plan: &Plan, starts: &[Number], map: Value) {
-        let old = self.func.dfg.insts[plan.load].results[0];
-        self.loc = self.func.dfg.insts[plan.load].loc;
-        let ty = self.func.dfg.ty(old);
-        let mut args = vec![map];
+    fn access(&mut self, plan: &Plan, starts: &[Number], map: Value) {
+        let data = &self.func.dfg.insts[plan.access];
+        self.loc = data.loc;
+        let (read, stored) = (data.results.first().copied(), data.args.get(1).copied());
+        let mut coords = Vec::new();
         for start in starts {
-            args.push(self.number(start));
+            coords.push(self.number(start));
         }
-        // The block's dimensions in the order of memory, those of extent 1 in front.
-        let narrow = (0..ty.shape.rank()).filter(|&dim| ty.shape.extent(dim) == 1);
-        let wide = plan.dims.iter().filter_map(|dim| dim.of);
-        let order: Vec<usize> = narrow.chain(wide).collect();
-        let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
-        let shape = Shape::new(&extents).expect("as many elements as the block has");
-        let mut new = self.emit(
-            InstData::new(TileOp::TensorLoad, &args),
-            ty.with_shape(shape),
-        );
-        if !order.is_sorted() {
-            let mut data = InstData::new(TileOp::Permute, &[new]);
-            let place = |dim: usize| order.iter().position(|&d| d == dim).unwrap_or(0) as u32;
-            data.attrs
-                .push(make::dims((0..ty.shape.rank()).map(place).collect()));
-            new = self.emit(data, ty);
+        match (read, stored) {
+            (Some(old), _) => {
+                let new = self.load(plan, old, map, &coords);
+                rename_uses(self.func, old, new);
+            }
+            (None, Some(stored)) => self.store(plan, stored, map, &coords),
+            (None, None) => {}
         }
         let made = std::mem::take(&mut self.made);
-        let Some(block) = self.func.order.block_of(plan.load) else {
+        let Some(block) = self.func.order.block_of(plan.access) else {
             return;
         };
         let insts = self.func.order.insts(block);
-        let at = insts.iter().position(|&i| i == plan.load).unwrap_or(0);
+        let at = insts.iter().position(|&i| i == plan.access).unwrap_or(0);
         self.put(block, at, made);
-        rename_uses(self.func, old, new);
-        self.func.order.retain(block, |inst| inst != plan.load);
+        self.func.order.retain(block, |inst| inst != plan.access);
     }
+
+    /// A block with its dimensions in another order: dimension `i` is dimension `order[i]` of the old one.
+    fn permuted(&mut self, block: Value, order: &[usize]) -> Value {
+        if order.is_sorted() {
+            return block;
+        }
+        let ty = self.func.dfg.ty(block);
+        let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
+        let shape = Shape::new(&extents).expect("as many elements as the block has");
+        let mut data = InstData::new(TileOp::Permute, &[block]);
+        let dims = order.iter().map(|&dim| dim as u32);
+        data.attrs.push(make::dims(dims.collect()));
+        self.emit(data, ty.with_shape(shape))
+    }
+
+    fn load(&mut self, plan: &Plan, old: Value, map: Value, coords: &[Value]) -> Value {
+        let ty = self.func.dfg.ty(old);
+        let order = memory_order(plan, ty.shape);
+        let extents: Vec<u64> = order.iter().map(|&dim| ty.shape.extent(dim)).collect();
+        let shape = Shape::new(&extents).expect("as many elements as the block has");
+        let mut data = InstData::new(TileOp::TensorLoad, &[map]);
+        data.args.extend(coords.iter().copied());
+        let new = self.emit(data, ty.with_shape(shape));
+        let place = |dim: usize| order.iter().position(|&d| d == dim).unwrap_or(0);
+        let back: Vec<usize> = (0..order.len()).map(place).collect();
+        self.permuted(new, &back)
+    }
+
+    fn store(&mut self, plan: &Plan, stored: Value, map: Value, coords: &[Value]) {
+        let ty = self.func.dfg.ty(stored);
+        let mut block = self.permuted(stored, &memory_order(plan, ty.shape));
+        // What stands in memory as a matrix is one.
+        let extents: Vec<u64> = self.func.dfg.ty(block).shape.extents().collect();
+        let wide: Vec<u64> = extents.iter().copied().filter(|&e| e != 1).collect();
+        if wide.len() < extents.len() {
+            let shape = Shape::new(&wide).expect("as many elements as the block has");
+            let data = InstData::new(TileOp::Reshape, &[block]);
+            block = self.emit(data, ty.with_shape(shape));
+        }
+        let mut data = InstData::new(TileOp::TensorStore, &[map, block]);
+        data.args.extend(coords.iter().copied());
+        data.loc = self.loc;
+        let inst = self.func.dfg.make_inst(data, &[]);
+        self.made.push(inst);
+    }
+}
+
+/// The block's dimensions in the order of memory, those of extent 1 in front.
+fn memory_order(plan: &Plan, shape: Shape) -> Vec<usize> {
+    let narrow = (0..shape.rank()).filter(|&dim| shape.extent(dim) == 1);
+    let wide = plan.dims.iter().filter_map(|dim| dim.of);
+    narrow.chain(wide).collect()
 }

@@ -1,4 +1,4 @@
-//! Loads through tensor maps in the place of loads of pointers.
+//! Loads and stores through tensor maps in the place of those by pointers.
 //!
 //! ```text
 //! p = a + m * stride_a + k;                 map = tensor_map a, cond, M, K, stride_a {values = [128, 64]}
@@ -35,11 +35,21 @@
 //! | `forward` of `attention.py`, and tutorial 06 | `k`, `v` | any, `D` | `D` | BN, D |
 //!
 //! "Any" is 2^31 - 1: attention's head `h` starts at row `h * N`.
+//!
+//! **Stores** of what products of warpgroups make, in loops or not, become boxes by the same analysis, and what is not in the tensor is
+//! not written. So the mask must say exactly what the extents do: an index with a bound has that one as its extent, and one
+//! without is written whole, as the kernel writes it. No index wraps around, rows of a box do not overlap (a condition), and what
+//! is stored is read by nobody else in the kernel, nor are there other stores to the tensor by pointers. They pay from 2 KB on: the
+//! sums leave the registers by `stmatrix` without conflicts of banks, where threads would exchange them through shared memory
+//! and read them back for wide stores, and compute an address and a mask for each of those; and the threads are free while the
+//! engine writes. Stores of other kernels have their elements in the order of memory already, which the engine would
+//! only take a detour through shared memory to write.
 
 mod emit;
 mod plan;
 mod refusal;
-mod written;
+mod sums;
+pub(crate) mod used;
 
 #[cfg(test)]
 mod tests;
@@ -49,6 +59,7 @@ use rustc_hash::FxHashMap;
 use self::emit::Planned;
 use self::plan::Facts;
 pub use self::refusal::{Promotion, Refusal};
+use self::used::Used;
 use super::start_dots::is_for_warpgroup;
 use crate::analysis::affine::Forms;
 use crate::analysis::affine::host::Hosts;
@@ -61,15 +72,20 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::settings::Target;
 
-/// Makes loads that feed products of warpgroups in loops ones of tensor maps; says of each what became of it.
-pub fn promote(func: &mut TileFunction, target: Target) -> Vec<Promotion> {
+/// Makes loads that feed products of warpgroups in loops ones of tensor maps, and if `stores` is set stores of what these make;
+/// says of each what became of it.
+pub fn promote(func: &mut TileFunction, target: Target, stores: bool) -> Vec<Promotion> {
     let loads = candidates(func, target);
-    if loads.is_empty() {
+    let stores = match stores {
+        true => sums::stores(func, target),
+        false => Vec::new(),
+    };
+    if loads.is_empty() && stores.is_empty() {
         return Vec::new();
     }
+    let stores = stores.into_iter().map(|store| (store, None));
     let mut hosts = Hosts::default();
-    let mut planned = Vec::new();
-    let mut out = Vec::new();
+    let mut judged = Vec::new();
     {
         let func = &*func;
         let order = ProgramOrder::compute(func);
@@ -78,30 +94,57 @@ pub fn promote(func: &mut TileFunction, target: Target) -> Vec<Promotion> {
             func,
             axis: &Axis::compute(func),
             demand: &Demand::compute(func, &order, &mut forms),
-            written: &written::Written::compute(func),
+            used: &Used::compute(func),
         };
-        for (load, summed) in loads {
-            let plan = plan::plan(&facts, &mut forms, &mut hosts, load).and_then(|plan| {
+        for (access, summed) in loads.into_iter().chain(stores) {
+            let plan = plan::plan(&facts, &mut forms, &mut hosts, access).and_then(|plan| {
                 if !is_read_in_place(func, &plan, summed) {
                     return Err(Refusal::Across);
                 }
                 let starts = plan.dims.iter();
-                let starts = starts.map(|dim| emit::number(&mut forms, load, &dim.start));
+                let starts = starts.map(|dim| emit::number(&mut forms, access, &dim.start));
                 let starts: Option<Vec<_>> = starts.collect();
                 let starts = starts.ok_or(Refusal::Addresses)?;
                 Ok(Planned { plan, starts })
             });
-            out.push(Promotion {
-                line: func.dfg.insts[load].loc.0.expand(),
-                refusal: plan.as_ref().err().copied(),
-            });
-            planned.extend(plan);
+            judged.push((access, plan));
         }
+        keep_together(&mut judged, facts.used);
+    }
+    let mut planned = Vec::new();
+    let mut out = Vec::new();
+    for (access, plan) in judged {
+        let data = &func.dfg.insts[access];
+        out.push(Promotion {
+            is_store: data.op == TileOp::Store,
+            line: data.loc.0.expand(),
+            refusal: plan.as_ref().err().copied(),
+        });
+        planned.extend(plan);
     }
     if !planned.is_empty() {
         emit::emit(func, &mut hosts, &planned);
     }
     out
+}
+
+/// Of the stores to a tensor all become boxes or none: what threads and the engine write has no order.
+fn keep_together(judged: &mut [(Inst, Result<Planned, Refusal>)], used: &Used) {
+    let stays = |access: Inst| {
+        judged
+            .iter()
+            .all(|(of, plan)| *of != access || plan.is_err())
+    };
+    let is_mixed = |plan: &Result<Planned, Refusal>| {
+        let base = plan.as_ref().map(|planned| planned.plan.base);
+        base.is_ok_and(|base| used.writes(base).iter().any(|&write| stays(write)))
+    };
+    let mixed: Vec<bool> = judged.iter().map(|(_, plan)| is_mixed(plan)).collect();
+    for ((_, plan), is_mixed) in judged.iter_mut().zip(mixed) {
+        if is_mixed {
+            *plan = Err(Refusal::Mixed);
+        }
+    }
 }
 
 /// Loads in pipelined loops that products of warpgroups there are made of, through ops on elements and changes of shape.
@@ -121,9 +164,11 @@ fn candidates(func: &TileFunction, target: Target) -> Vec<(Inst, Option<usize>)>
 /// bits stand side by side along the sum. Else the block is turned around on its way through registers, to which threads copy what
 /// they need better than the engine.
 fn is_read_in_place(func: &TileFunction, plan: &plan::Plan, summed: Option<usize>) -> bool {
-    let ty = func.dfg.ty(func.dfg.insts[plan.load].results[0]);
     let inner = plan.dims.last().and_then(|dim| dim.of);
-    ty.elem.bytes() == 2 || summed.is_none() || inner == summed
+    let read = func.dfg.insts[plan.access].results.first();
+    read.is_none_or(|&read| func.dfg.ty(read).elem.bytes() == 2)
+        || summed.is_none()
+        || inner == summed
 }
 
 /// The loads of a body that products are made of; with each the dimension that these sum along, if only changes of shape are

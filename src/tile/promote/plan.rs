@@ -1,8 +1,8 @@
-//! The tensor map of one load.
+//! The tensor map of one access.
 
 use super::refusal::Refusal;
-use super::written::{Written, is_volatile};
-use crate::analysis::affine::host::{Host, Hosts, Le};
+use super::used::{Used, is_volatile};
+use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::{Reach, extend};
 use crate::analysis::affine::{Atom, Form, Forms, Monomial, Poly};
 use crate::analysis::axis::Axis;
@@ -13,7 +13,7 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::recipe::MAX_RANK;
-use crate::ir::types::{Elem, Scalar};
+use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
 
 /// Bytes at a multiple of which the copy engine reads.
@@ -41,10 +41,10 @@ pub(super) struct Dim {
     pub(super) of: Option<usize>,
 }
 
-/// How a load becomes one of a tensor map.
+/// How a load or store becomes one of a tensor map.
 #[derive(Debug)]
 pub(super) struct Plan {
-    pub(super) load: Inst,
+    pub(super) access: Inst,
     /// A parameter.
     pub(super) base: Value,
     /// Elements from there to the first of the tensor.
@@ -54,25 +54,29 @@ pub(super) struct Plan {
     pub(super) conds: Vec<Le>,
 }
 
-/// What all loads are judged by.
+/// What all accesses are judged by.
 pub(super) struct Facts<'a> {
     pub(super) func: &'a TileFunction,
     pub(super) axis: &'a Axis,
     pub(super) demand: &'a Demand,
-    pub(super) written: &'a Written,
+    pub(super) used: &'a Used,
 }
 
-/// An index that elements are read below of: `less - than`, with the index of one dimension.
+/// An index that elements are accessed below of: `less - than`, with the index of one dimension.
 struct Upper {
     dim: u8,
     /// The left side less the right one.
     past: Poly,
 }
 
-/// The judgement of one load.
+/// The judgement of one access.
 struct Planner<'a, 'f> {
     facts: &'a Facts<'f>,
-    load: Inst,
+    access: Inst,
+    /// Of what is read or written.
+    ty: TileType,
+    mask: Option<Value>,
+    is_store: bool,
     /// Of an element.
     bytes: u32,
     form: Form,
@@ -87,17 +91,22 @@ struct Planner<'a, 'f> {
     sound: Vec<Poly>,
 }
 
-/// The map of a load.
+/// The map of a load or store.
 pub(super) fn plan<'f>(
     facts: &Facts<'f>,
     forms: &mut Forms<'f>,
     hosts: &mut Hosts,
-    load: Inst,
+    access: Inst,
 ) -> Result<Plan, Refusal> {
     let func = facts.func;
-    let data = &func.dfg.insts[load];
-    let ty = func.dfg.ty(data.results[0]);
-    if is_volatile(func, load) {
+    let data = &func.dfg.insts[access];
+    let is_store = data.op == TileOp::Store;
+    let (block, mask) = match is_store {
+        true => (data.args[1], data.args.get(2)),
+        false => (data.results[0], data.args.get(1)),
+    };
+    let ty = func.dfg.ty(block);
+    if is_volatile(func, access) {
         return Err(Refusal::Volatile);
     }
     if ty.elem.bytes() << ty.shape.log2_elements() < MIN_BYTES {
@@ -106,14 +115,18 @@ pub(super) fn plan<'f>(
     if ty.elem.bits() < 8 || ty.elem == Elem::Num(Scalar::I1) {
         return Err(Refusal::Elements);
     }
-    if data.args.get(2).is_some_and(|&fill| !is_zero(func, fill)) {
+    let fill = data.args.get(2).filter(|_| !is_store);
+    if fill.is_some_and(|&fill| !is_zero(func, fill)) {
         return Err(Refusal::Fill);
     }
     let form = forms.form(data.args[0]).ok_or(Refusal::Addresses)?;
     let reach = Reach::new(forms, facts.axis, hosts);
     let planner = Planner {
         facts,
-        load,
+        access,
+        ty,
+        mask: mask.copied(),
+        is_store,
         bytes: ty.elem.bytes(),
         exact: form.exact.to_vec(),
         form: (*form).clone(),
@@ -128,15 +141,17 @@ pub(super) fn plan<'f>(
 
 impl Planner<'_, '_> {
     fn plan(mut self) -> Result<Plan, Refusal> {
-        let func = self.facts.func;
         let base = self.base()?;
-        if self.facts.written.acquires {
+        let used = self.facts.used;
+        if used.acquires {
             return Err(Refusal::Acquires);
         }
-        if self.facts.written.has(base) {
-            return Err(Refusal::Written);
+        match self.is_store {
+            true if used.is_read(base) => return Err(Refusal::Read),
+            false if used.is_written(base) => return Err(Refusal::Written),
+            _ => {}
         }
-        let ty = func.dfg.ty(func.dfg.insts[self.load].results[0]);
+        let ty = self.ty;
         let wide: Vec<u8> = (0..ty.shape.rank() as u8)
             .filter(|&dim| ty.shape.extent(usize::from(dim)) > 1)
             .collect();
@@ -146,6 +161,9 @@ impl Planner<'_, '_> {
             .any(|&d| ty.shape.extent(usize::from(d)) > MAX_BOX)
         {
             return Err(Refusal::Box);
+        }
+        if wide.len() > 2 {
+            return Err(Refusal::Rank);
         }
         let is_unit = |&&dim: &&u8| self.form.poly.stride(dim).number() == Some(1);
         let mut units = wide.iter().filter(is_unit);
@@ -184,6 +202,9 @@ impl Planner<'_, '_> {
         if dims.len() > MAX_RANK {
             return Err(Refusal::Rank);
         }
+        if self.is_store {
+            self.apart(&dims)?;
+        }
         let innermost = &dims[dims.len() - 1].start;
         if !self.is_aligned(innermost) || !self.is_aligned(&rest) {
             return Err(Refusal::StartAlignment);
@@ -201,7 +222,7 @@ impl Planner<'_, '_> {
             return Err(Refusal::Launch);
         }
         Ok(Plan {
-            load: self.load,
+            access: self.access,
             base,
             offset,
             dims,
@@ -259,7 +280,7 @@ impl Planner<'_, '_> {
 
     /// What the mask says of the indices.
     fn mask(&mut self) -> Result<(), Refusal> {
-        let Some(&mask) = self.facts.func.dfg.insts[self.load].args.get(1) else {
+        let Some(mask) = self.mask else {
             return Ok(());
         };
         let conjunction = self.reach.forms.conjunction(mask);
@@ -288,7 +309,12 @@ impl Planner<'_, '_> {
 
     /// Indices that wrap around or are held back at a bound, beyond which nothing matters.
     fn clamps(&mut self) -> Result<(), Refusal> {
-        let result = self.facts.func.dfg.insts[self.load].results[0];
+        if self.is_store && !self.form.clamps.is_empty() {
+            return Err(Refusal::Wraps);
+        }
+        let Some(&result) = self.facts.func.dfg.insts[self.access].results.first() else {
+            return Ok(());
+        };
         for clamp in self.form.clamps.clone() {
             let [dim] = clamp.x.dims()[..] else {
                 return Err(Refusal::Wraps);
@@ -393,6 +419,16 @@ impl Planner<'_, '_> {
         Ok(dims)
     }
 
+    /// The engine stores 16 bytes at a time, beyond the end of a row if that is no multiple (seen on an H100). Where nothing bounds
+    /// an index, no box reaches the end.
+    fn whole_pieces(&mut self, extent: Host) -> Result<(), Refusal> {
+        let hosts = &mut self.reach.hosts;
+        let piece = hosts.number(i64::from(ALIGN / self.bytes));
+        let pieces = hosts.div(extent, piece);
+        let whole = hosts.mul(pieces, piece);
+        self.require(extent, whole, Refusal::Bound)
+    }
+
     /// A dimension of the block.
     fn dim(&mut self, dim: u8, start: Poly, tile: u64) -> Result<Dim, Refusal> {
         let stride = self.form.poly.stride(dim);
@@ -405,9 +441,11 @@ impl Planner<'_, '_> {
         };
         let index = start.plus(&Poly::index(dim)).ok_or(Refusal::Addresses)?;
         let mut extent = None;
+        let mut is_whole = true;
         for upper in std::mem::take(&mut self.upper) {
             if upper.dim == dim {
                 let bound = index.minus(&upper.past).ok_or(Refusal::Bound)?;
+                is_whole &= self.is_aligned(&bound);
                 let bound = self.known(&bound, Refusal::Bound)?;
                 extent = Some(match extent {
                     None => bound,
@@ -434,13 +472,20 @@ impl Planner<'_, '_> {
                 let one = self.reach.hosts.number(1);
                 self.require(one, extent, Refusal::Bound)?;
                 if !self.sound.contains(&start) {
-                    let least = if is_checked { i64::from(i32::MIN) } else { 0 };
+                    // What is stored must not start in front of the tensor, or the engine refuses it.
+                    let least = match is_checked && !self.is_store {
+                        true => i64::from(i32::MIN),
+                        false => 0,
+                    };
                     self.within(&start, least, ANY)?;
                 }
                 self.reach.limit(&index, extent);
                 extent
             }
         };
+        if self.is_store && !is_whole && self.reach.hosts.constant(stride) == Some(1) {
+            self.whole_pieces(extent)?;
+        }
         Ok(Dim {
             stride,
             extent,
@@ -448,6 +493,18 @@ impl Planner<'_, '_> {
             start,
             of: Some(usize::from(dim)),
         })
+    }
+
+    /// Requires rows of a box not to overlap: whose element would be the last to be written there?
+    fn apart(&mut self, dims: &[Dim]) -> Result<(), Refusal> {
+        let Some((unit, outer)) = dims.split_last() else {
+            return Ok(());
+        };
+        let row = self.reach.hosts.number(i64::from(unit.tile));
+        for dim in outer.iter().filter(|dim| dim.tile > 1) {
+            self.require(row, dim.stride, Refusal::StrideSign)?;
+        }
+        Ok(())
     }
 
     /// Requires an index to stay in bounds.
@@ -528,11 +585,33 @@ pub(super) fn size(hosts: &Hosts, conds: &[Le]) -> usize {
 /// Conditions but those of which another one says more of the same number.
 pub(super) fn needed(hosts: &Hosts, conds: &[Le]) -> Vec<Le> {
     let number = |host: Host| hosts.constant(host);
+    // Of numbers that were made larger, those that they were made of stay below the same bound.
+    let grows_from = |mut at: Host, from: Host| {
+        while at != from {
+            at = match hosts.node(at) {
+                Node::Add(x, c) if number(c) >= Some(0) => x,
+                Node::Mul(x, c) if number(c) >= Some(1) => x,
+                _ => return false,
+            };
+        }
+        true
+    };
+    // Of the smaller of two numbers those above a bound are both.
+    let is_smaller_of = |at: Host, from: Host, bound: i64| match hosts.node(at) {
+        Node::Min(x, c) => x == from && number(c) >= Some(bound),
+        _ => false,
+    };
     let is_implied = |&(a, b): &Le| {
-        conds.iter().any(|&(x, y)| match (number(a), number(x)) {
-            (Some(a), Some(x)) => y == b && a < x,
-            _ => x == a && number(y) < number(b) && number(y).is_some(),
-        })
+        let others = conds.iter().filter(|&&other| other != (a, b));
+        others.copied().any(
+            |(x, y)| match (number(a), number(x), number(b), number(y)) {
+                (Some(a), Some(x), ..) if y == b => a < x,
+                (Some(a), Some(x), ..) => a <= x && is_smaller_of(b, y, a),
+                (_, _, Some(b), Some(y)) if x == a => y < b,
+                (_, _, Some(b), Some(y)) => 0 <= b && y <= b && grows_from(x, a),
+                _ => false,
+            },
+        )
     };
     let needed = conds.iter().filter(|cond| !is_implied(cond));
     needed.copied().collect()

@@ -1,10 +1,10 @@
-//! Why a load stays one of pointers.
+//! Why an access stays one of pointers.
 
 use std::fmt;
 
 use crate::ir::dfg::SourceLine;
 
-/// The condition of promotion that a load does not meet.
+/// The condition of promotion that a load or store does not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -24,6 +24,10 @@ pub enum Refusal {
     BaseAlignment,
     /// The kernel writes there, or may do so.
     Written,
+    /// The kernel reads what it stores, or may do so.
+    Read,
+    /// Another store there stays one of pointers.
+    Mixed,
     /// The kernel waits for what other programs write.
     Acquires,
     /// Not exactly one dimension has neighbours next to each other.
@@ -69,6 +73,8 @@ impl fmt::Display for Refusal {
             Refusal::Base => "its addresses do not start from a pointer that is a parameter",
             Refusal::BaseAlignment => "the tensor is not known to start at a multiple of 16 bytes",
             Refusal::Written => "the kernel may write to the tensor",
+            Refusal::Read => "the kernel may read the tensor, or change it by other pointers",
+            Refusal::Mixed => "another store to the tensor stays one of pointers",
             Refusal::Acquires => "the kernel waits for what other programs write",
             Refusal::NoUnitStride => "not exactly one dimension is known to have stride 1",
             Refusal::Stride => "a stride is not made of parameters",
@@ -77,7 +83,7 @@ impl fmt::Display for Refusal {
             Refusal::Mask => "its mask is no conjunction of upper bounds of its indices",
             Refusal::LowerBound => "its mask has a lower bound other than zero",
             Refusal::Bound => "the bound of an index is not made of parameters",
-            Refusal::Wraps => "indices wrap around at a bound, and what is read there matters",
+            Refusal::Wraps => "indices wrap around at a bound, and what is there matters",
             Refusal::Start => "an index is not known to lie between 0 and 2^31",
             Refusal::StartAlignment => {
                 "its rows are not known to start at a multiple of 16 bytes within the tensor's"
@@ -93,21 +99,24 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// What became of a load that feeds products of warpgroups in a loop.
+/// What became of a load that feeds products of warpgroups in a loop, or of a store of what they make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Promotion {
+    /// Whether it is a store.
+    pub is_store: bool,
     /// Where it stands in the source.
     pub line: Option<SourceLine>,
-    /// Why it stays a load of pointers; none if it became one of a tensor map.
+    /// Why it stays one of pointers; none if it became one of a tensor map.
     pub refusal: Option<Refusal>,
 }
 
 impl fmt::Display for Promotion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_store { "store" } else { "load" })?;
         match self.line {
-            Some(SourceLine(line, _)) => write!(f, "load in line {line}: ")?,
-            None => f.write_str("load: ")?,
+            Some(SourceLine(line, _)) => write!(f, " in line {line}: ")?,
+            None => f.write_str(": ")?,
         }
         match self.refusal {
             None => f.write_str("by tensor map"),

@@ -36,7 +36,7 @@ fn maps_are_for_launches_that_meet_their_conditions() {
     let before = kernel();
     let (after, loads) = promoted(&before, Target::SM_90A, &Options::DEFAULT).expect("it compiles");
     assert!(loads.iter().all(|load| load.refusal.is_none()), "{loads:?}");
-    assert_eq!(loads.len(), 2);
+    assert_eq!(loads.len(), 3, "two loads and a store");
     // M, N, K, and the distances of rows.
     let fits = [48, 32, 48, 64, 32, 32];
     assert_eq!(run(&after, fits), run(&before, fits));
@@ -48,6 +48,8 @@ fn maps_are_for_launches_that_meet_their_conditions() {
     assert!(is_refused([48, 32, 48, -64, 32, 32]));
     // The last row's distance has 32 bits: it wraps.
     assert!(is_refused([48, 32, 48, 1 << 26, 32, 32]));
+    // Rows of the result that overlap: whose element would be there in the end?
+    assert!(is_refused([48, 32, 48, 64, 32, 16]));
     // And the number of terms, rounded up.
     assert!(is_refused([48, 32, i64::from(i32::MAX) - 15, 64, 32, 32]));
 }
@@ -73,7 +75,7 @@ fn launchers_can_compute_what_maps_are_made_of() {
             }
             count += 1;
         }
-        assert_eq!(count, 2, "{after}");
+        assert_eq!(count, 3, "{after}");
     }
 }
 

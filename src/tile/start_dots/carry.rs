@@ -3,14 +3,17 @@
 use rustc_hash::FxHashMap;
 
 use super::Started;
-use crate::ir::attrs::Attrs;
-use crate::ir::dfg::InstData;
+use crate::ir::attrs::{Attrs, IntPred, make as make_attr};
+use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::tile::edit::{rename_uses, use_counts};
+
+/// Warps of one group.
+const WARPS: u32 = 4;
 
 /// Waits as late as the products allow, for some behind the loop.
 pub(super) fn settle(func: &mut TileFunction, started: &[Started]) {
@@ -21,6 +24,46 @@ pub(super) fn settle(func: &mut TileFunction, started: &[Started]) {
     for product in started {
         sink(func, product);
     }
+    for block in func.all_blocks() {
+        give_back_later(func, block, started);
+    }
+}
+
+/// Gives entries of rings back behind the sums of the products that read them.
+fn give_back_later(func: &mut TileFunction, block: Block, started: &[Started]) {
+    for of_channel in channels(func, &give_backs(func, block)) {
+        let slots: Vec<Slot> = of_channel
+            .iter()
+            .filter_map(|&i| func.dfg.insts[i].slot().copied())
+            .collect();
+        let mut list = func.order.insts(block).to_vec();
+        let first = list.iter().position(|inst| of_channel.contains(inst));
+        // What is started behind that reads what fills the entry again.
+        let before = &list[..first.unwrap_or(0)];
+        let readers = started
+            .iter()
+            .filter(|product| product.reads.iter().any(|slot| slots.contains(slot)));
+        let readers = readers.filter(|product| before.contains(&product.inst));
+        let sums: Vec<Inst> = readers.map(|product| product.sum).collect();
+        let last = list.iter().rposition(|inst| sums.contains(inst));
+        let (Some(last), Some(first)) = (last, first) else {
+            continue;
+        };
+        if first < last {
+            list.retain(|inst| !of_channel.contains(inst));
+            let at = last + 1 - of_channel.len();
+            list.splice(at..at, of_channel);
+            func.order.replace(block, list);
+        }
+    }
+}
+
+/// What gives entries back, by channels.
+fn channels(func: &TileFunction, give_backs: &[Inst]) -> Vec<Vec<Inst>> {
+    give_backs
+        .split_inclusive(|&inst| func.dfg.insts[inst].op == TileOp::MbarArrive)
+        .map(<[Inst]>::to_vec)
+        .collect()
 }
 
 /// Whether an instruction, or one in its regions, uses a value that `is_meant`.
@@ -29,12 +72,20 @@ fn uses(func: &TileFunction, inst: Inst, is_meant: &impl Fn(Value) -> bool) -> b
     func.dfg.uses(inst).any(is_meant) || inner.into_iter().any(|&inst| uses(func, inst, is_meant))
 }
 
-/// Whether an instruction, or one in its regions, writes one of the rings at once: what copies write they leave to be read later.
-fn stores(func: &TileFunction, inst: Inst, slots: &[Slot]) -> bool {
+/// Whether an instruction, or one in its regions, writes one of the rings at once, or gives an entry back to who does: what copies
+/// write they leave to be read later. Entries that are `late` are given back when a wait has come.
+fn stores(func: &TileFunction, inst: Inst, slots: &[Slot], late: &[Inst]) -> bool {
     let data = &func.dfg.insts[inst];
-    let is_store = data.op == TileOp::SharedStore && data.slot().is_some_and(|s| slots.contains(s));
+    if late.contains(&inst) {
+        return false;
+    }
+    let changes = matches!(data.op, TileOp::SharedStore | TileOp::Release);
+    let is_store = changes && data.slot().is_some_and(|s| slots.contains(s));
     let inner = func.regions(inst).flat_map(|block| func.order.insts(block));
-    is_store || inner.into_iter().any(|&inst| stores(func, inst, slots))
+    is_store
+        || inner
+            .into_iter()
+            .any(|&inst| stores(func, inst, slots, late))
 }
 
 /// Moves the wait for a product down to the first use of its sum, or to where its operands change.
@@ -47,12 +98,24 @@ fn sink(func: &mut TileFunction, product: &Started) {
         return;
     };
     let is_sum = |value: Value| value == result;
+    let late = give_backs(func, product.block);
     let stops = |inst: Inst| {
         let is_loop = matches!(func.dfg.insts[inst].op, TileOp::For | TileOp::While);
         let ends = func.order.last(product.block) == Some(inst);
-        is_loop || ends || uses(func, inst, &is_sum) || stores(func, inst, &product.reads)
+        is_loop || ends || uses(func, inst, &is_sum) || stores(func, inst, &product.reads, &late)
     };
-    let behind = list[at + 1..].iter().position(|&inst| stops(inst));
+    // The program waits for as many entries more as the ring has before it gives this one back, and not for all.
+    let mut room = room(func, &product.reads, &late);
+    let mut is_full = |inst: Inst| match &mut room {
+        Some((bars, left)) => {
+            *left = left.saturating_sub(waits(func, inst, bars));
+            *left == 0
+        }
+        None => false,
+    };
+    let behind = list[at + 1..]
+        .iter()
+        .position(|&inst| is_full(inst) || stops(inst));
     let place = behind.map_or(at, |distance| at + distance);
     list[at..=place].rotate_left(1);
     func.order.replace(product.block, list);
@@ -65,6 +128,11 @@ fn carry_sums(func: &mut TileFunction, block: Block, looped: Inst, started: &[St
         return;
     };
     let counts = use_counts(func);
+    // Two warpgroups take turns anyway: while one waits the other one multiplies, and entries are free earlier.
+    let late = match func.num_warps() {
+        WARPS => give_backs(func, body),
+        _ => Vec::new(),
+    };
     let here: Vec<&Started> = started.iter().filter(|s| s.block == body).collect();
     let params = func.dfg.blocks[body].params[1..].to_vec();
     let yielded = func.dfg.insts[last].args.clone();
@@ -79,10 +147,8 @@ fn carry_sums(func: &mut TileFunction, block: Block, looped: Inst, started: &[St
             continue;
         };
         let is_alone = counts[param] == 1 && counts[value] == 1;
-        let may_go_on = product
-            .reads
-            .iter()
-            .all(|&slot| changes_behind(func, product, slot));
+        let changes_behind = |&slot: &Slot| changes_behind(func, product, slot, &late);
+        let may_go_on = product.reads.iter().all(changes_behind) && has_room(func, product, &late);
         if is_alone && may_go_on && !product.reads_registers {
             found.push((position, product));
         }
@@ -90,27 +156,98 @@ fn carry_sums(func: &mut TileFunction, block: Block, looped: Inst, started: &[St
     if found.is_empty() {
         return;
     }
-    rewrite(func, (block, looped), (body, last), &found);
+    let read = |&inst: &Inst| {
+        let slot = func.dfg.insts[inst].slot();
+        slot.is_some_and(|slot| {
+            found
+                .iter()
+                .any(|(_, product)| product.reads.contains(slot))
+        })
+    };
+    let mut late = channels(func, &late);
+    late.retain(|of_channel| of_channel.iter().any(read));
+    rewrite(func, (block, looped), (body, last), (&found, &late));
+}
+
+/// What gives entries of rings back to a producer, channel by channel, each ending in an arrival.
+fn give_backs(func: &TileFunction, body: Block) -> Vec<Inst> {
+    let insts = func.order.insts(body).iter().copied();
+    insts
+        .filter(|&inst| {
+            matches!(
+                func.dfg.insts[inst].op,
+                TileOp::Release | TileOp::MbarArrive
+            )
+        })
+        .collect()
+}
+
+/// Barriers on which entries of rings arrive that a product reads and `late` gives back, and entries of the shortest of the rings.
+fn room(func: &TileFunction, reads: &[Slot], late: &[Inst]) -> Option<(Vec<Slot>, u32)> {
+    let is_given = |slot: &&Slot| {
+        late.iter()
+            .any(|&inst| func.dfg.insts[inst].slot() == Some(*slot))
+    };
+    let given: Vec<Slot> = reads.iter().filter(is_given).copied().collect();
+    let entries = given
+        .iter()
+        .filter_map(|&slot| func.buffers[slot])
+        .map(|ring| ring.stages)
+        .min()?;
+    let copies = func
+        .insts_with(TileOp::TensorCopy)
+        .map(|(_, inst)| &func.dfg.insts[inst]);
+    let of_given = copies.filter(|copy| copy.slot().is_some_and(|slot| given.contains(slot)));
+    Some((
+        of_given.filter_map(|copy| copy.bars().copied()).collect(),
+        entries,
+    ))
+}
+
+/// How often an instruction waits for one of these barriers; in regions it may do so any number of times.
+fn waits(func: &TileFunction, inst: Inst, bars: &[Slot]) -> u32 {
+    let data = &func.dfg.insts[inst];
+    let is_wait = matches!(data.op, TileOp::MbarWait | TileOp::MbarWaitFor);
+    if is_wait && data.slot().is_some_and(|slot| bars.contains(slot)) {
+        return 1;
+    }
+    let mut inner = func.regions(inst).flat_map(|block| func.order.insts(block));
+    match inner.any(|&inst| waits(func, inst, bars) > 0) {
+        true => u32::MAX,
+        false => 0,
+    }
+}
+
+/// Whether a ring has entries for all that its loop waits for until what a product read is given back in the next iteration.
+fn has_room(func: &TileFunction, product: &Started, late: &[Inst]) -> bool {
+    let Some((bars, entries)) = room(func, &product.reads, late) else {
+        return true;
+    };
+    let body = func.order.insts(product.block).iter();
+    let needed = body
+        .map(|&inst| waits(func, inst, &bars))
+        .fold(0, u32::saturating_add);
+    needed < entries
 }
 
 /// Whether nothing in the body of a loop writes to a ring before a product is started, and behind it only copies: they fill the
 /// entry that the product of the iteration before read, which is waited for at the start of this one's.
-fn changes_behind(func: &TileFunction, product: &Started, slot: Slot) -> bool {
+fn changes_behind(func: &TileFunction, product: &Started, slot: Slot, late: &[Inst]) -> bool {
     let mut insts = func.order.insts(product.block).iter();
     let mut before = insts.by_ref().take_while(|&&inst| inst != product.inst);
     let copies = |inst: Inst| {
         let data = &func.dfg.insts[inst];
         matches!(data.op, TileOp::AsyncCopy | TileOp::TensorCopy) && data.slot() == Some(&slot)
     };
-    before.all(|&inst| !copies(inst) && !stores(func, inst, &[slot]))
-        && insts.all(|&inst| !stores(func, inst, &[slot]))
+    before.all(|&inst| !copies(inst) && !stores(func, inst, &[slot], late))
+        && insts.all(|&inst| !stores(func, inst, &[slot], late))
 }
 
 fn rewrite(
     func: &mut TileFunction,
     (block, looped): (Block, Inst),
     (body, last): (Block, Inst),
-    found: &[(usize, &Started)],
+    (found, late): (&[(usize, &Started)], &[Vec<Inst>]),
 ) {
     let token = TileType::scalar(Elem::Token);
     let loc = func.dfg.insts[looped].loc;
@@ -129,10 +266,44 @@ fn rewrite(
         func.dfg.insts[last].args.push(results[1]);
         list.retain(|&inst| inst != product.sum);
     }
+    list.retain(|inst| !late.iter().flatten().any(|moved| moved == inst));
     let wait = make(func, TileOp::DotWait, &tokens, &[]);
     let is_start = |inst: &Inst| found.iter().any(|(_, product)| product.inst == *inst);
     let behind = list.iter().rposition(is_start).map_or(0, |at| at + 1);
     list.insert(behind, wait);
+    // What the products of the iteration before read is given back now, if there was such an iteration.
+    let i32 = TileType::scalar(Elem::I32);
+    let i1 = TileType::scalar(Elem::I1);
+    let mut entries = Vec::new();
+    let mut at = behind + 1;
+    for of_channel in late {
+        let entry = func.dfg.append_param(body, i32);
+        let (lo, iv) = (
+            func.dfg.insts[looped].args[0],
+            func.dfg.blocks[body].params[0],
+        );
+        let is_later = make(func, TileOp::Icmp, &[iv, lo], &[i1]);
+        func.dfg.insts[is_later]
+            .attrs
+            .push(make_attr::ipred(IntPred::Ne));
+        let exists = func.dfg.insts[is_later].results[0];
+        list.insert(at, is_later);
+        at += 1;
+        let mut own = None;
+        for &inst in of_channel {
+            let mut data = func.dfg.insts[inst].clone();
+            own = data.args.first().copied();
+            data.args = ValueList::from_slice(&[entry, exists]);
+            let moved = func.dfg.make_inst(data, &[]);
+            list.insert(at, moved);
+            at += 1;
+        }
+        let Some(own) = own else {
+            continue;
+        };
+        func.dfg.insts[last].args.push(own);
+        entries.push(own);
+    }
     func.order.replace(body, list);
 
     // Outside: the loop has more results, and behind it the sums are waited for.
@@ -148,6 +319,13 @@ fn rewrite(
         data.args.push(results[1]);
         before.push(done);
     }
+    let (lo, hi) = (data.args[0], data.args[1]);
+    for _ in &entries {
+        let zero = make(func, TileOp::Const, &[], &[i32]);
+        func.dfg.insts[zero].attrs.push(make_attr::value(0));
+        data.args.push(func.dfg.insts[zero].results[0]);
+        before.push(zero);
+    }
     let types: Vec<TileType> = data.args[3..].iter().map(|&v| func.dfg.ty(v)).collect();
     let new = func.dfg.make_inst(data, &types);
     let results: Vec<Value> = func.dfg.insts[new].results.to_vec();
@@ -159,6 +337,21 @@ fn rewrite(
         let sum = make(func, TileOp::DotSum, &of, &[ty]);
         renamed.insert(position, func.dfg.insts[sum].results[0]);
         after.push(sum);
+    }
+    // The last entries are given back when all sums are there.
+    let first_entry = results.len() - entries.len();
+    for (of_channel, &entry) in late.iter().zip(&results[first_entry..]) {
+        let enters = make(func, TileOp::Icmp, &[lo, hi], &[i1]);
+        func.dfg.insts[enters]
+            .attrs
+            .push(make_attr::ipred(IntPred::Slt));
+        let exists = func.dfg.insts[enters].results[0];
+        after.push(enters);
+        for &inst in of_channel {
+            let mut data = func.dfg.insts[inst].clone();
+            data.args = ValueList::from_slice(&[entry, exists]);
+            after.push(func.dfg.make_inst(data, &[]));
+        }
     }
     let mut list = func.order.insts(block).to_vec();
     if let Some(at) = list.iter().position(|&inst| inst == looped) {

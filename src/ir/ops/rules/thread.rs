@@ -123,11 +123,18 @@ pub(crate) fn result_types(
         TypeRule::LdMatrix => {
             let ty = given_one(operands)?;
             in_shared_memory(operands, 0)?;
-            let is_words = ty.is_paired() || ty.elem.bits() == 32 && ty.elem.scalar().is_some();
-            if !is_words || !matches!(ty.registers(), 1 | 2 | 4) {
-                return Err(bad_result(operands, "1, 2 or 4 registers of 32 bits"));
+            if !is_matrices(ty) {
+                return Err(bad_result(operands, MATRICES));
             }
             Ok(smallvec![ty])
+        }
+        // A pointer to shared memory, and 1, 2 or 4 registers of 32 bits.
+        TypeRule::StMatrix => {
+            in_shared_memory(operands, 0)?;
+            if !is_matrices(args[1]) {
+                return Err(bad_operand(operands, 1, MATRICES));
+            }
+            Ok(smallvec![])
         }
         TypeRule::Mma => mma(operands),
         TypeRule::SameFirst => Ok(args.iter().take(1).copied().collect()),
@@ -168,16 +175,14 @@ pub(crate) fn result_types(
             scalar_fits(operands, 1, Elem::I64, "i64, the address of a map")?;
             in_shared_memory(operands, 2)?;
             scalar_fits(operands, 3, Elem::I1, "i1")?;
-            if !(5..=9).contains(&args.len()) {
-                return Err(bad_operand(
-                    operands,
-                    0,
-                    "one to five coordinates behind four others",
-                ));
-            }
-            (4..args.len())
-                .try_for_each(|i| scalar_fits(operands, i, Elem::I32, "i32"))
-                .map(|()| smallvec![])
+            coordinates_fit(operands, 4)
+        }
+        // Where from, which map, a truth value, and one to five coordinates.
+        TypeRule::ThreadTensorStore => {
+            in_shared_memory(operands, 0)?;
+            scalar_fits(operands, 1, Elem::I64, "i64, the address of a map")?;
+            scalar_fits(operands, 2, Elem::I1, "i1")?;
+            coordinates_fit(operands, 3)
         }
         // Numbers that fill 32-bit integers, which are stated.
         TypeRule::Words => {
@@ -220,6 +225,30 @@ fn in_shared_memory(operands: &Operands<'_, Thread>, index: usize) -> Result<(),
         Elem::Ptr(_, AddressSpace::Shared) if operands.args[index].count == 1 => Ok(()),
         _ => Err(bad_operand(operands, index, "a pointer to shared memory")),
     }
+}
+
+/// What a warp holds of 8x8 matrices.
+const MATRICES: &str = "1, 2 or 4 registers of 32 bits";
+
+/// Whether a warp holds 8x8 matrices so.
+fn is_matrices(ty: ThreadType) -> bool {
+    let is_words = ty.is_paired() || ty.elem.bits() == 32 && ty.elem.scalar().is_some();
+    is_words && matches!(ty.registers(), 1 | 2 | 4)
+}
+
+/// Behind `first` operands stand one to five coordinates.
+fn coordinates_fit(
+    operands: &Operands<'_, Thread>,
+    first: usize,
+) -> Result<Types<Thread>, TypeError> {
+    let all = operands.args.len();
+    if !(first + 1..=first + 5).contains(&all) {
+        let wanted = format!("one to five coordinates behind {first} others");
+        return Err(bad_operand(operands, 0, wanted));
+    }
+    (first..all)
+        .try_for_each(|i| scalar_fits(operands, i, Elem::I32, "i32"))
+        .map(|()| smallvec![])
 }
 
 /// Fragments of whole tiles.

@@ -201,6 +201,15 @@ pub(crate) fn result_types(
             truth_fits(operands, 2)?;
             coordinates_fit(operands, 3).map(|()| smallvec![])
         }
+        // A map, a block of its elements, and coordinates.
+        TypeRule::TensorStore => {
+            let elem = map_fits(operands)?;
+            let block = args[1];
+            if block.is_scalar() || block.elem != Elem::Num(elem) || block.is_shared() {
+                return Err(bad_operand(operands, 1, format!("a block of {elem}")));
+            }
+            coordinates_fit(operands, 2).map(|()| smallvec![])
+        }
         // An index and a truth value.
         TypeRule::MbarExpect => {
             index_fits(operands, 0)?;
@@ -211,6 +220,12 @@ pub(crate) fn result_types(
             index_fits(operands, 0)?;
             index_fits(operands, 1).map(|()| smallvec![])
         }
+        // An index and a truth value.
+        TypeRule::MbarArrive | TypeRule::Release => {
+            index_fits(operands, 0)?;
+            truth_fits(operands, 1).map(|()| smallvec![])
+        }
+        TypeRule::Producer => Ok(smallvec![]),
         TypeRule::MbarWaitFor => {
             index_fits(operands, 0)?;
             index_fits(operands, 1).map(|()| smallvec![TileType::scalar(Elem::I1)])

@@ -1,4 +1,16 @@
-//! What a launcher must know of a kernel, as JSON: with the PTX and this, any CUDA program can launch it.
+//! What a launcher must know of a kernel, as JSON: with the PTX and this, any CUDA program can launch it. What `tilelift compile
+//! --meta` writes. With the feature `json`.
+//!
+//! ```
+//! use tilelift::{metadata, prelude::*};
+//!
+//! let mut b = TileBuilder::new("nothing", 4);
+//! b.ret();
+//! let kernel = compile(&b.finish()?, Target::SM_80, &Options::DEFAULT)?;
+//! let json = metadata::json(&kernel.meta, 1, &[], None);
+//! assert!(json.contains(r#""target": "sm_80""#));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use serde_json::{Value, json};
 
@@ -47,14 +59,14 @@ fn map_of(index: usize, recipe: &MapRecipe) -> Value {
     })
 }
 
-/// The JSON of `--meta`; `num_stages` is what the command line or the loops asked for, as far as shared memory has
-/// room.
+/// The description of a kernel. `num_stages` is what was asked for, or the loops ask for, as far as shared memory has room;
+/// `constants` are parameters that have become constants, with their values.
 ///
 /// Of a kernel that takes tensor maps it is version 2: their parameters have the kind `tensormap`, with numbers by the
 /// parameters' places (`p3`), the extents of the grid and operations on them, from the outermost dimension on, extents and strides in
 /// elements. `fallback` describes the kernel to launch where a condition is 0, a number cannot be computed or the driver refuses
 /// a map, and says which file has its PTX.
-pub(super) fn json(
+pub fn json(
     meta: &KernelMeta,
     num_stages: u32,
     constants: &[(String, String)],

@@ -1,6 +1,6 @@
-//! Which memory a kernel writes.
+//! Which memory a kernel reads and writes.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::ir::attrs::{Attrs, Cache};
 use crate::ir::dfg::ValueDef;
@@ -9,31 +9,44 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 
-/// What a kernel does to memory that it may read as well.
+/// What a kernel does to memory.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    /// Parameters through which it writes.
-    params: FxHashSet<Value>,
+pub(crate) struct Used {
+    /// What it writes through each parameter, or changes.
+    writes: FxHashMap<Value, Vec<Inst>>,
+    /// Parameters through which it reads, or changes what it reads.
+    reads: FxHashSet<Value>,
     /// Whether it writes through other pointers.
-    anywhere: bool,
+    writes_anywhere: bool,
+    /// Whether it reads through other pointers.
+    reads_anywhere: bool,
     /// Whether it reads what other programs have just written.
     pub(super) acquires: bool,
 }
 
-impl Written {
-    pub(super) fn compute(func: &TileFunction) -> Written {
-        let mut out = Written::default();
+impl Used {
+    pub(crate) fn compute(func: &TileFunction) -> Used {
+        let mut out = Used::default();
         for (_, inst) in func.all_insts() {
             let data = &func.dfg.insts[inst];
-            out.anywhere |= data.class() == Class::Foreign;
+            let is_foreign = data.class() == Class::Foreign;
+            out.writes_anywhere |= is_foreign;
+            out.reads_anywhere |= is_foreign;
             out.acquires |= data.sem().is_some_and(|sem| sem.acquires()) || is_volatile(func, inst);
             for access in func.accesses(inst) {
-                if let Space::Global(pointer) = access.space
-                    && access.how != How::Read
-                {
-                    match origins(func, pointer) {
-                        Some(params) => out.params.extend(params),
-                        None => out.anywhere = true,
+                let Space::Global(pointer) = access.space else {
+                    continue;
+                };
+                let params = origins(func, pointer);
+                let (reads, writes) = (access.how != How::Write, access.how != How::Read);
+                out.reads_anywhere |= reads && params.is_none();
+                out.writes_anywhere |= writes && params.is_none();
+                for param in params.into_iter().flatten() {
+                    if reads {
+                        out.reads.insert(param);
+                    }
+                    if writes {
+                        out.writes.entry(param).or_default().push(inst);
                     }
                 }
             }
@@ -42,8 +55,18 @@ impl Written {
     }
 
     /// Whether what a parameter points to may be written.
-    pub(super) fn has(&self, param: Value) -> bool {
-        self.anywhere || self.params.contains(&param)
+    pub(crate) fn is_written(&self, param: Value) -> bool {
+        self.writes_anywhere || self.writes.contains_key(&param)
+    }
+
+    /// Whether what a parameter points to may be read, or written by what does not start from a parameter.
+    pub(super) fn is_read(&self, param: Value) -> bool {
+        self.writes_anywhere || self.reads_anywhere || self.reads.contains(&param)
+    }
+
+    /// What writes through a parameter.
+    pub(super) fn writes(&self, param: Value) -> &[Inst] {
+        self.writes.get(&param).map_or(&[], |all| all)
     }
 }
 

@@ -1,0 +1,50 @@
+//! Lines that say what a kernel is compiled for: `NAME "SIGNATURE" [CONSTANT=VALUE]..`, behind `# run:` and `# kernel:`.
+
+use super::kernel::Specialization;
+use super::signature::{Constant, parse_signature};
+
+/// Reads such a line: the signature, constants and numbers of warps, stages and CTAs become those of `spec`, and the kernel's
+/// name, if there is one, is returned. `take` is asked first what an entry means, and whether it is done with.
+pub(crate) fn read_request(
+    line: &str,
+    spec: &mut Specialization,
+    take: &mut dyn FnMut(&str, &str) -> Result<bool, String>,
+) -> Result<Option<String>, String> {
+    let parts = line.split_once('"').and_then(|(kernel, rest)| {
+        let (signature, constants) = rest.rsplit_once('"')?;
+        Some((kernel.trim(), signature, constants))
+    });
+    let (kernel, signature, entries) = parts.ok_or("this cannot be read")?;
+    spec.args = parse_signature(signature).map_err(|error| error.to_string())?;
+    for entry in entries.split_whitespace() {
+        if let Some((name, value)) = entry.split_once('=')
+            && take(name, value)?
+        {
+            continue;
+        }
+        let (name, value) = named_constant(entry)?;
+        match (name.as_str(), &value) {
+            ("num_warps", Constant::Int(n)) => spec.num_warps = u32::try_from(*n).unwrap_or(0),
+            ("num_stages", Constant::Int(n)) => {
+                let stages = u8::try_from(*n).ok().filter(|n| (1..=32).contains(n));
+                spec.num_stages = Some(stages.ok_or("num_stages is 1 to 32")?);
+            }
+            ("num_ctas", Constant::Int(n)) => spec.num_ctas = u32::try_from(*n).unwrap_or(0),
+            _ => spec.constants.push((name, value)),
+        }
+    }
+    Ok((!kernel.is_empty()).then(|| kernel.to_owned()))
+}
+
+/// `NAME=VALUE`.
+pub(crate) fn named_constant(entry: &str) -> Result<(String, Constant), String> {
+    let constant = entry
+        .split_once('=')
+        .and_then(|(name, value)| Some((name.trim().to_owned(), Constant::parse(value)?)));
+    constant.ok_or_else(|| {
+        format!(
+            "{entry}: expected NAME=VALUE, where VALUE is a number of at most 127 bits, True, False, None, a quoted string, a \
+             type, or @NAME for a function of the file"
+        )
+    })
+}

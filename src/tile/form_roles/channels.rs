@@ -1,0 +1,372 @@
+//! Which loads become channels, and how many entries these have.
+
+use cranelift_entity::{EntitySet, SecondaryMap};
+
+use super::worth;
+use crate::analysis::program::ProgramOrder;
+use crate::ir::attrs::Attrs;
+use crate::ir::effects::Class;
+use crate::ir::entities::{Block, Inst, Slot, Value};
+use crate::ir::function::{BufferData, TileFunction};
+use crate::ir::ops::TileOp;
+use crate::settings::{Roles, Target};
+use crate::tile::pipeline_loops::{DEFAULT_STAGES, MAX_STAGES};
+use crate::tile::resources::Resources;
+use crate::tile::share_operands::place_for;
+use crate::tile::start_dots;
+
+/// Loads of a block that are waited for and given back together.
+#[derive(Clone, Debug)]
+pub(super) struct Group {
+    /// The number of the channel.
+    pub channel: usize,
+    /// The loads, in order.
+    pub loads: Vec<Inst>,
+    /// What reads them last in their block, or holds what does.
+    pub last: Inst,
+}
+
+/// What is known of a channel before it is made.
+#[derive(Clone, Debug)]
+pub(super) struct Draft {
+    buffers: Vec<BufferData>,
+    entries: u32,
+    /// What its loads read.
+    tensors: Vec<Value>,
+}
+
+impl Draft {
+    /// Bytes of all entries.
+    pub(super) fn bytes(&self) -> u32 {
+        let of_entry = self.buffers.iter().map(BufferData::stage_bytes);
+        self.entries * of_entry.sum::<u32>()
+    }
+}
+
+/// A channel: a ring for each of the loads of its groups, and barriers for each entry.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub slots: Vec<Slot>,
+    pub full: Slot,
+    pub empty: Slot,
+    pub entries: u32,
+    /// What arrives for an entry.
+    pub bytes: u32,
+}
+
+/// All channels of a kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Channels {
+    drafts: Vec<Draft>,
+    pub groups: Vec<Group>,
+}
+
+impl Channels {
+    /// The loads that come through channels.
+    pub(super) fn loads(&self) -> impl Iterator<Item = Inst> + '_ {
+        self.groups
+            .iter()
+            .flat_map(|group| group.loads.iter().copied())
+    }
+
+    /// The groups in a copy of the kernel, in which only loads count.
+    pub(super) fn renamed(&self, copy_of: impl Fn(Inst) -> Option<Inst>) -> Vec<Group> {
+        let renamed = |group: &Group| {
+            let loads: Vec<Inst> = group
+                .loads
+                .iter()
+                .filter_map(|&load| copy_of(load))
+                .collect();
+            let last = *loads.last()?;
+            Some(Group {
+                channel: group.channel,
+                loads,
+                last,
+            })
+        };
+        self.groups.iter().filter_map(renamed).collect()
+    }
+
+    /// Adds the rings and barriers to the function.
+    pub(super) fn make(&self, func: &mut TileFunction) -> Vec<Channel> {
+        let mut make = |draft: &Draft| {
+            let slots = draft.buffers.iter().map(|&buffer| {
+                func.add_buffer(BufferData {
+                    stages: draft.entries,
+                    ..buffer
+                })
+            });
+            Channel {
+                slots: slots.collect(),
+                full: func.add_barriers(draft.entries),
+                empty: func.add_barriers(draft.entries),
+                entries: draft.entries,
+                bytes: draft.buffers.iter().map(BufferData::stage_bytes).sum(),
+            }
+        };
+        self.drafts.iter().map(&mut make).collect()
+    }
+}
+
+/// The channels of a kernel, if it is to have roles.
+pub(super) fn find(func: &TileFunction, target: Target, resources: &Resources) -> Option<Channels> {
+    if resources.roles == Roles::Never || !resources.warpgroup_units || func.num_warps() < 4 {
+        return None;
+    }
+    let order = ProgramOrder::compute(func);
+    let mut groups: Vec<Group> = Vec::new();
+    let mut drafts: Vec<Draft> = Vec::new();
+    let mut multiplies = false;
+    let mut outside = Vec::new();
+    for (block, inst) in func.all_insts() {
+        let data = &func.dfg.insts[inst];
+        multiplies |= start_dots::is_for_warpgroup(func, inst, target);
+        // Whatever else a loop loads for its products is a pipeline's.
+        if data.op == TileOp::Load && order.owner(block).is_some() && feeds_product(func, inst) {
+            return None;
+        }
+        if data.op != TileOp::TensorLoad {
+            continue;
+        }
+        let Some(entries) = entries(func, &order, block) else {
+            outside.push((block, inst));
+            continue;
+        };
+        let (readers, last) = readers(func, &order, block, inst)?;
+        let buffer = place_for(func.dfg.ty(data.results[0]))?;
+        let tensor = tensor(func, *data.args.first()?)?;
+        let group = groups.last_mut().filter(|group| {
+            let first = group.loads[0];
+            let beside = func.order.block_of(first) == Some(block);
+            beside
+                && self::readers(func, &order, block, first).is_some_and(|(all, _)| all == readers)
+        });
+        match group {
+            Some(group) => {
+                group.loads.push(inst);
+                let draft = &mut drafts[group.channel];
+                draft.buffers.push(buffer);
+                draft.tensors.push(tensor);
+            }
+            None => {
+                groups.push(Group {
+                    channel: drafts.len(),
+                    loads: vec![inst],
+                    last,
+                });
+                drafts.push(Draft {
+                    buffers: vec![buffer],
+                    entries,
+                    tensors: vec![tensor],
+                });
+            }
+        }
+    }
+    if !multiplies || drafts.iter().all(|draft| draft.entries < 2) {
+        return None;
+    }
+    share(func, &order, &mut groups, &mut drafts);
+    for (block, inst) in outside {
+        join(func, &order, (block, inst), &mut groups, &drafts);
+    }
+    fit(func, target, resources, &mut drafts)?;
+    if resources.roles == Roles::Auto && !worth::pays(func, &order, target, (&groups, &drafts)) {
+        return None;
+    }
+    Some(Channels { drafts, groups })
+}
+
+/// Lets groups share a channel that bring like blocks of the same tensor and are never held at the same time, as those of two loops
+/// one behind the other.
+fn share(func: &TileFunction, order: &ProgramOrder, groups: &mut [Group], drafts: &mut Vec<Draft>) {
+    let mut kept: Vec<Draft> = Vec::new();
+    let mut number: Vec<usize> = Vec::new();
+    for (i, draft) in drafts.iter().enumerate() {
+        let fits = |to: &usize| {
+            let like = kept[*to].buffers == draft.buffers && kept[*to].tensors == draft.tensors;
+            let others = (0..i).filter(|&j| number[j] == *to);
+            let mut others = others.map(|j| &groups[j]);
+            like && others.all(|other| are_apart(func, order, other, &groups[i]))
+        };
+        let found = (0..kept.len()).find(fits);
+        match found {
+            Some(to) => {
+                kept[to].entries = kept[to].entries.max(draft.entries);
+                number.push(to);
+            }
+            None => {
+                number.push(kept.len());
+                kept.push(draft.clone());
+            }
+        }
+    }
+    for group in groups {
+        group.channel = number[group.channel];
+    }
+    *drafts = kept;
+}
+
+/// Lets a load that stands in no loop come through the channel of a loop that brings like blocks of the same tensor, if there is one.
+fn join(
+    func: &TileFunction,
+    order: &ProgramOrder,
+    (block, inst): (Block, Inst),
+    groups: &mut Vec<Group>,
+    drafts: &[Draft],
+) -> Option<()> {
+    let data = &func.dfg.insts[inst];
+    let (_, last) = readers(func, order, block, inst)?;
+    let buffers = [place_for(func.dfg.ty(data.results[0]))?];
+    let tensors = [tensor(func, *data.args.first()?)?];
+    let group = |channel| Group {
+        channel,
+        loads: vec![inst],
+        last,
+    };
+    let fits = |&to: &usize| {
+        let like = drafts[to].buffers == buffers && drafts[to].tensors == tensors;
+        let mut others = groups.iter().filter(|other| other.channel == to);
+        like && others.all(|other| are_apart(func, order, other, &group(to)))
+    };
+    let channel = (0..drafts.len()).find(fits)?;
+    groups.push(group(channel));
+    Some(())
+}
+
+/// Whether the blocks of one group are given back before those of another one are waited for, or the other way round.
+fn are_apart(func: &TileFunction, order: &ProgramOrder, a: &Group, b: &Group) -> bool {
+    // The instructions in which a group stands, the innermost first.
+    let around = |inst: Inst| {
+        std::iter::successors(Some(inst), |&at| order.owner(func.order.block_of(at)?))
+            .collect::<Vec<_>>()
+    };
+    let (of_a, of_b) = (around(a.loads[0]), around(b.loads[0]));
+    for (i, &x) in of_a.iter().enumerate() {
+        let block = func.order.block_of(x);
+        let Some(j) = of_b.iter().position(|&y| func.order.block_of(y) == block) else {
+            continue;
+        };
+        let list = block.map_or(&[][..], |block| func.order.insts(block));
+        let place = |inst: Inst| list.iter().position(|&other| other == inst);
+        // Of a group in an inner block, what holds it is the whole of its time.
+        let end = |k: usize, at: Inst, group: &Group| if k == 0 { group.last } else { at };
+        let (from_a, to_a) = (place(x), place(end(i, x, a)));
+        let (from_b, to_b) = (place(of_b[j]), place(end(j, of_b[j], b)));
+        return to_a < from_b || to_b < from_a;
+    }
+    // In the two regions of a choice.
+    false
+}
+
+/// The parameter that a map's tensor is found by.
+fn tensor(func: &TileFunction, map: Value) -> Option<Value> {
+    let mut at = *func.dfg.insts[func.dfg.def_inst(map)?].args.first()?;
+    while let Some(inst) = func.dfg.def_inst(at) {
+        at = *func.dfg.insts[inst].args.first()?;
+    }
+    Some(at)
+}
+
+/// How many entries a load that stands in a block asks for; none if that is in no loop.
+fn entries(func: &TileFunction, order: &ProgramOrder, block: Block) -> Option<u32> {
+    let mut at = block;
+    loop {
+        let owner = order.owner(at)?;
+        let data = &func.dfg.insts[owner];
+        if data.op == TileOp::For {
+            let holds_loops = func
+                .regions(owner)
+                .flat_map(|region| func.order.insts(region))
+                .any(|&inst| func.dfg.insts[inst].op == TileOp::For);
+            let stages = data.stages().copied().unwrap_or(DEFAULT_STAGES);
+            return Some(match holds_loops {
+                true => 1,
+                false => u32::from(stages).min(MAX_STAGES),
+            });
+        }
+        at = func.order.block_of(owner)?;
+    }
+}
+
+/// Makes entries fewer until they find room.
+fn fit(
+    func: &TileFunction,
+    target: Target,
+    resources: &Resources,
+    drafts: &mut [Draft],
+) -> Option<()> {
+    let buffers = func.buffers.values().flatten();
+    let taken: u32 = buffers.map(|b| b.stage_bytes() * b.stages).sum();
+    let room = target
+        .shared_limit()
+        .checked_sub(taken)?
+        .checked_sub(resources.reserved)?;
+    loop {
+        let bytes =
+            |draft: &Draft| -> u32 { draft.buffers.iter().map(BufferData::stage_bytes).sum() };
+        let needed: u32 = drafts.iter().map(|d| d.entries * bytes(d)).sum();
+        if needed <= room {
+            return Some(());
+        }
+        let most = drafts.iter().map(|draft| draft.entries).max()?;
+        if most <= 2 {
+            return None;
+        }
+        for draft in drafts.iter_mut().filter(|draft| draft.entries == most) {
+            draft.entries -= 1;
+        }
+    }
+}
+
+/// What reads a load, and what of its block does so last or holds what does; none if the value leaves the block.
+fn readers(
+    func: &TileFunction,
+    order: &ProgramOrder,
+    block: Block,
+    load: Inst,
+) -> Option<(Vec<Inst>, Inst)> {
+    let mut values: EntitySet<Value> = EntitySet::new();
+    values.extend(func.dfg.insts[load].results.iter().copied());
+    let mut found = Vec::new();
+    let mut places: SecondaryMap<Inst, bool> = SecondaryMap::new();
+    // Uses come behind definitions.
+    for (_, inst) in func.all_insts() {
+        let data = &func.dfg.insts[inst];
+        if !func.dfg.uses(inst).any(|value| values.contains(value)) {
+            continue;
+        }
+        if matches!(data.class(), Class::End | Class::Region) {
+            return None;
+        }
+        match data.class() {
+            Class::Shape => values.extend(data.results.iter().copied()),
+            _ => found.push(inst),
+        }
+        let mut at = inst;
+        while func.order.block_of(at)? != block {
+            at = order.owner(func.order.block_of(at)?)?;
+        }
+        places[at] = true;
+    }
+    let last = func
+        .order
+        .insts(block)
+        .iter()
+        .rev()
+        .find(|&&inst| places[inst])?;
+    Some((found, *last))
+}
+
+/// Whether a product is made of what a load brings.
+fn feeds_product(func: &TileFunction, load: Inst) -> bool {
+    let mut values: EntitySet<Value> = EntitySet::new();
+    values.extend(func.dfg.insts[load].results.iter().copied());
+    func.all_insts().any(|(_, inst)| {
+        let data = &func.dfg.insts[inst];
+        let uses = func.dfg.uses(inst).any(|value| values.contains(value));
+        if uses && data.is_pure() && data.op != TileOp::Dot {
+            values.extend(data.results.iter().copied());
+        }
+        uses && data.op == TileOp::Dot
+    })
+}

@@ -1,0 +1,115 @@
+//! Roles: warps of their own bring the blocks that the program multiplies.
+//!
+//! ```text
+//! for .. {                          mbar_init full, 1; mbar_init empty, warps
+//!     x = tensor_load map, i, j     producer { for .. { mbar_wait empty, e; mbar_expect full, e; tensor_copy map, i, j to x[e] } }
+//!     acc = dot x, .., acc      =>  for .. {
+//! }                                     mbar_wait full, e; x = shared_load x[e]; acc = dot x, .., acc
+//!                                       release x[e]; mbar_arrive empty, e
+//!                                   }
+//! ```
+//!
+//! Both roles are the kernel itself. The **producer** is a copy of it that keeps the loads of boxes, the loops and choices
+//! around them, and what bounds, conditions and coordinates are computed from (`slice`); the **consumers** are
+//! the kernel without these loads. So both walk through the same iterations, whatever nest of loops they stand in.
+//!
+//! A **channel** (`channels`) is a ring of blocks with two barriers for each entry: `full`, on which the copy engine arrives, and
+//! `empty`, on which the program's warps arrive when they have read it. Loads that the same products read share one. Each role
+//! carries the entry that comes next and the parity of its phase through all loops and choices (`weave`); the producer waits for
+//! the other parity, which passes on a fresh barrier. As an entry is filled as soon as it was read, a ring of `stages` entries is
+//! as far ahead as the ring of a pipeline ([`super::pipeline_loops`]) with one more, and no thread of the program ever issues a copy or
+//! waits for a barrier of all.
+//!
+//! A kernel gets roles if warpgroups multiply what some loop loads, if everything that its products read from memory in loops
+//! comes by boxes, and if the producer's slice is of scalars and without effects. Boxes outside of loops stay where they are.
+
+mod channels;
+mod slice;
+mod weave;
+mod worth;
+
+use crate::ir::attrs::make;
+use crate::ir::dfg::{BlockCall, InstData};
+use crate::ir::function::{PartitionData, TileFunction};
+use crate::ir::level::Tile;
+use crate::ir::ops::TileOp;
+use crate::settings::Target;
+use crate::settings::occupancy::SM_REGISTERS;
+use crate::tile::resources::Resources;
+use crate::tile::share_operands::registers_needed;
+use weave::{Role, Weaver};
+
+/// Warps that change their registers together.
+const GROUP: u32 = 4;
+
+/// Registers of a thread of the producer where it gives some away: the fewest there can be.
+const PRODUCER_REGISTERS: u16 = 24;
+
+/// Most registers that a thread can take ([PTX manual](https://docs.nvidia.com/cuda/parallel-thread-execution/), `setmaxnreg`), and
+/// what is left of a file of which producers keep some.
+const MOST_REGISTERS: u32 = 240;
+
+/// Registers by which an estimate is too high at least: ptxas gave products 70 less, and attention 20 to 80.
+const TOO_HIGH: u32 = 24;
+
+/// Registers of a thread of the program where the producer's give theirs away; none if those that all warps begin with are enough
+/// for a program that needs so many. One warp more takes a program of eight from 255 registers to 168; four that keep 24 each leave
+/// it 240.
+fn budget(warps: u32, needed: u32) -> Option<u16> {
+    let threads = |warps: u32| 32 * warps;
+    if needed <= Target::most_registers(threads(warps + 1)) + TOO_HIGH {
+        return None;
+    }
+    let given = threads(GROUP) * u32::from(PRODUCER_REGISTERS);
+    let left = MOST_REGISTERS.min((SM_REGISTERS - given) / threads(warps) / 8 * 8);
+    let least = Target::most_registers(threads(warps + GROUP));
+    (least < left).then_some(left as u16)
+}
+
+/// Lets warps of their own bring blocks if that pays; whether it does.
+pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources) -> bool {
+    let Some(channels) = channels::find(func, target, resources) else {
+        return false;
+    };
+    let loads: Vec<_> = channels.loads().collect();
+    let Some(needed) = slice::needed(func, &loads) else {
+        return false;
+    };
+    let first_warp = func.num_warps();
+    let registers = func
+        .insts_with(TileOp::For)
+        .filter_map(|(_, inst)| func.regions(inst).next())
+        .map(|body| registers_needed(func, body))
+        .max();
+    let budget = registers.and_then(|registers| budget(first_warp, registers));
+    if let Some(whole) = func.partitions.values_mut().next() {
+        whole.max_registers = budget;
+    }
+    func.partitions.push(PartitionData {
+        first_warp,
+        num_warps: if budget.is_some() { GROUP } else { 1 },
+        max_registers: budget.map(|_| PRODUCER_REGISTERS),
+    });
+    let entry = func.entry;
+    let (region, copies) = slice::copy(func, &needed);
+    let places = channels.make(func);
+    let inits = places
+        .iter()
+        .flat_map(|place| [(place.full, 1), (place.empty, first_warp)]);
+    let mut made = Vec::new();
+    for (bars, count) in inits {
+        let mut data: InstData<Tile> = InstData::new(TileOp::MbarInit, &[]);
+        data.attrs.extend([make::slot(bars), make::count(count)]);
+        made.push(func.dfg.make_inst(data, &[]));
+    }
+    let mut producer: InstData<Tile> = InstData::new(TileOp::Producer, &[]);
+    producer.blocks.push(BlockCall::region(region));
+    made.push(func.dfg.make_inst(producer, &[]));
+    made.extend_from_slice(func.order.insts(entry));
+    func.order.replace(entry, made);
+
+    let copied = |inst| copies.get(&inst).copied();
+    Weaver::new(func, &places, Role::Producer, &channels.renamed(copied)).run(region);
+    Weaver::new(func, &places, Role::Consumer, &channels.groups).run(entry);
+    true
+}
