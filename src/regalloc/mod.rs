@@ -145,7 +145,7 @@ const ORDERED: [u32; 2] = [12, 6];
 /// that can wait do so ([`Ease`]); ptxas adds what lets latencies overlap, but hardly takes more than the order that it
 /// had before. As long as that is little, it spreads the code instead, to as many as the old order took, but not beyond 40.
 ///
-/// The constants are fitted to the kernels of `tests/ptxas.rs` and `tests/registers.rs`; both tests assert that nine of
+/// The constants are fitted to the kernels of `tests/compiler/ptxas.rs` and `tests/compiler/registers.rs`; both tests assert that nine of
 /// ten are within 8 of ptxas.
 fn predict(live: &Liveness, width: Option<u32>) -> u32 {
     /// What it adds where it spreads code, and how far it does.
@@ -164,7 +164,7 @@ fn predict(live: &Liveness, width: Option<u32>) -> u32 {
 ///   step of a product need not all be there at once, less what ptxas saves whatever the kernel: it folds offsets into
 ///   addresses, makes again what is cheap, and keeps what is the same for the whole warp in registers apart.
 ///
-/// How much that is was chosen on one half of the kernels of `tests/spills.rs`, where 5 of 75 that spill are missed and 6 of 76
+/// How much that is was chosen on one half of the kernels of `tests/compiler/spills.rs`, where 5 of 75 that spill are missed and 6 of 76
 /// that are foretold do not spill; of the other half these are 5 of 64 and 6 of 65. From 12 to 6 little changes. The test asserts
 /// less than a tenth each over all.
 fn need(live: &Liveness, width: Option<u32>) -> u32 {

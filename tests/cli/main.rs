@@ -1,7 +1,7 @@
 //! The `tilelift` command as a user meets it.
-#![cfg(feature = "tool")]
-
 mod commands;
+#[cfg(feature = "triton")]
+mod python;
 mod reduce;
 mod run;
 
