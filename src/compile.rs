@@ -16,6 +16,7 @@ use crate::tile::promote::Promotion;
 
 /// What a kernel parameter is to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ParamKind {
     /// An address in device memory.
     Pointer,
@@ -38,6 +39,7 @@ pub struct ParamMeta {
 
 /// What a launcher must know of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelMeta {
     /// Name of the PTX entry.
     pub name: String,
@@ -62,6 +64,7 @@ pub struct KernelMeta {
 
 /// What the compiler did, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,
@@ -77,6 +80,7 @@ pub struct KernelStats {
 
 /// A compiled kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompiledKernel {
     /// PTX text, pure ASCII.
     pub ptx: String,

@@ -86,6 +86,7 @@ impl fmt::Display for Snapshot<'_> {
 
 /// What was done to a tile function.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TileStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,

@@ -283,6 +283,7 @@ pub struct Options {
 
 /// Why a compilation cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// No such target.
     #[error(transparent)]

@@ -48,7 +48,7 @@
 //! # The compiler itself
 //!
 //! Each target is a module with a function from a seed to a [`Verdict`]; a case depends on its seed alone, so a
-//! failure is repeated by its number. The files in the top-level folder `fuzz/` only call [`run`]; each runs
+//! failure is repeated by its number. `fuzz/main.rs` only calls [`run`]; each runs
 //! for a second under `cargo test`, longer if the environment says so.
 //!
 //! | target | cases | oracles |

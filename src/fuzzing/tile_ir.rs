@@ -418,7 +418,7 @@ pub fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzzing::shrink::count;
+    use crate::reduce::count;
 
     fn holds(func: &TileFunction, op: TileOp) -> bool {
         func.insts_with(op).next().is_some()

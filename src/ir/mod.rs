@@ -135,16 +135,22 @@ pub mod entities;
 pub mod tensor_ptr;
 pub mod typed;
 pub mod types;
+#[doc(hidden)]
 pub mod units;
+#[doc(hidden)]
 pub mod view;
 #[macro_use]
 pub mod ops;
 pub mod builder;
 pub mod dfg;
+#[doc(hidden)]
 pub mod effects;
 pub mod function;
 pub(crate) mod inline;
 pub mod level;
+#[doc(hidden)]
 pub mod literal;
+#[doc(hidden)]
 pub mod order;
+#[doc(hidden)]
 pub mod recipe;
