@@ -229,6 +229,12 @@ pub(super) struct CompileArgs {
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) kernel: KernelArgs,
+    /// Show this pass alone, each time that it runs; `read` is the kernel before all passes, `ptx` the end. May be repeated.
+    #[arg(long, value_name = "PASS")]
+    pub(super) only: Vec<String>,
+    /// Show the lines that each pass changes in place of the whole kernel.
+    #[arg(long)]
+    pub(super) diff: bool,
 }
 
 /// Arguments of `run`.

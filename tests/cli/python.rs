@@ -154,6 +154,8 @@ fn every_pass_is_explained() {
         text.contains("; --- after expand") && text.contains(".entry fill("),
         "{text}"
     );
+    // Each line of the source stands beside the first instruction that was made of it.
+    assert!(text.contains(" ; tl.store(x + tl.arange(0, META"), "{text}");
 }
 
 #[test]
