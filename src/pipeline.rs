@@ -32,6 +32,7 @@ use crate::ptx;
 use crate::regalloc;
 use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Asserts, Options, Promote, PtxVersion, Roles, Target};
+use crate::thread::branch_around_rare::branch_around_rare;
 use crate::thread::check_shared::check_shared;
 use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
@@ -412,6 +413,9 @@ fn expand_and_place(
     let choices = |site| Choices::new(options.diversity, site);
     let mut thread = expand(tile, target, choices(Site::Exchange))?;
     watch.thread("expand", &thread)?;
+    if branch_around_rare(&mut thread) > 0 {
+        watch.thread("branch_around_rare", &thread)?;
+    }
     if drop_parameters(&mut thread) > 0 {
         watch.thread("drop_parameters", &thread)?;
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::help;
-use crate::settings::Options;
+use crate::settings::{Options, Target};
 use crate::stages::Stage;
 
 /// A GPU compiler for block programs: the Triton language (.py) or the text form of the IR (.tir) in, PTX out.
@@ -194,10 +194,11 @@ pub(super) struct HowArgs {
 }
 
 impl HowArgs {
-    /// What files say themselves.
+    /// What files say themselves. Where they do not, the target is that of file tests: a test is the same with a GPU and without.
     pub(super) fn of_files() -> HowArgs {
         HowArgs {
             num_ctas: 1,
+            target: Some(Target::SM_80.to_string()),
             ..HowArgs::default()
         }
     }

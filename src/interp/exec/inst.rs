@@ -130,7 +130,7 @@ impl<'a> Machine<'a> {
             TileOp::Rint => self.float1(data, float::integral(Rounding::NearestEven))?,
 
             TileOp::Sext => self.cast(data, |from, _, x| int::signed(from.bits(), x) as u64)?,
-            TileOp::Zext | TileOp::Itrunc => self.same(data)?,
+            TileOp::Zext | TileOp::Itrunc | TileOp::Rare => self.same(data)?,
             TileOp::Sitofp => self.cast(data, |from, to, x| float::from_int(true, from, to, x))?,
             TileOp::Uitofp => self.cast(data, |from, to, x| float::from_int(false, from, to, x))?,
             TileOp::Fptosi => self.cast(data, |from, to, x| float::to_int(true, from, to, x))?,

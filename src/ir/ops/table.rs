@@ -114,6 +114,9 @@ macro_rules! for_each_op {
                 Fmax "fmax" fmax(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Elementwise {commutes(), again(1)};
                 /// Comparison of floating-point numbers.
                 Fcmp "fcmp" fcmp(a: Value, b: Value) {fpred: FloatPred} {} [] FloatCompare, Elementwise {again(1)};
+                /// The number itself: a truth value that hardly ever holds, so that what only a `select` by it needs for where it does
+                /// is computed behind a branch, which a thread takes if it holds for any of its elements.
+                Rare "rare" rare(x: Value) {} {} [] SameBits, Elementwise {cost(0), again(1)};
                 /// `a` where `cond` is true, else `b`.
                 Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Elementwise {again(1)};
 

@@ -315,7 +315,11 @@ impl<'a> Lower<'a> {
         let result_kind = || data.results.first().map_or(Kind::I32, |&v| kind(ty(v)));
         let selected = match data.op {
             ThreadOp::Const => return self.select_const(inst),
-            ThreadOp::Splat | ThreadOp::Rearrange | ThreadOp::Bitcast | ThreadOp::PtrCast => {
+            ThreadOp::Splat
+            | ThreadOp::Rearrange
+            | ThreadOp::Bitcast
+            | ThreadOp::Rare
+            | ThreadOp::PtrCast => {
                 return self.select_rename(inst);
             }
             _ if data

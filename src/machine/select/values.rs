@@ -86,7 +86,7 @@ impl Lower<'_> {
                     _ => None,
                 }
             }
-            ThreadOp::Bitcast | ThreadOp::PtrCast => {
+            ThreadOp::Bitcast | ThreadOp::PtrCast | ThreadOp::Rare => {
                 let arg = self.values[data.args[0]];
                 if let (Some(Arg::Regs(view)), RegClass::W) = (arg, class(ty)) {
                     let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
