@@ -14,9 +14,9 @@
 //!
 //! `rare` marks truth values that hardly ever hold: an angle so large that reducing it takes a hundred instructions, a logarithm's
 //! argument without an exponent of its own. All selections of a block that do not depend on each other share one branch. In front
-//! of it stands what the conditions need, and what no thread does alone, so that loads are not held up. What a thread computes for the
-//! selections and from them stands on both sides, so that few values live across the branch: without that, 16 elements a thread of three functions
-//! spilled. A thread takes the branch for itself; no memory is accessed there.
+//! of it stands what the conditions need, and what no thread does alone, so that loads are not held up. What a thread computes for
+//! the selections and from them stands on both sides, so that few values live across the branch: without that, 16 elements a
+//! thread of three functions spilled. A thread takes the branch for itself; no memory is accessed there.
 //!
 //! Comparisons are made again behind the branch: a truth value for each element would take more registers than there are.
 
