@@ -150,7 +150,7 @@ impl Lower<'_> {
     }
 
     /// The register that holds an element of a value.
-    fn element_unit(&mut self, value: Value, element: u32) -> Option<Unit> {
+    pub(super) fn element_unit(&mut self, value: Value, element: u32) -> Option<Unit> {
         let ty = self.func.dfg.ty(value);
         match self.values[value]? {
             Arg::Regs(view) => {
