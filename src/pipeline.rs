@@ -180,7 +180,7 @@ pub(crate) fn run(
         ptx::check_params(&thread)?;
         let barriers = order_accesses(&mut thread, &mut watch)?;
         let code = machine_code(&thread, target, options, &mut watch)?;
-        let needed = code.2.predicted_registers;
+        let needed = code.2.needed_registers;
         let budget = tile
             .partitions
             .values()
