@@ -338,3 +338,37 @@ fn options_reach_the_kernel() {
     let words = "use 4 warps, or fewer CTAs";
     assert!(messages.to_string().contains(words), "{messages}");
 }
+
+/// As in Triton: where nobody says how many products of 8-bit floats may be summed with few bits, a target whose units sum so takes
+/// any number, and others none.
+#[test]
+fn sums_of_eight_bits_are_as_exact_as_the_target_is_by_itself() {
+    const PRODUCT: &str = r#"import triton.language as tl
+
+@triton.jit
+def kernel(x, y, out, SAID: tl.constexpr):
+    at = tl.arange(0, 64)[:, None] * 64 + tl.arange(0, 64)[None, :]
+    tl.store(out + at, tl.dot(tl.load(x + at), tl.load(y + at), max_num_imprecise_acc=SAID))
+"#;
+    let module = Module::parse("product.py", PRODUCT).expect("it parses");
+    let imprecise = |factors: [&str; 2], said: &str, target| {
+        let [x, y] = factors;
+        let signature = format!("*{x}, *{y}, *fp32, {said}");
+        let args = parse_signature(&signature).expect("a signature");
+        let spec = Specialization::new(args, target);
+        let lowered = module.lower(Some("kernel"), &spec).expect("it is right");
+        let text = lowered.func.to_string();
+        let (_, rest) = text.split_once("imprecise = ")?;
+        let number = rest.split(|c: char| !c.is_ascii_digit()).next()?;
+        Some(number.parse::<u64>().expect("a number"))
+    };
+    let eight = ["fp8e4nv", "fp8e5"];
+    assert_eq!(imprecise(eight, "None", Target::SM_90A), Some(1 << 30));
+    assert_eq!(imprecise(eight, "None", Target::SM_90), None);
+    assert_eq!(imprecise(eight, "None", Target::SM_89), None);
+    assert_eq!(imprecise(eight, "0", Target::SM_90A), None);
+    assert_eq!(imprecise(eight, "64", Target::SM_90A), Some(64));
+    assert_eq!(imprecise(eight, "64", Target::SM_89), Some(64));
+    assert_eq!(imprecise(["fp16", "fp16"], "None", Target::SM_90A), None);
+    assert_eq!(imprecise(["fp16", "fp16"], "64", Target::SM_90A), None);
+}

@@ -98,6 +98,8 @@ pub(crate) struct Case {
     pub(crate) scaled: bool,
     pub(crate) sum: Scalar,
     pub(crate) precision: DotPrecision,
+    /// Of 8-bit floats: how many products in a row may be summed with few bits.
+    pub(crate) imprecise: Option<u32>,
     /// What the result is stored as.
     pub(crate) result: Scalar,
     pub(crate) form: Form,
@@ -278,6 +280,11 @@ impl Case {
             scaled: is_float && chance(random, 15),
             sum,
             precision: pick(random, DotPrecision::ALL),
+            // By the number, which leaves the other choices as they are.
+            imprecise: match of_groups && used.is_float() && used.bits() == 8 {
+                true => [None, Some(32), Some(64), Some(1 << 30)][(number % 4) as usize],
+                false => None,
+            },
             result: match sum {
                 Scalar::F32 => pick(random, &[Scalar::F32, Scalar::F32, Scalar::F16]),
                 other => other,

@@ -284,15 +284,23 @@ impl Writer<'_, '_> {
         self.converted(x, self.case.link)
     }
 
+    /// A product of matrices as the case asks for it.
+    fn product(&mut self, [x, y]: [Value; 2], sum: Value) -> Value {
+        let product = self.b.dot(x, y, sum, self.case.precision);
+        if let Some(imprecise) = self.case.imprecise {
+            self.b.with(make::imprecise(imprecise));
+        }
+        product
+    }
+
     /// A product, from which and how the sum goes on.
     fn step(&mut self, [x, y]: [Value; 2], sum: Value, added: Option<Value>) -> Value {
-        let precision = self.case.precision;
         match added {
-            None => self.b.dot(x, y, sum, precision),
+            None => self.product([x, y], sum),
             Some(_) => {
                 let ty = self.b.ty(sum);
                 let zero = self.number(0, ty);
-                let product = self.b.dot(x, y, zero, precision);
+                let product = self.product([x, y], zero);
                 match ty.elem.is_float() {
                     true => self.b.fadd(sum, product),
                     false => self.b.iadd(sum, product),
@@ -391,7 +399,7 @@ impl Writer<'_, '_> {
                 let [m, n, _] = case.block;
                 let ty = TileType::block(Elem::Num(case.sum), self.shape(m, n));
                 let zero = self.number(0, ty);
-                let first = self.b.dot(pair[0], pair[1], zero, case.precision);
+                let first = self.product([pair[0], pair[1]], zero);
                 let first = self.link(first);
                 let other = self.b.load(second, None, None);
                 self.step([first, other], values[0], added)
@@ -423,7 +431,7 @@ impl Writer<'_, '_> {
                 _ => (self.shape(case.second, n), [other, link]),
             };
             let zero = self.number(0, TileType::block(Elem::Num(case.sum), shape));
-            sum = self.b.dot(pair[0], pair[1], zero, case.precision);
+            sum = self.product([pair[0], pair[1]], zero);
             if case.chain == Chain::Right {
                 height = case.second;
                 let pid = self.b.program_id(0);

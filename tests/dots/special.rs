@@ -157,6 +157,8 @@ fn case(target: Target, factors: [Scalar; 2], sum: Scalar, precision: DotPrecisi
         scaled: false,
         sum,
         precision,
+        imprecise: (of_groups && factors[0].is_float() && factors[0].bits() == 8)
+            .then_some(1 << 30),
         result: sum,
         form: Form::Carried,
         edge: Edge::None,

@@ -316,8 +316,9 @@ macro_rules! for_each_op {
                 Scan "scan" scan(xs: &[Value]) {axis: u8} {reverse: Flag, tree: List} [] Scan, Region;
 
                 /// Product of the matrices `a` [.., M, K] and `b` [.., K, N], added to `acc` [.., M, N]. Products are exact, the order
-                /// of the sums and their intermediate rounding are unspecified; see [`crate::ir`].
-                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Matrix;
+                /// of the sums and their intermediate rounding are unspecified; of 8-bit floats up to `imprecise` products in a row may
+                /// be summed with few bits. See [`crate::ir`].
+                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {imprecise: u32} [] Dot, Matrix;
 
                 /// A tensor at `base` as the copy engine knows it. `numbers` are its extents, as many as `values` has, the outermost
                 /// first, then the distances in elements between neighbours along all dimensions but the last, where it is 1. `values`
@@ -373,7 +374,7 @@ macro_rules! for_each_op {
                 /// reads `a`, in registers or in shared memory, and `b`, in shared memory, and adds to the sum at any time until a
                 /// wait for the token: until then the sum may be carried, and be the accumulator of another `dot_start`, and the
                 /// operands must stay as they are.
-                DotStart "dot_start" dot_start(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] DotStart, Sync;
+                DotStart "dot_start" dot_start(a: Value, b: Value, acc: Value) {precision: DotPrecision} {imprecise: u32} [] DotStart, Sync;
                 /// What `dot_start` gives, of a product that is done and whose sum is `acc`: for what is carried first.
                 DotDone "dot_done" dot_done(acc: Value) {} {} [] DotDone, Sync;
                 /// Waits until the products of the tokens, and those started before, are done and have read their operands.
