@@ -285,8 +285,6 @@ fn units_of_four_warps_agree() {
         "k8.f32.tf32.tf32",
         "k32.s32.s8.s8",
         "k32.f32.e4m3.e4m3",
-        "k32.f32.e4m3.e5m2",
-        "k32.f32.e5m2.e4m3",
         "k32.f32.e5m2.e5m2",
     ];
     let wanted = wanted_of_groups();
