@@ -128,6 +128,9 @@ pub mod build;
 
 pub mod prelude;
 
+#[cfg(feature = "triton")]
+pub mod guide;
+
 /// Brings in the kernels of a file that the build script compiled (`tilelift::build::compile`): a module for each.
 /// The name is the file's, without folder and ending.
 #[macro_export]

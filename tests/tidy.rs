@@ -40,6 +40,7 @@ const ORDER: &[&str] = &[
     "filetest",
     "cli",
     "prelude",
+    "guide",
     "lib",
     "bin",
 ];
