@@ -27,6 +27,8 @@ pub(super) enum Command {
     Test(TestArgs),
     /// Show a kernel of a .py or .tir file after every pass.
     Explain(ExplainArgs),
+    /// Show which thread holds which element of a kernel's blocks, as a picture.
+    Show(ShowArgs),
     /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
@@ -105,6 +107,35 @@ impl Emit {
             Emit::Rust => None,
         }
     }
+}
+
+/// What elements of a picture share a colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum By {
+    /// Those of one thread.
+    #[default]
+    Thread,
+    /// Those of one warp.
+    Warp,
+    /// Those in registers of one number.
+    Register,
+}
+
+/// The arguments of `show`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::SHOW)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// The layout to show by its number; else all.
+    #[arg(long, value_name = "N")]
+    pub(super) layout: Option<usize>,
+    /// What shares a colour.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) by: By,
+    /// Where to write a picture as SVG; else it goes to standard output as text, in colours on a terminal.
+    #[arg(long, value_name = "OUT.svg")]
+    pub(super) svg: Option<PathBuf>,
 }
 
 /// Whether the kernel may take tensor maps.

@@ -4,6 +4,7 @@
 mod commands;
 mod reduce;
 mod run;
+mod show;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
