@@ -4,7 +4,7 @@
 //! cargo run --release --example ulp                  the table, by samples
 //! cargo run --release --example ulp -- sweep sin     all 2^32 arguments of a function of one f32
 //! cargo run --release --example ulp -- sweep sin 64  every 64th of them
-//! cargo run --example ulp -- kernels DIR             kernels for `tests/ulp_gpu/gpu.py`
+//! cargo run --example ulp -- kernels DIR             kernels for `tests/data/ulp_gpu/gpu.py`
 //! ```
 
 #[path = "../tests/common/ulp.rs"]
@@ -189,12 +189,12 @@ fn table(samples: [usize; 2]) -> String {
     out
 }
 
-/// What a GPU computes, against CUDA's functions of double, from `tests/ulp_gpu/h100.txt`.
+/// What a GPU computes, against CUDA's functions of double, from `tests/data/ulp_gpu/h100.txt`.
 fn gpu_table() -> String {
     let (device, _) = ulp::on_gpu::measured();
     let mut out = format!(
         "{}\n\n\
-         {device} `cargo run --example ulp -- kernels DIR`, then `tests/ulp_gpu/gpu.py DIR` there: what the machine makes of our\n\
+         {device} `cargo run --example ulp -- kernels DIR`, then `tests/data/ulp_gpu/gpu.py DIR` there: what the machine makes of our\n\
          PTX, against CUDA's functions of double on the same GPU; a function of one f32 with all 2^32 arguments, others with the\n\
          edge cases against each other and samples. In f32 the error is in units of the last place, against the exact number:\n\
          tables that count from the correctly rounded result give up to half a unit less. The last column is the error of\n\

@@ -13,20 +13,21 @@ seconds=${1:-5}
 shift $(($# > 0))
 targets=(ir_text ptx_text source_text)
 
-built=$(cargo test "${@:---release}" --no-run "${targets[@]/#/--test=fuzz_}" 2>&1) || {
+built=$(cargo test "${@:---release}" --no-run --test=fuzz 2>&1) || {
   echo "$built" >&2
   exit 1
 }
 
+program=$(sed -n "s|^ *Executable .*(\(.*/fuzz-[^)]*\))\$|\1|p" <<<"$built")
+if [[ ! -x $program ]]; then
+  echo "limited: cargo names no program" >&2
+  exit 1
+fi
+
 failed=()
 for target in "${targets[@]}"; do
-  program=$(sed -n "s|^ *Executable .*(\(.*/fuzz_$target-[^)]*\))\$|\1|p" <<<"$built")
-  if [[ ! -x $program ]]; then
-    echo "limited: cargo names no program of the target $target" >&2
-    exit 1
-  fi
   # In KiB, for this one process.
-  if ! (ulimit -v 524288 && TILELIFT_FUZZ_SECONDS=$seconds exec "$program" --nocapture); then
+  if ! (ulimit -v 524288 && TILELIFT_FUZZ_SECONDS=$seconds exec "$program" --exact "$target" --nocapture); then
     failed+=("$target")
   fi
 done

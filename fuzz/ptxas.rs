@@ -1,7 +1,7 @@
 //! Generated kernels through `ptxas`: whatever the compiler writes, the assembler accepts.
 
 #[path = "../tests/common/ptxas.rs"]
-mod ptxas;
+mod assembler;
 
 use std::panic::catch_unwind;
 
@@ -13,7 +13,7 @@ use tilelift::fuzzing::{Verdict, run};
 
 #[test]
 fn ptxas() {
-    if ptxas::find().is_none() {
+    if assembler::find().is_none() {
         return;
     }
     let report = run("ptxas", check);
@@ -47,7 +47,7 @@ fn check(seed: u64) -> Verdict {
 fn assemble(case: &Case) -> Option<Result<u32, String>> {
     let kernel = compile(&case.func, case.target, &case.options).ok()?;
     let arch = case.target.to_string();
-    match catch_unwind(|| ptxas::assemble(&kernel.ptx, &arch)) {
+    match catch_unwind(|| assembler::assemble(&kernel.ptx, &arch)) {
         Ok(report) => report.map(|report| Ok(report.spilled)),
         Err(panic) => {
             let text = panic.downcast_ref::<String>();

@@ -355,6 +355,8 @@ macro_rules! for_each_ptx {
             Bar "bar.sync" (imm W) sm 0 ptx 6 0, Sync;
             /// Barrier of a number of threads.
             BarCount "bar.sync" (imm W, imm W) sm 0 ptx 6 0, Sync;
+            /// The same at a barrier whose number a register holds.
+            BarGroup "bar.sync" (use W, imm W) sm 0 ptx 6 0, Sync;
         }
     };
 }

@@ -16,6 +16,7 @@ use crate::tile::promote::Promotion;
 
 /// What a kernel parameter is to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ParamKind {
     /// An address in device memory.
     Pointer,
@@ -38,6 +39,7 @@ pub struct ParamMeta {
 
 /// What a launcher must know of a kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelMeta {
     /// Name of the PTX entry.
     pub name: String,
@@ -51,8 +53,11 @@ pub struct KernelMeta {
     pub shared: u32,
     /// Parameters of the entry, in order.
     pub params: Vec<ParamMeta>,
-    /// Tensor maps that the launcher makes, each a parameter of 128 bytes behind those of [`KernelMeta::params`], to whose
-    /// indices the recipes refer. Where one cannot be made, the launcher needs the kernel of [`Promote::Never`].
+    /// Whether each CTA executes several programs: a launch has as many as [`KernelMeta::ctas`] says, and the kernel takes the numbers
+    /// of programs along the three axes, each an i32, behind [`KernelMeta::params`].
+    pub persistent: bool,
+    /// Tensor maps that the launcher makes, each a parameter of 128 bytes behind all others. The recipes refer to the indices of
+    /// [`KernelMeta::params`]. Where one cannot be made, the launcher needs the kernel of [`Promote::Never`].
     ///
     /// [`Promote::Never`]: crate::settings::Promote::Never
     pub maps: Vec<MapRecipe>,
@@ -60,8 +65,28 @@ pub struct KernelMeta {
     pub sites: Vec<Site>,
 }
 
+impl KernelMeta {
+    /// The CTAs to launch for a grid of programs, if the device executes `resident` at a time. None if a persistent kernel cannot
+    /// count its programs, or if that is 0; then the launcher needs the kernel of [`Promote::Never`], which is not persistent.
+    ///
+    /// [`Promote::Never`]: crate::settings::Promote::Never
+    #[must_use]
+    pub fn ctas(&self, grid: [u32; 3], resident: u32) -> Option<[u32; 3]> {
+        if !self.persistent {
+            return Some(grid);
+        }
+        let programs = grid
+            .iter()
+            .try_fold(1_u32, |product, &n| product.checked_mul(n))?;
+        // The last CTA's count goes further by the number of CTAs.
+        let counts = programs < 1 << 30 && 0 < resident;
+        counts.then(|| [programs.min(resident), 1, 1])
+    }
+}
+
 /// What the compiler did, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KernelStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,
@@ -77,6 +102,7 @@ pub struct KernelStats {
 
 /// A compiled kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompiledKernel {
     /// PTX text, pure ASCII.
     pub ptx: String,
@@ -120,7 +146,8 @@ pub fn compile_with(
             ptx_version: output.ptx_version,
             num_warps: output.thread.cta_warps(),
             shared: output.shared,
-            params: param_metas(&output.thread),
+            persistent: output.persistent,
+            params: param_metas(&output.thread, func.params().len()),
             maps: output.thread.maps,
             sites: output.sites,
         },
@@ -135,10 +162,11 @@ pub fn compile_with(
     })
 }
 
-/// The parameters as a caller sees them.
-fn param_metas(func: &ThreadFunction) -> Vec<ParamMeta> {
+/// The first parameters, which the caller sees.
+fn param_metas(func: &ThreadFunction, count: usize) -> Vec<ParamMeta> {
     let params = func.params().iter().zip(&func.param_names);
     params
+        .take(count)
         .map(|(&value, name)| param_meta(name.clone(), func.dfg.ty(value)))
         .collect()
 }

@@ -41,6 +41,7 @@ pub const BYTES: u32 = HEADER_BYTES + CAPACITY * RECORD_BYTES;
 
 /// What a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum What {
     /// A text alone.
     Text,

@@ -5,6 +5,7 @@ use crate::verify::VerifierErrors;
 
 /// Why a kernel cannot be compiled.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CompileError {
     /// The kernel breaks rules of the IR.
     #[error("{0}")]

@@ -1,10 +1,51 @@
 //! Tilelift: a GPU compiler for block programs, in one crate.
 //!
+//! ```
+//! # #[cfg(feature = "triton")] {
+//! use tilelift::prelude::*;
+//!
+//! let program = Program::python("add.py", r#"
+//! import triton, triton.language as tl
+//!
+//! @triton.jit
+//! def add(x, y, out, n, BLOCK: tl.constexpr):
+//!     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+//!     tl.store(out + i, tl.load(x + i, i < n) + tl.load(y + i, i < n), i < n)
+//! "#)?;
+//! let device = Device::best(); // a GPU if there is one, else the emulator
+//! let add = device.kernel(&program, "add")?.constant("BLOCK", 1024)?;
+//!
+//! let x = Buffer::from_slice(&device, &[1.5_f32; 5000])?;
+//! let y = Buffer::from_slice(&device, &[2.0_f32; 5000])?;
+//! let out = Buffer::<f32>::new(&device, 5000)?;
+//! let stream = device.stream();
+//! add.launch(&stream, [5, 1, 1], (&x, &y, &out, 5000))?;
+//! assert!(out.read(&stream)?.iter().all(|&sum| sum == 3.5));
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! A kernel is written for a *program* that works on blocks: arrays whose extents are powers of two. Tilelift
 //! decides which thread holds which element, how threads exchange data, and which instructions do the work, and
 //! writes PTX, which the NVIDIA driver alone turns into machine code. A PTX emulator runs the same kernels on any CPU.
 //!
-//! # The way of a kernel
+//! # Embed it
+//!
+//! [`prelude`] has what most programs name. [`runtime`] compiles at launch, specialises and caches; [`tune`] measures
+//! configurations. [`compile`] is the compiler alone, for one of the targets of [`settings`]; [`error`] is why a kernel is
+//! refused, and `metadata` (feature `json`) what a launcher must know. `build` compiles kernels in build scripts. `driver`
+//! (feature `cuda`) is the driver layer, which starts without a driver. [`limits`] says for each entry point how large its input
+//! may be, what bounds its time, memory and stack, and what nothing bounds.
+//!
+//! # Write kernels
+//!
+//! The [`guide`] begins here: five minutes, Triton's tutorials, what to do if a kernel is wrong or slow. A kernel is written in the
+//! Triton language (`front`; what people who come from Triton must know is `guide::triton`), in Rust ([`ir::builder`]), or
+//! as text ([`text`]). [`emu`] runs the PTX of a kernel on the CPU and reports races and accesses outside of buffers; [`interp`] runs
+//! the kernel itself; [`device_print`] is what it prints. [`testing`] tests kernels in a suite of one's own, `fuzzing` (a feature)
+//! with random cases, and `filetest` (feature `tool`) as files. [`verify`] says what is wrong with a kernel.
+//!
+//! # Work on the compiler
 //!
 //! ```text
 //!   Python text --front--\
@@ -34,7 +75,7 @@
 //!   text, arguments --runtime--> launch                                runtime  specialisation, caches, both devices
 //! ```
 //!
-//! [`pipeline`] is this way on one page, [`compile::compile`] as one call. At each stage:
+//! [`pipeline`] is this way on one page, [`compile::compile`] as one call, [`stages`] its texts. At each stage:
 //!
 //! - **tile IR**: typed SSA; what verified compiles without panic, or is refused with numbers (shared memory).
 //! - **tile IR with layouts**: every block value has a layout; operands of an elementwise op share it; data changes
@@ -47,19 +88,20 @@
 //! The reference interpreter ([`interp`]) runs the tile IR and is its specification in executable form; it shares no code
 //! with what it judges but the number formats of [`num`].
 //!
-//! # Limits
-//!
-//! [`limits`] has a row for each entry point: how large its input may be, what bounds its time, memory and stack, which
-//! tests hold that, and what nothing bounds.
+//! Rooms that this page links but the list of modules below does not show (`linear_layout`, `analysis`, `layout`, `tile`,
+//! `expand`, `thread`, `machine`, `ptx`, `num`, `cli`) are the compiler's own. They are reachable, for its tests and tools, and
+//! hidden; **they change with any version**, and so does whatever stands in them. All else follows semantic versioning.
 
 #[macro_use]
 mod coded;
 pub(crate) mod grid;
 
 pub mod limits;
+#[doc(hidden)]
 pub mod num;
 pub mod settings;
 
+#[doc(hidden)]
 pub mod linear_layout;
 
 pub mod ir;
@@ -68,24 +110,31 @@ pub mod text;
 
 pub mod device_print;
 
+#[doc(hidden)]
 pub mod analysis;
 
 pub mod verify;
 
 pub mod error;
 
+#[doc(hidden)]
 pub mod layout;
 
+#[doc(hidden)]
 pub mod tile;
 
+#[doc(hidden)]
 pub mod expand;
 
+#[doc(hidden)]
 pub mod thread;
 
 pub(crate) mod regalloc;
 
+#[doc(hidden)]
 pub mod machine;
 
+#[doc(hidden)]
 pub mod ptx;
 
 pub mod pipeline;
@@ -104,10 +153,14 @@ pub mod emu;
 #[cfg(feature = "triton")]
 pub mod front;
 
+#[cfg(any(feature = "tool", feature = "fuzzing"))]
+mod reduce;
+
 #[cfg(feature = "tool")]
 pub mod filetest;
 
 #[cfg(feature = "tool")]
+#[doc(hidden)]
 pub mod cli;
 
 #[cfg(feature = "cuda")]
@@ -127,6 +180,9 @@ pub mod testing;
 pub mod build;
 
 pub mod prelude;
+
+#[cfg(feature = "triton")]
+pub mod guide;
 
 /// Brings in the kernels of a file that the build script compiled (`tilelift::build::compile`): a module for each.
 /// The name is the file's, without folder and ending.

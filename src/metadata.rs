@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::compile::{KernelMeta, ParamKind};
 use crate::device_print::{self, What};
+use crate::ir::function::PROGRAM_NUMBERS;
 use crate::ir::recipe::{MAP_ALIGN, MAP_BYTES, MapRecipe, Number};
 
 /// The variable that prints and assertions write to, and what each of its records is of; kernels without leave it out.
@@ -64,7 +65,9 @@ fn map_of(index: usize, recipe: &MapRecipe) -> Value {
 ///
 /// Of a kernel that takes tensor maps it is version 2: their parameters have the kind `tensormap`, with numbers by the
 /// parameters' places (`p3`), the extents of the grid and operations on them, from the outermost dimension on, extents and strides in
-/// elements. `fallback` describes the kernel to launch where a condition is 0, a number cannot be computed or the driver refuses
+/// elements. Where it says `persistent`, a launch of a grid of programs has as many CTAs as the device executes at a time, in one
+/// dimension and no more than there are programs, and parameters of the kind `programs` are the grid's extents; from 2^30 programs
+/// on the fallback does the work. `fallback` describes the kernel to launch where a condition is 0, a number cannot be computed or the driver refuses
 /// a map, and says which file has its PTX.
 pub fn json(
     meta: &KernelMeta,
@@ -86,6 +89,9 @@ fn value(
         .iter()
         .map(|(name, value)| (name.clone(), Value::String(value.clone())))
         .collect();
+    let programs = (0..PROGRAM_NUMBERS)
+        .filter(|_| meta.persistent)
+        .map(|axis| json!({"name": format!("programs{axis}"), "kind": "programs", "axis": axis, "type": "i32", "bytes": 4}));
     let params: Vec<Value> = meta
         .params
         .iter()
@@ -96,6 +102,7 @@ fn value(
             };
             json!({"name": param.name, "kind": kind, "type": param.ty, "bytes": param.bytes})
         })
+        .chain(programs)
         .chain(
             meta.maps
                 .iter()
@@ -117,6 +124,9 @@ fn value(
     });
     if !meta.sites.is_empty() {
         value["log"] = log_of(meta);
+    }
+    if meta.persistent {
+        value["persistent"] = json!(true);
     }
     if !meta.maps.is_empty() {
         value["version"] = json!(2);
@@ -153,6 +163,7 @@ mod tests {
                 param("x", ParamKind::Pointer, "f16", 8),
                 param("n", ParamKind::Scalar, "i32", 4),
             ],
+            persistent: false,
             maps: Vec::new(),
             sites: Vec::new(),
         };

@@ -1,5 +1,6 @@
-//! What a program that builds, compiles and runs kernels names most: `use tilelift::prelude::*`.
+//! What a program that embeds the crate names most: `use tilelift::prelude::*`.
 //!
+//! First what compiles and launches kernels, then what builds and compiles them by hand.
 //! Names that exist more than once (launch arguments and memory of the emulator, the interpreter and the driver) are not
 //! here; they come from [`crate::emu`], [`crate::interp`] and `tilelift::driver`.
 
@@ -12,4 +13,7 @@ pub use crate::ir::entities::Value;
 pub use crate::ir::function::TileFunction;
 pub use crate::ir::types::{Elem, Scalar, TileType};
 pub use crate::linear_layout::shape::Shape;
+pub use crate::runtime::{
+    Buffer, Constants, Device, DeviceOptions, Grid, Kernel, Pointer, Program, RuntimeError, Stream,
+};
 pub use crate::settings::{Options, Target};

@@ -246,16 +246,15 @@ pub enum Promote {
     Never,
 }
 
-/// Whether warps of their own may bring what the program multiplies, while its warps multiply: a CTA then has more threads than
-/// the program.
+/// Policy something is done that may make a kernel faster or slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Roles {
+pub enum Policy {
     /// Where that is faster.
     #[default]
     Auto,
     /// Wherever it is possible.
     Always,
-    /// Nowhere: all warps do the same work.
+    /// Nowhere.
     Never,
 }
 
@@ -274,8 +273,12 @@ pub struct Options {
     pub asserts: Asserts,
     /// Whether the kernel may take tensor maps.
     pub promote: Promote,
-    /// Whether warps may have roles.
-    pub roles: Roles,
+    /// Whether warps of their own may bring what the program multiplies, while its warps multiply: a CTA then has more threads
+    /// than the program.
+    pub roles: Policy,
+    /// Whether a CTA may execute several programs, one after the other: a launch then has as many CTAs as the device holds at a time.
+    /// Only kernels with roles and tensor maps do.
+    pub persistent: Policy,
     /// For tests: make what may be one way or another (layouts, stages, swizzles, offsets in shared memory, order of
     /// instructions, registers) by this seed instead of by cost, so that rare ways run. See [`diversity`].
     pub diversity: Option<u64>,
@@ -283,6 +286,7 @@ pub struct Options {
 
 /// Why a compilation cannot begin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SettingsError {
     /// No such target.
     #[error(transparent)]
@@ -320,7 +324,8 @@ impl Options {
         line_info: false,
         asserts: Asserts::Off,
         promote: Promote::Auto,
-        roles: Roles::Auto,
+        roles: Policy::Auto,
+        persistent: Policy::Auto,
         diversity: None,
     };
 }

@@ -12,6 +12,7 @@ use crate::thread::place_shared::live_ranges;
 
 /// A stage of compilation that has a text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Stage {
     /// Block programs as they were read.
     Tile,

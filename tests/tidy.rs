@@ -36,12 +36,41 @@ const ORDER: &[&str] = &[
     "tune",
     "testing",
     "build",
+    "reduce",
     "fuzzing",
     "filetest",
     "cli",
     "prelude",
+    "guide",
     "lib",
     "bin",
+];
+
+/// The rooms that users see; all others are private or hidden.
+const FACE: &[&str] = &[
+    "limits",
+    "settings",
+    "ir",
+    "text",
+    "device_print",
+    "verify",
+    "error",
+    "pipeline",
+    "compile",
+    "stages",
+    "metadata",
+    "interp",
+    "emu",
+    "front",
+    "filetest",
+    "driver",
+    "runtime",
+    "tune",
+    "testing",
+    "build",
+    "prelude",
+    "fuzzing",
+    "guide",
 ];
 
 /// Panics outside of tests, with their reasons.
@@ -172,6 +201,37 @@ fn modules_use_only_what_stands_above_them() {
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// A room that others may rely on is a decision: it stands in the list above and on the front page.
+#[test]
+fn the_public_face_is_what_was_decided() {
+    let text = read(&root().join("src/lib.rs"));
+    let mut shown = Vec::new();
+    let mut hidden = false;
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix("pub mod ") {
+            if !hidden {
+                shown.push(name.trim_end_matches(';'));
+            }
+            hidden = false;
+        }
+        hidden |= line == "#[doc(hidden)]";
+    }
+    let face: BTreeSet<&str> = FACE.iter().copied().collect();
+    assert_eq!(shown.iter().copied().collect::<BTreeSet<_>>(), face);
+    let page: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("//!"))
+        .collect();
+    let page = page.join("\n");
+    for room in FACE {
+        let named = [format!("`{room}`"), format!("`{room}::")];
+        assert!(
+            named.iter().any(|name| page.contains(name)),
+            "the front page does not name `{room}`"
+        );
+    }
 }
 
 #[test]

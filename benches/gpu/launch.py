@@ -92,15 +92,22 @@ class Kernel:
             check(cu.cuFuncSetAttribute(
                 self.function, attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, meta["shared"]))
 
+    def resident(self, threads, shared):
+        """How many CTAs the device executes at a time."""
+        on_each = check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(self.function, threads, shared))
+        return on_each * torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+
     def bind(self, grid, args):
         """A callable that launches on torch's current stream. Arguments are tensors and numbers."""
         x, y, z = (tuple(grid) + (1, 1))[:3]
         maps = [param for param in self.meta["params"] if param["kind"] == "tensormap"]
-        plain = [param for param in self.meta["params"] if param["kind"] != "tensormap"]
+        programs = [param for param in self.meta["params"] if param["kind"] == "programs"]
+        plain = [param for param in self.meta["params"] if param["kind"] not in ("tensormap", "programs")]
         held = []
         for arg, param in zip(args, plain, strict=True):
             is_tensor = isinstance(arg, torch.Tensor)
             held.append(ctypes.c_uint64(arg.data_ptr()) if is_tensor else C_TYPES[param["type"]](arg))
+        held += [ctypes.c_int32((x, y, z)[param["axis"]]) for param in programs]
         places = [ctypes.addressof(h) for h in held]
         for param in maps:
             words, place = tensor_map(param, args, (x, y, z))
@@ -109,6 +116,8 @@ class Kernel:
         pointers = (ctypes.c_void_p * max(1, len(places)))(*places)
         bx, by, bz = self.meta["block"]
         shared, function = self.meta["shared"], self.function
+        if self.meta.get("persistent"):
+            x, y, z = min(x * y * z, self.resident(bx, shared)), 1, 1
 
         def go(_keep=(held, pointers, args)):
             stream = torch.cuda.current_stream().cuda_stream

@@ -174,8 +174,9 @@ def product(t):
     scale = a.abs() @ b.abs()
     bound = rounded(want, scale, a.shape[1], t["c"].dtype)
     if t["a"].element_size() == 1:
-        # The tensor core adds products of fp8 with 13 bits behind the point of the largest.
-        bound += 2.0**-13 * scale
+        # The tensor core cuts 32 products of fp8 and what they are added to at 13 bits behind the point of the largest, and their
+        # sum again. Without sums in between the errors all go one way: with normal data 1.5 to 1.7 times 2^-13 of all sizes.
+        bound += 2.0**-11 * scale
     return {"c": (want, bound)}
 
 

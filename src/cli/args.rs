@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
 use super::help;
-use crate::settings::Options;
+use crate::settings::{Options, Policy, Target};
 use crate::stages::Stage;
 
 /// A GPU compiler for block programs: the Triton language (.py) or the text form of the IR (.tir) in, PTX out.
@@ -27,6 +27,8 @@ pub(super) enum Command {
     Test(TestArgs),
     /// Show a kernel of a .py or .tir file after every pass.
     Explain(ExplainArgs),
+    /// Show which thread holds which element of a kernel's blocks, as a picture.
+    Show(ShowArgs),
     /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
@@ -107,6 +109,35 @@ impl Emit {
     }
 }
 
+/// What elements of a picture share a colour.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum By {
+    /// Those of one thread.
+    #[default]
+    Thread,
+    /// Those of one warp.
+    Warp,
+    /// Those in registers of one number.
+    Register,
+}
+
+/// The arguments of `show`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::SHOW)]
+pub(super) struct ShowArgs {
+    #[command(flatten)]
+    pub(super) kernel: KernelArgs,
+    /// The layout to show by its number; else all.
+    #[arg(long, value_name = "N")]
+    pub(super) layout: Option<usize>,
+    /// What shares a colour.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) by: By,
+    /// Where to write a picture as SVG; else it goes to standard output as text, in colours on a terminal.
+    #[arg(long, value_name = "OUT.svg")]
+    pub(super) svg: Option<PathBuf>,
+}
+
 /// Whether the kernel may take tensor maps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum PromoteArg {
@@ -117,16 +148,26 @@ pub(super) enum PromoteArg {
     Never,
 }
 
-/// Whether warps may have roles.
+/// Policy something is done that may make a kernel faster or slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum RolesArg {
+pub(super) enum PolicyArg {
     /// Where that is faster.
     #[default]
     Auto,
     /// Wherever it is possible.
     Always,
-    /// Nowhere: all warps do the same work.
+    /// Nowhere.
     Never,
+}
+
+impl From<PolicyArg> for Policy {
+    fn from(arg: PolicyArg) -> Policy {
+        match arg {
+            PolicyArg::Auto => Policy::Auto,
+            PolicyArg::Always => Policy::Always,
+            PolicyArg::Never => Policy::Never,
+        }
+    }
 }
 
 /// Which kernel of a file, and how it is compiled.
@@ -181,7 +222,10 @@ pub(super) struct HowArgs {
     pub(super) promote: PromoteArg,
     /// Whether warps of their own may bring what the program multiplies.
     #[arg(long, value_enum, default_value_t)]
-    pub(super) roles: RolesArg,
+    pub(super) roles: PolicyArg,
+    /// Whether a CTA may execute several programs, one after the other.
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) persistent: PolicyArg,
     /// Let tools show the lines of the source.
     #[arg(long)]
     pub(super) line_info: bool,
@@ -194,10 +238,11 @@ pub(super) struct HowArgs {
 }
 
 impl HowArgs {
-    /// What files say themselves.
+    /// What files say themselves. Where they do not, the target is that of file tests: a test is the same with a GPU and without.
     pub(super) fn of_files() -> HowArgs {
         HowArgs {
             num_ctas: 1,
+            target: Some(Target::SM_80.to_string()),
             ..HowArgs::default()
         }
     }
@@ -229,6 +274,12 @@ pub(super) struct CompileArgs {
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     pub(super) kernel: KernelArgs,
+    /// Show this pass alone, each time that it runs; `read` is the kernel before all passes, `ptx` the end. May be repeated.
+    #[arg(long, value_name = "PASS")]
+    pub(super) only: Vec<String>,
+    /// Show the lines that each pass changes in place of the whole kernel.
+    #[arg(long)]
+    pub(super) diff: bool,
 }
 
 /// Arguments of `run`.

@@ -24,3 +24,9 @@ TARGET is sm_70, sm_75, sm_80, sm_86, sm_89, sm_90, sm_90a, sm_100 or sm_120, wi
 /// What the cache is.
 pub(super) const CACHE: &str = "The cache is the folder that TILELIFT_CACHE_DIR names, or one where the system keeps caches; \
 `tilelift info` shows it. The actions take no file, and `export` a folder, which is made if it is not there.";
+
+/// What pictures show.
+pub(super) const SHOW: &str = r#"A layout says which thread holds which element of a block, and in which of its registers: each element reads thread:register,
+and warp W has threads 32 W to 32 W + 31. `tilelift compile --emit layout` says which value has which layout.
+  tilelift show softmax.py -n softmax -s "*fp32:16, *fp32:16, i32, 128"
+  tilelift show matmul.py -n matmul -s "*fp16:16, *fp16:16, *fp32:16, 64, 64, 32" --layout 3 --by warp --svg layout.svg"#;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::args::{KernelArgs, Lang, PromoteArg, RolesArg};
+use super::args::{KernelArgs, Lang, PromoteArg};
 use super::{Failure, Result, say};
 use crate::error::CompileError;
 use crate::filetest::run::is_ptx;
@@ -11,7 +11,7 @@ use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
 pub(super) use crate::runtime::set_stages;
-use crate::settings::{Asserts, Options, Promote, Roles, Target, one_cta, program_warps};
+use crate::settings::{Asserts, Options, Promote, Target, one_cta, program_warps};
 use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
 use crate::text::quote::{listed, quoted};
@@ -191,11 +191,8 @@ pub(super) fn options(args: &KernelArgs) -> Options {
             PromoteArg::Auto => Promote::Auto,
             PromoteArg::Never => Promote::Never,
         },
-        roles: match args.how.roles {
-            RolesArg::Auto => Roles::Auto,
-            RolesArg::Always => Roles::Always,
-            RolesArg::Never => Roles::Never,
-        },
+        roles: args.how.roles.into(),
+        persistent: args.how.persistent.into(),
         ..Options::DEFAULT
     }
 }

@@ -15,6 +15,7 @@ mod input;
 mod python;
 mod reduce;
 mod run;
+mod show;
 mod test;
 
 use std::io::{self, Write};
@@ -89,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Test(args) => test::test(args),
         Command::Explain(args) => explain::explain(args),
+        Command::Show(args) => show::show(args),
         Command::Reduce(args) => reduce::reduce(args),
         Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),

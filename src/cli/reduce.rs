@@ -13,8 +13,8 @@ use super::{Failure, Result, cubin, say, write_out};
 use crate::compile::compile;
 use crate::error::CompileError;
 use crate::filetest::run::{Setup, run_lines, run_notes};
-use crate::fuzzing::shrink::{count, shrink_function};
 use crate::ir::function::TileFunction;
+use crate::reduce::{count, shrink_function};
 use crate::settings::{Asserts, Promote};
 
 /// Order in which symptoms are looked for where none is named.

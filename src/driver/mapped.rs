@@ -52,20 +52,21 @@ impl PreparedWithMaps {
         &self,
         grid: [u32; 3],
         stream: &Stream,
-        words: impl ExactSizeIterator<Item = &'w u64>,
-        maps: impl ExactSizeIterator<Item = &'m TensorMap>,
+        words: impl Iterator<Item = &'w u64>,
+        maps: impl Iterator<Item = &'m TensorMap>,
     ) -> Result<(), DriverError> {
-        let count = words.len() + maps.len();
-        if (words.len(), maps.len()) != (self.words, self.maps) {
+        let mut places: SmallVec<[*const u64; INLINE]> = SmallVec::new();
+        places.extend(words.map(std::ptr::from_ref));
+        let words = places.len();
+        places.extend(maps.map(|map| map.place().cast()));
+        let count = places.len();
+        if (words, count - words) != (self.words, self.maps) {
             return Err(DriverError::ArgumentCount {
                 name: self.function().name().to_owned(),
                 expected: self.words + self.maps,
                 got: count,
             });
         }
-        let mut places: SmallVec<[*const u64; INLINE]> = SmallVec::new();
-        places.extend(words.map(std::ptr::from_ref));
-        places.extend(maps.map(|map| map.place().cast()));
         match self
             .prepared
             .start(grid, stream, places.as_ptr(), places.len())

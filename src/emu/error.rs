@@ -16,6 +16,7 @@ pub struct ParseError {
 
 /// The kinds of [`ParseError`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ParseErrorKind {
     /// The text does not have the shape of PTX.
     #[error("{0}")]
@@ -133,6 +134,7 @@ impl fmt::Display for AccessKind {
 
 /// What a program did wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// A register was used that this thread never wrote, or whose value depends on such a one.
     #[error("register `{name}` is used but holds no defined value")]
@@ -321,6 +323,7 @@ pub enum Fault {
 
 /// Why a launch failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum EmuError {
     /// The module has no entry of that name.
     #[error("no entry `{0}`")]

@@ -326,6 +326,7 @@ impl Expander<'_> {
             bytes: ((kept.len() as u32) << next) * size,
             align: 16,
             offset: None,
+            by_group: false,
         });
         let index = self.thread_part(&columns)?;
         let start = self.slot_address(slot, carrier.elem)?;

@@ -14,13 +14,14 @@ use super::regs::{Expanded, SharedBlock, Start};
 use super::{Expander, Result, bug};
 use crate::ir::attrs::{Attrs, IntPred, SpecialReg, make};
 use crate::ir::dfg::InstData;
+use crate::ir::effects::Class;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{MBAR_BYTES, SlotData};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::recipe::{MapRecipe, Number, NumberOp};
 use crate::ir::types::{Elem, Scalar, ThreadType};
 use crate::layout::warpgroup::{self, Form};
-use crate::linear_layout::layout::LinearLayout;
+use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// Threads of a warp.
 const LANES: u32 = 32;
@@ -278,7 +279,7 @@ impl Expander<'_> {
             Start::Value(bytes) => to = self.binary(ThreadOp::Addptr, to, bytes)?,
         }
         let copy = InstData::new(ThreadOp::TensorCopy, &[to, map, bar, pred]);
-        for (bytes, at) in self.boxes(inst, &cut, elem_bytes, &coords)? {
+        for (bytes, at) in self.boxes(inst, &cut, elem_bytes, &coords, 0)? {
             let mut data = copy.clone();
             data.args.extend(at);
             data.attrs.push(make::offset((first + bytes) as i32));
@@ -304,8 +305,14 @@ impl Expander<'_> {
                 .map_or(BOX_ALIGN, Form::alignment)
                 .max(BOX_ALIGN),
             offset: None,
+            by_group: false,
         });
-        let cut = Cut::of(&stands, elem.bytes());
+        let mut cut = Cut::of(&stands, elem.bytes());
+        let rows = self.rows_of_groups(layout, &cut);
+        if let Some(&first) = rows.iter().min() {
+            cut.rows = cut.rows.min(first);
+            self.b.func_mut().slots[slot].by_group = true;
+        }
         let block = SharedBlock {
             slot,
             start: Start::Known(0),
@@ -317,15 +324,29 @@ impl Expander<'_> {
             self.store_elements(&block, layout, ty.elem, pack, false)?;
         }
         let map = self.map(inst, &cut)?;
-        let from = self.slot_address(slot, Elem::Num(Scalar::I8))?;
-        let pred = self.speaker()?;
+        let mut from = self.slot_address(slot, Elem::Num(Scalar::I8))?;
         let mut coords = Vec::new();
         for i in 2..data.args.len() {
             let coord = self.arg(inst, i)?;
             coords.push(self.pack_of(&coord, 1)?);
         }
+        let mut pred = self.speaker()?;
+        if !rows.is_empty() {
+            if let Some(leader) = self.leader(32 * warpgroup::group_warps() - 1)? {
+                pred = leader;
+            }
+            let below = [0; 7];
+            let first = self.thread_part(&[&below[..], &rows].concat())?;
+            let row_bytes = self.int(Elem::I32, i64::from(cut.columns * elem.bytes()));
+            let bytes = self.binary(ThreadOp::Imul, first, row_bytes)?;
+            from = self.binary(ThreadOp::Addptr, from, bytes)?;
+            if let Some(dim) = self.row_dim(inst)? {
+                coords[dim] = self.binary(ThreadOp::Iadd, coords[dim], first)?;
+            }
+        }
         let store = InstData::new(ThreadOp::TensorStore, &[from, map, pred]);
-        for (bytes, at) in self.boxes(inst, &cut, elem.bytes(), &coords)? {
+        let others = rows.iter().sum();
+        for (bytes, at) in self.boxes(inst, &cut, elem.bytes(), &coords, others)? {
             let mut data = store.clone();
             data.args.extend(at);
             data.attrs.extend(slot_attrs(slot, bytes));
@@ -334,20 +355,50 @@ impl Expander<'_> {
         self.effect(InstData::new(ThreadOp::BulkCommit, &[]))
     }
 
-    /// The boxes that a block is cut into: how many bytes from its start each stands, and the coordinates of its start.
+    /// Where each bit of the number of a group of warps goes among the rows of a block, if each group has rows of its own, which
+    /// it can store without the others. Empty if not, and where there is one group alone.
+    fn rows_of_groups(&self, layout: &LinearLayout, cut: &Cut) -> Vec<u32> {
+        /// Rows after which swizzles repeat.
+        const PERIOD: u32 = 8;
+        let groups = warpgroup::group_columns(layout);
+        let of_groups: u32 = groups.iter().fold(0, |all, column| all | column);
+        let all = [HwDim::Register, HwDim::Lane, HwDim::Warp].map(|dim| layout.columns(dim));
+        let reaching = all
+            .into_iter()
+            .flatten()
+            .filter(|&&column| column & of_groups != 0);
+        let rows: Vec<u32> = groups.iter().map(|column| column / cut.block[1]).collect();
+        let is_rows = |(&column, &row): (&u32, &u32)| {
+            column.is_power_of_two() && column % cut.block[1] == 0 && PERIOD <= row
+        };
+        let has_own = groups.iter().zip(&rows).all(is_rows) && reaching.count() == groups.len();
+        let knows_barriers = self.tile.all_insts().all(|(_, inst)| {
+            let data = &self.tile.dfg.insts[inst];
+            data.class() != Class::Foreign
+        });
+        if !has_own || !knows_barriers {
+            return Vec::new();
+        }
+        rows
+    }
+
+    /// The boxes that a block is cut into: how many bytes from its start each stands, and the coordinates of its start. No rows
+    /// that have a bit of `others`.
     fn boxes(
         &mut self,
         inst: Inst,
         cut: &Cut,
         elem_bytes: u32,
         coords: &[Value],
+        others: u32,
     ) -> Result<Vec<(u32, Vec<Value>)>> {
         let [rows, columns] = cut.block;
         // The dimension of the tensor whose extent the rows of the block are.
         let row_dim = self.row_dim(inst)?;
         let mut found = Vec::new();
         for column in (0..columns).step_by(cut.columns as usize) {
-            for row in (0..rows).step_by(cut.rows as usize) {
+            let others = |row: &u32| others & row == 0;
+            for row in (0..rows).step_by(cut.rows as usize).filter(others) {
                 let bytes = (column * rows + row * cut.columns) * elem_bytes;
                 let mut at = coords.to_vec();
                 if let Some(last) = at.last_mut() {

@@ -151,6 +151,7 @@ impl Expander<'_> {
             bytes: plan.bytes.max(16),
             align: 16,
             offset: None,
+            by_group: false,
         });
         let lane_bits = 5;
         let idle = plan.store.idle_lanes | plan.store.idle_warps << lane_bits;

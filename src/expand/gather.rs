@@ -157,6 +157,7 @@ impl Expander<'_> {
             bytes: (shape.elements() as u32 * size).max(16),
             align: 16,
             offset: None,
+            by_group: false,
         });
         let start = self.slot_address(slot, elem)?;
         let lanes = from.bits(HwDim::Lane);

@@ -30,6 +30,7 @@ impl Expander<'_> {
             bytes: (bins * SIZE).max(16),
             align: 16,
             offset: None,
+            by_group: false,
         });
         let start = self.slot_address(slot, Elem::I32)?;
         self.clear_counters(slot, start, bins)?;

@@ -21,14 +21,19 @@ impl Expander<'_> {
 
     pub(super) fn expand_program(&mut self, inst: Inst) -> Expanded {
         let data = &self.tile.dfg.insts[inst];
-        let is_index = data.op == TileOp::ProgramId;
-        let reg = match (is_index, data.axis().copied().unwrap_or(0)) {
-            (true, 0) => SpecialReg::ProgramX,
-            (true, 1) => SpecialReg::ProgramY,
-            (true, _) => SpecialReg::ProgramZ,
-            (false, 0) => SpecialReg::ProgramsX,
-            (false, 1) => SpecialReg::ProgramsY,
-            (false, _) => SpecialReg::ProgramsZ,
+        let axis = data.axis().copied().unwrap_or(0);
+        if let Some(&number) = self.programs.get(usize::from(axis))
+            && data.op == TileOp::NumPrograms
+        {
+            return Expanded::Uniform(number);
+        }
+        let reg = match (data.op, axis) {
+            (TileOp::CtaId, _) | (TileOp::ProgramId, 0) => SpecialReg::ProgramX,
+            (TileOp::ProgramId, 1) => SpecialReg::ProgramY,
+            (TileOp::ProgramId, _) => SpecialReg::ProgramZ,
+            (TileOp::NumCtas, _) | (_, 0) => SpecialReg::ProgramsX,
+            (_, 1) => SpecialReg::ProgramsY,
+            (_, _) => SpecialReg::ProgramsZ,
         };
         Expanded::Uniform(self.special(reg))
     }

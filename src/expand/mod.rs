@@ -54,7 +54,9 @@ use crate::ir::attrs::SpecialReg;
 use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::{Extent, Function, ThreadFunction, TileFunction};
+use crate::ir::function::{
+    Extent, Function, PROGRAM_NUMBERS, ParamHints, ThreadFunction, TileFunction,
+};
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType, TileType};
@@ -121,6 +123,8 @@ struct Expander<'a> {
     choices: Choices,
     /// Facts about numbers, computed when they are asked for first.
     axis: OnceCell<Axis>,
+    /// Parameters of a persistent kernel: the numbers of programs along the axes.
+    programs: Vec<Value>,
     /// Whether what is expanded is the producer's, of which one thread is left.
     is_producer: bool,
     /// Numbers of the places that write to the log.
@@ -194,6 +198,7 @@ impl<'a> Expander<'a> {
             rings,
             lazy,
             choices,
+            programs: Vec::new(),
             is_producer: false,
             sites: (0..)
                 .zip(crate::device_print::sites(tile))
@@ -249,6 +254,21 @@ impl<'a> Expander<'a> {
             let zeros = hints.divisible.max(1).trailing_zeros();
             self.bits.set(value, u64::MAX << zeros);
             self.values[param] = Some(Expanded::Uniform(value));
+        }
+        if self.tile.persistent {
+            self.programs = (0..PROGRAM_NUMBERS)
+                .map(|axis| {
+                    let mut name = format!("programs.{axis}");
+                    while self.tile.param_names.contains(&name) {
+                        name.push('.');
+                    }
+                    let ty = ThreadType::scalar(Elem::I32);
+                    self.state
+                        .b
+                        .func_mut()
+                        .append_param(name, ty, ParamHints::default())
+                })
+                .collect();
         }
     }
 
@@ -312,7 +332,9 @@ impl<'a> Expander<'a> {
                 Expanded::Uniform(self.share(read, ty, false)?)
             }
             TileOp::Const => self.expand_const(inst)?,
-            TileOp::ProgramId | TileOp::NumPrograms => self.expand_program(inst),
+            TileOp::ProgramId | TileOp::NumPrograms | TileOp::CtaId | TileOp::NumCtas => {
+                self.expand_program(inst)
+            }
             TileOp::Arange => self.expand_arange(inst)?,
             TileOp::Splat => self.arg(inst, 0)?,
             TileOp::ExpandDims => self.expand_expand_dims(inst)?,

@@ -277,6 +277,7 @@ impl Expander<'_> {
                 bytes,
                 align: 16,
                 offset: None,
+                by_group: false,
             });
             let address = self.slot_address(slot, ty.elem)?;
             let place = self.moved_pointer(address, write_at)?;

@@ -550,6 +550,7 @@ impl Expander<'_> {
                 bytes: (u32::from(ty.count) << next) * size,
                 align: 16,
                 offset: None,
+                by_group: false,
             });
             let address = self.slot_address(slot, ty.elem)?;
             let place = self.moved_pointer(address, write_at)?;

@@ -5,6 +5,9 @@
 //! all loops with the part of the group of warps, to which the entry and the place of the step are added. The place needs no
 //! permutation, as steps start where pieces are not permuted ([`crate::layout::warpgroup`]).
 //!
+//! Sums of 8-bit floats that may keep few bits for some products only are taken apart: so many products from zero, a wait, and an
+//! addition to the rest.
+//!
 //! What an instruction reads and writes meanwhile goes through fence and wait, so that nothing moves past them: the sums, and
 //! fragments of a left operand in registers.
 
@@ -72,6 +75,18 @@ enum Left<'a> {
     Registers(Box<Factor<'a>>),
 }
 
+/// A product as it is started.
+struct Multiply<'a> {
+    left: &'a Left<'a>,
+    right: &'a Matrix,
+    /// Row and column where each instruction's sums begin.
+    parts: &'a [(u32, u32)],
+    /// The rows of these, each once.
+    rows: Vec<u32>,
+    unit: MmaUnit,
+    columns: u32,
+}
+
 impl<'a> Expander<'a> {
     pub(super) fn expand_shared_view(&mut self, inst: Inst) -> Result<Expanded> {
         let (slot, start) = self.entry(inst, 0)?;
@@ -131,40 +146,76 @@ impl<'a> Expander<'a> {
             .collect();
 
         let fragments = self.left_fragments(&left, unit, &parts, &steps)?;
-        let mut attrs = vec![make::unit(unit), make::slot(right.slot)];
-        if let Left::Memory(left) = &left {
-            attrs.push(make::left_slot(left.slot));
-        }
-        let held = [&[acc][..], &fragments].concat();
-        acc = self.give_back(ThreadOp::WgmmaFence, &held, &attrs)?;
-        let mut data = InstData::new(ThreadOp::Wgmma, &[acc]);
-        data.attrs.extend(attrs);
-        data.attrs.push(make::columns(columns));
-        let crossed = right.is_transposed.then_some(make::trans_b(Flag));
-        data.attrs.extend(crossed);
-        if let Left::Memory(left) = &left {
-            let crossed = left.is_transposed.then_some(make::trans_a(Flag));
-            data.attrs.extend(crossed);
-        }
-        // Parts beside each other share their rows.
-        let rows = distinct_rows(&parts);
-        for (number, &k) in steps.iter().enumerate() {
-            for &(row, column) in &parts {
-                let place = rows.iter().position(|&r| r == row).unwrap_or(0);
-                let a = match &left {
-                    Left::Memory(left) => self.descriptor(left, [row, k])?,
-                    Left::Registers(_) => fragments[number * rows.len() + place],
-                };
-                let b = self.descriptor(&right, [k, column])?;
-                data.args.extend([a, b]);
+        let multiply = Multiply {
+            left: &left,
+            right: &right,
+            rows: distinct_rows(&parts),
+            parts: &parts,
+            unit,
+            columns,
+        };
+        match warpgroup::summed_apart(tile, inst) {
+            None => acc = self.multiply(&multiply, acc, &steps, &fragments)?,
+            // Each part is waited for, so that nothing is under way behind.
+            Some(every) => {
+                let every = (every / unit.info().inner) as usize;
+                let each = fragments.len() / steps.len() * every;
+                let ty = self.b.func().dfg.ty(acc);
+                for (i, steps) in steps.chunks(every).enumerate() {
+                    let own = &fragments[i * each..(i + 1) * each];
+                    let zero = self.constant(ty, 0);
+                    let sum = self.multiply(&multiply, zero, steps, own)?;
+                    let held = [&[sum][..], own].concat();
+                    let sum = self.give_back(ThreadOp::WgmmaWait, &held, &[make::pending(0)])?;
+                    acc = self.binary(ThreadOp::Fadd, acc, sum)?;
+                }
             }
         }
-        acc = self.op(data, &[])?;
-        self.effect(InstData::new(ThreadOp::WgmmaCommit, &[]))?;
         self.fragments.insert(token, fragments);
         self.values[sum] = Some(Expanded::Pack(acc));
         self.values[token] = Some(Expanded::nothing());
         Ok(())
+    }
+
+    /// Starts products that are added to a sum: those of these steps along the summed dimension.
+    fn multiply(
+        &mut self,
+        what: &Multiply<'_>,
+        acc: Value,
+        steps: &[u32],
+        fragments: &[Value],
+    ) -> Result<Value> {
+        let (left, right) = (what.left, what.right);
+        let mut attrs = vec![make::unit(what.unit), make::slot(right.slot)];
+        if let Left::Memory(left) = left {
+            attrs.push(make::left_slot(left.slot));
+        }
+        let held = [&[acc][..], fragments].concat();
+        let acc = self.give_back(ThreadOp::WgmmaFence, &held, &attrs)?;
+        let mut data = InstData::new(ThreadOp::Wgmma, &[acc]);
+        data.attrs.extend(attrs);
+        data.attrs.push(make::columns(what.columns));
+        let crossed = right.is_transposed.then_some(make::trans_b(Flag));
+        data.attrs.extend(crossed);
+        if let Left::Memory(left) = left {
+            let crossed = left.is_transposed.then_some(make::trans_a(Flag));
+            data.attrs.extend(crossed);
+        }
+        // Parts beside each other share their rows.
+        for (number, &k) in steps.iter().enumerate() {
+            for &(row, column) in what.parts {
+                let place = what.rows.iter().position(|&r| r == row).unwrap_or(0);
+                let a = match left {
+                    Left::Memory(left) => self.descriptor(left, [row, k])?,
+                    Left::Registers(_) => fragments[number * what.rows.len() + place],
+                };
+                let b = self.descriptor(right, [k, column])?;
+                data.args.extend([a, b]);
+            }
+        }
+        let acc = self.op(data, &[])?;
+        self.effect(InstData::new(ThreadOp::WgmmaCommit, &[]))?;
+        Ok(acc)
     }
 
     /// A sum in the registers that products will add to, before any does: ptxas serialises products whose registers get their

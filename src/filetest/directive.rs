@@ -1,7 +1,7 @@
 //! What the comments of a file test ask for.
 
 use super::Failure;
-use crate::settings::{Asserts, Options, Promote, Roles, Target};
+use crate::settings::{Asserts, Options, Policy, Promote, Target};
 use crate::stages::Stage;
 use crate::text::parse::{Comment, Pos, comments};
 use crate::text::quote::quoted;
@@ -133,8 +133,10 @@ fn parse_test(note: &Note) -> Result<Test, String> {
             None if word == "trap" => test.options.asserts = Asserts::Trap,
             None if word == "line-info" => test.options.line_info = true,
             None if word == "no-promotion" => test.options.promote = Promote::Never,
-            None if word == "roles" => test.options.roles = Roles::Always,
-            None if word == "no-roles" => test.options.roles = Roles::Never,
+            None if word == "roles" => test.options.roles = Policy::Always,
+            None if word == "no-roles" => test.options.roles = Policy::Never,
+            None if word == "persistent" => test.options.persistent = Policy::Always,
+            None if word == "not-persistent" => test.options.persistent = Policy::Never,
             Some(("maxnreg", number)) => {
                 let number = number.parse().map_err(|_| "maxnreg= needs a number")?;
                 test.options.max_registers = Some(number);

@@ -6,7 +6,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use super::diagnostic::Code;
 use super::expr::{blame, is_number};
-use super::library::{Args, Builtin, prelude};
+use super::library::{Args, Builtin, numbered, prelude};
 use super::lower::{Frame, Local, Locals, Lower, Res, Stop, with_stack};
 use super::module::{Index, decoration, params};
 use super::stmt::Flow;
@@ -224,6 +224,12 @@ impl<'m> Lower<'m> {
         let mut extra = Vec::new();
         let mut dict = IndexMap::new();
         let positional = all.iter().filter(|p| p.positional).count();
+        let scope = prelude::index_of(f).and_then(prelude::scope_of);
+        let at = |name: &str| {
+            let found = all.iter().position(|p| p.name == name);
+            let by_number = || scope.and_then(|scope| numbered(scope, name));
+            found.or_else(|| by_number().filter(|&i| i < all.len()))
+        };
         for (i, Argument { name, value, .. }) in given.into_iter().enumerate() {
             match name {
                 None if i < positional => values[i] = Some(value),
@@ -233,7 +239,7 @@ impl<'m> Lower<'m> {
                     let message = format!("`{}` takes {most} by position", f.name);
                     return Err(wrong(self, message));
                 }
-                Some(name) => match all.iter().position(|p| p.name == name) {
+                Some(name) => match at(name) {
                     Some(i) if values[i].is_none() => values[i] = Some(value),
                     Some(_) => {
                         let message = format!("`{}` gets `{name}` twice", f.name);

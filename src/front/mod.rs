@@ -29,8 +29,6 @@
 //! `lower` the budgets of evaluation; [`crate::limits`] has the numbers.
 
 pub mod diagnostic;
-#[doc = include_str!("guide.md")]
-pub mod guide {}
 pub mod signature;
 pub mod types;
 

@@ -29,7 +29,7 @@ use crate::ir::ops::rules::Operands;
 use crate::ir::ops::{Opcode, TileOp};
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
-use crate::settings::{Asserts, Options, Promote, Roles, Target};
+use crate::settings::{Asserts, Options, Policy, Promote, Target};
 
 /// How a kernel is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -429,7 +429,8 @@ fn halves(random: &mut Random) -> [Case; 2] {
         line_info: false,
         asserts: Asserts::Off,
         promote: Promote::Auto,
-        roles: Roles::Auto,
+        roles: Policy::Auto,
+        persistent: Policy::Auto,
         diversity: random.chance(50).then(|| random.bits()),
     };
     [(log2, programs), (log2 - 1, 2 * programs)].map(|(log2, programs)| {

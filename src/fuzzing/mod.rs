@@ -48,7 +48,7 @@
 //! # The compiler itself
 //!
 //! Each target is a module with a function from a seed to a [`Verdict`]; a case depends on its seed alone, so a
-//! failure is repeated by its number. The files in the top-level folder `fuzz/` only call [`run`]; each runs
+//! failure is repeated by its number. `fuzz/main.rs` only calls [`run`]; each runs
 //! for a second under `cargo test`, longer if the environment says so.
 //!
 //! | target | cases | oracles |
@@ -182,11 +182,11 @@ fn parse_number(key: &str, value: &str) -> Result<u64, String> {
 
 /// What runs a case again, which a printed kernel need not: its data may be other, and its options.
 fn how_to_repeat(name: &str, seed: u64) -> String {
-    format!("the seed repeats it: {SEED}={seed} cargo test --test fuzz_{name} -- --nocapture")
+    format!("the seed repeats it: {SEED}={seed} cargo test --test fuzz {name} -- --nocapture")
 }
 
 /// Runs `check` on one seed after the other until the time is up, and prints the counts. The target's file is
-/// `fuzz/NAME.rs`. What the environment asks for and nobody understands is a failure.
+/// `fuzz/main.rs`. What the environment asks for and nobody understands is a failure.
 pub fn run(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
     run_with(name, check, &|seed| how_to_repeat(name, seed))
 }
@@ -288,7 +288,7 @@ mod tests {
         });
         assert_eq!(report.failures.len(), 1);
         let (seed, message) = &report.failures[0];
-        let command = "TILELIFT_FUZZ_SEED=5 cargo test --test fuzz_tile_ir";
+        let command = "TILELIFT_FUZZ_SEED=5 cargo test --test fuzz tile_ir";
         assert!(*seed == 5 && message.starts_with("why\n") && message.contains(command));
     }
 }

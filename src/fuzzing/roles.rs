@@ -15,9 +15,11 @@ use super::tile_ir::{Judgement, judge, verdict};
 use crate::compile::compile;
 use crate::ir::types::{Elem, Scalar};
 use crate::num::{Format, Overflow, Rounding};
-use crate::settings::{Options, Roles, Target};
+use crate::settings::{Options, Policy, Target};
 use crate::text::parse::parse_tile;
 
+/// Programs of a launch: more than a persistent kernel has CTAs.
+const PROGRAMS: usize = 5;
 /// Elements of a row of a tensor.
 const PITCH: usize = 128;
 /// Coordinates are multiples of this.
@@ -56,12 +58,13 @@ fn case(seed: u64) -> Result<Case, String> {
     Ok(Case {
         args: arguments(&mut random, &text),
         func,
-        grid: [2, 1, 1],
+        grid: [PROGRAMS as u32, 1, 1],
         exact: true,
         options: Options {
             verify_passes: true,
             diversity: random.chance(50).then_some(seed),
-            roles: Roles::Always,
+            roles: Policy::Always,
+            persistent: random.pick(&[Policy::Always, Policy::Auto, Policy::Never]),
             ..Options::DEFAULT
         },
         target: Target::SM_90A,
@@ -107,7 +110,7 @@ fn arguments(random: &mut Random, text: &str) -> Vec<Argument> {
     vec![
         a,
         b,
-        Argument::Buffer(sums, vec![0; 2 * 128 * 16 * 4]),
+        Argument::Buffer(sums, vec![0; PROGRAMS * 128 * 16 * 4]),
         Argument::Buffer(Scalar::I32, table.collect()),
         n,
         m,
@@ -434,15 +437,15 @@ mod tests {
     use crate::tile::resources::Resources;
     use crate::verify::verify;
 
-    /// Roles wherever they can be.
+    /// Policy wherever they can be.
     const RESOURCES: Resources = Resources {
-        roles: Roles::Always,
+        roles: Policy::Always,
         ..Resources::ALL
     };
     /// Steps of the interpreter for one kernel.
     const STEPS: u64 = 1 << 26;
 
-    /// Roles alone, and all passes behind them, leave the same bytes for all numbers of iterations.
+    /// Policy alone, and all passes behind them, leave the same bytes for all numbers of iterations.
     #[test]
     fn roles_change_no_result() {
         let mut random = Random::new(1);

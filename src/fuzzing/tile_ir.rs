@@ -26,7 +26,7 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
 use crate::pipeline::Snapshot;
-use crate::runtime::emulated_maps;
+use crate::runtime::emulated;
 use crate::settings::Options;
 use crate::text::number::format_of;
 use crate::text::parse::parse_tile;
@@ -382,10 +382,11 @@ pub fn emulate(
             }
         })
         .collect();
-    let maps = emulated_maps(&kernel.meta, &args, case.grid);
-    args.extend(maps.ok_or("the arguments allow no tensor maps")?);
+    let beside = emulated(&kernel.meta, &args, case.grid);
+    let beside = beside.ok_or("the arguments allow no tensor maps")?;
+    args.extend(beside.args);
     let launch = emu::Launch {
-        grid: case.grid,
+        grid: beside.ctas,
         block: [32 * kernel.meta.num_warps, 1, 1],
         shared_bytes: kernel.meta.shared,
         args: &args,
@@ -418,7 +419,7 @@ pub fn first_difference(scalar: Scalar, x: &[u8], y: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fuzzing::shrink::count;
+    use crate::reduce::count;
 
     fn holds(func: &TileFunction, op: TileOp) -> bool {
         func.insts_with(op).next().is_some()

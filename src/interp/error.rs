@@ -52,6 +52,7 @@ impl fmt::Display for Place {
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum InterpErrorKind {
     /// An access to memory that is not there or that nobody wrote.
     #[error(transparent)]

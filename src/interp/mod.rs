@@ -5,7 +5,7 @@
 //!
 //! - A value is the list of its elements' bit patterns in row-major order, the upper bits zero; layouts
 //!   mean nothing to it, so kernels run before and after layouts are assigned.
-//! - Programs run one after the other, x fastest. One that waits for a later one meets the step limit.
+//! - Programs run one after the other, x fastest; of a persistent kernel three CTAs do. One that waits for a later one meets the step limit.
 //! - The steps of an atomic op on a block happen in row-major order.
 //! - What the IR calls undefined is reported as an error that names the program and the instruction: bytes
 //!   nobody wrote, addresses outside of buffers or misaligned, one store with different values for one

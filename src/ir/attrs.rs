@@ -442,6 +442,8 @@ attrs! {
     Count count: u32;
     /// How exact a product of matrices is.
     Precision precision: DotPrecision;
+    /// How many products of 8-bit floats may be summed with few bits.
+    Imprecise imprecise: u32;
     /// Bits of the lane index.
     Mask mask: u32;
     /// Distance in lanes.

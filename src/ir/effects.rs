@@ -15,8 +15,8 @@ use super::ops::{OpInfo, Opcode};
 use super::types::{AddressSpace, Elem, ValueType};
 use super::units::When;
 
-/// What kind of op it is. Branches are uniform over the threads that execute a function, so that an exchange between them or a
-/// matrix product may be removed, repeated and moved as if a thread computed it alone.
+/// What kind of op it is. Branches are uniform over the threads that execute a function (but those around what is rare, which
+/// come last), so that an exchange between them or a matrix product may be removed, repeated and moved as if a thread computed it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// Made from nothing.

@@ -28,6 +28,10 @@ const BUFFER_ALIGN: u32 = 128;
 /// Bytes of a barrier on which copies arrive, and their alignment.
 pub const MBAR_BYTES: u32 = 8;
 
+/// Numbers that a persistent kernel gets by value behind its parameters, in front of its maps: how many programs there are along each
+/// axis, i32.
+pub const PROGRAM_NUMBERS: usize = 3;
+
 /// A buffer in shared memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SlotData {
@@ -37,6 +41,9 @@ pub struct SlotData {
     pub align: u32,
     /// Distance from the start of the kernel's shared memory in bytes, once placed.
     pub offset: Option<u32>,
+    /// Whether each group of warps that an engine takes together accesses a part of its own, so that its threads wait for each
+    /// other alone.
+    pub by_group: bool,
 }
 
 /// What a slot of the tile level holds: a ring of blocks in shared memory. Where elements stand in it follows from the
@@ -101,6 +108,9 @@ pub struct Function<L: Level> {
     pub buffers: SecondaryMap<Slot, Option<BufferData>>,
     /// Warp ranges: the program's, and that of its producer if there is one ([`TileOp::Producer`](super::ops::TileOp::Producer)).
     pub partitions: PrimaryMap<Partition, PartitionData>,
+    /// Whether the body is executed once for each CTA of a launch, of which there may be any number, and not once for each program:
+    /// a loop in it goes through programs, whose number `num_programs` still gives.
+    pub persistent: bool,
     /// Tensor maps that the launcher makes from the other arguments. The kernel gets them by value behind its parameters.
     pub maps: Vec<MapRecipe>,
 }
@@ -167,6 +177,7 @@ impl<L: Level> Function<L> {
             slots: PrimaryMap::new(),
             buffers: SecondaryMap::new(),
             partitions,
+            persistent: false,
             maps: Vec::new(),
         }
     }
@@ -194,6 +205,7 @@ impl<L: Level> Function<L> {
             bytes: data.stages * data.stage_bytes(),
             align: BUFFER_ALIGN,
             offset: None,
+            by_group: false,
         });
         self.buffers[slot] = Some(data);
         slot
@@ -205,6 +217,7 @@ impl<L: Level> Function<L> {
             bytes: count * MBAR_BYTES,
             align: MBAR_BYTES,
             offset: None,
+            by_group: false,
         })
     }
 

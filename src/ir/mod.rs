@@ -93,6 +93,13 @@
 //! infinity is NaN, and of a NaN whose payload is all in bits that `tf32` drops, infinity. Sums of integers are exact, modulo
 //! 2^32. The interpreter sums in f64 and rounds once.
 //!
+//! Of 8-bit floats `imprecise = n`, n being 32 or more, asks for less, as the units of sm_90a have it: 32 products and what they are
+//! added to are cut to 2^-13 of the largest of them, and their sum is cut likewise. So the result may be further off by
+//! 2^-13 (33 L + R) for each 32 products along K, where L is the largest of the sizes of these products and of what they are
+//! added to, and R the size of their sum; both are taken for what they would be if no terms cancelled. If n is at most K, sums of so
+//! many products (of the next smaller power of two) start from zero, and are added to `acc` as exactly as without; else `acc` is what
+//! the first are added to. A sum of whole numbers whose sizes add up to 2^13 at most is exact.
+//!
 //! # Scans
 //! `scan` combines along an axis in the order of the index, so its region need not commute. Once layouts are assigned
 //! the attribute `tree` fixes the association: it lists the digits in which the index along the axis is written,
@@ -135,16 +142,22 @@ pub mod entities;
 pub mod tensor_ptr;
 pub mod typed;
 pub mod types;
+#[doc(hidden)]
 pub mod units;
+#[doc(hidden)]
 pub mod view;
 #[macro_use]
 pub mod ops;
 pub mod builder;
 pub mod dfg;
+#[doc(hidden)]
 pub mod effects;
 pub mod function;
 pub(crate) mod inline;
 pub mod level;
+#[doc(hidden)]
 pub mod literal;
+#[doc(hidden)]
 pub mod order;
+#[doc(hidden)]
 pub mod recipe;

@@ -19,6 +19,7 @@ use crate::linear_layout::shape::Shape;
 
 /// Why a block pointer or descriptor cannot be made or used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TensorPtrError {
     /// A list is too short or too long.
     #[error("the block has {rank} dimensions, {found} {what} are given")]

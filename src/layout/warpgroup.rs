@@ -12,7 +12,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::matrix;
 use super::ring::{self, Offsets};
-use crate::ir::attrs::MmaUnit;
+use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::units::UnitInfo;
@@ -38,9 +38,20 @@ pub fn unit_of(func: &TileFunction, inst: Inst, target: Target) -> Option<MmaUni
     if sums.rank() != 2 || warps(sums, func.num_warps()).is_none() {
         return None;
     }
-    // Sums of products of 8-bit floats keep about 14 bits of each step, which is less than the bound of a `dot`.
+    // Sums of products of 8-bit floats keep about 14 bits of each step, which is less than the bound of a `dot` that does not say so.
     let is_short = product.left.is_float() && product.left.bits() == 8;
-    matrix::unit_of(&product, common().warps, target).filter(|_| !is_short)
+    let imprecise = func.dfg.insts[inst].imprecise().copied().unwrap_or(0);
+    let unit = matrix::unit_of(&product, common().warps, target);
+    unit.filter(|unit| !is_short || unit.info().inner <= imprecise)
+}
+
+/// Products along the summed dimension after which what was summed from zero is added to the rest, of a `dot_start` that
+/// asks for it.
+pub fn summed_apart(func: &TileFunction, inst: Inst) -> Option<u32> {
+    let product = matrix::product_of(func, inst);
+    let imprecise = func.dfg.insts[inst].imprecise().copied()?;
+    let is_asked = product.left.is_float() && product.left.bits() == 8;
+    (is_asked && u64::from(imprecise) <= product.inner).then(|| 1 << imprecise.ilog2())
 }
 
 /// Warps along rows and columns of the sums: groups share out the rows as far as there are enough for each, and then
@@ -191,6 +202,11 @@ pub fn forms(shape: Shape, elem_bytes: u32, readers: &[Reader]) -> Vec<Form> {
         readers.all(|&(summed, kept)| form.is_read(shape, elem_bytes, summed, kept))
     };
     Form::all().filter(is_read).collect()
+}
+
+/// Warps of a group.
+pub fn group_warps() -> u32 {
+    common().warps
 }
 
 /// Bits of the number of a group within the warps of a program: the columns of the warp bits above those of a group.

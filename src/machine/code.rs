@@ -81,7 +81,7 @@ pub(crate) struct Code {
     pub(crate) loaded_once: EntitySet<Unit>,
     /// Registers that hold what is in a register of half the size, too.
     pub(crate) widened: EntitySet<Unit>,
-    /// Parameters of the kernel.
+    /// Parameters of the kernel; where warpgroups multiply also descriptors, which as little take registers of threads.
     pub(crate) params: EntitySet<Unit>,
     /// Most 32-bit registers live within a block before it was ordered by consumer; none if it was not.
     pub(crate) width: Option<u32>,

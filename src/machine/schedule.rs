@@ -190,6 +190,9 @@ pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
     let width = width(code);
     // What can be computed while warpgroups multiply would move behind the wait, to where it is needed.
     let has_tied = code.insts.iter().any(MInst::is_tied);
+    if has_tied {
+        code.params = warps_own(code);
+    }
     if (width <= NARROW || has_tied) && !is_diverse {
         return;
     }
@@ -211,6 +214,24 @@ pub(crate) fn schedule(code: &mut Code, mut choices: Choices) {
     for group in order.torn.keys().filter(|&g| order.torn.contains(g)) {
         code.regs.dissolve(group);
     }
+}
+
+/// What hardly takes registers of threads where warpgroups multiply: parameters, and descriptors, which are the same for the
+/// whole warp and stand in registers of its own.
+fn warps_own(code: &Code) -> EntitySet<Unit> {
+    let mut own = EntitySet::new();
+    for inst in &code.insts {
+        let is_param = inst.op == Ptx::LdParam;
+        visit(code, inst, Reps::all(inst), |unit, access| {
+            let is_descriptor = inst.is_tied()
+                && access != Access::Write
+                && code.regs.class_of(unit) == RegClass::D;
+            if is_descriptor || is_param && access == Access::Write {
+                own.insert(unit);
+            }
+        });
+    }
+    own
 }
 
 /// How an item touches a register.

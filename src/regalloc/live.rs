@@ -9,6 +9,8 @@
 //! their block, arguments of a jump are read at its end.
 
 use super::{Delay, Ease, Input, Program};
+use cranelift_entity::EntitySet;
+
 use crate::regalloc::reg::{Group, RegClass, Touch, Unit};
 
 /// A stretch of points, half open.
@@ -38,6 +40,8 @@ pub(crate) struct Liveness {
     pub(crate) least_words: u32,
     /// The same as `light_words`, where what is read from shared memory counts from its first use on ([`Delay`]).
     pub(crate) late_words: u32,
+    /// The same as `light_words`, around instructions that change what is in flight ([`Program::in_flight`]) alone.
+    pub(crate) flight_words: u32,
     /// 32-bit registers live around each instruction.
     pub(crate) words_at: Vec<u32>,
     /// The units live at the start of each block, parameters left out.
@@ -140,12 +144,16 @@ impl Liveness {
             put_off: vec![false; regs.num_units()],
             late: 0,
             settled: settled(program),
+            in_flight: EntitySet::new(),
             result: Liveness {
                 keep_until: vec![0; regs.groups.len()],
                 at_start: live_sets(program),
                 ..Liveness::default()
             },
         };
+        program.in_flight(|unit| {
+            scan.in_flight.insert(unit);
+        });
         // Blocks and instructions from the last to the first, so ranges are found in descending order.
         let n_blocks = program.num_blocks();
         let mut slot = 0;
@@ -285,6 +293,7 @@ struct Scan {
     late: u32,
     /// See [`settled`]; those left to come.
     settled: Vec<(usize, Unit)>,
+    in_flight: EntitySet<Unit>,
     result: Liveness,
 }
 
@@ -342,6 +351,13 @@ impl Scan {
             });
             self.note_peak();
             self.result.words_at[inst] = around.max(self.words());
+            let mut changes = false;
+            program.visit(inst, |unit, touch| {
+                changes |= touch == Touch::Mod && self.in_flight.contains(unit);
+            });
+            if changes {
+                self.result.flight_words = self.result.flight_words.max(self.light());
+            }
             while let Some((_, unit)) = self.settled.pop_if(|s| s.0 == inst) {
                 self.put_off(program, unit);
             }
@@ -368,13 +384,16 @@ impl Scan {
         numbers + predicates.saturating_sub(6)
     }
 
+    /// The same, where of the loads that can wait a quarter is in flight.
+    fn light(&self) -> u32 {
+        self.words() - self.loaded_once * 3 / 4 - self.params
+    }
+
     fn note_peak(&mut self) {
         for (peak, count) in self.result.peak.iter_mut().zip(self.counts) {
             *peak = (*peak).max(count);
         }
-        let words = self.words();
-        // Of the loads that can wait a quarter is in flight.
-        let light = words - self.loaded_once * 3 / 4 - self.params;
+        let (words, light) = (self.words(), self.light());
         self.result.peak_words = self.result.peak_words.max(words);
         self.result.light_words = self.result.light_words.max(light);
         self.result.least_words = self.result.least_words.max(light - self.widened / 2);

@@ -5,6 +5,7 @@
 //! no language.
 
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
+use crate::ir::function::PROGRAM_NUMBERS;
 use crate::ir::recipe::{MAP_BYTES, MapRecipe};
 use crate::ir::types::{AddressSpace, Elem, Scalar};
 use crate::settings::{PtxVersion, Target};
@@ -35,6 +36,8 @@ pub struct Compiled {
     pub predicted_registers: u32,
     /// The parameters of the PTX entry, in order.
     pub params: &'static [CompiledParam],
+    /// Whether each CTA executes several programs.
+    pub persistent: bool,
     /// Recipes of the tensor maps that it takes behind these, as [`MapRecipe`] reads them.
     pub maps: &'static [&'static str],
     /// The kernel for arguments that allow no such maps, if it takes some.
@@ -155,7 +158,13 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
             .map_err(|problem| setup(format!("the recipe `{recipe}`: {problem}")))?;
     }
     let bytes = metas.iter().map(|param| param.bytes);
-    let bytes: Vec<u32> = bytes.chain(maps.iter().map(|_| MAP_BYTES)).collect();
+    let programs = [4_u32; PROGRAM_NUMBERS]
+        .into_iter()
+        .filter(|_| compiled.persistent);
+    let bytes: Vec<u32> = bytes
+        .chain(programs)
+        .chain(maps.iter().map(|_| MAP_BYTES))
+        .collect();
     dump::check_entry(compiled.ptx, compiled.name, &bytes, 32 * num_warps)
         .map_err(|(line, problem)| setup(format!("line {line} of its PTX: {problem}")))?;
     let meta = KernelMeta {
@@ -166,6 +175,7 @@ pub(super) fn unpack(compiled: &Compiled) -> Result<(Stored, Vec<Param>), Runtim
         num_warps: compiled.num_warps,
         shared: compiled.shared_bytes,
         params: metas,
+        persistent: compiled.persistent,
         maps,
         sites: decode_sites(compiled.sites)
             .ok_or_else(|| setup("what it prints cannot be read".to_owned()))?,

@@ -32,6 +32,7 @@ impl CancelToken {
 
 /// Why a wait ended without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
 pub enum Stopped {
     /// The time was up. The work goes on, and a later call finds its result.
     #[error("the deadline passed")]

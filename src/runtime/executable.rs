@@ -16,7 +16,7 @@ use super::device::{Backend, Device};
 use super::error::RuntimeError;
 use super::kernel::KernelInner;
 use super::making::locate;
-use super::maps::emulated_maps;
+use super::maps::emulated;
 use super::recording::{self, Recorded};
 use super::report::Report;
 use super::stream::Stream;
@@ -206,16 +206,16 @@ impl Executable {
                 emu::Arg::bytes(&bytes[..(param.bytes as usize).min(8)])
             })
             .collect();
-        let maps = emulated_maps(&self.meta, &given, grid);
-        self.is_plain.store(maps.is_none(), Ordering::Relaxed);
-        match maps {
-            Some(maps) => given.extend(maps),
-            None => return kernel.launch_plain(classes, grid, stream, args, deadline),
-        }
+        let beside = emulated(&self.meta, &given, grid);
+        self.is_plain.store(beside.is_none(), Ordering::Relaxed);
+        let Some(beside) = beside else {
+            return kernel.launch_plain(classes, grid, stream, args, deadline);
+        };
+        given.extend(beside.args);
         match stream.device().backend() {
             Backend::Emulated(emulated) => {
                 let launch = emu::Launch {
-                    grid,
+                    grid: beside.ctas,
                     block: [32 * self.meta.num_warps, 1, 1],
                     shared_bytes: self.meta.shared,
                     args: &given,

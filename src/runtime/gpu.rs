@@ -7,6 +7,7 @@ use crate::driver::{
     Cubin, DriverError, JitOptions, LaunchAttributes, LaunchSpec, Module, ParamSize, Prepared,
     PreparedWithMaps, assemble,
 };
+use crate::ir::function::PROGRAM_NUMBERS;
 use crate::settings::Target;
 
 use super::cache::{Key, KeyBuilder, Kind, Origin};
@@ -73,7 +74,10 @@ impl Loading<'_> {
         let clock = Instant::now();
         let meta = &self.stored.meta;
         let function = module.function(&meta.name).map_err(failed)?;
-        let params: Vec<ParamSize> = meta.params.iter().map(ParamSize::from).collect();
+        let mut params: Vec<ParamSize> = meta.params.iter().map(ParamSize::from).collect();
+        if meta.persistent {
+            params.extend([ParamSize::Bytes(4); PROGRAM_NUMBERS]);
+        }
         let threads = 32 * meta.num_warps;
         let spec = LaunchSpec {
             name: &meta.name,
@@ -115,8 +119,12 @@ impl Loading<'_> {
         let code = if meta.maps.is_empty() {
             Prepared::new(function, &spec, attributes).map(Code::Gpu)
         } else {
-            PreparedWithMaps::new(function, &spec, attributes, meta.maps.len())
-                .map(|prepared| Code::Mapped(Box::new(Mapped::new(prepared, meta, arguments))))
+            PreparedWithMaps::new(function, &spec, attributes, meta.maps.len()).map(|prepared| {
+                let all = resident * self.device.context.device().multiprocessors;
+                // Clusters are made of programs, so the kernel without maps forms them.
+                let all = if spec.cluster == [1; 3] { all } else { 0 };
+                Code::Mapped(Box::new(Mapped::new(prepared, meta, arguments, all)))
+            })
         };
         report.timing.load += clock.elapsed();
         code.map_err(failed)

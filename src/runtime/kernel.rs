@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::settings::{Promote, Roles};
+use crate::settings::{Policy, Promote};
 use crate::stages::Stage;
 
 use super::arg_tree;
@@ -124,7 +124,8 @@ impl Kernel {
             line_info: false,
             debug: false,
             promote: Promote::Auto,
-            roles: Roles::Auto,
+            roles: Policy::Auto,
+            persistent: Policy::Auto,
             diversity: None,
             dependent: false,
             cooperative: false,

@@ -33,6 +33,8 @@ pub(super) struct Mapped {
     inputs: SmallVec<[u16; 16]>,
     /// Whether they depend on the grid.
     reads_grid: bool,
+    /// CTAs of a persistent kernel that the device executes at a time.
+    resident: u32,
     places: [Mutex<Last>; PLACES],
 }
 
@@ -56,7 +58,13 @@ fn thread() -> usize {
 
 impl Mapped {
     /// A kernel whose parameters take these of a launch's arguments.
-    pub(super) fn new(prepared: PreparedWithMaps, meta: &KernelMeta, params: &[u16]) -> Mapped {
+    /// The device executes `resident` CTAs at a time.
+    pub(super) fn new(
+        prepared: PreparedWithMaps,
+        meta: &KernelMeta,
+        params: &[u16],
+        resident: u32,
+    ) -> Mapped {
         let mut used = vec![false; params.len()];
         let mut note = |index: u32| {
             if let Some(used) = used.get_mut(index as usize) {
@@ -82,6 +90,7 @@ impl Mapped {
             places: std::array::from_fn(|_| Mutex::new(place())),
             inputs,
             reads_grid,
+            resident,
         }
     }
 
@@ -113,14 +122,15 @@ impl Mapped {
         if !self.is_same(last, grid, args) {
             self.update(last, meta, &word, grid, args);
         }
-        let is_plain = last.maps.len() != meta.maps.len();
-        executable.is_plain.store(is_plain, Ordering::Relaxed);
-        if is_plain {
-            return None;
-        }
+        let has_maps = last.maps.len() == meta.maps.len();
+        let ctas = meta.ctas(grid, self.resident).filter(|_| has_maps);
+        executable.is_plain.store(ctas.is_none(), Ordering::Relaxed);
+        let ctas = ctas?;
+        let programs = grid.map(u64::from);
         let words = params.iter().map(|&at| &args[usize::from(at)].bits);
+        let words = words.chain(programs.iter().filter(|_| meta.persistent));
         let maps = last.maps.iter().map(|(_, map)| map);
-        Some(before().map(|()| self.prepared.launch(grid, stream, words, maps)))
+        Some(before().map(|()| self.prepared.launch(ctas, stream, words, maps)))
     }
 
     /// What the maps of a launch depend on.
@@ -182,16 +192,34 @@ fn again(recipe: &MapRecipe, map: &Resolved, kept: &mut (Resolved, TensorMap)) -
     true
 }
 
-/// The tensor maps of a launch with arguments of these bits; none where the kernel without maps must be launched.
+/// What a launch takes beside what its caller gives.
 #[cfg(feature = "tool")]
-pub(crate) fn driver_maps(
+#[derive(Debug)]
+pub(crate) struct DriverLaunch {
+    /// The CTAs to launch.
+    pub(crate) ctas: [u32; 3],
+    /// Numbers of programs, if the kernel is persistent.
+    pub(crate) programs: Vec<[u8; 4]>,
+    pub(crate) maps: Vec<TensorMap>,
+}
+
+/// CTAs, numbers of programs and tensor maps of a launch with arguments of these bits, on a device that executes so many CTAs at a
+/// time; none where the kernel without maps must be launched.
+#[cfg(feature = "tool")]
+pub(crate) fn driver_launch(
     meta: &KernelMeta,
     words: &[u64],
     grid: [u32; 3],
-) -> Option<Vec<TensorMap>> {
+    resident: u32,
+) -> Option<DriverLaunch> {
     let word = |index: usize| words.get(index).copied();
     let make = |recipe| encode(recipe, &maps::resolve(meta, recipe, &word, grid)?);
-    meta.maps.iter().map(make).collect()
+    let programs = grid.iter().filter(|_| meta.persistent);
+    Some(DriverLaunch {
+        ctas: meta.ctas(grid, resident)?,
+        programs: programs.map(|n| n.to_le_bytes()).collect(),
+        maps: meta.maps.iter().map(make).collect::<Option<_>>()?,
+    })
 }
 
 /// A map; none if the driver refuses it.

@@ -58,14 +58,25 @@ pub(super) fn swizzle(recipe: &MapRecipe) -> usize {
     }
 }
 
-/// The tensor maps of a launch on the emulator: arguments that come behind the kernel's own, which are `args`. None if the
-/// arguments allow none; then the kernel that is compiled with [`Promote::Never`](crate::settings::Promote::Never) does the
+/// CTAs of a persistent kernel that the emulator executes at a time: few, so that each has several programs.
+const EMULATED_CTAS: u32 = 3;
+
+/// What a launch takes beside what its caller gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emulated {
+    /// The CTAs to launch.
+    pub ctas: [u32; 3],
+    /// Arguments that come behind the caller's: numbers of programs, and tensor maps.
+    pub args: Vec<emu::Arg>,
+}
+
+/// What a launch on the emulator takes beside a grid of programs and `args`, the kernel's own arguments. None if these
+/// allow no tensor maps; then the kernel that is compiled with [`Promote::Never`](crate::settings::Promote::Never) does the
 /// work.
-pub fn emulated_maps(
-    meta: &KernelMeta,
-    args: &[emu::Arg],
-    grid: [u32; 3],
-) -> Option<Vec<emu::Arg>> {
+pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<Emulated> {
+    let ctas = meta.ctas(grid, EMULATED_CTAS)?;
+    let programs = grid.iter().filter(|_| meta.persistent);
+    let programs = programs.map(|&n| Some(emu::Arg::from(n)));
     let word = |index: usize| {
         let bytes = args.get(index)?.as_bytes();
         let mut word = [0; 8];
@@ -90,5 +101,7 @@ pub fn emulated_maps(
         };
         Some(emu::Arg::bytes(&map.encode().ok()?))
     };
-    meta.maps.iter().map(encode).collect()
+    let args = programs.chain(meta.maps.iter().map(encode));
+    let args = args.collect::<Option<_>>()?;
+    Some(Emulated { ctas, args })
 }

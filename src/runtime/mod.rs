@@ -140,7 +140,7 @@ pub use error::RuntimeError;
 pub use float8::{F8E4M3, F8E5M2};
 pub use graph::Graph;
 pub use kernel::{DEFAULT_VARIANTS, Kernel};
-pub use maps::emulated_maps;
+pub use maps::{Emulated, emulated};
 pub use program::Program;
 pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use rust_module::{RustModule, rust_module};
@@ -158,7 +158,7 @@ pub(crate) use locate::name_source;
 #[cfg(feature = "tool")]
 pub(crate) use locate::source_place;
 #[cfg(all(feature = "cuda", feature = "tool"))]
-pub(crate) use mapped::driver_maps;
+pub(crate) use mapped::driver_launch;
 pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;

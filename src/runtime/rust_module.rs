@@ -287,6 +287,7 @@ impl<'a> RustModule<'a> {
     predicted_registers: {registers},
     params: &[
 {table}    ],
+    persistent: {persistent},
     maps: &[{maps}],
     fallback: {fallback},
     sites: b\"{sites}\",
@@ -296,6 +297,7 @@ impl<'a> RustModule<'a> {
             warps = meta.num_warps,
             shared = meta.shared,
             registers = kernel.stats.machine.predicted_registers,
+            persistent = meta.persistent,
             maps = maps.join(", "),
             sites = encode_sites(&meta.sites).escape_ascii(),
         )

@@ -1,6 +1,6 @@
 //! How a kernel is set up: constants, warps and stages, what it is specialised for, and how it is launched.
 
-use crate::settings::{Asserts, Options, Promote, Roles, one_cta, program_warps};
+use crate::settings::{Asserts, Options, Policy, Promote, one_cta, program_warps};
 
 use super::argument::Specialize;
 use super::constant::Constant;
@@ -21,7 +21,9 @@ pub(crate) struct KernelOptions {
     pub(crate) line_info: bool,
     pub(crate) debug: bool,
     pub(crate) promote: Promote,
-    pub(crate) roles: Roles,
+    pub(crate) roles: Policy,
+    /// Whether a CTA may execute several programs.
+    pub(crate) persistent: Policy,
     pub(crate) diversity: Option<u64>,
     pub(crate) dependent: bool,
     pub(crate) cooperative: bool,
@@ -79,6 +81,7 @@ impl KernelOptions {
             },
             promote: self.promote,
             roles: self.roles,
+            persistent: self.persistent,
             diversity: self.diversity,
             ..Options::DEFAULT
         }
@@ -217,8 +220,18 @@ impl Kernel {
     /// # Errors
     ///
     /// None of its own.
-    pub fn roles(&self, roles: Roles) -> Result<Kernel, RuntimeError> {
+    pub fn roles(&self, roles: Policy) -> Result<Kernel, RuntimeError> {
         self.changed(|options| options.roles = roles)
+    }
+
+    /// Whether a CTA may execute several programs, one after the other; it may if nothing is said. See
+    /// [`Options::persistent`](crate::settings::Options::persistent).
+    ///
+    /// # Errors
+    ///
+    /// None of its own.
+    pub fn persistent(&self, persistent: Policy) -> Result<Kernel, RuntimeError> {
+        self.changed(|options| options.persistent = persistent)
     }
 
     /// For tests: has the compiler choose by a seed in place of by cost, so that rare ways run

@@ -86,6 +86,7 @@ impl Stored {
             out.text(param.ty);
             out.number(param.bytes);
         }
+        out.number(u32::from(meta.persistent));
         out.number(meta.maps.len() as u32);
         for recipe in &meta.maps {
             out.text(&recipe.to_string());
@@ -127,6 +128,11 @@ impl Stored {
                     bytes: input.number()?,
                 })
             })?,
+            persistent: match input.number()? {
+                0 => false,
+                1 => true,
+                _ => return None,
+            },
             maps: input.list(|input| input.text()?.parse().ok())?,
             sites: read_sites(&mut input)?,
         };
@@ -255,6 +261,7 @@ mod tests {
                     ty: "bf16",
                     bytes: 8,
                 }],
+                persistent: true,
                 maps: vec![
                     "{base=p0, offset=3, elem=bf16, extents=[gridx], strides=[], box=[8], if=1}"
                         .parse()

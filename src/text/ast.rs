@@ -53,6 +53,7 @@ pub(crate) struct RawSlot {
     pub(crate) align: u32,
     pub(crate) offset: Option<u32>,
     /// Number and type of the blocks.
+    pub(crate) by_group: bool,
     pub(crate) holds: Option<(u32, RawType)>,
 }
 
@@ -127,6 +128,7 @@ pub(crate) struct RawFunction<'a> {
     pub(crate) params: Vec<RawParam>,
     pub(crate) num_warps: u32,
     pub(crate) registers: Option<u16>,
+    pub(crate) persistent: bool,
     pub(crate) layouts: Vec<RawLayout<'a>>,
     pub(crate) slots: Vec<RawSlot>,
     pub(crate) partitions: Vec<RawPartition>,

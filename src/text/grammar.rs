@@ -273,6 +273,7 @@ impl<'a> Parser<'_, 'a> {
             registers = Some(self.number("the number of registers")?);
             self.expect(')')?;
         }
+        let persistent = self.accept_word("persistent");
         self.expect('{')?;
         let mut func = RawFunction {
             keyword: keyword.text.to_owned(),
@@ -281,6 +282,7 @@ impl<'a> Parser<'_, 'a> {
             params,
             num_warps,
             registers,
+            persistent,
             layouts: Vec::new(),
             slots: Vec::new(),
             partitions: Vec::new(),
@@ -407,6 +409,7 @@ impl<'a> Parser<'_, 'a> {
         if self.accept_word("at") {
             offset = Some(self.number("an offset in bytes")?);
         }
+        let by_group = self.accept_word("by_group");
         let mut holds = None;
         if self.accept_word("holds") {
             let stages = self.number("a number of blocks")?;
@@ -418,6 +421,7 @@ impl<'a> Parser<'_, 'a> {
             bytes,
             align,
             offset,
+            by_group,
             holds,
         })
     }

@@ -109,6 +109,7 @@ pub struct Comment {
 
 /// A function of either level.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum AnyFunction {
     /// A block program.
     Tile(TileFunction),

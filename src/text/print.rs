@@ -323,6 +323,9 @@ impl<L: Level> Printer<'_, L> {
         if let Some(registers) = whole.and_then(|p| p.max_registers) {
             self.put(format_args!(" registers({registers})"));
         }
+        if func.persistent {
+            self.out.push_str(" persistent");
+        }
         self.out.push_str(" {\n");
         self.note(AnyEntity::Function, 1);
         for &value in params {
@@ -347,6 +350,9 @@ impl<L: Level> Printer<'_, L> {
             self.put(format_args!("    {slot} = {bytes} bytes align {align}"));
             if let Some(offset) = data.offset {
                 self.put(format_args!(" at {offset}"));
+            }
+            if data.by_group {
+                self.out.push_str(" by_group");
             }
             if let Some(buffer) = func.buffers[slot] {
                 let (stages, elem, shape) = (buffer.stages, buffer.elem, buffer.shape);

@@ -109,6 +109,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
                 bytes: raw_slot.bytes,
                 align: raw_slot.align,
                 offset: raw_slot.offset,
+                by_group: raw_slot.by_group,
             });
             if let Some((stages, ty)) = &raw_slot.holds {
                 self.buffer(slot, *stages, ty);
@@ -124,6 +125,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         if let Some(whole) = self.func.partitions.values_mut().next() {
             whole.max_registers = raw.registers;
         }
+        self.func.persistent = raw.persistent;
         for (i, raw_part) in raw.partitions.iter().enumerate() {
             // The first partition is the whole, which the function's header states.
             let above = &raw.partitions[..i];

@@ -180,6 +180,7 @@ fn function_with<L: Level>(op: L::Op, attrs: &[Attr], types: &[L::Type]) -> Func
         bytes: 128,
         align: 16,
         offset: Some(256),
+        by_group: false,
     });
     func.buffers[Slot::from_u32(0)] = Some(BufferData {
         elem: Scalar::F32,

@@ -43,14 +43,16 @@ use std::collections::BTreeSet;
 
 use cranelift_entity::SecondaryMap;
 
-use crate::ir::attrs::{Attrs, make};
+use crate::ir::attrs::{Attr, Attrs, SpecialReg, make};
 use crate::ir::dfg::InstData;
 use crate::ir::effects::{Access, Class, How, Proxy, Space};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
 use crate::ir::ops::ThreadOp;
+use crate::ir::types::{Elem, ThreadType};
 use crate::ir::units::When;
+use crate::layout::warpgroup;
 
 /// Accesses since the last barrier.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -116,6 +118,14 @@ impl Origin {
 }
 
 impl Pending {
+    /// What is left after a barrier of each group of warps.
+    fn pass_group_barrier(&mut self, func: &ThreadFunction) {
+        let own = |slot: &Slot| func.slots[*slot].by_group;
+        for set in [&mut self.read, &mut self.written, &mut self.counted] {
+            set.retain(|slot| !own(slot));
+        }
+    }
+
     /// What is left after a barrier.
     fn pass_barrier(&mut self) {
         *self = Pending {
@@ -203,13 +213,32 @@ const MOST_GROUPS: u32 = 8;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Needed {
     /// A barrier.
-    barrier: bool,
+    barrier: Option<Waiters>,
     /// Before it a fence for units that read for the threads.
     fence: bool,
     /// Before that a wait for products.
     wait: bool,
     /// And one for boxes that are stored.
     bulk: Option<BulkWait>,
+}
+
+/// Who waits for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Waiters {
+    /// The threads of each group of warps.
+    Group,
+    /// All threads of the program.
+    All,
+}
+
+impl Waiters {
+    /// Of accesses to one slot.
+    fn of(func: &ThreadFunction, slot: Slot) -> Waiters {
+        match func.slots[slot].by_group {
+            true => Waiters::Group,
+            false => Waiters::All,
+        }
+    }
 }
 
 /// What is waited for of boxes that are stored.
@@ -253,6 +282,7 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         }
     }
     let mut count = 0;
+    let mut group = None;
     for block in func.order.blocks.clone() {
         let mut pending = entry[block].clone();
         let insts = func.order.insts(block).to_vec();
@@ -277,15 +307,54 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 let data = InstData::new(ThreadOp::FenceAsync, &[]);
                 with_barriers.push(func.dfg.make_inst(data, &[]));
             }
-            if needed.barrier {
-                with_barriers.push(make_barrier(func));
+            if let Some(waiters) = needed.barrier {
+                with_barriers.push(match waiters {
+                    Waiters::All => make_barrier(func),
+                    Waiters::Group => {
+                        let id = group.get_or_insert_with(|| group_number(func));
+                        make_group_barrier(func, id.1)
+                    }
+                });
                 count += 1;
             }
             with_barriers.push(inst);
         }
         func.order.replace(block, with_barriers);
     }
+    if let Some((mut list, _)) = group {
+        list.extend_from_slice(func.order.insts(func.entry));
+        func.order.replace(func.entry, list);
+    }
     count
+}
+
+/// Threads of a group of warps.
+fn group_threads() -> u32 {
+    32 * warpgroup::group_warps()
+}
+
+/// The number of the barrier of a thread's group, above that of all threads, and what computes it.
+fn group_number(func: &mut ThreadFunction) -> (Vec<Inst>, Value) {
+    let mut list = Vec::new();
+    let mut inst = |op, args: &[Value], attr: Option<Attr>| {
+        let mut data: InstData<Thread> = InstData::new(op, args);
+        data.attrs.extend(attr);
+        let made = func.dfg.make_inst(data, &[ThreadType::scalar(Elem::I32)]);
+        list.push(made);
+        func.dfg.insts[made].results[0]
+    };
+    let tid = inst(ThreadOp::Special, &[], Some(make::reg(SpecialReg::Tid)));
+    let bits = u64::from(group_threads().trailing_zeros());
+    let [bits, one] = [bits, 1].map(|n| inst(ThreadOp::Const, &[], Some(make::value(n))));
+    let group = inst(ThreadOp::Ushr, &[tid, bits], None);
+    let number = inst(ThreadOp::Iadd, &[group, one], None);
+    (list, number)
+}
+
+fn make_group_barrier(func: &mut ThreadFunction, number: Value) -> Inst {
+    let mut data: InstData<Thread> = InstData::new(ThreadOp::GroupBarrier, &[number]);
+    data.attrs.push(make::threads(group_threads()));
+    func.dfg.make_inst(data, &[])
 }
 
 /// The slots that engines access, and those that share bytes with them.
@@ -346,6 +415,7 @@ fn publishes(data: &InstData<Thread>) -> bool {
                 | ThreadOp::CpAsyncWait
                 | ThreadOp::FenceAsync
                 | ThreadOp::FenceMbarInit
+                | ThreadOp::WarpBarrier
                 | ThreadOp::BulkCommit
                 | ThreadOp::BulkWaitRead
                 | ThreadOp::BulkWait
@@ -378,15 +448,20 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
     let clashes = |access: &Access| match access.space {
         Space::Shared(Some(slot)) => pending.clashes_in(func, slot, access, apart),
         Space::Global(pointer) => {
-            pending.clashes_at(facts.origins[pointer], access.how, data.copied().is_some())
+            let copied = data.copied().is_some();
+            let clash = pending.clashes_at(facts.origins[pointer], access.how, copied);
+            clash.then_some(Waiters::All)
         }
         // Of what names no slot nobody knows whom it meets.
-        Space::Shared(None) | Space::Log => false,
+        Space::Shared(None) | Space::Log => None,
     };
-    let mut barrier = wait || accesses.iter().any(clashes);
+    let mut barrier = accesses.iter().filter_map(clashes).max();
+    if wait {
+        barrier = Some(Waiters::All);
+    }
     let meets_bytes = |access: &Access| match access.space {
-        Space::Shared(Some(slot)) => access.how != How::Read && pending.is_sent_from(func, slot),
-        Space::Shared(None) | Space::Global(_) | Space::Log => false,
+        Space::Shared(Some(slot)) if access.how != How::Read => pending.is_sent_from(func, slot),
+        Space::Shared(_) | Space::Global(_) | Space::Log => None,
     };
     let meets_boxes = |access: &Access| match access.space {
         // What is written twice has a barrier between.
@@ -398,12 +473,23 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
         Space::Shared(_) | Space::Log => false,
     };
     let is_whole = publishes(data) || accesses.iter().any(meets_boxes);
-    let bulk = pending.wait_for_boxes(accesses.iter().any(meets_bytes), is_whole);
-    barrier |= bulk.is_some();
-    let fence = barrier && !pending.unfenced.is_disjoint(&facts.by_engines);
-    if barrier {
-        pending.pass_barrier();
-        pending.unfenced.clear();
+    let sent_from = accesses.iter().filter_map(meets_bytes).max();
+    let bulk = pending.wait_for_boxes(sent_from.is_some(), is_whole);
+    if let Some(how) = bulk {
+        let all = how == BulkWait::Whole;
+        barrier = barrier.max(if all { Some(Waiters::All) } else { sent_from });
+    }
+    let fence = barrier.is_some() && !pending.unfenced.is_disjoint(&facts.by_engines);
+    match barrier {
+        Some(Waiters::All) => {
+            pending.pass_barrier();
+            pending.unfenced.clear();
+        }
+        Some(Waiters::Group) => {
+            pending.pass_group_barrier(func);
+            pending.unfenced.retain(|&slot| !func.slots[slot].by_group);
+        }
+        None => {}
     }
     for access in &accesses {
         match access.space {
@@ -429,33 +515,45 @@ fn access_step(func: &ThreadFunction, facts: &Facts, inst: Inst, pending: &mut P
 impl Pending {
     /// Whether an access to a slot must wait for those before; `apart` says that it is to other entries of a ring than those
     /// that are read meanwhile.
-    fn clashes_in(&self, func: &ThreadFunction, slot: Slot, access: &Access, apart: bool) -> bool {
+    fn clashes_in(
+        &self,
+        func: &ThreadFunction,
+        slot: Slot,
+        access: &Access,
+        apart: bool,
+    ) -> Option<Waiters> {
         let clash = |set: &BTreeSet<Slot>, same: bool| {
-            set.iter().any(|&other| match other == slot {
-                true => same,
-                false => overlap(func, slot, other),
-            })
+            let clash = |&other: &Slot| match other == slot {
+                true => same.then(|| Waiters::of(func, slot)),
+                false => overlap(func, slot, other).then_some(Waiters::All),
+            };
+            set.iter().filter_map(clash).max()
         };
         let (read, written) = (&self.read, &self.written);
+        let is_engine = access.proxy == Proxy::Async;
+        let unfenced = clash(&self.unfenced, true).filter(|_| is_engine);
         match access.how {
-            How::Read if access.proxy == Proxy::Async && clash(&self.unfenced, true) => true,
-            How::Read => clash(written, true) || clash(&self.counted, true),
-            How::Write if access.proxy == Proxy::Async && clash(&self.unfenced, true) => true,
-            How::Write => {
-                let read = clash(read, !apart) || clash(&self.counted, true);
-                read || clash(&self.under_way.read, !apart) || clash(written, false)
-            }
-            How::Atomic => {
-                let plain = clash(read, true) || clash(written, true);
-                plain || clash(&self.counted, false)
-            }
+            How::Read => clash(written, true)
+                .max(clash(&self.counted, true))
+                .max(unfenced),
+            How::Write => clash(read, !apart)
+                .max(clash(&self.counted, true))
+                .max(clash(&self.under_way.read, !apart))
+                .max(clash(written, false))
+                .max(unfenced),
+            How::Atomic => clash(read, true)
+                .max(clash(written, true))
+                .max(clash(&self.counted, false)),
         }
     }
 
     /// Whether boxes are stored from bytes of a slot.
-    fn is_sent_from(&self, func: &ThreadFunction, slot: Slot) -> bool {
-        let mut sending = self.sending.iter();
-        sending.any(|&other| other == slot || overlap(func, slot, other))
+    fn is_sent_from(&self, func: &ThreadFunction, slot: Slot) -> Option<Waiters> {
+        let meets = |&other: &Slot| match other == slot {
+            true => Some(Waiters::of(func, slot)),
+            false => overlap(func, slot, other).then_some(Waiters::All),
+        };
+        self.sending.iter().filter_map(meets).max()
     }
 
     /// Waits for boxes that are on their way, if there are any: until their slots have been read, or for all of it.

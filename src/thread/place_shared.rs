@@ -236,6 +236,7 @@ mod tests {
                 bytes,
                 align: 16,
                 offset: None,
+                by_group: false,
             });
             let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
             let address = b.slot_addr(slot, ty);
@@ -274,6 +275,7 @@ mod tests {
             bytes: 8192,
             align: 16,
             offset: None,
+            by_group: false,
         });
         let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
         (slot, b.slot_addr(slot, ty))

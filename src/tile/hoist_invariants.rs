@@ -28,6 +28,13 @@ pub fn hoist_invariants(func: &mut TileFunction) -> usize {
             if !is_loop || inside.any(|block| block == Some(target)) {
                 break;
             }
+            // Registers that blocks would take through all programs are worth more than the blocks.
+            let is_last = edit.func.persistent
+                && edit.owner(target).is_some()
+                && edit.around(target) == Some(edit.func.entry);
+            if is_last && !is_scalar(edit, inst) {
+                break;
+            }
             let Some(around) = edit.around(target) else {
                 break;
             };
@@ -39,6 +46,12 @@ pub fn hoist_invariants(func: &mut TileFunction) -> usize {
         moved.insert(inst, target);
         Fate::Move(target)
     })
+}
+
+fn is_scalar(edit: &Editor<'_>, inst: Inst) -> bool {
+    let results = &edit.func.dfg.insts[inst].results;
+    let mut types = results.iter().map(|&value| edit.func.dfg.ty(value));
+    types.all(|ty| ty.is_scalar())
 }
 
 /// The block in which a value is defined by now.

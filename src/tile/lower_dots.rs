@@ -1,6 +1,7 @@
 //! Gives products of matrices the types that they are computed in, and takes sums into them.
 //!
-//! - What is added to a product that starts from zero and has no other use becomes its accumulator.
+//! - What is added to a product that starts from zero and has no other use becomes its accumulator; not of one whose sums may keep
+//!   few bits, which would be those of the whole sum then.
 //! - Where the target has a unit for the types, the product stays; an accumulator in f16 makes a detour by f32, 8-bit floats
 //!   become f16 where only that has a unit, and `tf32x3` becomes three products.
 //! - All else is computed with fused multiply-adds, in f32, f64 or i32, to which factors are widened as they are used.
@@ -8,7 +9,7 @@
 use cranelift_entity::SecondaryMap;
 
 use super::edit::{self, Editor, Fate, use_counts};
-use crate::ir::attrs::{Attrs, DotPrecision, FloatPred, Rounding, make};
+use crate::ir::attrs::{Attr, Attrs, DotPrecision, FloatPred, Rounding, make};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
@@ -55,6 +56,7 @@ fn take_sum(edit: &mut Editor<'_>, uses: &SecondaryMap<Value, u32>, inst: Inst) 
         let data = &edit.func.dfg.insts[dot];
         let fits = data.op == TileOp::Dot
             && uses[value] == 1
+            && data.imprecise().is_none()
             && order.block_of(dot) == order.block_of(inst)
             && is_zero(edit.func, data.args[2]);
         if fits {
@@ -97,6 +99,7 @@ fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
         return Fate::Keep;
     };
     let precision = data.precision().copied().unwrap_or(DotPrecision::Ieee);
+    let imprecise = data.imprecise().copied();
     let ty = edit.ty(acc);
     let sum = if ty.elem == Elem::F16 {
         Elem::F32
@@ -113,11 +116,15 @@ fn lower(edit: &mut Editor<'_>, inst: Inst, target: Target) -> Fate {
             return Fate::Keep;
         }
         let start = widened(edit, acc, sum);
-        finish(edit, [a, b, start], precision, ty)
+        let attrs = [
+            Some(make::precision(precision)),
+            imprecise.map(make::imprecise),
+        ];
+        finish(edit, [a, b, start], attrs.into_iter().flatten(), ty)
     } else if is_eight(factors[0]) && has_unit(halves, precision) {
         let [a, b] = [a, b].map(|x| widened(edit, x, Elem::F16));
         let start = widened(edit, acc, sum);
-        finish(edit, [a, b, start], precision, ty)
+        finish(edit, [a, b, start], [make::precision(precision)], ty)
     } else if splits && has_unit(factors, DotPrecision::Tf32) {
         by_three_products(edit, [a, b, acc], ty)
     } else {
@@ -133,11 +140,11 @@ fn is_eight(ty: TileType) -> bool {
 fn finish(
     edit: &mut Editor<'_>,
     operands: [Value; 3],
-    precision: DotPrecision,
+    attrs: impl IntoIterator<Item = Attr>,
     ty: TileType,
 ) -> Fate {
     let sum = edit.ty(operands[2]);
-    let attrs = [make::precision(precision)];
+    let attrs: Vec<Attr> = attrs.into_iter().collect();
     let result = edit.emit(TileOp::Dot, &operands, &attrs, sum);
     if sum == ty {
         return Fate::Replace(result);
@@ -193,7 +200,7 @@ fn by_multiply_adds(
         return Fate::Keep;
     }
     let [a, b] = factors;
-    finish(edit, [a, b, start], kept, ty)
+    finish(edit, [a, b, start], [make::precision(kept)], ty)
 }
 
 /// An f32 as the part that `tf32` keeps, and the rest. Cut and not rounded as Triton's, the largest numbers stay finite.

@@ -3,7 +3,7 @@
 use super::share_operands::holds_operands;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::settings::Roles;
+use crate::settings::Policy;
 
 /// What a compilation may spend shared memory on, beside what it cannot do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,9 @@ pub struct Resources {
     /// Products may go to warpgroups, which want sums and fragments in registers while they work.
     pub warpgroup_units: bool,
     /// Blocks may be brought by warps of their own, which take registers, too.
-    pub roles: Roles,
+    pub roles: Policy,
+    /// CTAs may execute several programs, whose rings live beside what a program stores.
+    pub persistent: Policy,
     /// Bytes that rings of pipelined loops leave free, for exchanges between threads.
     pub reserved: u32,
 }
@@ -26,13 +28,20 @@ impl Resources {
         stored_boxes: true,
         shared_operands: true,
         warpgroup_units: true,
-        roles: Roles::Auto,
+        roles: Policy::Auto,
+        persistent: Policy::Auto,
         reserved: 0,
     };
 
-    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first boxes that are stored, then
+    /// What is left to do without, if the kernel needs `needed` bytes and there are `limit`: first loops over programs, then boxes that are stored, then
     /// operands, then entries of rings. What is reserved is all that is no ring, and grows with each plan, until no ring has an entry to spare.
     pub(crate) fn less(self, tile: &TileFunction, needed: u32, limit: u32) -> Option<Resources> {
+        if tile.persistent {
+            return Some(Resources {
+                persistent: Policy::Never,
+                ..self
+            });
+        }
         if self.stored_boxes && tile.insts_with(TileOp::TensorStore).next().is_some() {
             return Some(Resources {
                 stored_boxes: false,

@@ -7,6 +7,7 @@ use super::config::Config;
 
 /// What became of a configuration.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Outcome {
     /// Its cost: milliseconds on a GPU, else what the emulator or a function says.
     Measured(f64),

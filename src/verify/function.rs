@@ -6,6 +6,7 @@ use super::{Errors, Rule};
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::Function;
 use crate::ir::level::Level;
+use crate::ir::ops::Opcode;
 use crate::ir::types::{AddressSpace, Elem, ValueType};
 use crate::text::quote::quoted;
 
@@ -58,6 +59,20 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         errors.report(Rule::Slot, AnyEntity::Function, message);
     }
     check_maps(func, errors);
+}
+
+/// Whether what executes the body is named as what it is.
+pub(super) fn check_programs<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    for (_, inst) in func.all_insts() {
+        let message = match (func.dfg.insts[inst].op.info().name, func.persistent) {
+            ("program_id", true) => {
+                "CTAs execute a persistent kernel, not programs: `cta_id` says which"
+            }
+            ("cta_id" | "num_ctas", false) => "only persistent kernels tell CTAs from programs",
+            _ => continue,
+        };
+        errors.report(Rule::Persistent, inst, message);
+    }
 }
 
 fn check_maps<L: Level>(func: &Function<L>, errors: &mut Errors) {

@@ -52,6 +52,7 @@
 //!   for by `dot_sum`. A block in shared memory comes from `shared_view`, is turned by `permute` and multiplied by `dot_start`.
 //! - **V24** A kernel whose second partition has warps for it starts one `producer` at most, outside of regions. One thread executes
 //!   it: scalars that pure ops make, `for` and `if`, copies of boxes, announcements and waits at barriers, and `device_assert`.
+//! - **V25** The body of a persistent kernel has no `program_id`; `cta_id` and `num_ctas` stand nowhere else.
 
 mod function;
 mod layouts;
@@ -131,6 +132,8 @@ coded_enum! {
     Maps = "V23",
     /// The producer.
     Producer = "V24",
+    /// Programs and CTAs.
+    Persistent = "V25",
 }
 
 impl fmt::Display for Rule {
@@ -189,6 +192,7 @@ pub fn verify<L: Level>(func: &Function<L>) -> Result<(), VerifierErrors> {
         ssa::check(func, &tree, &mut errors);
         products::check(func, &mut errors);
         roles::check(func, &mut errors);
+        function::check_programs(func, &mut errors);
         layouts::check(func, &mut errors);
     }
     function::check(func, &mut errors);

@@ -227,6 +227,35 @@ fn explain_shows_every_pass() {
 }
 
 #[test]
+fn explain_shows_one_pass_and_what_it_changes() {
+    let one = tilelift(&["explain", "-", "--only", "assign_layouts"], KERNEL);
+    let one = stdout(&one);
+    assert!(one.starts_with("; --- after assign_layouts\n"), "{one}");
+    assert_eq!(one.matches("; --- ").count(), 1, "{one}");
+    let diff = ["explain", "-", "--diff", "--only", "assign_layouts"];
+    let diff = stdout(&tilelift(&diff, KERNEL));
+    assert!(
+        diff.starts_with("; --- what assign_layouts changes\n"),
+        "{diff}"
+    );
+    let lines = |sign: &str| diff.lines().filter(|l| l.starts_with(sign)).count();
+    assert!(lines("-    v") > 0 && lines("+    v") > 0, "{diff}");
+    // The terminator has no layout.
+    assert!(!diff.contains("-    return"), "{diff}");
+}
+
+#[test]
+fn a_pass_that_is_not_there_is_a_mistake() {
+    let output = tilelift(&["explain", "-", "--only", "simplfy"], KERNEL);
+    assert_eq!(output.status.code(), Some(2));
+    let message = stderr(&output);
+    assert!(
+        message.contains("--only simplfy") && message.contains("assign_layouts"),
+        "{message}"
+    );
+}
+
+#[test]
 fn info_names_targets_and_driver() {
     let output = tilelift(&["info"], "");
     assert!(output.status.success(), "{}", stderr(&output));

@@ -1,9 +1,10 @@
 //! The `tilelift` command as a user meets it.
-#![cfg(feature = "tool")]
-
 mod commands;
+#[cfg(feature = "triton")]
+mod python;
 mod reduce;
 mod run;
+mod show;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
 //! Edge cases of types: zeros, ones, infinities, a NaN, subnormals, the largest and the least, halves and ties of
-//! conversions to integers. Results of hardware for them are committed (`tests/ptx/hardware`): a change here changes the operands
+//! conversions to integers. Results of hardware for them are committed (`tests/data/ptx/hardware`): a change here changes the operands
 //! that those belong to.
 
 /// Bits of f32.

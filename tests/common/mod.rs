@@ -1,17 +1,24 @@
 //! Kernels, data and references that every executor of the tests runs.
 //!
-//! A test file for an executor implements [`executor::Executor`] and calls `kernel_suite!`.
+//! A file of tests for an executor implements [`executor::Executor`] and calls `kernel_suite!`.
 
 pub(crate) mod cases;
 pub(crate) mod data;
+pub(crate) mod edges;
 pub(crate) mod executor;
+pub(crate) mod kernel_set;
 pub(crate) mod kernels;
+pub(crate) mod on_emu;
+pub(crate) mod on_interp;
+pub(crate) mod package;
+pub(crate) mod ptxas;
 mod tile_cases;
+pub(crate) mod ulp;
 
 /// One test per family of kernels, on the executor that the expression makes.
 macro_rules! kernel_suite {
     ($executor:expr) => {
-        common::kernel_suite! { $executor;
+        $crate::common::kernel_suite! { $executor;
             vector_add, softmax, softmax_widths, layer_norm, layer_norm_backward, gelu, transpose, sums, sorts, scans,
             tiles
         }
@@ -20,7 +27,7 @@ macro_rules! kernel_suite {
         $(
             #[test]
             fn $family() {
-                common::executor::run_cases(&mut $executor, &common::cases::$family());
+                $crate::common::executor::run_cases(&mut $executor, &$crate::common::cases::$family());
             }
         )*
     };

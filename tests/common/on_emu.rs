@@ -2,7 +2,7 @@
 
 use tilelift::compile::CompiledKernel;
 use tilelift::emu::{self, Arg, Launch, Memory, Module};
-use tilelift::runtime::emulated_maps;
+use tilelift::runtime::emulated;
 
 use crate::common::executor::HostArg;
 
@@ -32,10 +32,11 @@ pub(crate) fn run(
         device.push(value);
         buffers.push(buffer);
     }
-    let maps = emulated_maps(&kernel.meta, &device, grid);
-    device.extend(maps.ok_or("the arguments allow no tensor maps")?);
+    let beside = emulated(&kernel.meta, &device, grid);
+    let beside = beside.ok_or("the arguments allow no tensor maps")?;
+    device.extend(beside.args);
     let launch = Launch {
-        grid,
+        grid: beside.ctas,
         block: [32 * kernel.meta.num_warps, 1, 1],
         shared_bytes: kernel.meta.shared,
         args: &device,

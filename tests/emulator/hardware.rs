@@ -83,7 +83,7 @@ pub(crate) fn table() -> Vec<(Option<Bound>, Row)> {
 }
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/hardware")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/ptx/hardware")
 }
 
 /// Operand sets for a row: edge cases against each other, then random bits, in the end with many NaNs.
@@ -242,7 +242,7 @@ fn agrees(bound: Option<&Bound>, row: &Row, their: &[u64], our: &[u64]) -> bool 
     their == our || their.is_nan() && our.is_nan() || (their - our).abs() <= allowed
 }
 
-/// Compares the table with what hardware gave. `tests/ptx/hardware/h100.txt` holds a digest of each
+/// Compares the table with what hardware gave. `tests/data/ptx/hardware/h100.txt` holds a digest of each
 /// exact row's results and the results of each approximate row. To record it:
 /// `TILELIFT_HARDWARE=DIR cargo test --test emulator hardware` writes `rows.ptx`, `rows.plan` and
 /// `inputs.bin` there; `hardware.py DIR` on a machine with a GPU writes `digests.txt`, `device.txt`

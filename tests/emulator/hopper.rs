@@ -10,7 +10,7 @@ use tilelift::emu::{
 };
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/hopper")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/ptx/hopper")
 }
 
 pub(crate) fn text(name: &str) -> String {

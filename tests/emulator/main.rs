@@ -31,7 +31,7 @@ mod warpgroups;
 
 use tilelift::emu::{Arg, EmuError, Launch, Memory, Module, Options, Stats, run};
 
-/// The generator that `tests/ptx/triton/generate.py` has, too: numbers in [-1, 1), exact in f32.
+/// The generator that `tests/data/ptx/triton/generate.py` has, too: numbers in [-1, 1), exact in f32.
 pub(crate) fn uniform(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed;
     (0..count)

@@ -1,4 +1,4 @@
-//! Products of matrices and attention: PTX of Triton 3.6.0 (`tests/ptx/triton`) against values that NumPy computed, and a
+//! Products of matrices and attention: PTX of Triton 3.6.0 (`tests/data/ptx/triton`) against values that NumPy computed, and a
 //! kernel written by hand, where the folder beside the repository has it. Outputs start unwritten, and all checks are on.
 
 use std::path::PathBuf;

@@ -651,7 +651,7 @@ fn hardware_sets(case: &Case, exact: bool, seed: u64) -> Vec<Vec<u8>> {
 }
 
 /// Compares with hardware. `TILELIFT_HARDWARE_PRODUCTS=DIR cargo test --test emulator hardware_products` writes texts and operands
-/// there; `python tests/ptx/hardware/products.py DIR` on a machine with a GPU of compute capability 9.0 writes results; the
+/// there; `python tests/data/ptx/hardware/products.py DIR` on a machine with a GPU of compute capability 9.0 writes results; the
 /// same test again compares: whole numbers must agree, of the others it prints how many differ and by how much.
 #[test]
 fn hardware_products_agree() {

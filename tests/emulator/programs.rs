@@ -431,7 +431,7 @@ fn runs_repeat_exactly_for_a_seed() {
 /// Damaged texts must end in errors or run to some end, never panic.
 #[test]
 fn damaged_texts_do_no_harm() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/ptx/triton");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/ptx/triton");
     let mut state = 1_u64;
     let mut random = |end: usize| {
         state = state

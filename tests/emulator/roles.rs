@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tilelift::compile::compile;
 use tilelift::emu::{Arg, Element, Fill, Memory, Swizzle, TensorMap};
-use tilelift::settings::{Options, Roles, Target};
+use tilelift::settings::{Options, Policy, Target};
 use tilelift::text::parse::parse_file;
 
 use crate::hopper::{Faulty, Outcome, faults, launch, replaced, small, verdict};
@@ -31,7 +31,8 @@ impl Product {
         let mut funcs = file.functions.iter().filter_map(|f| f.func.as_tile());
         let func = funcs.find(|func| func.name == name).expect("it is there");
         let options = Options {
-            roles: Roles::Always,
+            roles: Policy::Always,
+            persistent: Policy::Never,
             ..Options::DEFAULT
         };
         let kernel = compile(func, Target::SM_90A, &options).expect("it compiles");

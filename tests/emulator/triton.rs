@@ -1,4 +1,4 @@
-//! Kernels compiled by Triton 3.6.0 (`tests/ptx/triton`), compared with f64 references and with
+//! Kernels compiled by Triton 3.6.0 (`tests/data/ptx/triton`), compared with f64 references and with
 //! values that NumPy computed. Outputs start unwritten, and all checks are on.
 
 use std::fs;
@@ -10,7 +10,7 @@ use tilelift::num::{Rounding, bf16, f16};
 use crate::{f32_bytes, read_f32, uniform};
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/ptx/triton")
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/ptx/triton")
 }
 
 pub(crate) fn text(name: &str) -> String {

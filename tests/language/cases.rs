@@ -248,7 +248,7 @@ fn check(case: &Case, folder: &Path) -> Result<(), String> {
 /// Runs every case of a file of this folder; the kernels' sources are in `folder`. Gives the kernels' names.
 pub(crate) fn run_file(cases: &str, folder: &str) -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let path = root.join("tests/language").join(cases);
+    let path = root.join("tests/data/language").join(cases);
     let text = std::fs::read_to_string(&path).expect("the cases are there");
     let cases = parse(&text);
     let mut failures = Vec::new();

@@ -61,7 +61,7 @@ fn evaluate(place: &str, expr: &str) -> Option<Is> {
 
 #[test]
 fn constants_are_what_triton_and_python_make_of_them() {
-    let text = include_str!("constants.txt");
+    let text = include_str!("../data/language/constants.txt");
     let (mut wrong, mut more, mut compared) = (Vec::new(), Vec::new(), 0);
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let parts: Vec<&str> = line.splitn(3, '\t').collect();
@@ -94,7 +94,7 @@ fn constants_are_what_triton_and_python_make_of_them() {
         wrong.join("\n")
     );
     assert!(compared >= 1000, "{compared}");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/language/constants_more.txt");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/language/constants_more.txt");
     let more = more.join("\n") + "\n";
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(&path, &more).expect("constants_more.txt");

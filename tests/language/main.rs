@@ -4,8 +4,10 @@
 //! - `seeds`: the files that this project starts from, byte for byte;
 //! - `traps`: where the language is not what it looks like, against Triton's own interpreter;
 //! - `programs`: the ways in which people write, against Triton's own interpreter;
-//! - `kernels`, `products`: kernels in the style of real ones, against NumPy.
-#![cfg(feature = "triton")]
+//! - `kernels`, `products`: kernels in the style of real ones, against NumPy;
+//! - `library`: each function of the language's library, and which features public kernels use;
+//! - `tutorials`: Triton's own tutorials, where their files are;
+//! - `front`, and those beside it: messages, the interface of `tilelift::front`, its limits, its types.
 
 #[path = "../common/kernels/mod.rs"]
 #[expect(
@@ -16,7 +18,13 @@
 mod built;
 mod cases;
 mod constants;
+#[cfg(feature = "tool")]
+mod front;
+mod front_api;
+mod front_limits;
+mod front_types;
 mod kernels;
+mod library;
 mod products;
 mod programs;
 #[path = "../common/ptxas.rs"]
@@ -24,3 +32,4 @@ mod ptxas;
 mod run;
 mod seeds;
 mod traps;
+mod tutorials;

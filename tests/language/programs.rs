@@ -5,6 +5,6 @@ use crate::cases::run_file;
 
 #[test]
 fn programs_store_what_triton_computes() {
-    let kernels = run_file("programs.txt", "tests/language");
+    let kernels = run_file("programs.txt", "tests/data/language");
     assert!(kernels.len() >= 97, "{} cases", kernels.len());
 }

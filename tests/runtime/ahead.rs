@@ -65,6 +65,7 @@ fn kernels_compiled_ahead_run() {
                 divisible: 1,
             },
         ],
+        persistent: false,
         maps: &[],
         fallback: None,
         sites: &[],
@@ -232,7 +233,7 @@ fn descriptions_that_do_not_fit_are_refused() {
 /// What `tilelift compile --emit rust` wrote for the addition with `BLOCK` 128 and `SCALE` 2.
 #[expect(unreachable_pub, reason = "it is written for crates of any kind")]
 mod add_ahead {
-    include!("add_ahead.txt");
+    include!("../data/runtime/add_ahead.txt");
 }
 
 #[test]
@@ -275,7 +276,7 @@ fn rust_modules_launch() {
 /// What `tilelift compile --emit rust` wrote for [`SAY`] with `-s "*u32:16, u32, 32"`.
 #[expect(unreachable_pub, reason = "it is written for crates of any kind")]
 mod say_ahead {
-    include!("say_ahead.txt");
+    include!("../data/runtime/say_ahead.txt");
 }
 
 /// Prints and stores numbers without sign.
@@ -332,7 +333,7 @@ fn modules_keep_what_is_printed_and_signs() {
     let sites = today.lines().find(|line| line.contains("sites: b"));
     assert_eq!(
         sites,
-        include_str!("say_ahead.txt")
+        include_str!("../data/runtime/say_ahead.txt")
             .lines()
             .find(|line| line.contains("sites: b"))
     );
@@ -354,7 +355,7 @@ pub mod runtime {
     pub struct Compiled {
         pub name: &'static str, pub ptx: &'static str, pub cubin: Option<&'static [u8]>, pub target: &'static str,
         pub num_warps: u32, pub shared_bytes: u32, pub predicted_registers: u32, pub params: &'static [CompiledParam],
-        pub maps: &'static [&'static str], pub fallback: Option<&'static Compiled>, pub sites: &'static [u8],
+        pub persistent: bool, pub maps: &'static [&'static str], pub fallback: Option<&'static Compiled>, pub sites: &'static [u8],
     }
     pub struct CompiledParam {
         pub name: &'static str, pub pointer: bool, pub element: &'static str, pub divisible: u32,

@@ -390,6 +390,7 @@ fn machine_code_made_ahead_runs() {
                 divisible: 1,
             },
         ],
+        persistent: false,
         maps: &[],
         fallback: None,
         sites: &[],

@@ -24,6 +24,8 @@ mod variants;
 mod warnings;
 
 #[cfg(feature = "cuda")]
+mod driver_start;
+#[cfg(feature = "cuda")]
 mod gpu;
 #[cfg(feature = "cuda")]
 mod stub;

@@ -126,6 +126,7 @@ const FALLBACK: Compiled = Compiled {
             ..PARAM
         },
     ],
+    persistent: false,
     maps: &[],
     fallback: None,
     sites: &[],

@@ -328,6 +328,7 @@ fn machine_code_made_ahead_is_loaded() {
                 shared_bytes: 0,
                 predicted_registers: 8,
                 params: &[],
+                persistent: false,
                 maps: &[],
                 fallback: None,
                 sites: &[],

@@ -5,10 +5,11 @@
 //! hardware leaves order and intermediate rounding open and truncates on the way, so it may differ by a few units in the last
 //! place of the largest term. Operands of tf32 are cut to 11 significant bits. NaN results are canonical.
 //!
-//! Measured (`tests/ptx/hardware/products.py`, one H100, 2026-11-22): products of whole numbers by `wgmma`, of every type and layout,
+//! Measured (`tests/data/ptx/hardware/products.py`, one H100, 2026-11-22): products of whole numbers by `wgmma`, of every type and layout,
 //! agree bit for bit. Of 32,768 results of random numbers for each type, integers agree all; in f32 about 40 in 100 of f16, bf16 and
 //! tf32 differ, by 2^-11 of the result at most, where terms cancel; of 8-bit floats almost all differ, as the hardware keeps about
-//! 14 bits of a step, by half of the result where terms cancel.
+//! 14 bits of a step, by half of the result where terms cancel: for these the page of the IR states a second bound ([`crate::ir`],
+//! `imprecise`), and what is computed here is the exact sum all the same.
 
 use super::super::types::{Kind, Type};
 use crate::num::{self, Format, Overflow, Rounding};

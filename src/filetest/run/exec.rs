@@ -7,7 +7,7 @@ use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_STEPS;
-use crate::runtime::{emulated_maps, source_place};
+use crate::runtime::{emulated as emulated_beside, source_place};
 use crate::settings::{Options, Promote, Target};
 
 /// An argument of a kernel.
@@ -315,12 +315,12 @@ fn source_of(job: &Job<'_>, ptx: &str, line: Option<u32>) -> Option<At> {
     Some(At::Source(line, column))
 }
 
-/// The kernel with the tensor maps that it takes, which `make` makes, or the kernel without where the arguments allow none.
+/// The kernel with what it takes beside its arguments, as `make` makes it, or the kernel without tensor maps where the arguments allow none.
 pub(super) fn with_maps<T>(
     kernel: CompiledKernel,
     job: &Job<'_>,
-    make: impl Fn(&KernelMeta) -> Option<Vec<T>>,
-) -> Result<(CompiledKernel, Vec<T>), String> {
+    make: impl Fn(&KernelMeta) -> Option<T>,
+) -> Result<(CompiledKernel, T), String> {
     if let Some(maps) = make(&kernel.meta) {
         return Ok((kernel, maps));
     }
@@ -363,19 +363,19 @@ impl Executor for Emulator {
             ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
         });
         let mut args: Vec<emu::Arg> = args.collect();
-        let (kernel, maps) =
-            match with_maps(kernel, job, |meta| emulated_maps(meta, &args, job.grid)) {
-                Ok(made) => made,
-                Err(message) => return failed(message),
-            };
-        args.extend(maps);
+        let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);
+        let (kernel, beside) = match with_maps(kernel, job, beside) {
+            Ok(made) => made,
+            Err(message) => return failed(message),
+        };
+        args.extend(beside.args);
         let module = match emu::Module::parse(&kernel.ptx) {
             Ok(module) => module,
             Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
         };
         let defaults = emu::Options::default();
         let launch = emu::Launch {
-            grid: job.grid,
+            grid: beside.ctas,
             block: [32 * kernel.meta.num_warps, 1, 1],
             shared_bytes: kernel.meta.shared,
             args: &args,

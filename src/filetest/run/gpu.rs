@@ -14,7 +14,7 @@ use crate::driver::{
     Arg, Buffer, Context, Device, Driver, DriverError, LaunchSpec, Module, ParamSize, RawPtr,
     Stream, TensorMap, launch,
 };
-use crate::runtime::driver_maps;
+use crate::runtime::driver_launch;
 
 /// Bytes on each side of a buffer that no kernel may touch.
 const GUARD: usize = 4096;
@@ -178,13 +178,16 @@ fn try_run(
         });
     }
     let words: Vec<u64> = args.iter().map(word).collect();
-    let maps = |meta: &KernelMeta| driver_maps(meta, &words, job.grid);
-    let (kernel, maps) = &with_maps(kernel.clone(), job, maps).map_err(Problem)?;
-    args.extend(maps.iter().map(TensorMap::arg));
+    let resident = context.device().multiprocessors;
+    let beside = |meta: &KernelMeta| driver_launch(meta, &words, job.grid, resident);
+    let (kernel, beside) = &with_maps(kernel.clone(), job, beside).map_err(Problem)?;
+    args.extend(beside.programs.iter().map(|bytes| Arg::Bytes(bytes)));
+    args.extend(beside.maps.iter().map(TensorMap::arg));
     let module = Module::load(context, &kernel.ptx)?;
     let function = module.function(&kernel.meta.name)?;
     let mut params: Vec<ParamSize> = kernel.meta.params.iter().map(ParamSize::from).collect();
-    params.extend(maps.iter().map(|map| map.arg().size()));
+    let own = params.len();
+    params.extend(args[own..].iter().map(Arg::size));
     let spec = LaunchSpec {
         name: &kernel.meta.name,
         block: [32 * kernel.meta.num_warps, 1, 1],
@@ -192,7 +195,7 @@ fn try_run(
         shared: kernel.meta.shared,
         params: &params,
     };
-    launch(&function, &spec, job.grid, stream, &args)?;
+    launch(&function, &spec, beside.ctas, stream, &args)?;
     stream.synchronize()?;
     let contents: Result<Vec<Vec<u8>>, DriverError> = buffers
         .iter()

@@ -2,7 +2,7 @@
 
 use ruff_text_size::TextRange;
 
-use super::Builtin;
+use super::{Builtin, Scope};
 use crate::front::call::{Argument, Given};
 use crate::front::constant;
 use crate::front::diagnostic::{Code, Diagnostic};
@@ -71,7 +71,9 @@ impl<'m> Args<'m> {
                 rest.push(argument.value);
                 continue;
             }
-            match values.iter_mut().find(|(param, _)| *param == name) {
+            let found = values.iter().position(|(param, _)| *param == name);
+            let found = found.or_else(|| numbered(builtin.scope, name));
+            match found.and_then(|position| values.get_mut(position)) {
                 Some((_, slot @ None)) => *slot = Some(argument),
                 Some(_) => return Err(wrong(format!("`{}` gets `{name}` twice", builtin.name))),
                 // Options of other back ends and older versions that change nothing here.
@@ -129,6 +131,14 @@ impl<'m> Args<'m> {
             rest => rest.to_vec(),
         }
     }
+}
+
+/// The position of a parameter that Triton names by its number, as it does those of libdevice.
+pub(crate) fn numbered(scope: Scope, name: &str) -> Option<usize> {
+    let number = name
+        .strip_prefix("arg")
+        .filter(|_| scope == Scope::Libdevice)?;
+    number.parse().ok()
 }
 
 /// What helps where a type stands for a number, be it written there or what a signature has for a `constexpr`.

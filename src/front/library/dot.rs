@@ -11,7 +11,7 @@ use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty, show};
 use crate::front::value::{Tensor, Value};
-use crate::ir::attrs::{DotPrecision, List, Rounding};
+use crate::ir::attrs::{DotPrecision, List, MmaUnit, Rounding, make};
 use crate::linear_layout::shape::Shape;
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
@@ -28,6 +28,9 @@ const PRECISIONS: [(&str, DotPrecision); 5] = [
     ("ieee", DotPrecision::Ieee),
 ];
 
+/// More products than any sum has.
+const ANY_NUMBER: u32 = 1 << 30;
+
 /// A product that keeps the rules.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product {
@@ -43,6 +46,8 @@ pub(crate) struct Product {
     pub(crate) shape: Shape,
     /// For operands of f32.
     pub(crate) precision: DotPrecision,
+    /// Of 8-bit floats: how many products in a row may be summed with few bits.
+    pub(crate) imprecise: Option<u32>,
 }
 
 /// The product in the IR.
@@ -55,6 +60,9 @@ fn emit<'m>(cx: &mut Lower<'m>, product: &Product) -> Res<Value<'m>> {
     let (a, b) = (one_batch(cx, product.a)?, one_batch(cx, product.b)?);
     let acc = one_batch(cx, acc)?;
     let value = cx.b.dot(a.value, b.value, acc.value, product.precision);
+    if let Some(imprecise) = product.imprecise {
+        cx.b.with(make::imprecise(imprecise));
+    }
     let shape = acc.shape;
     reshaped(cx, Tensor { value, ty, shape }, product.shape)
 }
@@ -94,7 +102,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         Some(acc) => Some(accumulator(cx, args, acc, dtype, shape)?),
         None => None,
     };
-    check_imprecise(cx, args, a)?;
+    let imprecise = imprecise(cx, args, a, b)?;
     let product = Product {
         a,
         b,
@@ -102,6 +110,7 @@ fn dot<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         dtype,
         shape,
         precision: precision(cx, args)?,
+        imprecise,
     };
     emit(cx, &product)
 }
@@ -251,19 +260,22 @@ fn precision<'m>(cx: &Lower<'m>, args: &Args<'m>) -> Res<DotPrecision> {
     })
 }
 
-/// Sums of products of 8-bit floats may be less exact than f32, of at most so many; here they never are.
-fn check_imprecise<'m>(cx: &Lower<'m>, args: &Args<'m>, a: Tensor) -> Res<()> {
+/// How many products of 8-bit floats in a row may be summed with few bits. Nobody says so: on targets whose units sum so any number.
+fn imprecise<'m>(cx: &Lower<'m>, args: &Args<'m>, a: Tensor, b: Tensor) -> Res<Option<u32>> {
+    let is_narrow = |t: Tensor| t.ty.dtype().is_some_and(DType::is_fp8);
+    let narrow = is_narrow(a) && is_narrow(b);
     let Some(number) = cx.int_arg(args, "max_num_imprecise_acc")? else {
-        return Ok(());
+        let sums_so = MmaUnit::WarpgroupE4m3.info().exists.on(cx.target);
+        return Ok((narrow && sums_so).then_some(ANY_NUMBER));
     };
     let k = a.shape.extent(a.shape.rank() - 1);
-    let narrow = a.ty.dtype().is_some_and(DType::is_fp8);
     if number < 0 || narrow && number > i128::from(k) {
         let message = format!("`max_num_imprecise_acc` is at most {k} here, not {number}");
         let d = cx.arg_error(args, "max_num_imprecise_acc", Code::Value, message);
         return Err(d.into());
     }
-    Ok(())
+    let said = u32::try_from(number).ok().filter(|&n| n > 0);
+    Ok(said.filter(|_| narrow))
 }
 
 /// A format of a scaled operand: how many elements a byte or number holds, and what it is held in.

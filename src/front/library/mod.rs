@@ -30,7 +30,7 @@ mod rounding;
 mod shape;
 mod text;
 
-pub(crate) use args::{Args, IS_TYPE};
+pub(crate) use args::{Args, IS_TYPE, numbered};
 
 /// What helps where a number depends on data and must not. Of functions that a kernel calls the annotation binds nothing.
 pub(crate) const NEEDS_CONSTANT: &str =

@@ -29,7 +29,7 @@ use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
 use crate::ir::types::{Elem, Scalar, TileType};
 use crate::linear_layout::shape::Shape;
-use crate::settings::{Asserts, Options, Promote, Roles, Target};
+use crate::settings::{Asserts, Options, Policy, Promote, Target};
 
 use super::random::Random;
 use memory::{OutBuffer, Pointer};
@@ -122,7 +122,8 @@ pub fn case(seed: u64) -> Case {
             false => Asserts::Off,
         },
         promote: Promote::Auto,
-        roles: Roles::Auto,
+        roles: Policy::Auto,
+        persistent: Policy::Auto,
         // No random number, so that a seed's kernel is what it was.
         diversity: (!seed.is_multiple_of(3)).then_some(seed),
     };

@@ -49,6 +49,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::PtrCast
         | TypeRule::AddPtr
         | TypeRule::NoResult
+        | TypeRule::GroupBarrier
         | TypeRule::I32Scalar
         | TypeRule::I64Scalar
         | TypeRule::Arange

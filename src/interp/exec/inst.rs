@@ -130,7 +130,7 @@ impl<'a> Machine<'a> {
             TileOp::Rint => self.float1(data, float::integral(Rounding::NearestEven))?,
 
             TileOp::Sext => self.cast(data, |from, _, x| int::signed(from.bits(), x) as u64)?,
-            TileOp::Zext | TileOp::Itrunc => self.same(data)?,
+            TileOp::Zext | TileOp::Itrunc | TileOp::Rare => self.same(data)?,
             TileOp::Sitofp => self.cast(data, |from, to, x| float::from_int(true, from, to, x))?,
             TileOp::Uitofp => self.cast(data, |from, to, x| float::from_int(false, from, to, x))?,
             TileOp::Fptosi => self.cast(data, |from, to, x| float::to_int(true, from, to, x))?,
@@ -155,6 +155,8 @@ impl<'a> Machine<'a> {
             TileOp::Return => return Ok(Some(Flow::Return)),
 
             TileOp::ProgramId => self.fill(data, axis_of(self.program, data)?)?,
+            TileOp::CtaId => self.fill(data, u64::from(self.program[0]))?,
+            TileOp::NumCtas => self.fill(data, u64::from(self.ctas()))?,
             TileOp::NumPrograms => self.fill(data, axis_of(self.grid, data)?)?,
             TileOp::Arange => {
                 let start = required(data.start())?;

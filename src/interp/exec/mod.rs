@@ -120,7 +120,10 @@ pub(super) fn run(
             .map(|(number, (inst, _))| (inst, number))
             .collect(),
     };
-    let [x_end, y_end, z_end] = grid;
+    let [x_end, y_end, z_end] = match func.persistent {
+        true => [machine.ctas(), 1, 1],
+        false => grid,
+    };
     for z in 0..z_end {
         for y in 0..y_end {
             for x in 0..x_end {
@@ -185,6 +188,12 @@ impl<'a> Machine<'a> {
             element: self.element.map(|element| element as u32),
             loc: self.current.map_or(SourceLoc::default(), |i| insts[i].loc),
         }
+    }
+
+    /// CTAs that execute a persistent kernel: any number would do, and fewer than there are programs let each execute several.
+    fn ctas(&self) -> u32 {
+        let programs: u64 = self.grid.iter().map(|&n| u64::from(n)).product();
+        programs.min(3) as u32
     }
 
     fn program(&mut self, args: &[u64]) -> Outcome<()> {

@@ -33,6 +33,7 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::Clz,
     TileOp::Brev,
     TileOp::BytePerm,
+    TileOp::Rare,
 ];
 
 type Op2 = fn(&mut TileBuilder, Value, Value) -> Value;
@@ -45,6 +46,12 @@ fn check(scalar: Scalar, op: Op2, rows: &[(u64, u64, u64)]) {
         op(build, xs[0], xs[1])
     });
     assert_eq!(found, column(|r| r.2), "{scalar}: {rows:x?}");
+}
+
+#[test]
+fn what_is_rare_is_as_true_as_before() {
+    let found = eval(&[(I1, &[0, 1, 1])], |build, xs| build.rare(xs[0]));
+    assert_eq!(found, [0, 1, 1]);
 }
 
 #[test]

@@ -11,6 +11,8 @@ use crate::ir::types::{Elem, TileType};
 pub(super) const OPS: &[TileOp] = &[
     TileOp::InlinePtx,
     TileOp::SmId,
+    TileOp::CtaId,
+    TileOp::NumCtas,
     TileOp::GlobalTimer,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,
@@ -28,6 +30,52 @@ fn inline_ptx_is_named() {
     assert_eq!(result, Err(message.to_owned()));
     let kind = InterpErrorKind::NotExecutable("inline_ptx");
     assert!(message.ends_with(&kind.to_string()));
+}
+
+/// Programs that are dealt out to CTAs write their numbers, each once.
+#[test]
+fn ctas_share_out_programs() {
+    let text = "kernel @k(v0: ptr<i32>) warps(1) persistent {
+        block0:
+            v1 = num_programs {axis = 0} : i32
+            v2 = num_programs {axis = 1} : i32
+            v3 = imul v1, v2 : i32
+            v4 = cta_id : i32
+            v5 = num_ctas : i32
+            for v4, v3, v5 {
+            block1(v6: i32):
+                v7 = addptr v0, v6 : ptr<i32>
+                store v7, v4
+                yield
+            }
+            return
+        }";
+    let func = crate::text::parse::parse_tile(text).expect("a kernel");
+    for (grid, owners) in [
+        ([1, 1, 1], &[0][..]),
+        ([2, 2, 1], &[0, 1, 2, 0]),
+        ([7, 1, 1], &[0, 1, 2, 0, 1, 2, 0]),
+    ] {
+        let mut memory = Memory::new();
+        let to = memory.alloc(4 * owners.len());
+        let args = [Arg::Ptr(to)];
+        let launch = crate::interp::Launch { grid, args: &args };
+        let stats = crate::interp::run(
+            &func,
+            &launch,
+            &mut memory,
+            &crate::interp::Options::default(),
+        );
+        assert_eq!(
+            stats.map(|stats| stats.programs),
+            Ok(owners.len().min(3) as u64)
+        );
+        let written: Vec<u8> = owners
+            .iter()
+            .flat_map(|owner: &i32| owner.to_le_bytes())
+            .collect();
+        assert_eq!(memory.read(to, written.len()), Ok(&written[..]));
+    }
 }
 
 #[test]

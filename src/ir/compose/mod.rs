@@ -16,6 +16,7 @@ use crate::linear_layout::shape::{Shape, ShapeError};
 
 /// Why a composition cannot be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ComposeError {
     /// A scalar where a block is needed.
     #[error("a block was expected, found {0}")]

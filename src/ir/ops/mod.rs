@@ -40,6 +40,7 @@ pub enum TypeRule {
     PtrCast,
     AddPtr,
     NoResult,
+    GroupBarrier,
     InlinePtx,
     Print,
     Assert,

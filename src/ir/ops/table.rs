@@ -114,6 +114,9 @@ macro_rules! for_each_op {
                 Fmax "fmax" fmax(a: Value, b: Value) {nan: NanRule} {} [] SameFloat, Elementwise {commutes(), again(1)};
                 /// Comparison of floating-point numbers.
                 Fcmp "fcmp" fcmp(a: Value, b: Value) {fpred: FloatPred} {} [] FloatCompare, Elementwise {again(1)};
+                /// The number itself: a truth value that hardly ever holds, so that what only a `select` by it needs for where it does
+                /// is computed behind a branch, which a thread takes if it holds for any of its elements.
+                Rare "rare" rare(x: Value) {} {} [] SameBits, Elementwise {cost(0), again(1)};
                 /// `a` where `cond` is true, else `b`.
                 Select "select" select(cond: Value, a: Value, b: Value) {} {} [] Select, Elementwise {again(1)};
 
@@ -256,6 +259,10 @@ macro_rules! for_each_op {
                 ProgramId "program_id" program_id() {axis: u8} {} [] I32Scalar, Constant;
                 /// Number of programs along `axis`.
                 NumPrograms "num_programs" num_programs() {axis: u8} {} [] I32Scalar, Constant;
+                /// Number of the CTA that executes the body of a persistent kernel.
+                CtaId "cta_id" cta_id() {} {} [] I32Scalar, Constant;
+                /// Number of these CTAs.
+                NumCtas "num_ctas" num_ctas() {} {} [] I32Scalar, Constant;
                 /// Number of the multiprocessor that runs the program: below the device's count, otherwise unspecified.
                 SmId "sm_id" sm_id() {} {} [] I32Scalar, Constant;
                 /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
@@ -316,8 +323,9 @@ macro_rules! for_each_op {
                 Scan "scan" scan(xs: &[Value]) {axis: u8} {reverse: Flag, tree: List} [] Scan, Region;
 
                 /// Product of the matrices `a` [.., M, K] and `b` [.., K, N], added to `acc` [.., M, N]. Products are exact, the order
-                /// of the sums and their intermediate rounding are unspecified; see [`crate::ir`].
-                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] Dot, Matrix;
+                /// of the sums and their intermediate rounding are unspecified; of 8-bit floats up to `imprecise` products in a row may
+                /// be summed with few bits. See [`crate::ir`].
+                Dot "dot" dot(a: Value, b: Value, acc: Value) {precision: DotPrecision} {imprecise: u32} [] Dot, Matrix;
 
                 /// A tensor at `base` as the copy engine knows it. `numbers` are its extents, as many as `values` has, the outermost
                 /// first, then the distances in elements between neighbours along all dimensions but the last, where it is 1. `values`
@@ -373,7 +381,7 @@ macro_rules! for_each_op {
                 /// reads `a`, in registers or in shared memory, and `b`, in shared memory, and adds to the sum at any time until a
                 /// wait for the token: until then the sum may be carried, and be the accumulator of another `dot_start`, and the
                 /// operands must stay as they are.
-                DotStart "dot_start" dot_start(a: Value, b: Value, acc: Value) {precision: DotPrecision} {} [] DotStart, Sync;
+                DotStart "dot_start" dot_start(a: Value, b: Value, acc: Value) {precision: DotPrecision} {imprecise: u32} [] DotStart, Sync;
                 /// What `dot_start` gives, of a product that is done and whose sum is `acc`: for what is carried first.
                 DotDone "dot_done" dot_done(acc: Value) {} {} [] DotDone, Sync;
                 /// Waits until the products of the tokens, and those started before, are done and have read their operands.
@@ -497,6 +505,8 @@ macro_rules! for_each_op {
                 SetRegisters "set_registers" set_registers() {count: u32} {} [] NoResult, Sync;
                 /// Waits for `threads` threads of the CTA at barrier `id`, and orders their accesses.
                 Barrier "bar" barrier() {id: u8, threads: u32} {} [] NoResult, Sync;
+                /// Waits for the threads of a group of so many at barrier `id`, which is the group's own, and orders their accesses.
+                GroupBarrier "group_bar" group_barrier(id: Value) {threads: u32} {} [] GroupBarrier, Sync;
                 /// Goes to the block.
                 Jump "jump" jump() {} {} [] NoResult, End;
                 /// Goes to the first block if `cond` is true, else to the second.

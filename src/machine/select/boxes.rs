@@ -52,6 +52,18 @@ impl Lower<'_> {
         Ok(None)
     }
 
+    /// The threads of a group wait for each other.
+    pub(super) fn select_group_barrier(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+        let data = &self.func.dfg.insts[inst];
+        let (id, threads) = (data.args[0], data.threads().copied().unwrap_or(0));
+        let id = self.use_value(id);
+        let id = self.in_register(id, RegClass::W);
+        let (ty, none) = (PtxType::U32, Modifier::None);
+        let args = [Arg::Regs(id), Arg::Imm(u64::from(threads))];
+        self.emit(Ptx::BarGroup, ty, ty, none, 1, &args);
+        Ok(None)
+    }
+
     pub(super) fn select_set_registers(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
         let &count = self.func.dfg.insts[inst].count().unwrap_or(&0);
         let (ty, none) = (PtxType::U32, Modifier::None);

@@ -181,7 +181,7 @@ impl Lower<'_> {
             let in_registers = self.func.dfg.ty(a).elem != Elem::I64;
             let left = match in_registers {
                 true => {
-                    let units = self.all_units(a);
+                    let units = self.fragment(a)?;
                     self.code.regs.view_of(&units)
                 }
                 false => {
@@ -236,13 +236,27 @@ impl Lower<'_> {
         };
         let mut kept = Vec::new();
         for value in others {
-            kept.extend(self.all_units(value));
+            kept.extend(self.fragment(value)?);
         }
         let kept = self.code.regs.view_of(&kept);
         let all = [Arg::Regs(held), Arg::Regs(kept)];
         let args: Vec<Arg> = pending.into_iter().chain(all).collect();
         self.emit(op, PtxType::U32, PtxType::U32, Modifier::None, 1, &args);
         Ok(None)
+    }
+
+    /// The registers of a fragment that stays as it is from a fence to a wait. A number has one where it is defined: made at each
+    /// use it would be written behind the fence, and its register be free while the unit reads.
+    fn fragment(&mut self, value: Value) -> Result<Vec<Unit>, CompileError> {
+        match self.use_value(value) {
+            Arg::Imm(_) => {
+                let unit = self.element_unit(value, 0);
+                let unit = unit.ok_or_else(|| internal("a number has no register"))?;
+                let count = self.func.dfg.ty(value).registers();
+                Ok(vec![unit; usize::from(count)])
+            }
+            _ => Ok(self.all_units(value)),
+        }
     }
 
     /// Every register of a pack, in order.

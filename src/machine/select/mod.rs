@@ -315,7 +315,11 @@ impl<'a> Lower<'a> {
         let result_kind = || data.results.first().map_or(Kind::I32, |&v| kind(ty(v)));
         let selected = match data.op {
             ThreadOp::Const => return self.select_const(inst),
-            ThreadOp::Splat | ThreadOp::Rearrange | ThreadOp::Bitcast | ThreadOp::PtrCast => {
+            ThreadOp::Splat
+            | ThreadOp::Rearrange
+            | ThreadOp::Bitcast
+            | ThreadOp::Rare
+            | ThreadOp::PtrCast => {
                 return self.select_rename(inst);
             }
             _ if data
@@ -376,6 +380,7 @@ impl<'a> Lower<'a> {
                 return self.select_mbar(inst).map(|()| None);
             }
             ThreadOp::WarpBarrier => return self.select_warp_barrier(),
+            ThreadOp::GroupBarrier => return self.select_group_barrier(inst),
             ThreadOp::SetRegisters => return self.select_set_registers(inst),
             ThreadOp::FenceMbarInit => return self.select_bare(Ptx::FenceMbarInit),
             ThreadOp::MbarTry => self.select_mbar_try(inst),

@@ -86,7 +86,7 @@ impl Lower<'_> {
                     _ => None,
                 }
             }
-            ThreadOp::Bitcast | ThreadOp::PtrCast => {
+            ThreadOp::Bitcast | ThreadOp::PtrCast | ThreadOp::Rare => {
                 let arg = self.values[data.args[0]];
                 if let (Some(Arg::Regs(view)), RegClass::W) = (arg, class(ty)) {
                     let units = (0..view.count).map(|i| self.code.regs.unit(view, i));
@@ -150,7 +150,7 @@ impl Lower<'_> {
     }
 
     /// The register that holds an element of a value.
-    fn element_unit(&mut self, value: Value, element: u32) -> Option<Unit> {
+    pub(super) fn element_unit(&mut self, value: Value, element: u32) -> Option<Unit> {
         let ty = self.func.dfg.ty(value);
         match self.values[value]? {
             Arg::Regs(view) => {

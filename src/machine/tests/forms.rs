@@ -550,11 +550,13 @@ fn shared_memory(batch: &mut Batch, random: &mut Random) {
                     bytes: 64,
                     align: 16,
                     offset: Some(0),
+                    by_group: false,
                 });
                 let slot = slots.push(SlotData {
                     bytes: 128,
                     align: 16,
                     offset: Some(64),
+                    by_group: false,
                 });
                 let i32s = one(Scalar::I32);
                 let shared = ThreadType::scalar(Elem::Ptr(s, AddressSpace::Shared));

@@ -43,6 +43,7 @@ pub(super) fn softmax(per: u16) -> ThreadFunction {
         bytes: 64,
         align: 16,
         offset: Some(0),
+        by_group: false,
     });
     let shared = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
     let reduce = |b: &mut ThreadBuilder, packs: &[Value], max: bool, id: u8| {

@@ -152,6 +152,7 @@ fn summed_tile() -> ThreadFunction {
         bytes: 32 * 4 * WIDTH as u32,
         align: 16,
         offset: Some(0),
+        by_group: false,
     });
     let f32s = ThreadType::scalar(Elem::F32);
     let pack = ThreadType::pack(Elem::F32, 4);

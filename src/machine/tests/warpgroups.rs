@@ -68,6 +68,7 @@ impl Form {
             bytes: 32 * (info.rows + self.columns),
             align: 256,
             offset: Some(0),
+            by_group: false,
         });
         let tid = b.special(SpecialReg::Tid);
         let memory = Elem::Ptr(left, AddressSpace::Shared);

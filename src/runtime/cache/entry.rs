@@ -21,6 +21,7 @@ use std::path::Path;
 
 /// What an entry holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Kind {
     /// PTX and description of a kernel, by source, signature, options, target and build of the compiler.
     Kernel,
@@ -102,6 +103,7 @@ const HEADER: usize = 88;
 
 /// What is wrong with a file in the place of an entry.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Damage {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]

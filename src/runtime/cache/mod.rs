@@ -106,6 +106,7 @@ fn platform_dir() -> Option<PathBuf> {
 /// Where something came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub enum Origin {
     /// It was made now.
     Made,

@@ -12,6 +12,7 @@ fn slot_at(b: &mut ThreadBuilder, offset: u32) -> (Slot, Value) {
         bytes: 64,
         align: 16,
         offset: Some(offset),
+        by_group: false,
     });
     let ty = ThreadType::scalar(Elem::Ptr(Scalar::F32, AddressSpace::Shared));
     (slot, b.slot_addr(slot, ty))

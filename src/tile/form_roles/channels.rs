@@ -9,7 +9,7 @@ use crate::ir::effects::Class;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::ops::TileOp;
-use crate::settings::{Roles, Target};
+use crate::settings::{Policy, Target};
 use crate::tile::pipeline_loops::{DEFAULT_STAGES, MAX_STAGES};
 use crate::tile::resources::Resources;
 use crate::tile::share_operands::place_for;
@@ -110,7 +110,7 @@ impl Channels {
 
 /// The channels of a kernel, if it is to have roles.
 pub(super) fn find(func: &TileFunction, target: Target, resources: &Resources) -> Option<Channels> {
-    if resources.roles == Roles::Never || !resources.warpgroup_units || func.num_warps() < 4 {
+    if resources.roles == Policy::Never || !resources.warpgroup_units || func.num_warps() < 4 {
         return None;
     }
     let order = ProgramOrder::compute(func);
@@ -170,7 +170,7 @@ pub(super) fn find(func: &TileFunction, target: Target, resources: &Resources) -
         join(func, &order, (block, inst), &mut groups, &drafts);
     }
     fit(func, target, resources, &mut drafts)?;
-    if resources.roles == Roles::Auto && !worth::pays(func, &order, target, (&groups, &drafts)) {
+    if resources.roles == Policy::Auto && !worth::pays(func, &order, target, (&groups, &drafts)) {
         return None;
     }
     Some(Channels { drafts, groups })
@@ -288,6 +288,17 @@ fn entries(func: &TileFunction, order: &ProgramOrder, block: Block) -> Option<u3
     }
 }
 
+/// Bytes of the largest block that stands in shared memory on its way to memory while the producer fills rings for the next
+/// program. Where a CTA executes one program alone, rings are not needed any more then.
+fn staged(func: &TileFunction) -> u32 {
+    let stores = func.insts_with(TileOp::TensorStore);
+    let bytes = stores.filter_map(|(_, inst)| {
+        let block = func.dfg.ty(func.dfg.insts[inst].args[1]);
+        Some(place_for(block)?.stage_bytes())
+    });
+    bytes.max().filter(|_| func.persistent).unwrap_or(0)
+}
+
 /// Makes entries fewer until they find room.
 fn fit(
     func: &TileFunction,
@@ -300,6 +311,7 @@ fn fit(
     let room = target
         .shared_limit()
         .checked_sub(taken)?
+        .checked_sub(staged(func))?
         .checked_sub(resources.reserved)?;
     loop {
         let bytes =

@@ -3,13 +3,13 @@
 use rustc_hash::FxHashMap;
 
 use super::channels::{Channel, Group};
-use crate::ir::attrs::{Attr, IntPred, make};
-use crate::ir::dfg::{InstData, SourceLoc, ValueList};
+use crate::ir::attrs::{IntPred, make};
+use crate::ir::dfg::ValueList;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
-use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
+use crate::tile::maker::Maker;
 
 /// What a role does with a channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +30,10 @@ struct State {
 
 /// Lets one role use its channels.
 pub(super) struct Weaver<'a> {
-    func: &'a mut TileFunction,
+    maker: Maker<'a>,
     channels: &'a [Channel],
     groups: &'a [Group],
     role: Role,
-    /// What new instructions wait for a place.
-    made: Vec<Inst>,
-    loc: SourceLoc,
     renamed: FxHashMap<Value, Value>,
 }
 
@@ -48,12 +45,10 @@ impl<'a> Weaver<'a> {
         groups: &'a [Group],
     ) -> Weaver<'a> {
         Weaver {
-            func,
+            maker: Maker::new(func),
             channels,
             groups,
             role,
-            made: Vec::new(),
-            loc: SourceLoc::default(),
             renamed: FxHashMap::default(),
         }
     }
@@ -71,44 +66,30 @@ impl<'a> Weaver<'a> {
             .collect();
         self.block(root, &mut states);
         let renamed = &self.renamed;
-        for block in self.func.all_blocks() {
-            for inst in self.func.order.insts(block).to_vec() {
+        for block in self.maker.func.all_blocks() {
+            for inst in self.maker.func.order.insts(block).to_vec() {
                 let new = |value| renamed.get(&value).copied().unwrap_or(value);
-                self.func.dfg.map_uses(inst, new);
+                self.maker.func.dfg.map_uses(inst, new);
             }
         }
     }
 
-    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], types: &[TileType]) -> Inst {
-        let mut data: InstData<Tile> = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        data.loc = self.loc;
-        let inst = self.func.dfg.make_inst(data, types);
-        self.made.push(inst);
-        inst
-    }
-
-    fn value(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
-        let inst = self.emit(op, args, attrs, &[ty]);
-        self.func.dfg.insts[inst].results[0]
-    }
-
     fn number(&mut self, number: u64) -> Value {
-        let ty = TileType::scalar(Elem::I32);
-        self.value(TileOp::Const, &[], &[make::value(number)], ty)
+        self.maker
+            .number(number as i64, TileType::scalar(Elem::I32))
     }
 
     /// Rewrites a block; `states` become those at its end.
     fn block(&mut self, block: Block, states: &mut [State]) {
         let groups = self.groups;
         // Constants that were made for the block.
-        let mut list = std::mem::take(&mut self.made);
-        for inst in self.func.order.insts(block).to_vec() {
-            self.loc = self.func.dfg.insts[inst].loc;
+        let mut list = std::mem::take(&mut self.maker.made);
+        for inst in self.maker.func.order.insts(block).to_vec() {
+            self.maker.loc = self.maker.func.dfg.insts[inst].loc;
             for group in groups.iter().filter(|group| group.loads[0] == inst) {
                 self.wait(&self.channels[group.channel].clone(), states[group.channel]);
             }
-            list.append(&mut self.made);
+            list.append(&mut self.maker.made);
             for group in groups {
                 if let Some(number) = group.loads.iter().position(|&load| load == inst) {
                     let channel = self.channels[group.channel].clone();
@@ -120,7 +101,7 @@ impl<'a> Weaver<'a> {
                 true => inst,
                 false => self.through(inst, &used, states),
             };
-            list.append(&mut self.made);
+            list.append(&mut self.maker.made);
             list.push(new);
             for group in groups.iter().filter(|group| group.last == inst) {
                 let channel = self.channels[group.channel].clone();
@@ -129,9 +110,9 @@ impl<'a> Weaver<'a> {
                 }
                 states[group.channel] = self.behind(&channel, states[group.channel]);
             }
-            list.append(&mut self.made);
+            list.append(&mut self.maker.made);
         }
-        self.func.order.replace(block, list);
+        self.maker.func.order.replace(block, list);
     }
 
     /// Waits until an entry is full, or for the producer empty, and lets its boxes arrive.
@@ -139,24 +120,27 @@ impl<'a> Weaver<'a> {
         match self.role {
             Role::Consumer => {
                 let full = [make::slot(channel.full)];
-                self.emit(TileOp::MbarWait, &[state.entry, state.phase], &full, &[]);
+                self.maker
+                    .emit(TileOp::MbarWait, &[state.entry, state.phase], &full, &[]);
             }
             Role::Producer => {
                 let one = self.number(1);
                 let ty = TileType::scalar(Elem::I32);
-                let before = self.value(TileOp::Xor, &[state.phase, one], &[], ty);
+                let before = self.maker.value(TileOp::Xor, &[state.phase, one], &[], ty);
                 let empty = [make::slot(channel.empty)];
-                self.emit(TileOp::MbarWait, &[state.entry, before], &empty, &[]);
+                self.maker
+                    .emit(TileOp::MbarWait, &[state.entry, before], &empty, &[]);
                 let exists = self.truth();
                 let attrs = [make::slot(channel.full), make::bytes(channel.bytes)];
-                self.emit(TileOp::MbarExpect, &[state.entry, exists], &attrs, &[]);
+                self.maker
+                    .emit(TileOp::MbarExpect, &[state.entry, exists], &attrs, &[]);
             }
         }
     }
 
     fn truth(&mut self) -> Value {
         let ty = TileType::scalar(Elem::I1);
-        self.value(TileOp::Const, &[], &[make::value(1)], ty)
+        self.maker.value(TileOp::Const, &[], &[make::value(1)], ty)
     }
 
     /// Makes a load a copy, or a load from the ring.
@@ -166,7 +150,7 @@ impl<'a> Weaver<'a> {
             Role::Producer => Some(self.truth()),
             Role::Consumer => None,
         };
-        let data = &mut self.func.dfg.insts[load];
+        let data = &mut self.maker.func.dfg.insts[load];
         data.attrs.clear();
         data.attrs.push(make::slot(slot));
         match exists {
@@ -191,42 +175,49 @@ impl<'a> Weaver<'a> {
         let exists = self.truth();
         let args = [state.entry, exists];
         for &slot in &channel.slots {
-            self.emit(TileOp::Release, &args, &[make::slot(slot)], &[]);
+            self.maker
+                .emit(TileOp::Release, &args, &[make::slot(slot)], &[]);
         }
         let empty = [make::slot(channel.empty)];
-        self.emit(TileOp::MbarArrive, &args, &empty, &[]);
+        self.maker.emit(TileOp::MbarArrive, &args, &empty, &[]);
     }
 
     /// What comes behind an entry.
     fn behind(&mut self, channel: &Channel, state: State) -> State {
         let i32 = TileType::scalar(Elem::I32);
         let one = self.number(1);
-        let other = self.value(TileOp::Xor, &[state.phase, one], &[], i32);
+        let other = self.maker.value(TileOp::Xor, &[state.phase, one], &[], i32);
         if channel.entries == 1 {
             return State {
                 phase: other,
                 ..state
             };
         }
-        let next = self.value(TileOp::Iadd, &[state.entry, one], &[], i32);
+        let next = self
+            .maker
+            .value(TileOp::Iadd, &[state.entry, one], &[], i32);
         let end = self.number(u64::from(channel.entries));
         let is_end = [make::ipred(IntPred::Eq)];
         let wraps = TileType::scalar(Elem::I1);
-        let wraps = self.value(TileOp::Icmp, &[next, end], &is_end, wraps);
+        let wraps = self.maker.value(TileOp::Icmp, &[next, end], &is_end, wraps);
         let zero = self.number(0);
         State {
-            entry: self.value(TileOp::Select, &[wraps, zero, next], &[], i32),
-            phase: self.value(TileOp::Select, &[wraps, other, state.phase], &[], i32),
+            entry: self
+                .maker
+                .value(TileOp::Select, &[wraps, zero, next], &[], i32),
+            phase: self
+                .maker
+                .value(TileOp::Select, &[wraps, other, state.phase], &[], i32),
         }
     }
 
     /// The channels that the regions of an instruction use.
     fn used_in(&self, inst: Inst) -> Vec<usize> {
         let mut found = Vec::new();
-        let mut blocks: Vec<Block> = self.func.regions(inst).collect();
+        let mut blocks: Vec<Block> = self.maker.func.regions(inst).collect();
         while let Some(block) = blocks.pop() {
-            for &inst in self.func.order.insts(block) {
-                blocks.extend(self.func.regions(inst));
+            for &inst in self.maker.func.order.insts(block) {
+                blocks.extend(self.maker.func.regions(inst));
                 let groups = self.groups.iter();
                 found.extend(groups.filter(|g| g.loads[0] == inst).map(|g| g.channel));
             }
@@ -262,8 +253,8 @@ impl<'a> Weaver<'a> {
     /// Lets a loop or a choice carry the states of channels; gives the new one.
     fn through(&mut self, inst: Inst, used: &[usize], states: &mut [State]) -> Inst {
         // What stands in front of it must not come into its regions.
-        let before = std::mem::take(&mut self.made);
-        let mut data = self.func.dfg.insts[inst].clone();
+        let before = std::mem::take(&mut self.maker.made);
+        let mut data = self.maker.func.dfg.insts[inst].clone();
         let old = std::mem::take(&mut data.results);
         let enters: Vec<Value> = used
             .iter()
@@ -279,7 +270,7 @@ impl<'a> Weaver<'a> {
             if is_loop {
                 let params: Vec<Value> = enters
                     .iter()
-                    .map(|_| self.func.dfg.append_param(call.block, i32))
+                    .map(|_| self.maker.func.dfg.append_param(call.block, i32))
                     .collect();
                 self.take_parts(used, &mut inner, params);
             }
@@ -288,18 +279,18 @@ impl<'a> Weaver<'a> {
                 .iter()
                 .flat_map(|&channel| self.parts(channel, inner[channel]))
                 .collect();
-            if let Some(last) = self.func.order.last(call.block) {
-                self.func.dfg.insts[last].args.extend(leaves);
+            if let Some(last) = self.maker.func.order.last(call.block) {
+                self.maker.func.dfg.insts[last].args.extend(leaves);
             }
         }
-        let mut types: Vec<TileType> = old.iter().map(|&v| self.func.dfg.ty(v)).collect();
+        let mut types: Vec<TileType> = old.iter().map(|&v| self.maker.func.dfg.ty(v)).collect();
         types.extend(enters.iter().map(|_| i32));
-        let new = self.func.dfg.make_inst(data, &types);
-        let results = self.func.dfg.insts[new].results.to_vec();
+        let new = self.maker.func.dfg.make_inst(data, &types);
+        let results = self.maker.func.dfg.insts[new].results.to_vec();
         self.renamed
             .extend(old.iter().copied().zip(results.iter().copied()));
         self.take_parts(used, states, results[old.len()..].to_vec());
-        self.made = before;
+        self.maker.made = before;
         new
     }
 

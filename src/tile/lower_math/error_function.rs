@@ -16,9 +16,11 @@ fn complement(a: X<'_>) -> X<'_> {
     let square = a * a;
     let lost = a.fma(a, -square);
     let Power { power, k, .. } = parts(-square, Some(-lost));
-    let t = (a - 4.0).over(a + 4.0);
-    let bend = t.polynomial(&ERFC).over((a + a) + 1.0);
-    (power * bend).times_power(k)
+    let t = (a - 4.0).quotient(a + 4.0);
+    let bend = t.polynomial(&ERFC).quotient((a + a) + 1.0);
+    let (small, near) = (power * bend, (power * bend).times_ordinary_power(k));
+    let is_tiny = a.is_beyond(a.formula().pick(9.0, 26.0));
+    is_tiny.select(small.times_power(k), near)
 }
 
 /// `1 - erf(x)`, near 0 as that difference.
@@ -58,7 +60,7 @@ pub(super) fn erfinv(x: X<'_>) -> X<'_> {
     let square = -log(formula.number(1.0) - a);
     let w = square.root();
     // What rounding the root cut off.
-    let lost = (-w).fma(w, square).over(w + w);
+    let lost = (-w).fma(w, square).quotient(w + w);
     let large = w + ((w - 3.0).polynomial(&ERFINV_LARGE) + lost);
     let large = a.equals(1.0).select(formula.number(f64::INFINITY), large);
     let y = a.lt(0.75).select(small, large);

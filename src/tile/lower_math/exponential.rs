@@ -84,9 +84,15 @@ pub(super) fn exp2(x: X<'_>) -> X<'_> {
 }
 
 /// `2^(x + rest)` for x within the range of exponents and a few more, the rest below 2^-10.
-pub(super) fn exp2_of_sum<'f>(x: X<'f>, rest: X<'f>) -> X<'f> {
+/// `times` multiplies by a power of two.
+pub(super) fn exp2_of_sum<'f>(
+    x: X<'f>,
+    rest: X<'f>,
+    times: impl Fn(X<'f>, X<'f>) -> X<'f>,
+) -> X<'f> {
     let (k, int) = x.nearest(1.0);
-    small_power(x - k, Some(rest), (LN_2_HI, LN_2_LO), &EXP2).times_power(int)
+    let power = small_power(x - k, Some(rest), (LN_2_HI, LN_2_LO), &EXP2);
+    times(power, int)
 }
 
 /// 10^x.
@@ -110,22 +116,21 @@ pub(super) fn expm1(x: X<'_>) -> X<'_> {
     let rest = (r - exact) - rest;
     let square = exact * exact;
     let tail = exact.polynomial(&EXPM1).fma(square, rest);
-    // The largest k has no power of its own.
     let most = formula.bias();
-    let capped = int.op2(TileOp::Smin, most).op2(TileOp::Smax, -most + 1);
     let shift = i64::from(formula.mantissa_bits());
-    let power = ((capped + formula.bias()) << shift).float();
+    let power = ((int + most) << shift).float();
     let base = power - 1.0;
     let term = power * exact;
     let high = base + term;
     let low = (base - high) + term;
     let y = high + power.fma(tail, low);
-    // One k beyond: e^x itself, from half of it.
+    // The largest k has no power of its own. One k beyond: e^x itself, from half of it.
     let beyond = int.int_compare(IntPred::Sgt, most);
     let half = tail + exact + 1.0;
-    let y = beyond.select(half * power * 2.0, y);
-    let (largest, smallest) = formula.pick((89.0, -18.0), (710.0, -40.0));
-    let y = x.gt(largest).select(formula.number(f64::INFINITY), y);
+    let (ordinary, largest, smallest) = formula.pick((88.0, 89.0, -18.0), (709.0, 710.0, -40.0));
+    let far = beyond.select(half * (most as f64).exp2() * 2.0, y);
+    let far = x.gt(largest).select(formula.number(f64::INFINITY), far);
+    let y = x.gt(ordinary).rare().select(far, y);
     let y = x.lt(smallest).select(formula.number(-1.0), y);
     x.equals(0.0).select(x, y)
 }

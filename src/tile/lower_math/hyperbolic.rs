@@ -5,21 +5,33 @@ use super::expr::X;
 use super::tables::{LOG2_E_HI, SINH, TANH};
 use crate::ir::ops::TileOp;
 
+/// `h` with `sign / (4 h)`, which is added, where h is half the power of e of a number that is not negative.
+fn with_inverse(a: X<'_>, sign: f64) -> X<'_> {
+    let formula = a.formula();
+    let Power { power, lost, k } = parts(a, None);
+    let shift = i64::from(formula.mantissa_bits());
+    let scale = ((k + (formula.bias() - 1)) << shift).float();
+    let half = power * scale;
+    let inverse = half.reciprocal();
+    let near = half + inverse.fma(sign * 0.25, lost * scale);
+    let (half, lost) = half_exp(a);
+    let far = half + (formula.number(sign * 0.25).over(half) + lost);
+    a.is_beyond(formula.pick(86.0, 708.0)).select(far, near)
+}
+
 /// A polynomial up to 1; above, `h - 1 / (4 h)` with h half the power of e.
 pub(super) fn sinh(x: X<'_>) -> X<'_> {
     let a = x.abs();
     let square = a * a;
     let small = (square.polynomial(&SINH) * square).fma(a, a);
-    let (half, lost) = half_exp(a);
-    let large = half - (x.formula().number(0.25).over(half) - lost);
     // NaN is not below 1.
+    let large = with_inverse(a, -1.0);
     a.lt(1.0).select(small, large).with_sign_of(x)
 }
 
 /// `h + 1 / (4 h)` with h half the power of e.
 pub(super) fn cosh(x: X<'_>) -> X<'_> {
-    let (half, lost) = half_exp(x.abs());
-    half + (x.formula().number(0.25).over(half) + lost)
+    with_inverse(x.abs(), 1.0)
 }
 
 /// A polynomial near 0, else `1 - 2 / (e^(2 |x|) + 1)`. In f32 the power and the reciprocal are the machine's, which overflow to
@@ -40,7 +52,7 @@ pub(super) fn tanh(x: X<'_>) -> X<'_> {
         (formula.number(1.0) - rest, 1.0)
     } else {
         let power = ((a * LOG2_E_HI) * 2.0).op(TileOp::Exp2);
-        let reciprocal = (power + 1.0).op(TileOp::Rcp);
+        let reciprocal = (power + 1.0).op(TileOp::RcpFtz);
         (reciprocal.fma(-2.0, 1.0), 0.6)
     };
     let y = a.lt(limit).select(small, large);

@@ -8,6 +8,7 @@ use super::tables::{
     LN_2_HI, LN_2_REST, LN_2_TOP, LOG, LOG2_E_HI, LOG2_E_LO, LOG10_2_REST, LOG10_2_TOP, LOG10_E_HI,
     LOG10_E_LO,
 };
+use crate::ir::attrs::FloatPred;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Elem;
 
@@ -139,54 +140,48 @@ pub(super) fn log1p(x: X<'_>) -> X<'_> {
     x.abs().lt(tiny).select(x, y)
 }
 
+/// The logarithm of twice a positive number.
+fn log_of_double(x: X<'_>) -> X<'_> {
+    let (k, mantissa) = split_all(x);
+    let r = mantissa - 1.0;
+    let k = k + 1.0;
+    sum(k * LN_2_TOP, r, curve(r, k * LN_2_REST))
+}
+
 /// `log1p(|x| + x^2 / (1 + sqrt(1 + x^2)))`, and `log |x| + log 2` where the square is too large.
 pub(super) fn asinh(x: X<'_>) -> X<'_> {
     let formula = x.formula();
     let a = x.abs();
-    let limit = formula.pick(1e9, 1e100);
-    let large = a.gt(limit);
-    // Of the large numbers half is used, and log 2 added twice.
-    let small = a.min(limit);
-    let square = small * small;
-    let root = small.fma(small, 1.0).root();
-    let more = square.over(root + 1.0);
-    let argument = small + more;
-    let lost = (small - argument) + more;
+    let square = a * a;
+    let root = a.fma(a, 1.0).ordinary_root();
+    let more = square.quotient(root + 1.0);
+    let argument = a + more;
+    let lost = (a - argument) + more;
     let near = log1p_inner(argument, Some(lost));
-    let (k, mantissa) = split_all(a);
-    let r = mantissa - 1.0;
-    let k = k + 1.0;
-    let far = sum(k * LN_2_TOP, r, curve(r, k * LN_2_REST));
-    let y = large.select(far, near);
-    let y = a.lt(f64::INFINITY).select(y, a);
-    let y = a.lt(formula.pick(1e-15, 1e-100)).select(a, y);
+    let far = a.lt(f64::INFINITY).select(log_of_double(a), a);
+    let y = a.is_beyond(formula.pick(1e9, 1e100)).select(far, near);
     y.with_sign_of(x)
 }
 
 /// With `t = x - 1`: `log1p(t + sqrt(2 t + t^2))`, and `log x + log 2` where the square is too large.
 pub(super) fn acosh(x: X<'_>) -> X<'_> {
     let formula = x.formula();
-    let limit = formula.pick(1e9, 1e100);
-    let large = x.gt(limit);
-    let t = x.min(limit) - 1.0;
+    let t = x - 1.0;
     let square = t.fma(t, t + t);
     let root = square.root();
     let argument = t + root;
     // What the root and the sum lost.
     let error = (-root)
         .fma(root, square)
-        .over((root + root).max(f64::from(f32::MIN_POSITIVE)));
+        .quotient((root + root).max(f64::from(f32::MIN_POSITIVE)));
     let bigger = t.gt(root);
     let (first, second) = (bigger.select(t, root), bigger.select(root, t));
     let lost = ((first - argument) + second) + error;
     let near = log1p_inner(argument, Some(lost));
-    let (k, mantissa) = split_all(x);
-    let r = mantissa - 1.0;
-    let k = k + 1.0;
-    let far = sum(k * LN_2_TOP, r, curve(r, k * LN_2_REST));
-    let y = large.select(far, near);
-    let y = x.lt(f64::INFINITY).select(y, x);
-    x.lt(1.0).select(formula.nan(), y)
+    let far = x.lt(f64::INFINITY).select(log_of_double(x), x);
+    let far = x.lt(1.0).select(formula.nan(), far);
+    x.is_outside(1.0, formula.pick(1e9, 1e100))
+        .select(far, near)
 }
 
 /// `log1p(2 |x| / (1 - |x|)) / 2`.
@@ -194,15 +189,15 @@ pub(super) fn atanh(x: X<'_>) -> X<'_> {
     let formula = x.formula();
     let a = x.abs();
     let rest = formula.number(1.0) - a;
-    let argument = (a + a).over(rest);
+    let argument = (a + a).quotient(rest);
     // Exact: the remainder of the division, and 1 - |x| but for what rounding cut off.
     let cut = (formula.number(1.0) - rest) - a;
     let remainder = (-argument).fma(rest, a + a);
-    let lost = (-argument).fma(cut, remainder).over(rest);
-    let y = log1p_inner(argument, Some(lost)) * 0.5;
-    let y = a.lt(1.0).select(y, formula.nan());
-    let y = a.equals(1.0).select(formula.number(f64::INFINITY), y);
-    let y = a.lt(formula.pick(1e-15, 1e-100)).select(a, y);
-    let y = x.is_nan().select(x, y);
-    y.with_sign_of(x)
+    let lost = (-argument).fma(cut, remainder).quotient(rest);
+    let near = log1p_inner(argument, Some(lost)) * 0.5;
+    let infinity = formula.number(f64::INFINITY);
+    let far = a.equals(1.0).select(infinity, formula.nan());
+    let far = x.is_nan().select(x, far);
+    let least_beyond = a.compare(FloatPred::Uge, 1.0).rare();
+    least_beyond.select(far, near).with_sign_of(x)
 }

@@ -6,6 +6,9 @@
 //!   emulator and the interpreter agree on every bit. The op table states the bounds, the table below what was
 //!   measured.
 //! - `pow` with a whole exponent that is known, up to 64 in size, is made of products; with 1/2 it is a root.
+//! - Where an argument is so far out that much work is for it alone (angles to reduce by 2 / pi in 200 digits, results that are
+//!   subnormal), a `rare` condition selects it, and `branch_around_rare` computes it behind a branch. Divisions and roots whose
+//!   operands are no extremes are written out: they give the same bits as those that are right everywhere.
 //! - `fdiv` by a block with fewer distinct elements than the dividend, or by integers, multiplies by reciprocals: `divide`.
 //! - Contraction changes nothing: `expr` says why, a test that it does not.
 //!

@@ -14,7 +14,13 @@ fn log2_sum(a: X<'_>) -> (X<'_>, X<'_>) {
     let digits = f64::from(formula.mantissa_bits());
     let tiny = a.lt(formula.pick(f64::from(f32::MIN_POSITIVE), f64::MIN_POSITIVE));
     let scaled = tiny.select(a * digits.exp2(), a);
-    let bits = scaled.bits();
+    log2_parts(scaled, Some(tiny.select(formula.number(-digits), 0.0)))
+}
+
+/// [`log2_sum`] of a normal number; `more` is added to its exponent.
+fn log2_parts<'f>(a: X<'f>, more: Option<X<'f>>) -> (X<'f>, X<'f>) {
+    let formula = a.formula();
+    let bits = a.bits();
     let root_half = formula.pick(0x3f35_04f3, 0x3fe6_a09e_667f_3bcd);
     let power = (bits - root_half) & (-1 << formula.mantissa_bits());
     let m = (bits - power).float();
@@ -25,7 +31,7 @@ fn log2_sum(a: X<'_>) -> (X<'_>, X<'_>) {
     } else {
         k.to_float()
     };
-    let k = k + tiny.select(formula.number(-digits), 0.0);
+    let k = more.map_or(k, |more| k + more);
 
     let u = m - 1.0;
     let v = m + 1.0;
@@ -60,6 +66,40 @@ fn log2_sum(a: X<'_>) -> (X<'_>, X<'_>) {
 /// x^y.
 pub(super) fn pow<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
     let formula = x.formula();
+    let a = x.abs();
+    let (log, log_low) = log2_parts(a, None);
+    let exponent = y * log;
+    let low = y.fma(log, -exponent);
+    let near = exp2_of_sum(exponent, y.fma(log_low, low), X::times_ordinary_power);
+    // Without a sign, which is hardly ever needed either.
+    let is_negative = x.lt(0.0).rare();
+    let near = is_negative.select(signed_power(x, y, near), near);
+    let (least, most) = formula.pick(
+        (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX)),
+        (f64::MIN_POSITIVE, f64::MAX),
+    );
+    let limit = formula.pick(125.0, 1021.0);
+    let is_ordinary = a.compare(FloatPred::Oge, least)
+        & a.compare(FloatPred::Ole, most)
+        & exponent.abs().lt(limit);
+    (is_ordinary ^ 1).rare().select(any_pow(x, y), near)
+}
+
+/// The power of a size as that of a number: with its sign where y is an odd integer, no number where it is negative and y is no
+/// integer.
+fn signed_power<'f>(x: X<'f>, y: X<'f>, size: X<'f>) -> X<'f> {
+    let half = y * 0.5;
+    let whole = y.op(TileOp::Trunc);
+    let is_odd = whole.equals(y) & half.op(TileOp::Trunc).compare(FloatPred::Une, half);
+    let signed = is_odd.select(size.with_sign_of(x), size);
+    let no_number = x.lt(0.0) & whole.compare(FloatPred::Une, y);
+    let finite = x.abs().lt(f64::INFINITY);
+    (no_number & finite).select(x.formula().nan(), signed)
+}
+
+/// x^y of any numbers.
+fn any_pow<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
+    let formula = x.formula();
     let (zero, one) = (formula.number(0.0), formula.number(1.0));
     let infinity = formula.number(f64::INFINITY);
     let a = x.abs();
@@ -77,18 +117,11 @@ pub(super) fn pow<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
     let inside = is_large.select(zero, exponent);
     let inside = is_small.select(zero, inside);
     let low = (is_large | is_small).select(zero, low);
-    let size = exp2_of_sum(inside, low);
+    let size = exp2_of_sum(inside, low, X::times_power);
     let size = is_large.select(infinity, size);
     let size = is_small.select(zero, size);
 
-    // The sign: that of x where y is an odd integer. No number where x is negative and y is no integer.
-    let half = y * 0.5;
-    let whole = y.op(TileOp::Trunc);
-    let is_odd = whole.equals(y) & half.op(TileOp::Trunc).compare(FloatPred::Une, half);
-    let signed = is_odd.select(size.with_sign_of(x), size);
-    let no_number = x.lt(0.0) & whole.compare(FloatPred::Une, y);
-    let finite = a.lt(f64::INFINITY);
-    let result = (no_number & finite).select(formula.nan(), signed);
+    let result = signed_power(x, y, size);
     // 1 to any power, and -1 to an infinite one.
     let is_unit = x.equals(1.0) | (a.equals(1.0) & y.abs().equals(f64::INFINITY));
     let result = x.compare(FloatPred::Uno, y).select(formula.nan(), result);
@@ -213,6 +246,17 @@ pub(super) fn rsqrt(x: X<'_>) -> X<'_> {
 
 /// The root of a sum of squares, of numbers scaled where their squares are no normal numbers.
 pub(super) fn hypot<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
+    let formula = x.formula();
+    let (a, b) = (x.abs(), y.abs());
+    let (large, small) = (a.max(b), a.min(b));
+    let near = small.fma(small, large * large).ordinary_root();
+    let most = formula.pick(40f64, 400f64).exp2();
+    let unordered = x.compare(FloatPred::Uno, y).rare();
+    let outside = large.is_outside(1.0 / most, most) | unordered;
+    outside.rare().select(any_hypot(x, y), near)
+}
+
+fn any_hypot<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
     let formula = x.formula();
     let (a, b) = (x.abs(), y.abs());
     let (large, small) = (a.max(b), a.min(b));

@@ -1,5 +1,5 @@
 //! What lowering makes of functions: division by few, definitions by other ops, and no work for contraction. The bounds of
-//! the functions are checked by `tests/ulp.rs`.
+//! the functions are checked by `tests/compiler/ulp.rs`.
 
 use super::lower_math;
 use crate::ir::builder::TileBuilder;

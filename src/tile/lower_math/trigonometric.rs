@@ -73,7 +73,11 @@ fn reduce(x: X<'_>) -> Angle<'_> {
     };
     let negative = x.bits().int_compare(IntPred::Slt, 0);
     let far = Angle::select(negative, far.negated(), far);
-    Angle::select(x.abs().gt(limit), far, near)
+    let far = Angle {
+        r: x.abs().lt(f64::INFINITY).select(far.r, formula.nan()),
+        ..far
+    };
+    Angle::select(x.abs().gt(limit).rare(), far, near)
 }
 
 /// The words of a shifted number from position `index` on: each choice halves what is left.
@@ -212,8 +216,7 @@ fn sine(x: X<'_>, quarters: i64) -> X<'_> {
     let odd = (quadrant & 1).int_compare(IntPred::Ne, 0);
     let y = odd.select(cos, sin);
     let flip = (quadrant & 2) << formula.pick(30, 62);
-    let y = (y.bits() ^ flip).float();
-    x.abs().lt(f64::INFINITY).select(y, formula.nan())
+    (y.bits() ^ flip).float()
 }
 
 /// Sine.
@@ -229,7 +232,6 @@ pub(super) fn cos(x: X<'_>) -> X<'_> {
 
 /// Tangent: the quotient of sine and cosine, or minus its reciprocal, corrected by what all three roundings cut off.
 pub(super) fn tan(x: X<'_>) -> X<'_> {
-    let formula = x.formula();
     let angle = reduce(x);
     let [(sin, sin_low), (cos, cos_low)] = both(angle);
     let odd = (angle.quadrant & 1).int_compare(IntPred::Ne, 0);
@@ -242,7 +244,6 @@ pub(super) fn tan(x: X<'_>) -> X<'_> {
     let rest = (-y).fma(below, above);
     let rest = (-y).fma(below_low, rest + above_low);
     let y = rest.fma(inverse, y);
-    let y = x.abs().lt(f64::INFINITY).select(y, formula.nan());
     x.equals(0.0).select(x, y)
 }
 
@@ -299,7 +300,7 @@ pub(super) fn atan(x: X<'_>) -> X<'_> {
     let formula = x.formula();
     let a = x.abs();
     let large = a.gt(1.0);
-    let q = large.select(formula.number(1.0).over(a), a);
+    let q = large.select(a.min(formula.pick(1e30, 1e300)).reciprocal(), a);
     let angle = atan_of(q);
     let rest = formula.constant(PI_2_A) - (angle - formula.constant(PI_2_B));
     let y = large.select(rest, angle);
@@ -317,6 +318,8 @@ pub(super) fn atan2<'f>(y: X<'f>, x: X<'f>) -> X<'f> {
     // 0 / 0 and infinity by infinity.
     let q = large.equals(0.0).select(large, q);
     let q = small.equals(f64::INFINITY).select(formula.number(1.0), q);
+    let most = formula.pick(60f64, 500f64).exp2();
+    let q = (large.is_outside(1.0 / most, most)).select(q, small.quotient(large));
     let angle = atan_of(q);
     let zero = formula.number(0.0);
     let left = x.bits().int_compare(IntPred::Slt, 0);

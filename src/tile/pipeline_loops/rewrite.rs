@@ -5,13 +5,14 @@ use rustc_hash::FxHashMap;
 use super::slice::Ahead;
 use super::{Plan, Way};
 use crate::ir::attrs::{Attr, AttrKind, IntPred, make};
-use crate::ir::dfg::{InstData, SourceLoc, ValueList};
+use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{BufferData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType, ValueType};
 use crate::tile::edit::copy_of;
+use crate::tile::maker::Maker;
 
 /// What was started for an iteration.
 struct Started {
@@ -61,54 +62,26 @@ impl Carried {
 
 /// Rewrites one loop.
 pub(super) struct Pipeliner<'a> {
-    func: &'a mut TileFunction,
+    maker: Maker<'a>,
     plan: Plan,
     slots: Vec<Slot>,
     /// Barriers on which boxes arrive, one for each entry.
     bars: Option<Slot>,
-    loc: SourceLoc,
-    /// Instructions made, to be put somewhere.
-    made: Vec<Inst>,
 }
 
 impl<'a> Pipeliner<'a> {
     pub(super) fn new(func: &'a mut TileFunction, plan: Plan) -> Pipeliner<'a> {
         Pipeliner {
-            func,
+            maker: Maker::new(func),
             plan,
             slots: Vec::new(),
             bars: None,
-            loc: SourceLoc::default(),
-            made: Vec::new(),
         }
     }
 
-    fn emit(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], types: &[TileType]) -> Inst {
-        let mut data: InstData<Tile> = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        data.loc = self.loc;
-        let inst = self.func.dfg.make_inst(data, types);
-        self.made.push(inst);
-        inst
-    }
-
-    fn value(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
-        let inst = self.emit(op, args, attrs, &[ty]);
-        self.func.dfg.insts[inst].results[0]
-    }
-
-    fn number(&mut self, number: i64, ty: TileType) -> Value {
-        self.value(TileOp::Const, &[], &[make::value(number as u64)], ty)
-    }
-
-    fn compare(&mut self, pred: IntPred, a: Value, b: Value) -> Value {
-        let attrs = [make::ipred(pred)];
-        self.value(TileOp::Icmp, &[a, b], &attrs, TileType::scalar(Elem::I1))
-    }
-
     pub(super) fn run(mut self, block: Block, inst: Inst) {
-        let data = self.func.dfg.insts[inst].clone();
-        self.loc = data.loc;
+        let data = self.maker.func.dfg.insts[inst].clone();
+        self.maker.loc = data.loc;
         for i in 0..self.plan.loads.len() {
             let ty = self.plan.loads[i].ty;
             let elem = ty.elem.scalar().expect("what is loaded is numbers");
@@ -117,39 +90,43 @@ impl<'a> Pipeliner<'a> {
                 shape: ty.shape,
                 stages: self.plan.entries,
             };
-            let slot = self.func.add_buffer(buffer);
+            let slot = self.maker.func.add_buffer(buffer);
             self.slots.push(slot);
         }
         if self.plan.loads.iter().any(|load| load.way == Way::Box) {
-            self.bars = Some(self.func.add_barriers(self.plan.entries));
+            self.bars = Some(self.maker.func.add_barriers(self.plan.entries));
         }
         let first = self.fill(&data);
-        let before = std::mem::take(&mut self.made);
+        let before = std::mem::take(&mut self.maker.made);
         self.rewrite_body(&data, &first);
 
         // The loop itself has more results now.
         let mut args = data.args.clone();
         args.extend(first.all());
-        let types: Vec<TileType> = args[3..].iter().map(|&v| self.func.dfg.ty(v)).collect();
+        let types: Vec<TileType> = args[3..]
+            .iter()
+            .map(|&v| self.maker.func.dfg.ty(v))
+            .collect();
         let mut looped: InstData<Tile> = InstData::new(TileOp::For, &args);
         let kept = data.attrs.iter().filter(|a| a.kind() != AttrKind::Stages);
         looped.attrs.extend(kept.cloned());
         looped.attrs.push(make::stages(1));
         looped.blocks.extend(data.blocks.iter().cloned());
         looped.loc = data.loc;
-        let new = self.func.dfg.make_inst(looped, &types);
-        let results: Vec<Value> = self.func.dfg.insts[new].results.to_vec();
+        let new = self.maker.func.dfg.make_inst(looped, &types);
+        let results: Vec<Value> = self.maker.func.dfg.insts[new].results.to_vec();
         let groups = &results[data.results.len()..][..first.tokens.len()];
         if !groups.is_empty() {
-            self.emit(TileOp::AsyncWait, groups, &[], &[]);
+            self.maker.emit(TileOp::AsyncWait, groups, &[], &[]);
         }
         // In another loop they are made again.
         if let Some(bars) = self.bars
-            && block != self.func.entry
+            && block != self.maker.func.entry
         {
-            self.emit(TileOp::MbarDrop, &[], &[make::slot(bars)], &[]);
+            self.maker
+                .emit(TileOp::MbarDrop, &[], &[make::slot(bars)], &[]);
         }
-        let after = std::mem::take(&mut self.made);
+        let after = std::mem::take(&mut self.maker.made);
         self.replace_loop(block, inst, &[&before[..], &[new], &after].concat());
         self.rename(&data.results, &results);
     }
@@ -159,12 +136,12 @@ impl<'a> Pipeliner<'a> {
         let (i32, i1) = (TileType::scalar(Elem::I32), TileType::scalar(Elem::I1));
         if let Some(bars) = self.bars {
             let attrs = [make::slot(bars), make::count(1)];
-            self.emit(TileOp::MbarInit, &[], &attrs, &[]);
+            self.maker.emit(TileOp::MbarInit, &[], &attrs, &[]);
         }
         let (lo, hi, step) = (looped.args[0], looped.args[1], looped.args[2]);
-        let counter = self.func.dfg.ty(lo);
-        let enters = self.compare(IntPred::Slt, lo, hi);
-        let length = self.value(TileOp::Isub, &[hi, lo], &[], counter);
+        let counter = self.maker.func.dfg.ty(lo);
+        let enters = self.maker.compare(IntPred::Slt, lo, hi);
+        let length = self.maker.value(TileOp::Isub, &[hi, lo], &[], counter);
         let init = |&position: &usize| looped.args[3 + position];
         let mut first = Carried {
             near: self.plan.near.carried.iter().map(init).collect(),
@@ -176,11 +153,13 @@ impl<'a> Pipeliner<'a> {
         let further = u32::from(!self.plan.tables.is_empty());
         for k in 0..stages - 1 + further {
             let (distance, least) = self.distance(k, step, counter);
-            let at = self.value(TileOp::Iadd, &[lo, distance], &[], counter);
-            let is_left = self.compare(IntPred::Ult, least, length);
+            let at = self
+                .maker
+                .value(TileOp::Iadd, &[lo, distance], &[], counter);
+            let is_left = self.maker.compare(IntPred::Ult, least, length);
             let exists = match k {
                 0 => enters,
-                _ => self.value(TileOp::And, &[enters, is_left], &[], i1),
+                _ => self.maker.value(TileOp::And, &[enters, is_left], &[], i1),
             };
             let iteration = Iteration {
                 counter: at,
@@ -188,16 +167,18 @@ impl<'a> Pipeliner<'a> {
             };
             first.tables = self.look_up(iteration, &mut first.far);
             if k + 1 < stages {
-                let entry = self.number(i64::from(k), i32);
+                let entry = self.maker.number(i64::from(k), i32);
                 let started = self.start(iteration, &mut first.near, &first.tables, entry);
                 first.tokens.extend(started.group);
                 self.store_all(&started.blocks, entry);
             }
         }
-        first.places.push(self.number(0, i32));
-        first.phase = self.bars.map(|_| self.number(0, i32));
+        first.places.push(self.maker.number(0, i32));
+        first.phase = self.bars.map(|_| self.maker.number(0, i32));
         if self.plan.entries == stages {
-            first.places.push(self.number(i64::from(stages) - 1, i32));
+            first
+                .places
+                .push(self.maker.number(i64::from(stages) - 1, i32));
         }
         first
     }
@@ -205,7 +186,7 @@ impl<'a> Pipeliner<'a> {
     /// Lets an iteration start a later one, and take its own blocks from the rings. `first` is what the loop carries at first.
     fn rewrite_body(&mut self, looped: &InstData<Tile>, first: &Carried) {
         let (body, stages, entries) = (self.plan.body, self.plan.stages, self.plan.entries);
-        let iv = self.func.dfg.blocks[body].params[0];
+        let iv = self.maker.func.dfg.blocks[body].params[0];
         let bounds = [iv, looped.args[1], looped.args[2]];
         let now = Carried {
             tokens: self.params_for(&first.tokens),
@@ -232,30 +213,34 @@ impl<'a> Pipeliner<'a> {
         next.places = [following, read][..now.places.len()].to_vec();
         if let Some(phase) = now.phase {
             let i32 = TileType::scalar(Elem::I32);
-            let [zero, one] = [0, 1].map(|number| self.number(number, i32));
-            let wraps = self.compare(IntPred::Eq, following, zero);
-            let other = self.value(TileOp::Xor, &[phase, one], &[], i32);
-            next.phase = Some(self.value(TileOp::Select, &[wraps, other, phase], &[], i32));
+            let [zero, one] = [0, 1].map(|number| self.maker.number(number, i32));
+            let wraps = self.maker.compare(IntPred::Eq, following, zero);
+            let other = self.maker.value(TileOp::Xor, &[phase, one], &[], i32);
+            next.phase = Some(
+                self.maker
+                    .value(TileOp::Select, &[wraps, other, phase], &[], i32),
+            );
         }
-        let mut inside = std::mem::take(&mut self.made);
+        let mut inside = std::mem::take(&mut self.maker.made);
         if let Some(&oldest) = now.tokens.first() {
-            self.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
+            self.maker.emit(TileOp::AsyncWait, &[oldest], &[], &[]);
         }
         if let Some((bars, phase)) = self.bars.zip(now.phase) {
-            self.emit(TileOp::MbarWait, &[read, phase], &[make::slot(bars)], &[]);
+            self.maker
+                .emit(TileOp::MbarWait, &[read, phase], &[make::slot(bars)], &[]);
         }
-        let wait = std::mem::take(&mut self.made);
+        let wait = std::mem::take(&mut self.maker.made);
 
         for i in 0..self.plan.loads.len() {
-            let load = &mut self.func.dfg.insts[self.plan.loads[i].inst];
+            let load = &mut self.maker.func.dfg.insts[self.plan.loads[i].inst];
             load.op = TileOp::SharedLoad;
             load.args = ValueList::from_slice(&[read]);
             load.attrs.clear();
             load.attrs.push(make::slot(self.slots[i]));
         }
-        let mut rest = self.func.order.insts(body).to_vec();
+        let mut rest = self.maker.func.order.insts(body).to_vec();
         let last = rest.pop();
-        let insts = &self.func.dfg.insts;
+        let insts = &self.maker.func.dfg.insts;
         let end_of = |list: &[Inst], op: TileOp| {
             let at = list.iter().rposition(|&inst| insts[inst].op == op);
             at.map_or(0, |at| at + 1)
@@ -274,30 +259,31 @@ impl<'a> Pipeliner<'a> {
             inside = [&wait, &rest[..at], &inside, &rest[at..]].concat();
         }
         self.store_all(&started.blocks, write);
-        inside.append(&mut self.made);
+        inside.append(&mut self.maker.made);
         inside.extend(last);
-        self.func.order.replace(body, inside);
+        self.maker.func.order.replace(body, inside);
         if let Some(last) = last {
-            self.func.dfg.insts[last].args.extend(next.all());
+            self.maker.func.dfg.insts[last].args.extend(next.all());
         }
     }
 
     /// The entry of the rings behind another one.
     fn entry_behind(&mut self, entry: Value) -> Value {
         let i32 = TileType::scalar(Elem::I32);
-        let one = self.number(1, i32);
-        let following = self.value(TileOp::Iadd, &[entry, one], &[], i32);
-        let end = self.number(i64::from(self.plan.entries), i32);
-        let wraps = self.compare(IntPred::Eq, following, end);
-        let zero = self.number(0, i32);
-        self.value(TileOp::Select, &[wraps, zero, following], &[], i32)
+        let one = self.maker.number(1, i32);
+        let following = self.maker.value(TileOp::Iadd, &[entry, one], &[], i32);
+        let end = self.maker.number(i64::from(self.plan.entries), i32);
+        let wraps = self.maker.compare(IntPred::Eq, following, end);
+        let zero = self.maker.number(0, i32);
+        self.maker
+            .value(TileOp::Select, &[wraps, zero, following], &[], i32)
     }
 
     /// New parameters of the loop's body, of the types of values.
     fn params_for(&mut self, values: &[Value]) -> Vec<Value> {
         let param = |&value: &Value| {
-            let ty = self.func.dfg.ty(value);
-            self.func.dfg.append_param(self.plan.body, ty)
+            let ty = self.maker.func.dfg.ty(value);
+            self.maker.func.dfg.append_param(self.plan.body, ty)
         };
         values.iter().map(param).collect()
     }
@@ -306,49 +292,51 @@ impl<'a> Pipeliner<'a> {
     /// iteration: the same, or, where it does not fit the counter, all ones, which nothing is less than.
     fn distance(&mut self, k: u32, step: Value, counter: TileType) -> (Value, Value) {
         if let Some(step) = self.plan.step.or((k == 0).then_some(0)) {
-            let distance = self.number(i64::from(k) * step, counter);
+            let distance = self.maker.number(i64::from(k) * step, counter);
             return (distance, distance);
         }
         let most = counter.elem.mask();
-        let times = self.number(i64::from(k), counter);
-        let distance = self.value(TileOp::Imul, &[step, times], &[], counter);
-        let largest = self.number((most / u64::from(k)) as i64, counter);
-        let fits = self.compare(IntPred::Ule, step, largest);
-        let all = self.number(most as i64, counter);
-        let least = self.value(TileOp::Select, &[fits, distance, all], &[], counter);
+        let times = self.maker.number(i64::from(k), counter);
+        let distance = self.maker.value(TileOp::Imul, &[step, times], &[], counter);
+        let largest = self.maker.number((most / u64::from(k)) as i64, counter);
+        let fits = self.maker.compare(IntPred::Ule, step, largest);
+        let all = self.maker.number(most as i64, counter);
+        let least = self
+            .maker
+            .value(TileOp::Select, &[fits, distance, all], &[], counter);
         (distance, least)
     }
 
     /// The iteration `k` later than the one with counter `iv`.
     fn later(&mut self, k: u32, [iv, hi, step]: [Value; 3]) -> Iteration {
-        let ty = self.func.dfg.ty(iv);
+        let ty = self.maker.func.dfg.ty(iv);
         let (distance, least) = self.distance(k, step, ty);
-        let counter = self.value(TileOp::Iadd, &[iv, distance], &[], ty);
-        let left = self.value(TileOp::Isub, &[hi, iv], &[], ty);
-        let exists = self.compare(IntPred::Ult, least, left);
+        let counter = self.maker.value(TileOp::Iadd, &[iv, distance], &[], ty);
+        let left = self.maker.value(TileOp::Isub, &[hi, iv], &[], ty);
+        let exists = self.maker.compare(IntPred::Ult, least, left);
         Iteration { counter, exists }
     }
 
     /// Puts instructions in the place of a loop.
     fn replace_loop(&mut self, block: Block, old: Inst, new: &[Inst]) {
         let mut list = Vec::new();
-        for &inst in self.func.order.insts(block) {
+        for &inst in self.maker.func.order.insts(block) {
             match inst == old {
                 true => list.extend_from_slice(new),
                 false => list.push(inst),
             }
         }
-        self.func.order.replace(block, list);
+        self.maker.func.order.replace(block, list);
     }
 
     /// Makes every use of a value one of the value at its place in the second list.
     fn rename(&mut self, old: &[Value], new: &[Value]) {
         let renamed: FxHashMap<Value, Value> =
             old.iter().copied().zip(new.iter().copied()).collect();
-        for block in self.func.all_blocks() {
-            for inst in self.func.order.insts(block).to_vec() {
+        for block in self.maker.func.all_blocks() {
+            for inst in self.maker.func.order.insts(block).to_vec() {
                 let new = |v| renamed.get(&v).copied().unwrap_or(v);
-                self.func.dfg.map_uses(inst, new);
+                self.maker.func.dfg.map_uses(inst, new);
             }
         }
     }
@@ -356,7 +344,7 @@ impl<'a> Pipeliner<'a> {
     /// Stores blocks to an entry of their rings.
     fn store_all(&mut self, blocks: &[(Slot, Value)], entry: Value) {
         for &(slot, loaded) in blocks {
-            self.emit(
+            self.maker.emit(
                 TileOp::SharedStore,
                 &[loaded, entry],
                 &[make::slot(slot)],
@@ -376,7 +364,7 @@ impl<'a> Pipeliner<'a> {
     ) -> Started {
         let mut map: FxHashMap<Value, Value> = FxHashMap::default();
         for (&table, &value) in self.plan.tables.iter().zip(tables) {
-            map.insert(self.func.dfg.insts[table].results[0], value);
+            map.insert(self.maker.func.dfg.insts[table].results[0], value);
         }
         let ahead = self.plan.near.clone();
         self.replay(&ahead, iteration, near, &mut map);
@@ -399,14 +387,22 @@ impl<'a> Pipeliner<'a> {
             let (ptr, mask, mut attrs) = self.moved(inst, iteration, &map);
             if self.plan.loads[i].way == Way::Staged {
                 let ty = self.plan.loads[i].ty;
-                blocks.push((slot, self.value(TileOp::Load, &[ptr, mask], &attrs, ty)));
+                blocks.push((
+                    slot,
+                    self.maker.value(TileOp::Load, &[ptr, mask], &attrs, ty),
+                ));
             } else {
                 attrs.push(make::slot(slot));
-                copies.push(self.value(TileOp::AsyncCopy, &[ptr, entry, mask], &attrs, token));
+                copies.push(self.maker.value(
+                    TileOp::AsyncCopy,
+                    &[ptr, entry, mask],
+                    &attrs,
+                    token,
+                ));
             }
         }
-        let group =
-            (!copies.is_empty()).then(|| self.value(TileOp::AsyncCommit, &copies, &[], token));
+        let group = (!copies.is_empty())
+            .then(|| self.maker.value(TileOp::AsyncCommit, &copies, &[], token));
         self.advance(&ahead, near, &map);
         Started { group, blocks }
     }
@@ -420,7 +416,7 @@ impl<'a> Pipeliner<'a> {
         let bytes = boxes.map(|load| load.bytes).sum();
         let attrs = [make::slot(bars), make::bytes(bytes)];
         let args = [entry, iteration.exists];
-        self.emit(TileOp::MbarExpect, &args, &attrs, &[]);
+        self.maker.emit(TileOp::MbarExpect, &args, &attrs, &[]);
     }
 
     /// Starts to copy the box that a load reads in an iteration for which `map` gives the values.
@@ -435,12 +431,12 @@ impl<'a> Pipeliner<'a> {
         let Some(bars) = self.bars else {
             return;
         };
-        let args = self.func.dfg.insts[load].args.clone();
+        let args = self.maker.func.dfg.insts[load].args.clone();
         let moved = |&v: &Value| map.get(&v).copied().unwrap_or(v);
         let mut all = vec![args[0], entry, iteration.exists];
         all.extend(args[1..].iter().map(moved));
         let attrs = [make::slot(slot), make::bars(bars)];
-        self.emit(TileOp::TensorCopy, &all, &attrs, &[]);
+        self.maker.emit(TileOp::TensorCopy, &all, &attrs, &[]);
     }
 
     /// Loads what slices need from tables, for one iteration. `far` holds the carried values that run ahead for that, and
@@ -451,12 +447,12 @@ impl<'a> Pipeliner<'a> {
         self.replay(&ahead, iteration, far, &mut map);
         let mut found = Vec::new();
         for inst in self.plan.tables.clone() {
-            let data = self.func.dfg.insts[inst].clone();
+            let data = self.maker.func.dfg.insts[inst].clone();
             let (ptr, mask, attrs) = self.moved(inst, iteration, &map);
             let mut args = vec![ptr, mask];
             args.extend(data.args.get(2).map(|v| map.get(v).copied().unwrap_or(*v)));
-            let ty = self.func.dfg.ty(data.results[0]);
-            found.push(self.value(TileOp::Load, &args, &attrs, ty));
+            let ty = self.maker.func.dfg.ty(data.results[0]);
+            found.push(self.maker.value(TileOp::Load, &args, &attrs, ty));
         }
         self.advance(&ahead, far, &map);
         found
@@ -469,16 +465,18 @@ impl<'a> Pipeliner<'a> {
         iteration: Iteration,
         map: &FxHashMap<Value, Value>,
     ) -> (Value, Value, Vec<Attr>) {
-        let data = self.func.dfg.insts[load].clone();
+        let data = self.maker.func.dfg.insts[load].clone();
         let moved = |v: Value| map.get(&v).copied().unwrap_or(v);
         let ptr = moved(data.args[0]);
-        let ty = self.func.dfg.ty(ptr).with_elem(Elem::I1);
+        let ty = self.maker.func.dfg.ty(ptr).with_elem(Elem::I1);
         let mut mask = match ty.is_scalar() {
             true => iteration.exists,
-            false => self.value(TileOp::Splat, &[iteration.exists], &[], ty),
+            false => self
+                .maker
+                .value(TileOp::Splat, &[iteration.exists], &[], ty),
         };
         if let Some(&own) = data.args.get(1) {
-            mask = self.value(TileOp::And, &[moved(own), mask], &[], ty);
+            mask = self.maker.value(TileOp::And, &[moved(own), mask], &[], ty);
         }
         let kept = [AttrKind::Cache, AttrKind::Evict];
         let kept = data.attrs.iter().filter(|a| kept.contains(&a.kind()));
@@ -493,23 +491,23 @@ impl<'a> Pipeliner<'a> {
         values: &[Value],
         map: &mut FxHashMap<Value, Value>,
     ) {
-        let params = self.func.dfg.blocks[self.plan.body].params.clone();
+        let params = self.maker.func.dfg.blocks[self.plan.body].params.clone();
         map.insert(params[0], iteration.counter);
         for (&position, &value) in ahead.carried.iter().zip(values) {
             map.insert(params[1 + position], value);
         }
         for &inst in &ahead.insts {
-            let copy = copy_of(self.func, inst, map);
-            self.made.push(copy);
+            let copy = copy_of(self.maker.func, inst, map);
+            self.maker.made.push(copy);
         }
     }
 
     /// Makes carried values those of the next iteration.
     fn advance(&self, ahead: &Ahead, values: &mut [Value], map: &FxHashMap<Value, Value>) {
-        let Some(last) = self.func.order.last(self.plan.body) else {
+        let Some(last) = self.maker.func.order.last(self.plan.body) else {
             return;
         };
-        let yielded = &self.func.dfg.insts[last].args;
+        let yielded = &self.maker.func.dfg.insts[last].args;
         for (&position, value) in ahead.carried.iter().zip(values) {
             if let Some(&next) = yielded.get(position) {
                 *value = map.get(&next).copied().unwrap_or(next);

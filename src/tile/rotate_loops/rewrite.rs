@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::split::Split;
-use crate::ir::attrs::{Attr, IntPred, make};
+use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::{BlockCall, InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
@@ -11,6 +11,7 @@ use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 use crate::tile::edit::{copy_of, rename_uses, signed};
+use crate::tile::maker::Maker;
 
 /// What stands for values of an iteration.
 type Map = FxHashMap<Value, Value>;
@@ -20,11 +21,11 @@ pub(super) fn rotate(func: &mut TileFunction, block: Block, inst: Inst, split: &
     let data = func.dfg.insts[inst].clone();
     let old = data.results.to_vec();
     let mut rewriter = Rewriter {
-        func,
+        maker: Maker::new(func),
         split,
         data,
-        made: Vec::new(),
     };
+    rewriter.maker.loc = rewriter.data.loc;
     let (made, results, body) = rewriter.run();
     let mut list = func.order.insts(block).to_vec();
     if let Some(at) = list.iter().position(|&i| i == inst) {
@@ -38,12 +39,10 @@ pub(super) fn rotate(func: &mut TileFunction, block: Block, inst: Inst, split: &
 }
 
 struct Rewriter<'a> {
-    func: &'a mut TileFunction,
+    maker: Maker<'a>,
     split: &'a Split,
     /// The loop as it was.
     data: InstData<Tile>,
-    /// Instructions made, to be put somewhere.
-    made: Vec<Inst>,
 }
 
 impl Rewriter<'_> {
@@ -51,37 +50,39 @@ impl Rewriter<'_> {
     fn run(&mut self) -> (Vec<Inst>, Vec<Value>, Block) {
         let [lo, hi, step] = [0, 1, 2].map(|i| self.data.args[i]);
         let inits = self.data.args[3..].to_vec();
-        let bounds = [lo, hi].map(|v| signed(self.func, v));
+        let bounds = [lo, hi].map(|v| signed(self.maker.func, v));
         if let [Some(first), Some(end)] = bounds
             && first < end
         {
             let (results, body) = self.rotated([lo, hi, step], &inits);
-            return (std::mem::take(&mut self.made), results, body);
+            return (std::mem::take(&mut self.maker.made), results, body);
         }
         let runs = [make::ipred(IntPred::Slt)];
-        let runs = self.value(TileOp::Icmp, &[lo, hi], &runs, TileType::scalar(Elem::I1));
-        let mut around = std::mem::take(&mut self.made);
+        let runs = self
+            .maker
+            .value(TileOp::Icmp, &[lo, hi], &runs, TileType::scalar(Elem::I1));
+        let mut around = std::mem::take(&mut self.maker.made);
         let (results, body) = self.rotated([lo, hi, step], &inits);
         let mut choice: InstData<Tile> = InstData::new(TileOp::If, &[runs]);
         for values in [&results, &inits] {
-            self.inst(TileOp::Yield, values, &[], &[]);
-            let region = self.func.dfg.make_block();
-            let list = std::mem::take(&mut self.made);
-            self.func.order.replace(region, list);
+            self.maker.emit(TileOp::Yield, values, &[], &[]);
+            let region = self.maker.func.dfg.make_block();
+            let list = std::mem::take(&mut self.maker.made);
+            self.maker.func.order.replace(region, list);
             choice.blocks.push(BlockCall::region(region));
         }
         choice.loc = self.data.loc;
-        let types: Vec<TileType> = inits.iter().map(|&v| self.func.dfg.ty(v)).collect();
-        let choice = self.func.dfg.make_inst(choice, &types);
+        let types: Vec<TileType> = inits.iter().map(|&v| self.maker.func.dfg.ty(v)).collect();
+        let choice = self.maker.func.dfg.make_inst(choice, &types);
         around.push(choice);
-        let results = self.func.dfg.insts[choice].results.to_vec();
+        let results = self.maker.func.dfg.insts[choice].results.to_vec();
         (around, results, body)
     }
 
     /// The loop with what stands around it, for at least one iteration.
     fn rotated(&mut self, [lo, hi, step]: [Value; 3], inits: &[Value]) -> (Vec<Value>, Block) {
         let split = self.split;
-        let params = self.func.dfg.blocks[split.body].params.to_vec();
+        let params = self.maker.func.dfg.blocks[split.body].params.to_vec();
         let (counter, carried) = (params[0], &params[1..]);
 
         // The first half of the first iteration.
@@ -95,18 +96,18 @@ impl Rewriter<'_> {
         let alive = self.alive(counter);
         let mut args = ValueList::from_slice(&[lo, end, step]);
         args.extend(alive.iter().map(|v| now(&map, *v)));
-        let before = std::mem::take(&mut self.made);
-        let body = self.func.dfg.make_block();
-        let ty = self.func.dfg.ty(lo);
-        let i = self.func.dfg.append_param(body, ty);
+        let before = std::mem::take(&mut self.maker.made);
+        let body = self.maker.func.dfg.make_block();
+        let ty = self.maker.func.dfg.ty(lo);
+        let i = self.maker.func.dfg.append_param(body, ty);
         let mut this = Map::default();
         for &value in &alive {
-            let ty = self.func.dfg.ty(value);
-            this.insert(value, self.func.dfg.append_param(body, ty));
+            let ty = self.maker.func.dfg.ty(value);
+            this.insert(value, self.maker.func.dfg.append_param(body, ty));
         }
         this.insert(counter, i);
         let mut next = Map::default();
-        let later = self.value(TileOp::Iadd, &[i, step], &[], ty);
+        let later = self.maker.value(TileOp::Iadd, &[i, step], &[], ty);
         next.insert(counter, later);
         for (&param, &value) in carried.iter().zip(&split.yields) {
             next.insert(param, now(&this, value));
@@ -118,20 +119,20 @@ impl Rewriter<'_> {
         }
         self.copy(&split.rest, &mut next);
         let yields: Vec<Value> = alive.iter().map(|&v| now(&next, v)).collect();
-        self.inst(TileOp::Yield, &yields, &[], &[]);
-        let list = std::mem::replace(&mut self.made, before);
-        self.func.order.replace(body, list);
+        self.maker.emit(TileOp::Yield, &yields, &[], &[]);
+        let list = std::mem::replace(&mut self.maker.made, before);
+        self.maker.func.order.replace(body, list);
 
         let mut looped: InstData<Tile> = InstData::new(TileOp::For, &args);
         looped.attrs = self.data.attrs.clone();
         looped.loc = self.data.loc;
         looped.blocks.push(BlockCall::region(body));
-        let types: Vec<TileType> = alive.iter().map(|&v| self.func.dfg.ty(v)).collect();
-        let looped = self.func.dfg.make_inst(looped, &types);
-        self.made.push(looped);
+        let types: Vec<TileType> = alive.iter().map(|&v| self.maker.func.dfg.ty(v)).collect();
+        let looped = self.maker.func.dfg.make_inst(looped, &types);
+        self.maker.made.push(looped);
 
         // The second half of the last iteration.
-        let results = self.func.dfg.insts[looped].results.iter().copied();
+        let results = self.maker.func.dfg.insts[looped].results.iter().copied();
         let mut map: Map = alive.iter().copied().zip(results).collect();
         self.copy(&split.second, &mut map);
         let results = split.yields.iter().map(|&v| now(&map, v)).collect();
@@ -147,42 +148,31 @@ impl Rewriter<'_> {
 
     /// The end of a loop that leaves the last iteration out, where there is one: `hi - step`, which may be less than any counter.
     fn end(&mut self, [lo, hi, step]: [Value; 3]) -> Value {
-        let ty = self.func.dfg.ty(lo);
-        let end = self.value(TileOp::Isub, &[hi, step], &[], ty);
+        let ty = self.maker.func.dfg.ty(lo);
+        let end = self.maker.value(TileOp::Isub, &[hi, step], &[], ty);
         let least = i64::MIN >> (64 - ty.elem.bits());
-        let is_less = match (signed(self.func, lo), signed(self.func, step)) {
+        let is_less = match (signed(self.maker.func, lo), signed(self.maker.func, step)) {
             (Some(lo), Some(step)) => lo.checked_sub(step).is_none_or(|end| end < least),
             _ => true,
         };
         if !is_less {
             return end;
         }
-        let distance = self.value(TileOp::Isub, &[hi, lo], &[], ty);
+        let distance = self.maker.value(TileOp::Isub, &[hi, lo], &[], ty);
         let attrs = [make::ipred(IntPred::Ult)];
         let truth = TileType::scalar(Elem::I1);
-        let goes_on = self.value(TileOp::Icmp, &[step, distance], &attrs, truth);
-        self.value(TileOp::Select, &[goes_on, end, lo], &[], ty)
+        let goes_on = self
+            .maker
+            .value(TileOp::Icmp, &[step, distance], &attrs, truth);
+        self.maker
+            .value(TileOp::Select, &[goes_on, end, lo], &[], ty)
     }
 
     fn copy(&mut self, insts: &[Inst], map: &mut Map) {
         for &inst in insts {
-            let copy = copy_of(self.func, inst, map);
-            self.made.push(copy);
+            let copy = copy_of(self.maker.func, inst, map);
+            self.maker.made.push(copy);
         }
-    }
-
-    fn inst(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], types: &[TileType]) -> Inst {
-        let mut data: InstData<Tile> = InstData::new(op, args);
-        data.attrs.extend(attrs.iter().cloned());
-        data.loc = self.data.loc;
-        let inst = self.func.dfg.make_inst(data, types);
-        self.made.push(inst);
-        inst
-    }
-
-    fn value(&mut self, op: TileOp, args: &[Value], attrs: &[Attr], ty: TileType) -> Value {
-        let inst = self.inst(op, args, attrs, &[ty]);
-        self.func.dfg.insts[inst].results[0]
     }
 }
 

@@ -81,7 +81,7 @@ fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64>
         TileOp::Brev => x.reverse_bits() >> (64 - width),
         TileOp::Icmp => u64::from(compare(*data.ipred()?, a, b)),
         TileOp::Sext => sx as u64,
-        TileOp::Zext | TileOp::Itrunc | TileOp::Bitcast => x,
+        TileOp::Zext | TileOp::Itrunc | TileOp::Bitcast | TileOp::Rare => x,
         TileOp::Sitofp | TileOp::Uitofp => {
             let from = if data.op == TileOp::Sitofp {
                 sx

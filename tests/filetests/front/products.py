@@ -23,11 +23,12 @@ def precisions(x, out):
 
 @triton.jit
 def imprecise(x, out):
-    # No sum of 8-bit floats is less exact than f32 here, so that the number changes nothing.
+    # Of a number above zero 8-bit floats may keep few bits; of none where no unit sums so, as here.
     at = tl.arange(0, 32)[:, None] * 32 + tl.arange(0, 32)[None, :]
     a = tl.load(x + at)
     acc = tl.dot(a, a, max_num_imprecise_acc=32)
     acc = tl.dot(a, a, acc, max_num_imprecise_acc=0)
+    acc = tl.dot(a, a, acc)
     tl.store(out + at, acc)
 
 
@@ -80,16 +81,17 @@ def too_imprecise(x):
 #     v12 = addptr v11, v10 : ptr<f8e5m2>[32,32] @28
 #     v13 = load v12 : f8e5m2[32,32] @28
 #     v14 = const {value = 0.0} : f32[32,32] @29
-#     v15 = dot v13, v13, v14 {precision = tf32} : f32[32,32] @29
+#     v15 = dot v13, v13, v14 {precision = tf32, imprecise = 32} : f32[32,32] @29
 #     v16 = dot v13, v13, v15 {precision = tf32} : f32[32,32] @30
-#     v17 = splat v1 : ptr<f32>[32,32] @31
-#     v18 = addptr v17, v10 : ptr<f32>[32,32] @31
-#     store v18, v16 @31
+#     v17 = dot v13, v13, v16 {precision = tf32} : f32[32,32] @31
+#     v18 = splat v1 : ptr<f32>[32,32] @32
+#     v19 = addptr v18, v10 : ptr<f32>[32,32] @32
+#     store v19, v17 @32
 #     return @25
 # }
 # == error too_imprecise "*fp8e5:16"
 # error[F20]: `max_num_imprecise_acc` is at most 32 here, not 64
-#   --> products.py:38:18
+#   --> products.py:39:18
 #    |
-# 38 |     tl.dot(a, a, max_num_imprecise_acc=64)
+# 39 |     tl.dot(a, a, max_num_imprecise_acc=64)
 #    |                  ^^^^^^^^^^^^^^^^^^^^^^^^

@@ -25,6 +25,11 @@ pub(crate) fn result_types(
     let args = operands.args;
     match rule {
         TypeRule::I32Scalar => Ok(smallvec![ThreadType::scalar(Elem::I32)]),
+        // A number.
+        TypeRule::GroupBarrier => match args[0] == ThreadType::scalar(Elem::I32) {
+            true => Ok(smallvec![]),
+            false => Err(bad_operand(operands, 0, "i32")),
+        },
         // Operands of one element type; the map has one source per element of the stated result.
         TypeRule::Rearrange => {
             let ty = given_one(operands)?;

@@ -1,0 +1,306 @@
+//! Persistent kernels: each CTA of a launch executes several programs, one after the other.
+//!
+//! ```text
+//! body of program_id         n = num_programs 0 * num_programs 1 * num_programs 2
+//!                       =>   for i in cta_id .. n by num_ctas { body of i }
+//! ```
+//!
+//! A launch then has as many CTAs as the device executes at a time. With roles that gains what a program alone cannot have: while
+//! its warps bring the results of one program to memory, the producer fetches for the next. So the pass stands in front of
+//! [`super::form_roles`], whose channels go through loops of any depth.
+//!
+//! Programs are dealt out like cards, so they must all take as long: no number of iterations and no condition depends on
+//! the program or on memory. A kernel is left alone if programs could wait for each other (a `while` loop), if it speaks of itself (what
+//! is printed names its program) or if nobody knows what it does (inline PTX that is not pure).
+
+use cranelift_entity::EntitySet;
+
+use super::maker::Maker;
+use super::resources::Resources;
+use crate::analysis::program::ProgramOrder;
+use crate::ir::attrs::{Attrs, make};
+use crate::ir::dfg::BlockCall;
+use crate::ir::effects::{Access, Class, How};
+use crate::ir::entities::{Inst, Value};
+use crate::ir::function::TileFunction;
+use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, TileType};
+use crate::settings::Policy;
+
+/// Lets a CTA execute several programs if they can and do as much work as each other; whether it does.
+pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> bool {
+    let wanted = match resources.persistent {
+        Policy::Never => false,
+        Policy::Auto => can_follow_each_other(func) && work_alike(func),
+        Policy::Always => can_follow_each_other(func),
+    };
+    let returns = |inst: &Inst| func.dfg.insts[*inst].op == TileOp::Return;
+    let last = func.order.last(func.entry).filter(returns);
+    let Some(last) = last.filter(|_| wanted) else {
+        return false;
+    };
+    let mut body = func.order.insts(func.entry).to_vec();
+    body.pop();
+    let region = func.dfg.make_block();
+    let index = func.dfg.append_param(region, number_type());
+    func.persistent = true;
+
+    let mut maker = Maker::new(func);
+    let counts = [0, 1, 2]
+        .map(|axis| maker.value(TileOp::NumPrograms, &[], &[make::axis(axis)], number_type()));
+    let plane = maker.value(TileOp::Imul, &counts[..2], &[], number_type());
+    let all = maker.value(TileOp::Imul, &[plane, counts[2]], &[], number_type());
+    let [cta, ctas] =
+        [TileOp::CtaId, TileOp::NumCtas].map(|op| maker.value(op, &[], &[], number_type()));
+    let tiles = maker.emit(TileOp::For, &[cta, all, ctas], &[], &[]);
+    let call = BlockCall::region(region);
+    maker.func.dfg.insts[tiles].blocks.push(call);
+    maker.made.push(last);
+    let outside = std::mem::take(&mut maker.made);
+
+    let x = maker.value(TileOp::Urem, &[index, counts[0]], &[], number_type());
+    let row = maker.value(TileOp::Udiv, &[index, counts[0]], &[], number_type());
+    let y = maker.value(TileOp::Urem, &[row, counts[1]], &[], number_type());
+    let z = maker.value(TileOp::Udiv, &[row, counts[1]], &[], number_type());
+    let mut inside = std::mem::take(&mut maker.made);
+    inside.append(&mut body);
+    maker.emit(TileOp::Yield, &[], &[], &[]);
+    inside.append(&mut maker.made);
+
+    let entry = func.entry;
+    func.order.replace(region, inside);
+    func.order.replace(entry, outside);
+    name_programs(func, [x, y, z]);
+    true
+}
+
+fn number_type() -> TileType {
+    TileType::scalar(Elem::I32)
+}
+
+/// Replaces what says which program runs.
+fn name_programs(func: &mut TileFunction, index: [Value; 3]) {
+    let number = |func: &TileFunction, value: Value| {
+        let data = &func.dfg.insts[func.dfg.def_inst(value)?];
+        let is_index = data.op == TileOp::ProgramId;
+        let axis = data.axis().filter(|_| is_index)?;
+        index.get(usize::from(*axis)).copied()
+    };
+    for block in func.all_blocks() {
+        let mut list = Vec::new();
+        for inst in func.order.insts(block).to_vec() {
+            if func.dfg.insts[inst].op == TileOp::ProgramId {
+                continue;
+            }
+            for i in 0..func.dfg.insts[inst].args.len() {
+                let old = func.dfg.insts[inst].args[i];
+                if let Some(new) = number(func, old) {
+                    func.dfg.insts[inst].args[i] = new;
+                }
+            }
+            list.push(inst);
+        }
+        func.order.replace(block, list);
+    }
+}
+
+/// Whether programs may be executed one after the other by the same threads, in any number of CTAs.
+fn can_follow_each_other(func: &TileFunction) -> bool {
+    func.all_insts().all(|(_, inst)| {
+        let data = &func.dfg.insts[inst];
+        match data.class() {
+            Class::Region => data.op != TileOp::While,
+            Class::Report | Class::Sync => false,
+            Class::Foreign => data.is_pure(),
+            _ => true,
+        }
+    })
+}
+
+/// Whether every program does the same work: what bounds loops and decides depends neither on its number nor on memory.
+fn work_alike(func: &TileFunction) -> bool {
+    let order = ProgramOrder::compute(func);
+    let mut own: EntitySet<Value> = EntitySet::new();
+    // What a loop carries may turn out later to depend on the program.
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for (block, inst) in func.all_insts() {
+            let data = &func.dfg.insts[inst];
+            let reads = |access: &Access| matches!(access.how, How::Read | How::Atomic);
+            let begins = data.op == TileOp::ProgramId || func.accesses(inst).iter().any(reads);
+            for (i, value) in data.args.iter().enumerate() {
+                if !begins && !own.contains(*value) {
+                    continue;
+                }
+                let to = match (data.op, order.owner(block)) {
+                    (TileOp::For, _) if i >= 3 => carried(func, inst, i - 3),
+                    (TileOp::Yield, Some(owner)) => carried(func, owner, i),
+                    _ => data.results.to_vec(),
+                };
+                for value in to {
+                    changed |= own.insert(value);
+                }
+            }
+            if begins {
+                for &value in &data.results {
+                    changed |= own.insert(value);
+                }
+            }
+        }
+    }
+    func.all_insts().all(|(_, inst)| {
+        let data = &func.dfg.insts[inst];
+        let decides = match data.op {
+            TileOp::For => &data.args[..3],
+            TileOp::If => &data.args[..1],
+            _ => &[],
+        };
+        !decides.iter().any(|&value| own.contains(value))
+    })
+}
+
+/// What a loop or choice hands on as number `i`: a parameter of a loop's body, and a result.
+fn carried(func: &TileFunction, inst: Inst, i: usize) -> Vec<Value> {
+    let data = &func.dfg.insts[inst];
+    let param = func
+        .regions(inst)
+        .next()
+        .filter(|_| data.op == TileOp::For)
+        .and_then(|body| func.dfg.blocks[body].params.get(i + 1));
+    param
+        .into_iter()
+        .chain(data.results.get(i))
+        .copied()
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::loop_over_programs;
+    use crate::interp::{Arg, Launch, Memory, Options, run};
+    use crate::ir::function::TileFunction;
+    use crate::settings::Policy;
+    use crate::text::parse::parse_tile;
+    use crate::tile::resources::Resources;
+    use crate::tile::testing::verified;
+
+    /// A kernel that stores a number at its program's place, if `pieces` say no more.
+    fn kernel(pieces: &str) -> TileFunction {
+        let text = format!(
+            "kernel @k(v0: ptr<i32>, v1: i32) warps(1) {{
+            block0:
+                v2 = program_id {{axis = 0}} : i32
+                v3 = program_id {{axis = 1}} : i32
+                v4 = program_id {{axis = 2}} : i32
+                v5 = num_programs {{axis = 0}} : i32
+                v6 = num_programs {{axis = 1}} : i32
+                v7 = const {{value = 1}} : i32
+                {pieces}
+                v10 = imul v4, v6 : i32
+                v11 = iadd v10, v3 : i32
+                v12 = imul v11, v5 : i32
+                v13 = iadd v12, v2 : i32
+                v14 = addptr v0, v13 : ptr<i32>
+                v15 = imul v13, v13 : i32
+                store v14, v15
+                return
+            }}"
+        );
+        parse_tile(&text).unwrap_or_else(|errors| panic!("{errors:?}"))
+    }
+
+    fn becomes(persistent: Policy, pieces: &str) -> bool {
+        let mut func = kernel(pieces);
+        let resources = Resources {
+            persistent,
+            ..Resources::ALL
+        };
+        let changed = loop_over_programs(&mut func, &resources);
+        verified(&func);
+        assert_eq!(func.persistent, changed);
+        changed
+    }
+
+    #[test]
+    fn every_program_runs_once() {
+        for grid in [[1, 1, 1], [7, 1, 1], [3, 2, 2], [1, 1, 5]] {
+            let results = [false, true].map(|changes| {
+                let mut func = kernel("");
+                if changes {
+                    assert!(loop_over_programs(&mut func, &Resources::ALL));
+                }
+                verified(&func);
+                let bytes = 4 * grid.iter().product::<u32>() as usize;
+                let mut memory = Memory::new();
+                let to = memory.alloc(bytes);
+                let args = [Arg::Ptr(to), Arg::Int(3)];
+                let launch = Launch { grid, args: &args };
+                run(&func, &launch, &mut memory, &Options::default())
+                    .expect("nothing is undefined");
+                memory
+                    .read(to, bytes)
+                    .expect("all of it is written")
+                    .to_vec()
+            });
+            assert_eq!(results[0], results[1], "{grid:?}");
+        }
+    }
+
+    #[test]
+    fn programs_that_differ_in_work_are_left_alone() {
+        let looped = |bounds: &str| format!("for {bounds} {{\nblock1(v8: i32):\nyield\n}}");
+        let chosen = |before: &str, by: &str| {
+            format!("{before}\nif {by} {{\nblock1:\nyield\n}} {{\nblock2:\nyield\n}}")
+        };
+        let alike = [
+            looped("v7, v1, v7"),
+            looped("v7, v5, v7"),
+            chosen("v8 = icmp v1, v7 {ipred = slt} : i1", "v8"),
+        ];
+        for pieces in alike {
+            assert!(becomes(Policy::Auto, &pieces), "{pieces}");
+        }
+        let unlike = [
+            looped("v7, v2, v7"),
+            format!("v20 = load v0 : i32\n{}", looped("v7, v20, v7")),
+            chosen("v8 = icmp v3, v7 {ipred = slt} : i1", "v8"),
+            // Carried to the bound of an inner loop.
+            "v20 = for v7, v1, v7, v7 : i32 {
+             block1(v21: i32, v22: i32):
+                for v7, v22, v7 {
+                block2(v23: i32):
+                    yield
+                }
+                yield v2
+             }"
+            .to_owned(),
+        ];
+        for pieces in unlike {
+            assert!(!becomes(Policy::Auto, &pieces), "{pieces}");
+            assert!(becomes(Policy::Always, &pieces), "{pieces}");
+            assert!(!becomes(Policy::Never, &pieces), "{pieces}");
+        }
+    }
+
+    #[test]
+    fn programs_that_speak_or_wait_are_left_alone() {
+        let pieces = [
+            "device_print v7 {text = \"x\"}",
+            "v8 = global_timer : i64",
+            "while {
+             block1:
+                v8 = icmp v1, v7 {ipred = slt} : i1
+                condition v8
+             } {
+             block2:
+                yield
+             }",
+            "gdc_wait",
+            "barrier",
+        ];
+        for pieces in pieces {
+            assert!(!becomes(Policy::Always, pieces), "{pieces}");
+        }
+    }
+}

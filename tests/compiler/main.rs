@@ -1,0 +1,31 @@
+//! The compiler as a whole: file tests of its passes, and kernels whose results and texts are judged.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+#[cfg(feature = "triton")]
+mod accesses;
+mod compose;
+mod determinism;
+mod dots;
+#[cfg(feature = "tool")]
+mod filetests;
+mod kernels_emu;
+#[cfg(feature = "cuda")]
+mod kernels_gpu;
+mod kernels_interp;
+mod kernels_passes;
+mod limits;
+mod matmul;
+mod op_targets;
+mod philox;
+#[cfg(feature = "triton")]
+mod pipelines;
+mod ptxas;
+mod registers;
+mod reports;
+#[cfg(feature = "triton")]
+mod spills;
+mod targets;
+mod tensor_ptr;
+mod ulp;
