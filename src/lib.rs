@@ -39,7 +39,7 @@
 //!
 //! # Write kernels
 //!
-//! The [`guide`] begins here: five minutes, Triton's tutorials, what to do if a kernel is wrong or slow. A kernel is written in the
+//! The `guide` begins here: five minutes, Triton's tutorials, what to do if a kernel is wrong or slow. A kernel is written in the
 //! Triton language (`front`; what people who come from Triton must know is `guide::triton`), in Rust ([`ir::builder`]), or
 //! as text ([`text`]). [`emu`] runs the PTX of a kernel on the CPU and reports races and accesses outside of buffers; [`interp`] runs
 //! the kernel itself; [`device_print`] is what it prints. [`testing`] tests kernels in a suite of one's own, `fuzzing` (a feature)
