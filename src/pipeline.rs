@@ -54,6 +54,7 @@ use crate::tile::loop_over_programs::loop_over_programs;
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
+use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::promote::{Promotion, promote};
 use crate::tile::resources::Resources;
@@ -275,6 +276,10 @@ fn tile_passes(
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
     let promotions = clean_passes(func, target, options, resources, watch)?;
+    if let Some(uneven) = uneven(func) {
+        order_programs(func, uneven);
+        watch.tile("order_programs", func)?;
+    }
     let choices = |site| Choices::new(options.diversity, site);
     if rotate_loops(func, target, &resources, choices(Site::Rotation)) > 0 {
         watch.tile("rotate_loops", func)?;

@@ -6,6 +6,7 @@ pub(crate) mod atomic;
 pub mod axis;
 pub mod cfg;
 pub mod demand;
+pub mod depends;
 pub mod domtree;
 pub mod in_flight;
 pub mod program;

@@ -13,18 +13,16 @@
 //! the program or on memory. A kernel is left alone if programs could wait for each other (a `while` loop), if it speaks of itself (what
 //! is printed names its program) or if nobody knows what it does (inline PTX that is not pure).
 
-use cranelift_entity::EntitySet;
-
 use super::maker::Maker;
+use super::order_programs::{counts, name_programs, number_type, program};
 use super::resources::Resources;
+use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
-use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::BlockCall;
 use crate::ir::effects::{Access, Class, How};
-use crate::ir::entities::{Inst, Value};
+use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
-use crate::ir::types::{Elem, TileType};
 use crate::settings::Policy;
 
 /// Lets a CTA execute several programs if they can and do as much work as each other; whether it does.
@@ -46,8 +44,7 @@ pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> boo
     func.persistent = true;
 
     let mut maker = Maker::new(func);
-    let counts = [0, 1, 2]
-        .map(|axis| maker.value(TileOp::NumPrograms, &[], &[make::axis(axis)], number_type()));
+    let counts = counts(&mut maker);
     let plane = maker.value(TileOp::Imul, &counts[..2], &[], number_type());
     let all = maker.value(TileOp::Imul, &[plane, counts[2]], &[], number_type());
     let [cta, ctas] =
@@ -58,10 +55,7 @@ pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> boo
     maker.made.push(last);
     let outside = std::mem::take(&mut maker.made);
 
-    let x = maker.value(TileOp::Urem, &[index, counts[0]], &[], number_type());
-    let row = maker.value(TileOp::Udiv, &[index, counts[0]], &[], number_type());
-    let y = maker.value(TileOp::Urem, &[row, counts[1]], &[], number_type());
-    let z = maker.value(TileOp::Udiv, &[row, counts[1]], &[], number_type());
+    let program = program(&mut maker, index, counts);
     let mut inside = std::mem::take(&mut maker.made);
     inside.append(&mut body);
     maker.emit(TileOp::Yield, &[], &[], &[]);
@@ -70,42 +64,12 @@ pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> boo
     let entry = func.entry;
     func.order.replace(region, inside);
     func.order.replace(entry, outside);
-    name_programs(func, [x, y, z]);
+    name_programs(func, program, 0);
     true
 }
 
-fn number_type() -> TileType {
-    TileType::scalar(Elem::I32)
-}
-
-/// Replaces what says which program runs.
-fn name_programs(func: &mut TileFunction, index: [Value; 3]) {
-    let number = |func: &TileFunction, value: Value| {
-        let data = &func.dfg.insts[func.dfg.def_inst(value)?];
-        let is_index = data.op == TileOp::ProgramId;
-        let axis = data.axis().filter(|_| is_index)?;
-        index.get(usize::from(*axis)).copied()
-    };
-    for block in func.all_blocks() {
-        let mut list = Vec::new();
-        for inst in func.order.insts(block).to_vec() {
-            if func.dfg.insts[inst].op == TileOp::ProgramId {
-                continue;
-            }
-            for i in 0..func.dfg.insts[inst].args.len() {
-                let old = func.dfg.insts[inst].args[i];
-                if let Some(new) = number(func, old) {
-                    func.dfg.insts[inst].args[i] = new;
-                }
-            }
-            list.push(inst);
-        }
-        func.order.replace(block, list);
-    }
-}
-
 /// Whether programs may be executed one after the other by the same threads, in any number of CTAs.
-fn can_follow_each_other(func: &TileFunction) -> bool {
+pub(super) fn can_follow_each_other(func: &TileFunction) -> bool {
     func.all_insts().all(|(_, inst)| {
         let data = &func.dfg.insts[inst];
         match data.class() {
@@ -120,35 +84,10 @@ fn can_follow_each_other(func: &TileFunction) -> bool {
 /// Whether every program does the same work: what bounds loops and decides depends neither on its number nor on memory.
 fn work_alike(func: &TileFunction) -> bool {
     let order = ProgramOrder::compute(func);
-    let mut own: EntitySet<Value> = EntitySet::new();
-    // What a loop carries may turn out later to depend on the program.
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for (block, inst) in func.all_insts() {
-            let data = &func.dfg.insts[inst];
-            let reads = |access: &Access| matches!(access.how, How::Read | How::Atomic);
-            let begins = data.op == TileOp::ProgramId || func.accesses(inst).iter().any(reads);
-            for (i, value) in data.args.iter().enumerate() {
-                if !begins && !own.contains(*value) {
-                    continue;
-                }
-                let to = match (data.op, order.owner(block)) {
-                    (TileOp::For, _) if i >= 3 => carried(func, inst, i - 3),
-                    (TileOp::Yield, Some(owner)) => carried(func, owner, i),
-                    _ => data.results.to_vec(),
-                };
-                for value in to {
-                    changed |= own.insert(value);
-                }
-            }
-            if begins {
-                for &value in &data.results {
-                    changed |= own.insert(value);
-                }
-            }
-        }
-    }
+    let own = dependents(func, &order, |inst| {
+        let reads = |access: &Access| matches!(access.how, How::Read | How::Atomic);
+        func.dfg.insts[inst].op == TileOp::ProgramId || func.accesses(inst).iter().any(reads)
+    });
     func.all_insts().all(|(_, inst)| {
         let data = &func.dfg.insts[inst];
         let decides = match data.op {
@@ -158,21 +97,6 @@ fn work_alike(func: &TileFunction) -> bool {
         };
         !decides.iter().any(|&value| own.contains(value))
     })
-}
-
-/// What a loop or choice hands on as number `i`: a parameter of a loop's body, and a result.
-fn carried(func: &TileFunction, inst: Inst, i: usize) -> Vec<Value> {
-    let data = &func.dfg.insts[inst];
-    let param = func
-        .regions(inst)
-        .next()
-        .filter(|_| data.op == TileOp::For)
-        .and_then(|body| func.dfg.blocks[body].params.get(i + 1));
-    param
-        .into_iter()
-        .chain(data.results.get(i))
-        .copied()
-        .collect()
 }
 
 #[cfg(test)]

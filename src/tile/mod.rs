@@ -20,6 +20,7 @@ pub mod lower_dots;
 pub mod lower_math;
 mod maker;
 pub mod merge_equal_values;
+pub mod order_programs;
 pub mod pipeline_loops;
 pub mod promote;
 pub mod resources;
