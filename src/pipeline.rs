@@ -50,13 +50,13 @@ use crate::tile::forget_layouts::forget_layouts;
 use crate::tile::form_roles::form_roles;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
-use crate::tile::loop_over_programs::loop_over_programs;
+use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
 use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
-use crate::tile::promote::{Promotion, promote};
+use crate::tile::promote::{Programs, Promotion, promote};
 use crate::tile::resources::Resources;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
@@ -237,7 +237,9 @@ pub(crate) fn promoted(
         verifies: options.verify_passes,
     };
     let mut func = func.clone();
-    let promotions = clean_passes(&mut func, target, options, Resources::ALL, &mut watch)?;
+    clean_passes(&mut func, target, options, &mut watch)?;
+    let plan = (Programs::One, target, options, Resources::ALL);
+    let promotions = map_passes(&mut func, plan, &mut watch)?;
     Ok((func, promotions))
 }
 
@@ -275,37 +277,37 @@ fn tile_passes(
     resources: Resources,
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
-    let promotions = clean_passes(func, target, options, resources, watch)?;
-    if let Some(uneven) = uneven(func) {
+    clean_passes(func, target, options, watch)?;
+    let mut several = func.clone();
+    let uneven = uneven(func);
+    let mut promotions = fetch_passes(func, (Programs::One, target, options, resources), watch)?;
+    if let Some(uneven) = uneven {
         order_programs(func, uneven);
         watch.tile("order_programs", func)?;
     }
     let choices = |site| Choices::new(options.diversity, site);
-    if rotate_loops(func, target, &resources, choices(Site::Rotation)) > 0 {
-        watch.tile("rotate_loops", func)?;
-        simplify(func);
-        merge_equal_values(func);
-        hoist_invariants(func);
-        eliminate_dead_code(func);
-        watch.tile("eliminate_dead_code_of_rotations", func)?;
-    }
-    let mut axis = Axis::compute(func);
-    if advance_scalars(func, &axis) > 0 {
-        axis = Axis::compute(func);
-        watch.tile("advance_scalars", func)?;
-    }
-    let mut looping = func.clone();
     let has_roles = form_roles(func, target, &resources);
     if has_roles {
-        if loop_over_programs(&mut looping, &resources) {
-            hoist_invariants(&mut looping);
-            if form_roles(&mut looping, target, &resources) {
-                *func = looping;
-            }
-        }
         watch.tile("form_roles", func)?;
-        axis = Axis::compute(func);
     }
+    if has_roles && can_loop_over_programs(&several, uneven, &resources) {
+        let mut unseen = Watch {
+            show: &mut |_, _| {},
+            verifies: watch.verifies,
+        };
+        let plan = (Programs::Several, target, options, resources);
+        let promoted = fetch_passes(&mut several, plan, &mut unseen)?;
+        loop_over_programs(&mut several, uneven);
+        hoist_invariants(&mut several);
+        for p in &promoted {}
+        let roles = form_roles(&mut several, target, &resources);
+        if roles {
+            *func = several;
+            promotions = promoted;
+            watch.tile("loop_over_programs", func)?;
+        }
+    }
+    let axis = Axis::compute(func);
     let pipelined = pipeline_loops(func, &axis, target, &resources, choices(Site::Stages));
     if pipelined.loops > 0 || has_roles {
         watch.tile("pipeline_loops", func)?;
@@ -341,14 +343,13 @@ fn tile_passes(
     })
 }
 
-/// Block programs cleaned, lowered to what the target has, and with tensor maps.
+/// Block programs cleaned, and lowered to what the target has.
 fn clean_passes(
     func: &mut TileFunction,
     target: Target,
     options: &Options,
-    resources: Resources,
     watch: &mut Watch<'_>,
-) -> Result<Vec<Promotion>, CompileError> {
+) -> Result<(), CompileError> {
     settle_asserts(func, options.asserts);
     if forget_layouts(func) {
         watch.tile("forget_layouts", func)?;
@@ -390,14 +391,50 @@ fn clean_passes(
     eliminate_dead_code(func);
     watch.tile("eliminate_dead_code_again", func)?;
 
-    if resources.shared_operands && share_invariant(func, target) > 0 {
+    Ok(())
+}
+
+/// What blocks are fetched for: the programs of a CTA, the machine, what the author asks for, and what may be spent.
+type Plan<'a> = (Programs, Target, &'a Options, Resources);
+
+/// How blocks of memory come to products: by tensor maps where they can, and in loops that are turned to begin in the middle.
+fn fetch_passes(
+    func: &mut TileFunction,
+    (programs, target, options, resources): Plan<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Promotion>, CompileError> {
+    // What a program reads once can come while the one before is executed, and then stands in shared memory by itself.
+    if programs == Programs::One && resources.shared_operands && share_invariant(func, target) > 0 {
         watch.tile("share_invariant", func)?;
     }
+    let promotions = map_passes(func, (programs, target, options, resources), watch)?;
+    let choices = Choices::new(options.diversity, Site::Rotation);
+    if rotate_loops(func, target, &resources, choices) > 0 {
+        watch.tile("rotate_loops", func)?;
+        simplify(func);
+        merge_equal_values(func);
+        hoist_invariants(func);
+        eliminate_dead_code(func);
+        watch.tile("eliminate_dead_code_of_rotations", func)?;
+    }
+    let axis = Axis::compute(func);
+    if advance_scalars(func, &axis) > 0 {
+        watch.tile("advance_scalars", func)?;
+    }
+    Ok(promotions)
+}
+
+/// Loads and stores by tensor maps.
+fn map_passes(
+    func: &mut TileFunction,
+    (programs, target, options, resources): Plan<'_>,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Promotion>, CompileError> {
     if !resources.warpgroup_units || options.promote == Promote::Never {
         return Ok(Vec::new());
     }
     let plain = func.clone();
-    let promotions = promote(func, target, resources.stored_boxes);
+    let promotions = promote(func, target, programs, resources.stored_boxes);
     if promotions.iter().any(|load| load.refusal.is_none()) {
         watch.tile("promote", func)?;
         simplify(func);

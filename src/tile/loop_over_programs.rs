@@ -14,28 +14,39 @@
 //! is printed names its program) or if nobody knows what it does (inline PTX that is not pure).
 
 use super::maker::Maker;
-use super::order_programs::{counts, name_programs, number_type, program};
+use super::order_programs::{
+    Uneven, counts, divide, name_programs, number_type, ordered_program, program,
+};
 use super::resources::Resources;
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
+use crate::ir::attrs::IntPred;
 use crate::ir::dfg::BlockCall;
 use crate::ir::effects::{Access, Class, How};
-use crate::ir::entities::Inst;
+use crate::ir::entities::Value;
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::ir::types::{Elem, TileType};
 use crate::settings::Policy;
 
-/// Lets a CTA execute several programs if they can and do as much work as each other; whether it does.
-pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> bool {
+/// Whether a CTA may execute several programs, and these do as much work as each other or, by `uneven`, as can be known.
+pub fn can_loop_over_programs(
+    func: &TileFunction,
+    uneven: Option<Uneven>,
+    resources: &Resources,
+) -> bool {
     let wanted = match resources.persistent {
         Policy::Never => false,
-        Policy::Auto => can_follow_each_other(func) && work_alike(func),
-        Policy::Always => can_follow_each_other(func),
+        Policy::Auto => uneven.is_some() || work_alike(func),
+        Policy::Always => true,
     };
-    let returns = |inst: &Inst| func.dfg.insts[*inst].op == TileOp::Return;
-    let last = func.order.last(func.entry).filter(returns);
-    let Some(last) = last.filter(|_| wanted) else {
-        return false;
+    wanted && can_follow_each_other(func)
+}
+
+/// Lets a CTA execute several programs.
+pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
+    let Some(last) = func.order.last(func.entry) else {
+        return;
     };
     let mut body = func.order.insts(func.entry).to_vec();
     body.pop();
@@ -55,7 +66,13 @@ pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> boo
     maker.made.push(last);
     let outside = std::mem::take(&mut maker.made);
 
-    let program = program(&mut maker, index, counts);
+    let program = match uneven {
+        Some(uneven) => {
+            let index = back_and_forth(&mut maker, index, [ctas, all]);
+            ordered_program(&mut maker, index, counts, uneven, None)
+        }
+        None => program(&mut maker, index, counts),
+    };
     let mut inside = std::mem::take(&mut maker.made);
     inside.append(&mut body);
     maker.emit(TileOp::Yield, &[], &[], &[]);
@@ -65,7 +82,33 @@ pub fn loop_over_programs(func: &mut TileFunction, resources: &Resources) -> boo
     func.order.replace(region, inside);
     func.order.replace(entry, outside);
     name_programs(func, program, 0);
-    true
+}
+
+/// The number that is dealt out instead of `index` if every second round goes backwards, so that nobody always gets the longest. The last
+/// round may not be for all, and goes forwards.
+fn back_and_forth(maker: &mut Maker<'_>, index: Value, [ctas, all]: [Value; 2]) -> Value {
+    let [round, cta] = divide(maker, index, ctas);
+    let mut op = |op, args: [Value; 2]| maker.value(op, &args, &[], number_type());
+    let first = op(TileOp::Isub, [index, cta]);
+    let end = op(TileOp::Iadd, [first, ctas]);
+    let last = op(TileOp::Isub, [end, cta]);
+    let one = maker.number(1, number_type());
+    let last = maker.value(TileOp::Isub, &[last, one], &[], number_type());
+    let odd = maker.value(TileOp::And, &[round, one], &[], number_type());
+    let is_odd = maker.compare(IntPred::Eq, odd, one);
+    let is_whole = maker.compare(IntPred::Ule, end, all);
+    let backwards = maker.value(
+        TileOp::And,
+        &[is_odd, is_whole],
+        &[],
+        TileType::scalar(Elem::I1),
+    );
+    maker.value(
+        TileOp::Select,
+        &[backwards, last, index],
+        &[],
+        number_type(),
+    )
 }
 
 /// Whether programs may be executed one after the other by the same threads, in any number of CTAs.
@@ -101,11 +144,12 @@ fn work_alike(func: &TileFunction) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::loop_over_programs;
+    use super::{can_loop_over_programs, loop_over_programs};
     use crate::interp::{Arg, Launch, Memory, Options, run};
     use crate::ir::function::TileFunction;
     use crate::settings::Policy;
     use crate::text::parse::parse_tile;
+    use crate::tile::order_programs::Uneven;
     use crate::tile::resources::Resources;
     use crate::tile::testing::verified;
 
@@ -140,19 +184,35 @@ mod tests {
             persistent,
             ..Resources::ALL
         };
-        let changed = loop_over_programs(&mut func, &resources);
+        let changes = can_loop_over_programs(&func, None, &resources);
+        if changes {
+            loop_over_programs(&mut func, None);
+        }
         verified(&func);
-        assert_eq!(func.persistent, changed);
-        changed
+        assert_eq!(func.persistent, changes);
+        changes
     }
 
     #[test]
     fn every_program_runs_once() {
-        for grid in [[1, 1, 1], [7, 1, 1], [3, 2, 2], [1, 1, 5]] {
+        let by = |axis, grows| Some(Uneven { axis, grows });
+        let cases = [
+            ([1, 1, 1], None),
+            ([7, 1, 1], None),
+            ([3, 2, 2], None),
+            ([1, 1, 5], None),
+            ([1, 1, 1], by(0, true)),
+            ([7, 1, 1], by(0, false)),
+            ([3, 11, 2], by(0, true)),
+            ([3, 2, 4], by(1, true)),
+            ([1, 6, 5], by(2, false)),
+        ];
+        for (grid, uneven) in cases {
             let results = [false, true].map(|changes| {
                 let mut func = kernel("");
                 if changes {
-                    assert!(loop_over_programs(&mut func, &Resources::ALL));
+                    assert!(can_loop_over_programs(&func, uneven, &Resources::ALL));
+                    loop_over_programs(&mut func, uneven);
                 }
                 verified(&func);
                 let bytes = 4 * grid.iter().product::<u32>() as usize;
@@ -167,7 +227,7 @@ mod tests {
                     .expect("all of it is written")
                     .to_vec()
             });
-            assert_eq!(results[0], results[1], "{grid:?}");
+            assert_eq!(results[0], results[1], "{grid:?} {uneven:?}");
         }
     }
 

@@ -194,7 +194,7 @@ pub(super) fn program(maker: &mut Maker<'_>, index: Value, counts: [Value; 3]) -
 }
 
 /// Quotient and remainder.
-fn divide(maker: &mut Maker<'_>, a: Value, b: Value) -> [Value; 2] {
+pub(super) fn divide(maker: &mut Maker<'_>, a: Value, b: Value) -> [Value; 2] {
     let quotient = maker.value(TileOp::Udiv, &[a, b], &[], number_type());
     let whole = maker.value(TileOp::Imul, &[quotient, b], &[], number_type());
     let rest = maker.value(TileOp::Isub, &[a, whole], &[], number_type());
@@ -208,14 +208,20 @@ pub(super) fn ordered_program(
     index: Value,
     counts: [Value; 3],
     uneven: Uneven,
+    section: Option<i64>,
 ) -> [Value; 3] {
     let axis = usize::from(uneven.axis);
     let [b, c] = [[1, 2], [0, 2], [0, 1]][axis];
     let op =
         |maker: &mut Maker<'_>, op, args: [Value; 2]| maker.value(op, &args, &[], number_type());
     let heads = op(maker, TileOp::Imul, [counts[b], counts[c]]);
-    let section = maker.number(SECTION, number_type());
-    let section = op(maker, TileOp::Umin, [heads, section]);
+    let section = match section {
+        Some(section) => {
+            let section = maker.number(section, number_type());
+            op(maker, TileOp::Umin, [heads, section])
+        }
+        None => heads,
+    };
     let whole = op(maker, TileOp::Imul, [section, counts[axis]]);
     let [number, rest] = divide(maker, index, whole);
     let first = op(maker, TileOp::Imul, [number, section]);
@@ -251,7 +257,7 @@ pub fn order_programs(func: &mut TileFunction, uneven: Uneven) {
     // More programs than 32 bits can count stay as they are.
     let rows = op(TileOp::Imul, [counts[1], counts[2]]);
     let beyond = op(TileOp::Umulhi, [counts[0], rows]);
-    let ordered = ordered_program(&mut maker, index, counts, uneven);
+    let ordered = ordered_program(&mut maker, index, counts, uneven, Some(SECTION));
     let zero = maker.number(0, number_type());
     let fits = maker.compare(IntPred::Eq, beyond, zero);
     let program = [0, 1, 2].map(|axis| {

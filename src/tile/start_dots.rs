@@ -32,6 +32,7 @@ use rustc_hash::FxHashMap;
 
 use super::share_operands::{chain, first_entry, place_for, store};
 use crate::analysis::axis::Axis;
+use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::{InstData, ValueList};
 use crate::ir::entities::{Block, Inst, Slot, Value};
@@ -93,6 +94,43 @@ struct Started {
     reads: Vec<Slot>,
     /// Whether the left operand is in registers.
     reads_registers: bool,
+}
+
+/// Whether the only entry of a ring stays what a load of a block reads as long as the block is executed: who writes it does so in front of
+/// the load, or waits until the entry is given back behind what reads it, as producers do.
+fn is_kept(func: &TileFunction, block: Block, load: Inst, slot: Slot) -> bool {
+    if func.buffers[slot].is_none_or(|buffer| buffer.stages != 1) {
+        return false;
+    }
+    let order = ProgramOrder::compute(func);
+    let is_producers = |mut block: Block| {
+        while let Some(owner) = order.owner(block) {
+            if func.dfg.insts[owner].op == TileOp::Producer {
+                return true;
+            }
+            let Some(outer) = func.order.block_of(owner) else {
+                break;
+            };
+            block = outer;
+        }
+        false
+    };
+    let list = func.order.insts(block);
+    let place = |inst: Inst| list.iter().position(|&other| other == inst);
+    let writes = |inst: Inst| {
+        let data = &func.dfg.insts[inst];
+        let op = data.op;
+        let is_write = matches!(
+            op,
+            TileOp::SharedStore | TileOp::AsyncCopy | TileOp::TensorCopy
+        );
+        is_write && data.slot() == Some(&slot)
+    };
+    let mut insts = func.all_insts().filter(|&(_, inst)| writes(inst));
+    insts.all(|(home, inst)| {
+        let is_before = home == block && place(inst) < place(load);
+        is_before || is_producers(home)
+    })
 }
 
 /// The walk over products.
@@ -187,7 +225,7 @@ impl Starter<'_> {
     /// How an operand can come to a unit that reads it so; none if it cannot.
     fn way(&self, block: Block, value: Value, (summed, kept): Reader) -> Option<Way> {
         let ty = self.func.dfg.ty(value);
-        if let Some(chain) = chain(self.func, block, value) {
+        if let Some(chain) = self.chain(block, value) {
             let (slot, summed) = self.in_ring(&chain, summed)?;
             if self.fits(slot, (summed, kept)) {
                 return Some(Way::Ring(chain));
@@ -201,6 +239,18 @@ impl Starter<'_> {
         let has_room = place_for(ty).is_some_and(|buffer| buffer.stage_bytes() <= self.room);
         let forms = warpgroup::forms(ty.shape, ty.elem.bytes(), &[(summed, kept)]);
         (has_room && !forms.is_empty()).then_some(Way::Stored(None))
+    }
+
+    /// The changes of shape through which an operand comes from a ring that holds it when the product reads it, the load last.
+    fn chain(&self, block: Block, value: Value) -> Option<Vec<Inst>> {
+        let func = &self.func;
+        if let Some((home, _)) = self.made_outside(block, value) {
+            let found = chain(func, home, value)?;
+            let load = *found.last()?;
+            let slot = func.dfg.insts[load].slot()?;
+            return is_kept(func, home, load, *slot).then_some(found);
+        }
+        chain(func, block, value)
     }
 
     /// The ring that a chain of changes of shape starts from, and which of its dimensions is the operand's `dim`.

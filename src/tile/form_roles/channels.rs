@@ -274,18 +274,21 @@ fn entries(func: &TileFunction, order: &ProgramOrder, block: Block) -> Option<u3
         let owner = order.owner(at)?;
         let data = &func.dfg.insts[owner];
         if data.op == TileOp::For {
-            let holds_loops = func
-                .regions(owner)
-                .flat_map(|region| func.order.insts(region))
-                .any(|&inst| func.dfg.insts[inst].op == TileOp::For);
             let stages = data.stages().copied().unwrap_or(DEFAULT_STAGES);
-            return Some(match holds_loops {
+            return Some(match holds_loops(func, owner) {
                 true => 1,
                 false => u32::from(stages).min(MAX_STAGES),
             });
         }
         at = func.order.block_of(owner)?;
     }
+}
+
+/// Whether a loop stands in a loop or choice.
+pub(super) fn holds_loops(func: &TileFunction, inst: Inst) -> bool {
+    func.regions(inst)
+        .flat_map(|region| func.order.insts(region))
+        .any(|&inst| func.dfg.insts[inst].op == TileOp::For || holds_loops(func, inst))
 }
 
 /// Bytes of the largest block that stands in shared memory on its way to memory while the producer fills rings for the next

@@ -72,10 +72,24 @@ use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::settings::Target;
 
+/// How many programs a CTA is to execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Programs {
+    /// One; what it reads in front of its loops stays a load by pointers.
+    One,
+    /// One after the other, so that what the next one reads first can come while this one is executed.
+    Several,
+}
+
 /// Makes loads that feed products of warpgroups in loops ones of tensor maps, and if `stores` is set stores of what these make;
 /// says of each what became of it.
-pub fn promote(func: &mut TileFunction, target: Target, stores: bool) -> Vec<Promotion> {
-    let loads = candidates(func, target);
+pub fn promote(
+    func: &mut TileFunction,
+    target: Target,
+    programs: Programs,
+    stores: bool,
+) -> Vec<Promotion> {
+    let loads = candidates(func, target, programs);
     let stores = match stores {
         true => sums::stores(func, target),
         false => Vec::new(),
@@ -147,17 +161,36 @@ fn keep_together(judged: &mut [(Inst, Result<Planned, Refusal>)], used: &Used) {
     }
 }
 
-/// Loads in pipelined loops that products of warpgroups there are made of, through ops on elements and changes of shape.
-fn candidates(func: &TileFunction, target: Target) -> Vec<(Inst, Option<usize>)> {
+/// Loads that products of warpgroups in pipelined loops are made of, through ops on elements and changes of shape: those in the loops,
+/// and for several programs those in front of them.
+fn candidates(
+    func: &TileFunction,
+    target: Target,
+    programs: Programs,
+) -> Vec<(Inst, Option<usize>)> {
     let loops = func.insts_with(TileOp::For);
-    let bodies = loops.filter_map(|(_, inst)| {
+    let bodies = loops.filter_map(|(block, inst)| {
         let data = &func.dfg.insts[inst];
         let is_pipelined = data.stages().is_none_or(|&stages| stages > 1);
-        is_pipelined.then(|| data.blocks[0].block)
+        is_pipelined.then(|| (block, data.blocks[0].block))
     });
-    bodies
-        .flat_map(|body| feeding(func, body, target))
-        .collect()
+    let mut found: Vec<(Inst, Option<usize>)> = Vec::new();
+    for (outside, body) in bodies {
+        let Some((inside, operands)) = feeding(func, body, target) else {
+            continue;
+        };
+        found.extend(inside);
+        if programs == Programs::One {
+            continue;
+        }
+        let loads = loads_for(func, outside, target, operands);
+        for load in loads.map_or(Vec::new(), |(loads, _)| loads) {
+            if found.iter().all(|(other, _)| *other != load.0) {
+                found.push(load);
+            }
+        }
+    }
+    found
 }
 
 /// Whether a unit can read the box of a load where it stands, if nothing but changes of shape is between: elements of other than 16
@@ -171,17 +204,37 @@ fn is_read_in_place(func: &TileFunction, plan: &plan::Plan, summed: Option<usize
         || inner == summed
 }
 
-/// The loads of a body that products are made of; with each the dimension that these sum along, if only changes of shape are
-/// between.
-fn feeding(func: &TileFunction, body: Block, target: Target) -> Vec<(Inst, Option<usize>)> {
-    let mut found: FxHashMap<Value, Option<usize>> = FxHashMap::default();
+/// Values that products are made of, each with the dimension that these sum along, if only changes of shape are between.
+type Operands = FxHashMap<Value, Option<usize>>;
+
+/// The loads of a body that products there are made of, and all else that these are made of; none if the body holds loops.
+fn feeding(
+    func: &TileFunction,
+    body: Block,
+    target: Target,
+) -> Option<(Vec<(Inst, Option<usize>)>, Operands)> {
+    loads_for(func, body, target, Operands::default())
+}
+
+/// The loads of a block that these operands and those of its products are made of, and all else that they are made of.
+fn loads_for(
+    func: &TileFunction,
+    block: Block,
+    target: Target,
+    operands: Operands,
+) -> Option<(Vec<(Inst, Option<usize>)>, Operands)> {
+    let is_body = operands.is_empty();
+    let mut found = operands;
     let mut loads = Vec::new();
-    for &inst in func.order.insts(body).iter().rev() {
+    for &inst in func.order.insts(block).iter().rev() {
         let data = &func.dfg.insts[inst];
         if matches!(data.op, TileOp::For | TileOp::While) {
-            return Vec::new();
+            match is_body {
+                true => return None,
+                false => continue,
+            }
         }
-        if is_for_warpgroup(func, inst, target) {
+        if is_body && is_for_warpgroup(func, inst, target) {
             for (&operand, summed) in data.args.iter().zip([1, 0]) {
                 found.insert(operand, Some(summed));
             }
@@ -204,5 +257,5 @@ fn feeding(func: &TileFunction, body: Block, target: Target) -> Vec<(Inst, Optio
         }
     }
     loads.reverse();
-    loads
+    Some((loads, found))
 }

@@ -96,7 +96,8 @@ fn invariant_operands(func: &TileFunction, body: Block) -> Vec<(Value, u32)> {
             let ValueDef::Result(def, _) = func.dfg.values[value].def else {
                 continue;
             };
-            if func.order.block_of(def) == Some(body) {
+            // Boxes come to shared memory, and are read there.
+            if func.order.block_of(def) == Some(body) || is_box(func, value) {
                 continue;
             }
             if data.op != TileOp::Dot || i > 1 {
@@ -116,6 +117,18 @@ fn invariant_operands(func: &TileFunction, body: Block) -> Vec<(Value, u32)> {
         !others.contains(value) && registers >= 8 && matches!(elem.bits(), 16 | 32)
     });
     found
+}
+
+/// Whether a value is what a tensor map brings, but for changes of shape.
+fn is_box(func: &TileFunction, mut value: Value) -> bool {
+    while let Some(def) = func.dfg.def_inst(value) {
+        match func.dfg.insts[def].op {
+            TileOp::TensorLoad => return true,
+            TileOp::Permute => value = func.dfg.insts[def].args[0],
+            _ => return false,
+        }
+    }
+    false
 }
 
 /// Registers of a thread that a product's operand takes, where the warps stand in as many rows as there are tiles for.
