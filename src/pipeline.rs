@@ -299,7 +299,6 @@ fn tile_passes(
         let promoted = fetch_passes(&mut several, plan, &mut unseen)?;
         loop_over_programs(&mut several, uneven);
         hoist_invariants(&mut several);
-        for p in &promoted {}
         let roles = form_roles(&mut several, target, &resources);
         if roles {
             *func = several;

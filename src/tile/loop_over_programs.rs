@@ -9,8 +9,16 @@
 //! its warps bring the results of one program to memory, the producer fetches for the next. So the pass stands in front of
 //! [`super::form_roles`], whose channels go through loops of any depth.
 //!
-//! Programs are dealt out like cards, so they must all take as long: no number of iterations and no condition depends on
-//! the program or on memory. A kernel is left alone if programs could wait for each other (a `while` loop), if it speaks of itself (what
+//! Programs are dealt out like cards: nobody waits at a counter in memory, and a launch needs nothing but its arguments. So they must
+//! all take as long, or it must be known who takes how long:
+//!
+//! - No number of iterations and no condition depends on the program or on memory. Or
+//! - loops with products grow or shrink along one axis ([`super::order_programs`]), as those of causal attention. Then all programs
+//!   are dealt out from the longest to the shortest and every second round backwards: for 64 heads of 32 blocks of rows on 132 SMs
+//!   nobody has more than 1.01 of the mean. (An H100: causal attention of 128 columns 0.94 of the time of an order in sections
+//!   with one program for each CTA.)
+//!
+//! A kernel is left alone if programs could wait for each other (a `while` loop), if it speaks of itself (what
 //! is printed names its program) or if nobody knows what it does (inline PTX that is not pure).
 
 use super::maker::Maker;
@@ -69,7 +77,15 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
     let program = match uneven {
         Some(uneven) => {
             let index = back_and_forth(&mut maker, index, [ctas, all]);
-            ordered_program(&mut maker, index, counts, uneven, None)
+            ordered_program(
+                &mut maker,
+                index,
+                counts,
+                uneven,
+                std::env::var("TL_SECTION")
+                    .ok()
+                    .and_then(|s| s.parse().ok()),
+            )
         }
         None => program(&mut maker, index, counts),
     };

@@ -31,6 +31,9 @@ use crate::ir::types::{Elem, TileType};
 /// Numbers along the other axes that are executed together. (By hand on an H200, attention of 64 heads: 4 to 16 are within 3 % of
 /// each other, 1 and 64 up to 5 % slower.)
 const SECTION: i64 = 8;
+/// Iterations by which one program must have more than the one before it. (A product whose programs share the sum, each from a block of
+/// its own on, differs by one iteration in all.)
+const LEAST: f64 = 0.5;
 /// How deep divisions and minima in a bound are followed.
 const MAX_DEPTH: u32 = 8;
 
@@ -68,10 +71,11 @@ pub fn uneven(func: &TileFunction) -> Option<Uneven> {
                 own,
                 axis: axis as u8,
             };
-            let grows = match slopes.between(bounds)? {
-                0 => continue,
-                slope => slope > 0,
-            };
+            let slope = slopes.between(bounds)?;
+            if slope.abs() < LEAST {
+                continue;
+            }
+            let grows = slope > 0.0;
             let this = Uneven {
                 axis: axis as u8,
                 grows,
@@ -96,7 +100,7 @@ fn multiplies(func: &TileFunction, inst: Inst) -> bool {
         .any(|&inst| func.dfg.insts[inst].op == TileOp::Dot || multiplies(func, inst))
 }
 
-/// In which direction numbers go if the program's number on an axis grows: -1, 0 or 1.
+/// By how much numbers grow with the program's number on an axis.
 struct Slopes<'a, 'f> {
     forms: &'a mut Forms<'f>,
     /// What depends on that number.
@@ -105,8 +109,8 @@ struct Slopes<'a, 'f> {
 }
 
 impl Slopes<'_, '_> {
-    /// Of the iterations of a loop, whose step does not depend on the program.
-    fn between(&mut self, bounds: &[Value]) -> Option<i64> {
+    /// The iterations of a loop, whose step is a constant.
+    fn between(&mut self, bounds: &[Value]) -> Option<f64> {
         let &[from, to, step] = bounds else {
             return None;
         };
@@ -117,10 +121,11 @@ impl Slopes<'_, '_> {
             .map(|(monomial, factor)| (monomial.atoms().to_vec(), factor))
             .collect();
         let slope = self.sum(&terms, MAX_DEPTH)?;
-        (!self.own.contains(step)).then_some(slope)
+        let step = self.forms.form(step)?.poly.number()?;
+        (step != 0).then(|| slope / step as f64)
     }
 
-    fn of(&mut self, value: Value, depth: u32) -> Option<i64> {
+    fn of(&mut self, value: Value, depth: u32) -> Option<f64> {
         let form = self.forms.form(value)?;
         let terms: Vec<_> = form
             .poly
@@ -130,8 +135,8 @@ impl Slopes<'_, '_> {
         self.sum(&terms, depth)
     }
 
-    fn sum(&mut self, terms: &[(Vec<Atom>, i64)], depth: u32) -> Option<i64> {
-        let mut slope = 0;
+    fn sum(&mut self, terms: &[(Vec<Atom>, i64)], depth: u32) -> Option<f64> {
+        let mut slope = 0.0;
         for (atoms, factor) in terms {
             let depends = |atom: &Atom| match atom {
                 Atom::Value(value) => self.own.contains(*value),
@@ -143,38 +148,39 @@ impl Slopes<'_, '_> {
             let &[Atom::Value(value)] = atoms.as_slice() else {
                 return None;
             };
-            slope = agree(slope, self.atom(value, depth)? * factor.signum())?;
+            slope = agree(slope, self.atom(value, depth)? * *factor as f64)?;
         }
         Some(slope)
     }
 
     /// Of a number that is no sum.
-    fn atom(&mut self, value: Value, depth: u32) -> Option<i64> {
+    fn atom(&mut self, value: Value, depth: u32) -> Option<f64> {
         let depth = depth.checked_sub(1)?;
         let func = self.forms.func;
         let inst = func.dfg.def_inst(value)?;
         let data = &func.dfg.insts[inst];
         match data.op {
-            TileOp::ProgramId => Some(i64::from(data.axis() == Some(&self.axis))),
+            TileOp::ProgramId => Some(f64::from(u8::from(data.axis() == Some(&self.axis)))),
             TileOp::Smin | TileOp::Smax | TileOp::Umin | TileOp::Umax => {
                 agree(self.of(data.args[0], depth)?, self.of(data.args[1], depth)?)
             }
             TileOp::Sdiv | TileOp::Udiv | TileOp::Sshr | TileOp::Ushr => {
-                let by = data.args[1];
-                let by = self.forms.form(by)?.poly.number()?;
-                let is_shift = matches!(data.op, TileOp::Sshr | TileOp::Ushr);
-                (by > 0 || is_shift)
-                    .then(|| self.of(data.args[0], depth))
-                    .flatten()
+                let by = self.forms.form(data.args[1])?.poly.number()?;
+                let by = match data.op {
+                    TileOp::Sdiv | TileOp::Udiv => by as f64,
+                    _ => 2_f64.powi(i32::try_from(by).ok()?),
+                };
+                let slope = self.of(data.args[0], depth)?;
+                (by > 0.0).then_some(slope / by)
             }
             _ => None,
         }
     }
 }
 
-/// The direction of a sum, if its parts do not go against each other.
-fn agree(a: i64, b: i64) -> Option<i64> {
-    (a * b >= 0).then(|| (a + b).signum())
+/// The sum of two slopes that do not go against each other.
+fn agree(a: f64, b: f64) -> Option<f64> {
+    (a * b >= 0.0).then_some(a + b)
 }
 
 /// The numbers of the programs that are launched, along the axes.
@@ -428,6 +434,13 @@ mod tests {
             ),
             (
                 "v20 = imul v3, v10 : i32\nv21 = sdiv v20, v10 : i32",
+                "v9, v21, v8",
+                grows(0, true),
+            ),
+            // Each has its part of a sum, in turns.
+            ("v20 = imul v3, v8 : i32", "v20, v10, v10", None),
+            (
+                "v20 = shl v3, v8 : i32\nv21 = sshr v20, v8 : i32",
                 "v9, v21, v8",
                 grows(0, true),
             ),

@@ -8,6 +8,7 @@ use crate::ir::function::Function;
 use crate::ir::level::Level;
 use crate::ir::ops::Opcode;
 use crate::ir::types::{AddressSpace, Elem, ValueType};
+use crate::settings::Target;
 use crate::text::quote::quoted;
 
 /// Most bytes of a slot: two of the largest blocks. No GPU has a fiftieth of that.
@@ -184,6 +185,26 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
             let message = "there are a power of two of warps behind the program's, and 32 at most";
             errors.report(Rule::Warps, part, message);
         }
+    }
+    check_registers(func, errors);
+}
+
+/// A group that asks for more registers than others leave would wait for ever.
+fn check_registers<L: Level>(func: &Function<L>, errors: &mut Errors) {
+    let parts = func.partitions.values();
+    let threads: u64 = parts
+        .clone()
+        .map(|part| 32 * u64::from(part.num_warps))
+        .sum();
+    let first = u64::from(Target::most_registers(threads.min(1024) as u32));
+    let taken = parts.map(|part| {
+        let registers = part.max_registers.map_or(first, u64::from);
+        32 * u64::from(part.num_warps) * registers
+    });
+    if taken.sum::<u64>() > first * threads {
+        let message =
+            format!("the warps begin with {first} registers a thread, and take more in all");
+        errors.report(Rule::Warps, AnyEntity::Function, message);
     }
 }
 

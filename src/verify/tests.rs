@@ -105,6 +105,25 @@ fn what_belongs_to_the_whole_function_fits_it() {
         let errors = check(&func, &[Rule::Warps]);
         assert_eq!(errors.to_string(), format!("V14: part1: {message}"));
     }
+    // 12 warps begin with 168 registers a thread; what the program takes the producer must have left.
+    for (registers, fits) in [(24, true), (32, false)] {
+        let mut func = func.clone();
+        let whole = func.partitions.keys().next().expect("all warps");
+        func.partitions[whole].num_warps = 8;
+        func.partitions[whole].max_registers = Some(240);
+        func.partitions.push(PartitionData {
+            max_registers: Some(registers),
+            ..second(8, 4)
+        });
+        match fits {
+            true => assert_eq!(verify(&func), Ok(())),
+            false => {
+                let message = "the warps begin with 168 registers a thread, and take more in all";
+                let errors = check(&func, &[Rule::Warps]);
+                assert_eq!(errors.to_string(), format!("V14: function: {message}"));
+            }
+        }
+    }
     // And there is no third kind.
     func.partitions.push(second(4, 1));
     func.partitions.push(second(5, 1));

@@ -34,7 +34,6 @@ use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::settings::Target;
-use crate::settings::occupancy::SM_REGISTERS;
 use crate::tile::resources::Resources;
 use crate::tile::share_operands::registers_needed;
 use weave::{Role, Weaver};
@@ -60,9 +59,11 @@ fn budget(warps: u32, needed: u32) -> Option<u16> {
     if needed <= Target::most_registers(threads(warps + 1)) + TOO_HIGH {
         return None;
     }
-    let given = threads(GROUP) * u32::from(PRODUCER_REGISTERS);
-    let left = MOST_REGISTERS.min((SM_REGISTERS - given) / threads(warps) / 8 * 8);
+    // What all warps begin with is all there is to be given.
     let least = Target::most_registers(threads(warps + GROUP));
+    let all = least * threads(warps + GROUP);
+    let given = threads(GROUP) * u32::from(PRODUCER_REGISTERS);
+    let left = MOST_REGISTERS.min((all - given) / threads(warps) / 8 * 8);
     (least < left).then_some(left as u16)
 }
 
@@ -112,4 +113,27 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources
     Weaver::new(func, &places, Role::Producer, &channels.renamed(copied)).run(region);
     Weaver::new(func, &places, Role::Consumer, &channels.groups).run(entry);
     true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{GROUP, PRODUCER_REGISTERS, budget};
+    use crate::settings::Target;
+
+    #[test]
+    fn no_warp_waits_for_registers_that_nobody_gives() {
+        let mut found = Vec::new();
+        for warps in [4, 8, 16] {
+            let all = 32 * (warps + GROUP);
+            let had = all * Target::most_registers(all);
+            let Some(budget) = budget(warps, 300) else {
+                continue;
+            };
+            let taken = 32 * warps * u32::from(budget) + 32 * GROUP * u32::from(PRODUCER_REGISTERS);
+            assert!(taken <= had, "{warps} warps take {taken} of {had}");
+            found.push((warps, budget));
+        }
+        // Four warps have all that a thread can have as it is.
+        assert_eq!(found, [(8, 240), (16, 112)]);
+    }
 }
