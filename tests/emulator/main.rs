@@ -13,6 +13,7 @@ mod hopper;
 mod instructions;
 mod matrices;
 mod order;
+mod persistent;
 mod phases;
 mod pipelines;
 mod products;
