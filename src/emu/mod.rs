@@ -95,7 +95,7 @@ mod types;
 mod warp;
 
 pub use error::{
-    AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Space,
+    AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Source, Space,
 };
 pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run};
 pub use mem::Memory;

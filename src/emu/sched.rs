@@ -473,6 +473,7 @@ impl<'a> Machine<'a> {
     ) -> EmuError {
         let at = Location {
             line,
+            source: self.entry.source(line),
             cta: cta.index,
             thread: self.thread(warp, lane),
         };
@@ -486,6 +487,7 @@ impl<'a> Machine<'a> {
         let [x, y, _] = self.grid;
         Location {
             line: record.line(),
+            source: self.entry.source(record.line()),
             cta: [cta % x, cta / x % y, cta / x / y],
             thread: self.thread(warp % self.warps(), lane),
         }
@@ -515,21 +517,24 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
-                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
+                        State::Phase(offset) => self.waits_for(&cta.state, offset),
                         State::Cluster => "for the other threads of the cluster".to_owned(),
                         State::Registers(count) => format!(
                             "for {count} registers of each thread, with {} in the pool of the CTA",
                             cta.state.budget.as_ref().map_or(0, Budget::pool)
                         ),
                         State::Products(line) => format!(
-                            "for the other warps of its group to issue the product of line {line}"
+                            "for the other warps of its group to issue the product of {}",
+                            self.entry.line(line)
                         ),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(
                         message,
-                        "lanes {:#010x} of warp {} wait {what} in line {line}; ",
-                        group.mask, warp.index
+                        "lanes {:#010x} of warp {} wait {what} in {}; ",
+                        group.mask,
+                        warp.index,
+                        self.entry.line(line)
                     );
                 }
             }

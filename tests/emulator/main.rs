@@ -27,6 +27,7 @@ mod rows;
 mod synchronisation;
 mod tensors;
 mod texts;
+mod transfers;
 mod triton;
 mod warpgroups;
 

@@ -13,10 +13,10 @@ const TENSOR: usize = 1 << 16;
 const IMAGE: usize = 4096;
 
 /// A small generator of random numbers.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -24,7 +24,7 @@ impl Random {
         (self.0 >> 33) % end
     }
 
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 }

@@ -151,7 +151,14 @@ impl<'a> Decoder<'_, 'a> {
         self.take("noftz");
         let ty = self.ty()?;
         let is_allowed = match op {
-            AtomicOp::Add => ty.kind != Kind::Bits && (ty.is_float() || ty.bits >= 32),
+            // There are no sums of s64, as for `red`.
+            AtomicOp::Add => {
+                let is_whole = matches!(
+                    (ty.kind, ty.bits),
+                    (Kind::Unsigned, 32 | 64) | (Kind::Signed, 32)
+                );
+                ty.is_float() || is_whole
+            }
             AtomicOp::Min | AtomicOp::Max => ty.is_half() || ty.is_integer() && ty.bits >= 32,
             AtomicOp::Increment | AtomicOp::Decrement => ty.kind == Kind::Unsigned && ty.bits == 32,
             _ => ty.kind == Kind::Bits && ty.bits >= 32,

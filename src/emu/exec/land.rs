@@ -308,12 +308,12 @@ impl Machine<'_> {
     }
 
     /// Says what somebody waits for at a barrier in shared memory.
-    pub(in crate::emu) fn waits_for(cta: &CtaState, offset: u32) -> String {
+    pub(in crate::emu) fn waits_for(&self, cta: &CtaState, offset: u32) -> String {
         let address = SHARED_BASE + u64::from(offset);
         match cta.mbarriers.get(&(offset as usize)) {
             Some(barrier) => format!(
-                "at the mbarrier at {address:#x}, initialised in line {}, of which {}",
-                barrier.init.line(),
+                "at the mbarrier at {address:#x}, initialised in {}, of which {}",
+                self.entry.line(barrier.init.line()),
                 barrier.lacks()
             ),
             None => format!("at the mbarrier at {address:#x}, which is gone"),
