@@ -16,7 +16,7 @@ use super::launch::{Launch, Options, Stats, WARP_STEPS};
 use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::pending::Transfer;
+use super::pending::{Sent, Transfer};
 use super::race::{
     Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
 };
@@ -71,6 +71,8 @@ pub(super) struct CtaState {
     pub(super) mbarriers: BTreeMap<usize, MBarrier>,
     /// Loads that signal one of them, and arrivals behind copies.
     pub(super) transfers: Vec<Transfer>,
+    /// What of other CTAs came here and is not settled there.
+    pub(super) received: Vec<Sent>,
     /// A phase completed: who waits for one looks again.
     pub(super) woken: bool,
     /// A wait for a phase failed, so that transfers may land.
@@ -237,6 +239,7 @@ impl<'a> Machine<'a> {
                 barriers: Default::default(),
                 mbarriers: BTreeMap::new(),
                 transfers: Vec::new(),
+                received: Vec::new(),
                 woken: false,
                 nudged: false,
                 polls: 0,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use tilelift::emu::{Arg, Element, Fill, Launch, Memory, Module, Options, Swizzle, TensorMap, run};
 
+use crate::ptxas;
 use crate::tensors::Random;
 
 /// Bytes of each of the two buffers.
@@ -60,14 +61,21 @@ add.u32 %r1, %r1, 256; bra OUT;";
 
 const GROUP: &str = "@%first cp.async.bulk.commit_group; @%first cp.async.bulk.wait_group 0;";
 
+/// CTAs of a cluster wait for each other.
+const MEET: &str = "barrier.cluster.arrive.release; barrier.cluster.wait.acquire;";
+
 fn entry(name: &str, body: &str) -> String {
+    let shape = match body.contains(MEET) {
+        true => ".reqnctapercluster 2, 1, 1\n",
+        false => "",
+    };
     let names: Vec<String> = (0..7).map(|i| format!(".param .u32 n{i}")).collect();
     let loads: String = (0..7)
         .map(|i| format!("ld.param.u32 %n{i}, [n{i}]; "))
         .collect();
     format!(
         ".visible .entry {name}(.param .align 64 .b8 map[128], .param .u64 tensor, .param .u64 image, {})
-{{
+{shape}{{
 .reg .pred %p<4>, %first; .reg .b32 %r<16>, %n<7>, %s, %b, %t; .reg .b64 %d<4>, %tensor, %image, %map;
 ld.param.u64 %tensor, [tensor]; ld.param.u64 %image, [image]; {loads}
 mov.u64 %map, map; cvta.param.u64 %map, %map; cvt.u64.u32 %d0, %n6; add.u64 %image, %image, %d0;
@@ -320,6 +328,43 @@ ld.shared.u32 %r1, [%r8+256]; st.global.u32 [%d1+256], %r1; ld.shared.u32 %r1, [
     }
 }
 
+/// Each of two CTAs sends to the other.
+fn sent(count: usize, seed: u64) -> Row {
+    let body = format!(
+        "mov.u32 %r9, %cluster_ctarank; shl.b32 %r10, %r9, 6; cvt.u64.u32 %d1, %r10; add.u64 %image, %image, %d1; add.u32 %s, %s, %n1;
+{FILL}
+@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], %n0;
+{MEET}
+xor.b32 %r10, %r9, 1; add.u32 %r11, %b, 11264; add.u32 %r11, %r11, %n2; mapa.shared::cluster.u32 %r12, %r11, %r10; mapa.shared::cluster.u32 %r13, %b, %r10;
+@%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r12], [%s], %n0, [%r13];
+{}
+mov.u32 %s, %r11; shl.b32 %r10, %r9, 14; cvt.u64.u32 %d1, %r10; add.u64 %image, %tensor, %d1;
+{}
+MET: {MEET}",
+        WAIT.replace("END", "MET"),
+        DRAIN.replace("END", "MET")
+    );
+    let mut numbers = Random(seed);
+    let cases = (0..count).map(|_| {
+        let mut place = |most: u64| 16 * numbers.below(most / 16) as u32;
+        let (bytes, source, target) = (16 + place(MOST), place(1024), place(1024));
+        let image = place(BUFFER as u64 - 2 * MOST);
+        Case {
+            map: None,
+            pools: [0, 1],
+            numbers: [bytes, source, target, 0, 0, 0, image],
+            ctas: 2,
+        }
+    });
+    Row {
+        name: "sent".to_owned(),
+        entry: "sent".to_owned(),
+        body,
+        shows_tensor: true,
+        cases: cases.collect(),
+    }
+}
+
 /// Two pools for numbers of a type: any bits, or such as meet in sums.
 fn pools(numbers: &mut Random, element: Element) -> [usize; 2] {
     let kind = match element {
@@ -393,6 +438,7 @@ fn rows() -> Vec<Row> {
             rows.push(plain(&format!("{op}.{ty}"), element, 12, next()));
         }
     }
+    rows.push(sent(CASES, next()));
     for count in [1, 2, 4] {
         rows.push(matrices(count, false, next()));
         rows.push(matrices(count, true, next()));
@@ -420,7 +466,7 @@ fn emulate(module: &Module, row: &Row, index: usize, pools: &[Vec<u8>]) -> Vec<(
     let launch = Launch {
         grid: [case.ctas, 1, 1],
         block: [64, 1, 1],
-        shared_bytes: 16_384,
+        shared_bytes: 24_576,
         args: &args,
         options: Options {
             seed: index as u64,
@@ -474,6 +520,7 @@ fn transfers_agree_with_hardware() {
     let rows = rows();
     let text = text(&rows);
     let module = Module::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+    ptxas::assemble_with(&text, "sm_90", &["-O0"]);
     let pools: Vec<Vec<u8>> = (0..8).map(pool).collect();
     let out = std::env::var_os("TILELIFT_HARDWARE_TRANSFERS").map(PathBuf::from);
     if let Some(out) = &out {
@@ -507,11 +554,16 @@ fn transfers_agree_with_hardware() {
         write(out, "expected.bin", &expected);
     }
     let path = folder().join("transfers.txt");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &digests).expect("the folder can be written");
-    }
     let recorded = fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(digests, recorded);
+    // What stands in front says which hardware agreed.
+    let (about, recorded): (Vec<&str>, Vec<&str>) =
+        recorded.lines().partition(|line| line.starts_with('#'));
+    if std::env::var_os("BLESS").is_some() {
+        let about = about.join("\n");
+        fs::write(&path, format!("{about}\n{digests}")).expect("the folder can be written");
+        return;
+    }
+    assert_eq!(digests.lines().collect::<Vec<_>>(), recorded);
 }
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) {

@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 BUFFER = 1 << 16
-SHARED = 16384
+SHARED = 24576
 SHOWN = 3
 
 
