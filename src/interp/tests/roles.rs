@@ -246,7 +246,11 @@ fn memory_that_a_producer_reads_is_written_by_nobody() {
         )
     };
     let behind = format!("{}{}", takes(), store("v0"));
-    refused(&fills(), &behind, "is written here and was read by a producer");
+    refused(
+        &fills(),
+        &behind,
+        "is written here and was read by a producer",
+    );
     let elsewhere = store("v1");
     let elsewhere = format!("{elsewhere}barrier\n{}", takes());
     assert_eq!(run(&fills(), &elsewhere), Ok([10101, 101_010]));
