@@ -134,6 +134,15 @@ mod tests {
     }
 
     #[test]
+    fn nobody_waits_for_copies_of_which_there_are_none() {
+        let before = block(1, "cp_async_commit", "", "");
+        let after = before
+            .replace("cp_async_wait {pending = 1}", "")
+            .replace("cp_async_commit", "");
+        becomes(&before, &after);
+    }
+
+    #[test]
     fn of_two_stages_they_stay_in_front() {
         becomes(&block(0, COPIES, "", ""), &block(0, COPIES, "", ""));
     }

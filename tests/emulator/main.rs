@@ -12,6 +12,7 @@ mod hardware;
 mod hopper;
 mod instructions;
 mod matrices;
+mod mistakes;
 mod order;
 mod persistent;
 mod phases;

@@ -1,22 +1,31 @@
 """Runs the copies, reductions and stores of matrices of a folder on the GPU of this machine, and compares every byte.
 
-    python transfers.py DIR
+    python transfers.py DIR [SECONDS]
 
-Nothing but Python and the NVIDIA driver is needed. `tests/emulator/transfers.rs` says what the files are. Prints a line for each
-row; where a launch is an error, the process that launches is started anew behind it.
+Nothing but Python and the NVIDIA driver is needed. `tests/emulator/transfers.rs` says what the files are. Rows take turns, so that
+each had some launches when the time is over (50 seconds). Where a launch is an error, the process that launches is started anew
+behind it; a row with two errors, or twenty launches that differ, is not looked at any further.
 """
 
 import ctypes
 import datetime
 import json
 import os
+import queue
 import struct
 import subprocess
 import sys
+import threading
+import time
 
 BUFFER = 1 << 16
 SHARED = 24576
 SHOWN = 3
+ENOUGH_ERRORS = 2
+ENOUGH_DIFFERING = 20
+# Seconds that loading may take, and a launch.
+LOADING = 25
+HANGS = 4
 
 
 def runs_of(expected, place):
@@ -29,7 +38,17 @@ def runs_of(expected, place):
         place += 8 + length
 
 
-def child(folder, first):
+def turns(cases):
+    """Indices of the cases: the first of each row, then the second of each."""
+    seen, keys = {}, []
+    for index, case in enumerate(cases):
+        number = seen[case["row"]] = seen.get(case["row"], -1) + 1
+        keys.append((number, index))
+    return [index for _, index in sorted(keys)]
+
+
+def child(folder, first, skipped, seconds):
+    end = time.monotonic() + seconds
     cuda = ctypes.CDLL("libcuda.so.1")
 
     def call(name, *args):
@@ -46,6 +65,12 @@ def child(folder, first):
     call("cuDeviceGet", ctypes.byref(device), 0)
     call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
     call("cuCtxSetCurrent", context)
+    name = ctypes.create_string_buffer(100)
+    call("cuDeviceGetName", name, 100, device)
+    version = ctypes.c_int()
+    call("cuDriverGetVersion", ctypes.byref(version))
+    driver = f"CUDA {version.value // 1000}.{version.value // 10 % 100} driver"
+    print(json.dumps({"about": f"{name.value.decode()}, {driver}, {datetime.date.today()}"}), flush=True)
     log = ctypes.create_string_buffer(1 << 16)
     # CU_JIT_ERROR_LOG_BUFFER and its size.
     options = (ctypes.c_int * 2)(5, 6)
@@ -66,9 +91,15 @@ def child(folder, first):
     map_at = ctypes.addressof(space) + -ctypes.addressof(space) % 64
     found = ctypes.create_string_buffer(BUFFER)
     functions = {}
-    for index in range(first, len(cases)):
+    differ = {}
+    print(json.dumps({"stage": "the module is loaded"}), flush=True)
+    for place, index in list(enumerate(turns(cases)))[first:]:
         case = cases[index]
         entry = case["entry"]
+        if case["row"] in skipped or differ.get(case["row"], 0) >= ENOUGH_DIFFERING:
+            continue
+        if time.monotonic() > end:
+            break
         if entry not in functions:
             function = ctypes.c_void_p()
             call("cuModuleGetFunction", ctypes.byref(function), module, entry.encode())
@@ -85,7 +116,7 @@ def child(folder, first):
                 0, swizzle, 0, fill,
             )
             if result:
-                print(json.dumps({"index": index, "error": f"cuTensorMapEncodeTiled: {result}"}), flush=True)
+                print(json.dumps({"place": place, "index": index, "error": f"cuTensorMapEncodeTiled: {result}"}), flush=True)
                 continue
         numbers = [ctypes.c_uint32(number) for number in case["numbers"]]
         pointers = [map_at] + [ctypes.addressof(arg) for arg in buffers + numbers]
@@ -93,7 +124,7 @@ def child(folder, first):
         result = cuda.cuLaunchKernel(functions[entry], case["ctas"], 1, 1, 64, 1, 1, SHARED, None, pointers, None)
         result = result or cuda.cuCtxSynchronize()
         if result:
-            print(json.dumps({"index": index, "error": f"launch: {result}"}), flush=True)
+            print(json.dumps({"place": place, "index": index, "error": f"launch: {result}"}), flush=True)
             raise SystemExit(3)
         shown = 0 if case["shows_tensor"] else 1
         call("cuMemcpyDtoH_v2", found, buffers[shown], ctypes.c_size_t(BUFFER))
@@ -101,49 +132,76 @@ def child(folder, first):
         wanted = bytearray(before)
         for at, run in runs_of(expected, case["place"]):
             wanted[at : at + len(run)] = run
-        differing = []
-        if found.raw != wanted:
-            differing = [at for at in range(BUFFER) if found.raw[at] != wanted[at]]
+        differing, now = [], found.raw
+        if now != wanted:
+            differing = [at for at in range(BUFFER) if now[at] != wanted[at]]
+            differ[case["row"]] = differ.get(case["row"], 0) + 1
         word = lambda data, at: data[at // 8 * 8 : at // 8 * 8 + 8].hex()
-        samples = [(at, word(before, at), word(found.raw, at), word(wanted, at)) for at in differing[:: len(differing) // 4 + 1]]
-        print(json.dumps({"index": index, "differing": len(differing), "samples": samples}), flush=True)
-    name = ctypes.create_string_buffer(100)
-    call("cuDeviceGetName", name, 100, device)
-    version = ctypes.c_int()
-    call("cuDriverGetVersion", ctypes.byref(version))
-    driver = f"CUDA {version.value // 1000}.{version.value // 10 % 100} driver"
-    print(json.dumps({"about": f"{name.value.decode()}, {driver}, {datetime.date.today()}"}), flush=True)
+        samples = [(at, word(before, at), word(now, at), word(wanted, at)) for at in differing[:: len(differing) // 4 + 1]]
+        print(json.dumps({"place": place, "index": index, "differing": len(differing), "samples": samples}), flush=True)
 
 
-def main(folder):
+def forward(pipe, lines):
+    for line in pipe:
+        lines.put(line)
+    lines.put("")
+
+
+def main(folder, seconds):
+    end = time.monotonic() + seconds
     with open(os.path.join(folder, "transfers.plan"), "rb") as file:
         cases = [json.loads(line) for line in file.read().splitlines()]
-    results, first, about = {}, 0, "an unknown device"
-    for _ in range(40):
-        command = [sys.executable, __file__, folder, str(first)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        for line in done.stdout.splitlines():
+    order = turns(cases)
+    results, first, about, errors, code = {}, 0, "an unknown device", {}, 3
+    while code == 3 and time.monotonic() < end:
+        skipped = [row for row, count in errors.items() if count >= ENOUGH_ERRORS]
+        rest = str(end - time.monotonic())
+        command = [sys.executable, __file__, folder, str(first), json.dumps(skipped), rest]
+        hangs = False
+        done = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        lines, wait = queue.Queue(), LOADING
+        # An empty line says that there are no more.
+        threading.Thread(target=forward, args=(done.stdout, lines), daemon=True).start()
+        while True:
+            try:
+                line = lines.get(timeout=wait)
+            except queue.Empty:
+                done.kill()
+                index = order[first] if first < len(order) else 0
+                row = cases[index]["row"]
+                print(f"{row}, launch {index}: nothing comes back", flush=True)
+                results[index] = {"index": index, "error": "hangs"}
+                errors[row], first, hangs = ENOUGH_ERRORS, first + 1, True
+                break
+            if not line:
+                break
             result = json.loads(line)
             about = result.get("about", about)
+            if "stage" in result:
+                wait = HANGS
+                print(f"{result['stage']} after {seconds - end + time.monotonic():.1f} s", flush=True)
             if "index" in result:
                 results[result["index"]] = result
-                first = result["index"] + 1
-        if done.returncode != 3:
-            break
-    if done.returncode not in (0, 3):
-        print(done.stderr)
+                first = result["place"] + 1
+            if "error" in result:
+                row = cases[result["index"]]["row"]
+                errors[row] = errors.get(row, 0) + 1
+                print(f"{row}: {result['error']}", flush=True)
+        code = 3 if hangs else done.wait()
     rows = {}
     for index, case in enumerate(cases):
-        result = results.get(index, {"error": "not run"})
         row = rows.setdefault(case["row"], {"cases": 0, "errors": [], "differing": []})
+        if index not in results:
+            continue
+        result = results[index]
         row["cases"] += 1
         if "error" in result:
             row["errors"].append((case, result))
         elif result["differing"]:
             row["differing"].append((case, result))
-    print(f"{len(cases)} launches of {len(rows)} rows on {about}")
-    agree = [name for name, row in rows.items() if not row["errors"] and not row["differing"]]
-    print(f"{len(agree)} rows agree in every byte: {', '.join(agree)}")
+    print(f"{len(results)} of {len(cases)} launches of {len(rows)} rows on {about}")
+    agree = [(name, row["cases"]) for name, row in rows.items() if not row["errors"] and not row["differing"]]
+    print(f"{len(agree)} rows agree in every byte: {', '.join(f'{name} ({count})' for name, count in agree)}", flush=True)
     for name, row in rows.items():
         bad = row["errors"] + row["differing"]
         if bad:
@@ -154,7 +212,7 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        child(sys.argv[1], int(sys.argv[2]))
+    if len(sys.argv) == 5:
+        child(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]), float(sys.argv[4]))
     else:
-        main(sys.argv[1])
+        main(sys.argv[1], float(sys.argv[2]) if len(sys.argv) == 3 else 50.0)
