@@ -369,7 +369,8 @@ MET: {MEET}",
 fn pools(numbers: &mut Random, element: Element) -> [usize; 2] {
     let kind = match element {
         Element::F32 => numbers.pick(&[0, 2, 2, 6]),
-        Element::F64 => numbers.pick(&[0, 4, 4]),
+        // PTX leaves the pattern of an f64 NaN open.
+        Element::F64 => 4,
         _ => 0,
     };
     match numbers.below(2) {
@@ -409,9 +410,9 @@ fn rows() -> Vec<Row> {
     }
     rows.push(plain("load", Element::U8, CASES, next()));
     rows.push(plain("store", Element::U8, CASES, next()));
-    let integers: &[Element] = &[U32, S32, U64, S64];
+    let integers: &[Element] = &[U32, S32, U64];
     let halves = [U32, S32, U64, S64, F16, BF16];
-    let all = [U32, S32, U64, S64, F16, BF16, F32, F64];
+    let all = [U32, S32, U64, F16, BF16, F32, F64];
     let operations: [(&str, &[Element]); 8] = [
         ("add", &all),
         ("min", &halves),
@@ -430,8 +431,7 @@ fn rows() -> Vec<Row> {
             let ty = match (op, element) {
                 ("and" | "or" | "xor", U32) => "b32".to_owned(),
                 ("and" | "or" | "xor", U64) => "b64".to_owned(),
-                // The table of PTX has no sums of s64; tensors may have such elements.
-                ("and" | "or" | "xor", _) | ("add", S64) => continue,
+                ("and" | "or" | "xor", _) => continue,
                 ("add", F16 | BF16) => format!("noftz.{element:?}").to_lowercase(),
                 _ => format!("{element:?}").to_lowercase(),
             };

@@ -1,4 +1,6 @@
 //! When asynchronous work happens: at its wait, by seed before it, or where nobody can do anything else.
+//!
+//! What copies and reductions move is compared with an H100 byte for byte (`tests/data/ptx/hardware/transfers.py`).
 
 use super::super::error::{EmuError, Fault, Space};
 use super::super::inst::{BulkKind, Op};
@@ -282,8 +284,8 @@ impl Machine<'_> {
                         word[..size].copy_from_slice(element);
                         let at = piece.global + i * size;
                         let old = region.load(at, size);
-                        let is_f32 = ty.is_f32();
-                        let new = modify(op, ty, is_f32, old, u64::from_le_bytes(word), 0);
+                        // Sums of f32 keep subnormals, unlike those of atomic operations.
+                        let new = modify(op, ty, false, old, u64::from_le_bytes(word), 0);
                         region.store(at, size, new);
                     }
                 }
