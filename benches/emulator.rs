@@ -1,7 +1,7 @@
 //! Lane instructions a second of the PTX emulator, with every check on.
 //!
-//! Each kernel is a loop around one kind of instruction; `cargo bench --bench emulator` prints elements a
-//! second, an element being one instruction of one lane.
+//! Each kernel but the last is a loop around one kind of instruction; `cargo bench --bench emulator` prints elements a
+//! second, an element being one instruction of one lane. The last is a product of matrices for Hopper.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
+use tilelift::emu::{Arg, Element, Fill, Launch, Memory, Module, Options, Swizzle, TensorMap, run};
 
 /// Threads of a CTA.
 const THREADS: u32 = 256;
@@ -179,6 +179,13 @@ fn throughput(c: &mut Criterion) {
                 )
             }),
         ),
+        (
+            "cp_async",
+            lines(32, |i| {
+                let from = i as u32 % 4 * 16 * THREADS;
+                format!("cp.async.cg.shared.global [%s], [%a+{from}], 16; cp.async.wait_all;")
+            }),
+        ),
     ];
     let mut group = c.benchmark_group("emulator");
     group.sample_size(10);
@@ -209,5 +216,57 @@ fn throughput(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, throughput);
+/// The product of matrices for Hopper that was written by hand: 256 x 512, with sums over 512, by four CTAs.
+fn product(c: &mut Criterion) {
+    let text = include_str!("../tests/data/ptx/hopper/gemm_ws.ptx");
+    let (m, n, k) = (256_usize, 512_usize, 512_usize);
+    let module = Module::parse(text).expect("valid");
+    let mut memory = Memory::new();
+    // Ones as bf16.
+    let ones = |count: usize| [0x80, 0x3f].repeat(count);
+    let [a, b] = [m, n].map(|rows| memory.alloc_bytes(&ones(rows * k)));
+    let out = memory.alloc(2 * m * n);
+    let map = |base, rows: usize, height| {
+        let map = TensorMap {
+            element: Element::BF16,
+            base,
+            extents: vec![k as u64, rows as u64],
+            strides: vec![2 * k as u64],
+            box_extents: vec![64, height],
+            element_strides: vec![1, 1],
+            swizzle: Swizzle::Bytes128,
+            fill: Fill::Zeros,
+        };
+        Arg::bytes(&map.encode().expect("a map that can be"))
+    };
+    let args = [
+        map(a, m, 128),
+        map(b, n, 256),
+        Arg::pointer(out),
+        Arg::from(m as u32),
+        Arg::from(n as u32),
+        Arg::from(k as u32),
+    ];
+    let launch = Launch {
+        grid: [(m / 128) as u32, (n / 256) as u32, 1],
+        block: [384, 1, 1],
+        shared_bytes: 197_728,
+        args: &args,
+        options: Options::default(),
+    };
+    let mut group = c.benchmark_group("emulator");
+    group.sample_size(10);
+    group.bench_function("product", |bench| {
+        bench.iter_custom(|count| {
+            let start = cpu_time();
+            for _ in 0..count {
+                run(&module, "gemm_ws", &launch, &mut memory).expect("runs");
+            }
+            cpu_time() - start
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, throughput, product);
 criterion_main!(benches);

@@ -20,6 +20,7 @@ impl Machine<'_> {
         rank: usize,
         warp: usize,
     ) -> Result<(), EmuError> {
+        self.settle_sent(cluster);
         if cluster.len() == 1 {
             return self.slice(&mut cluster[0], warp);
         }
@@ -61,6 +62,7 @@ impl Machine<'_> {
 
     /// All threads of a CTA have ended.
     pub(super) fn end(&mut self, cluster: &mut [Cta], rank: usize) -> Result<(), EmuError> {
+        self.settle_sent(cluster);
         let cta = &mut cluster[rank];
         if take_ended(&mut cta.state.ended) {
             return Ok(());

@@ -56,11 +56,46 @@ pub enum ParseErrorKind {
     UnsupportedDirective(String),
 }
 
+/// A line of the source that PTX was made from, as `.loc` names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The number that `.file` gives the file.
+    pub file: u32,
+    /// Line of the file, from 1.
+    pub line: u32,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "source line {}", self.line)?;
+        // Most texts have one file.
+        match self.file {
+            1 => Ok(()),
+            file => write!(f, " of file {file}"),
+        }
+    }
+}
+
+/// A line of PTX text beside that of its source, if the text names one.
+pub(super) struct Line(pub(super) u32, pub(super) Option<Source>);
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}", self.0)?;
+        match self.1 {
+            None => Ok(()),
+            Some(source) => write!(f, " ({source})"),
+        }
+    }
+}
+
 /// A place in a running program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Location {
     /// Line of the PTX text, from 1.
     pub line: u32,
+    /// Line of the source, where the text has `.loc`.
+    pub source: Option<Source>,
     /// `%ctaid`.
     pub cta: [u32; 3],
     /// `%tid`.
@@ -72,8 +107,8 @@ impl fmt::Display for Location {
         let ([cx, cy, cz], [tx, ty, tz]) = (self.cta, self.thread);
         write!(
             f,
-            "ptx line {}, cta ({cx}, {cy}, {cz}), thread ({tx}, {ty}, {tz})",
-            self.line
+            "ptx {}, cta ({cx}, {cy}, {cz}), thread ({tx}, {ty}, {tz})",
+            Line(self.line, self.source)
         )
     }
 }

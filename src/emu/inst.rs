@@ -244,6 +244,8 @@ pub(super) enum PhaseOp {
 pub(super) enum BulkKind {
     /// From device memory to shared memory.
     Load,
+    /// From the CTA's shared memory to that of one of its cluster.
+    Send,
     Store,
     /// Shared memory is combined into device memory; the type of a tensor is that of its map.
     Reduce(AtomicOp, Option<Type>),
@@ -254,13 +256,13 @@ pub(super) enum BulkKind {
 pub(super) struct Bulk {
     pub(super) kind: BulkKind,
     pub(super) shared: Address,
-    /// Of device memory, or of the tensor map.
+    /// Of device memory, or of the tensor map; of the CTA's shared memory that is sent.
     pub(super) global: Address,
     /// Of a copy without tensor map.
     pub(super) size: Option<Src>,
     /// Of a place in a tensor, innermost first.
     pub(super) coordinates: Option<Sources>,
-    /// Of a load.
+    /// Of what fills shared memory.
     pub(super) barrier: Option<Address>,
     /// CTAs of the cluster that get the data.
     pub(super) multicast: Option<Src>,

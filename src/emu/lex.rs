@@ -1,10 +1,10 @@
 //! Splits PTX text into tokens.
 //!
 //! Dots and `::` belong to words, so that an opcode with all modifiers is one token, as is
-//! `%tid.x`. Line-shaped directives (`.loc`, `.file`) are dropped here, since nothing but the end
-//! of their line ends them.
+//! `%tid.x`. Line-shaped directives (`.loc`, `.file`) are no tokens, since nothing but the end of
+//! their line ends them: what `.loc` says is kept beside the tokens.
 
-use super::error::{ParseError, ParseErrorKind};
+use super::error::{ParseError, ParseErrorKind, Source};
 
 /// A number as written.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,11 +47,15 @@ fn continues_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'.' | b'%')
 }
 
-/// All tokens of `text`, ending with [`Token::End`].
-pub(super) fn tokens(text: &str) -> Result<Vec<Located<'_>>, ParseError> {
+/// The lines of `.loc` in order, and the place in the source that the text behind each comes from.
+pub(super) type Sources = Vec<(u32, Source)>;
+
+/// All tokens of `text`, ending with [`Token::End`], and where they come from.
+pub(super) fn tokens(text: &str) -> Result<(Vec<Located<'_>>, Sources), ParseError> {
     let bytes = text.as_bytes();
     let at = |i: usize| bytes.get(i).copied().unwrap_or(0);
     let mut out = Vec::with_capacity(text.len() / 4);
+    let mut sources = Sources::new();
     let (mut i, mut line) = (0, 1);
     while i < bytes.len() {
         let byte = bytes[i];
@@ -112,7 +116,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Located<'_>>, ParseError> {
                 }
                 let word = &text[start..i];
                 if matches!(word, ".loc" | ".file") {
-                    i = end_of_line(bytes, i);
+                    let end = end_of_line(bytes, i);
+                    if word == ".loc"
+                        && let Some(source) = location(&text[i..end])
+                    {
+                        sources.push((line, source));
+                    }
+                    i = end;
                 } else {
                     out.push(Located {
                         token: Token::Word(word),
@@ -138,7 +148,15 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Located<'_>>, ParseError> {
         token: Token::End,
         line,
     });
-    Ok(out)
+    Ok((out, sources))
+}
+
+/// What `.loc` says: a file and a line of it, from 1, and a column.
+fn location(rest: &str) -> Option<Source> {
+    let mut numbers = rest.split_whitespace().map(|word| word.parse().ok());
+    let mut next = || numbers.next()?;
+    let (file, line) = (next()?, next()?);
+    (line > 0).then_some(Source { file, line })
 }
 
 fn end_of_line(bytes: &[u8], from: usize) -> usize {

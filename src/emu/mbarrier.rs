@@ -113,8 +113,10 @@ impl MBarrier {
     /// Says in words what the phase lacks.
     pub(super) fn lacks(&self) -> String {
         let mut text = format!("phase {} lacks {} arrivals", self.phase, self.pending);
-        if self.tx != 0 {
-            text.push_str(&format!(" and {} bytes", self.tx));
+        match self.tx {
+            0 => {}
+            bytes @ 1.. => text.push_str(&format!(" and {bytes} bytes")),
+            bytes => text.push_str(&format!(" and got {} bytes unexpected", -bytes)),
         }
         text
     }

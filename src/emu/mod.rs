@@ -55,7 +55,7 @@
 //!
 //! # Work under way
 //!
-//! Copies (`cp.async`, `cp.async.bulk`, boxes of tensors by [`TensorMap`]) and products of warpgroups happen as late as the
+//! Copies (`cp.async`, `cp.async.bulk` also between CTAs of a cluster, boxes of tensors by [`TensorMap`]) and products of warpgroups happen as late as the
 //! rules allow, or by seed at another allowed time: seeds that 3 divides are late, the others early now and then. Until the
 //! wait that covers them, what they write counts as unwritten, what they touch is an access under way, and registers of
 //! products are nobody's. The race detector knows what fences make visible to the async proxy; barriers in shared memory
@@ -68,8 +68,8 @@
 //! Caches, timing, and the order in which weak accesses become visible: memory is sequentially consistent, and code that
 //! relies on more than PTX promises shows as a race. A fence between proxies counts anywhere between the write and the
 //! asynchronous work that it is ordered before; of `fence.proxy.tensormap` either side is enough. An asynchronous write
-//! behind generic reads needs a barrier, no fence. Copies by im2col, copies from one CTA's shared memory to another's,
-//! boxes narrower than their swizzle, and device functions are not there. `bar.warp.sync` releases lanes that wait at the
+//! behind generic reads needs a barrier, no fence. Copies by im2col, reductions into
+//! another CTA's shared memory, boxes narrower than their swizzle, and device functions are not there. `bar.warp.sync` releases lanes that wait at the
 //! same instruction only. Grids run one after the other, so that `griddepcontrol` does nothing. Registers are as many as the
 //! text names: what `setmaxnreg` moves is counted, use beyond it is not seen.
 
@@ -95,7 +95,7 @@ mod types;
 mod warp;
 
 pub use error::{
-    AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Space,
+    AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Source, Space,
 };
 pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run};
 pub use mem::Memory;

@@ -2,8 +2,9 @@
 
 use smallvec::SmallVec;
 
-use super::error::ParseError;
+use super::error::{Line, ParseError, Source};
 use super::inst::Inst;
+use super::lex::Sources;
 use super::types::Type;
 use crate::limits::EMULATED_REGISTERS;
 
@@ -102,9 +103,22 @@ pub struct Entry {
     pub(super) waits_for_cluster: bool,
     /// Whether warpgroups move registers.
     pub(super) moves_registers: bool,
+    /// Where lines come from that follow one with `.loc`, in order.
+    pub(super) sources: Sources,
 }
 
 impl Entry {
+    /// Where an instruction in a line of the text comes from.
+    pub(super) fn source(&self, line: u32) -> Option<Source> {
+        let before = self.sources.partition_point(|&(at, _)| at <= line);
+        Some(self.sources[before.checked_sub(1)?].1)
+    }
+
+    /// A line of the text, in words.
+    pub(super) fn line(&self, line: u32) -> Line {
+        Line(line, self.source(line))
+    }
+
     /// Bytes of the parameter buffer.
     pub(super) fn param_bytes(&self) -> u32 {
         self.params

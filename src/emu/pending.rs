@@ -83,8 +83,20 @@ pub(super) struct Moved {
     /// The barrier that a load signals, with so many bytes.
     pub(super) barrier: Option<usize>,
     pub(super) tx: i64,
-    /// What a store has read, once its source is free.
+    /// What a store has read, once its source is free; what is sent from one shared memory to another.
     pub(super) read: Option<Vec<u8>>,
+    /// Shared memory that is sent, and the rank of its CTA.
+    pub(super) sent: Option<(u32, Touch)>,
+}
+
+/// Shared memory of another CTA that has been sent: its records under way are to be settled.
+#[derive(Debug)]
+pub(super) struct Sent {
+    pub(super) rank: u32,
+    pub(super) touch: Touch,
+    pub(super) agent: Agent,
+    pub(super) lane: u32,
+    pub(super) as_who: (u32, u32),
 }
 
 /// Work under way of one lane.

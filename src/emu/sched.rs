@@ -16,7 +16,7 @@ use super::launch::{Launch, Options, Stats, WARP_STEPS};
 use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::pending::Transfer;
+use super::pending::{Sent, Transfer};
 use super::race::{
     Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
 };
@@ -71,6 +71,8 @@ pub(super) struct CtaState {
     pub(super) mbarriers: BTreeMap<usize, MBarrier>,
     /// Loads that signal one of them, and arrivals behind copies.
     pub(super) transfers: Vec<Transfer>,
+    /// What of other CTAs came here and is not settled there.
+    pub(super) received: Vec<Sent>,
     /// A phase completed: who waits for one looks again.
     pub(super) woken: bool,
     /// A wait for a phase failed, so that transfers may land.
@@ -237,6 +239,7 @@ impl<'a> Machine<'a> {
                 barriers: Default::default(),
                 mbarriers: BTreeMap::new(),
                 transfers: Vec::new(),
+                received: Vec::new(),
                 woken: false,
                 nudged: false,
                 polls: 0,
@@ -473,6 +476,7 @@ impl<'a> Machine<'a> {
     ) -> EmuError {
         let at = Location {
             line,
+            source: self.entry.source(line),
             cta: cta.index,
             thread: self.thread(warp, lane),
         };
@@ -486,6 +490,7 @@ impl<'a> Machine<'a> {
         let [x, y, _] = self.grid;
         Location {
             line: record.line(),
+            source: self.entry.source(record.line()),
             cta: [cta % x, cta / x % y, cta / x / y],
             thread: self.thread(warp % self.warps(), lane),
         }
@@ -515,21 +520,24 @@ impl<'a> Machine<'a> {
                     let what = match group.state {
                         State::Barrier(id) => format!("at barrier {id}"),
                         State::Sync(mask) => format!("for the lanes {mask:#010x}"),
-                        State::Phase(offset) => Self::waits_for(&cta.state, offset),
+                        State::Phase(offset) => self.waits_for(&cta.state, offset),
                         State::Cluster => "for the other threads of the cluster".to_owned(),
                         State::Registers(count) => format!(
                             "for {count} registers of each thread, with {} in the pool of the CTA",
                             cta.state.budget.as_ref().map_or(0, Budget::pool)
                         ),
                         State::Products(line) => format!(
-                            "for the other warps of its group to issue the product of line {line}"
+                            "for the other warps of its group to issue the product of {}",
+                            self.entry.line(line)
                         ),
                         State::Ready => "nowhere".to_owned(),
                     };
                     let _ = write!(
                         message,
-                        "lanes {:#010x} of warp {} wait {what} in line {line}; ",
-                        group.mask, warp.index
+                        "lanes {:#010x} of warp {} wait {what} in {}; ",
+                        group.mask,
+                        warp.index,
+                        self.entry.line(line)
                     );
                 }
             }

@@ -185,6 +185,16 @@ pub enum InterpErrorKind {
         /// Number of the barrier, from 0.
         index: u64,
     },
+    /// A wait of a producer for what the program never gives back.
+    #[error(
+        "the producer waits for barrier {index} in {slot} for ever: the program does not give back what it waits for"
+    )]
+    Stuck {
+        /// The slot.
+        slot: Slot,
+        /// Number of the barrier, from 0.
+        index: u64,
+    },
     /// An entry of a ring of blocks that a producer fills while the program has not released it.
     #[error("entry {index} of {slot} is filled again before it was released")]
     EntryHeld {
@@ -230,6 +240,8 @@ pub enum InterpErrorKind {
 pub enum OtherProgram {
     /// The program with this index in the grid, counted along x first.
     One(u32),
+    /// The producer of a program, this or another: nothing orders it with what programs do to memory.
+    Producer,
     /// Several that read it.
     Several,
 }
@@ -238,6 +250,7 @@ impl fmt::Display for OtherProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             OtherProgram::One(index) => write!(f, "program number {index}"),
+            OtherProgram::Producer => f.write_str("a producer"),
             OtherProgram::Several => f.write_str("several programs"),
         }
     }

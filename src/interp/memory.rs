@@ -5,7 +5,7 @@
 
 use super::Options;
 use super::error::InterpErrorKind;
-use super::order::{Access, Kind, Order};
+use super::order::{Access, Kind, Known, Order};
 use crate::device_print::{Log, Record};
 use crate::ir::attrs::MemOrder;
 
@@ -238,6 +238,20 @@ impl<'a> LaunchMemory<'a> {
     pub(super) fn enter_program(&mut self, number: u32) {
         if let Some(order) = &mut self.order {
             order.enter_program(number);
+        }
+    }
+
+    /// Says that the accesses that follow are those of the program's producer.
+    pub(super) fn enter_producer(&mut self) -> Known {
+        self.order
+            .as_mut()
+            .map_or_else(Known::default, Order::enter_producer)
+    }
+
+    /// The program goes on, with what it knew.
+    pub(super) fn leave_producer(&mut self, known: Known) {
+        if let Some(order) = &mut self.order {
+            order.leave_producer(known);
         }
     }
 

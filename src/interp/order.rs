@@ -6,6 +6,8 @@
 //! there. An access races with an earlier one of another program, one of them a store, unless that is known, or
 //! both are atomic. The method is that of vector clocks with one entry for each program met.
 
+use std::mem::take;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -27,6 +29,17 @@ pub(super) enum Kind {
 
 /// Stands for more than one reader.
 const SEVERAL: u32 = u32::MAX;
+/// Tells the producer of a program from it.
+const PRODUCER: u32 = 1 << 31;
+
+/// The program that a record names.
+fn other(program: u32) -> OtherProgram {
+    match program {
+        SEVERAL => OtherProgram::Several,
+        producer if producer & PRODUCER != 0 => OtherProgram::Producer,
+        program => OtherProgram::One(program - 1),
+    }
+}
 
 /// Accesses of an element.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +97,7 @@ struct Strong {
 }
 
 /// For each program met, the epoch before which everything it did is known.
-type Known = FxHashMap<u32, u32>;
+pub(super) type Known = FxHashMap<u32, u32>;
 
 fn join(into: &mut Known, more: &Known) {
     for (&program, &time) in more {
@@ -141,6 +154,19 @@ impl Order {
         self.epoch = self.epoch.wrapping_add(1);
         self.known.clear();
         self.acquired.clear();
+    }
+
+    /// Says that the accesses that follow are those of the program's producer, which knows nothing of it; gives what the program
+    /// knows.
+    pub(super) fn enter_producer(&mut self) -> Known {
+        self.program |= PRODUCER;
+        take(&mut self.known)
+    }
+
+    /// The program goes on.
+    pub(super) fn leave_producer(&mut self, known: Known) {
+        self.program &= !PRODUCER;
+        self.known = known;
     }
 
     /// The program's accesses up to here come before those that follow.
@@ -245,7 +271,7 @@ impl Order {
     /// Who raced with an access, and whether by a store.
     fn raced(&self, byte: Touched, place: Byte, kind: Kind) -> Option<(OtherProgram, bool)> {
         if self.races(byte.writer, byte.written_in) {
-            return Some((OtherProgram::One(byte.writer - 1), true));
+            return Some((other(byte.writer), true));
         }
         if matches!(kind, Kind::Write | Kind::Atomic) {
             let all = self.readers.as_ref().and_then(|all| all.get(&place));
@@ -255,18 +281,14 @@ impl Order {
                 (one, _) => self.races(one, byte.read_in),
             };
             if raced {
-                let other = match byte.reader {
-                    SEVERAL => OtherProgram::Several,
-                    one => OtherProgram::One(one - 1),
-                };
-                return Some((other, false));
+                return Some((other(byte.reader), false));
             }
         }
         if byte.strong && matches!(kind, Kind::Read | Kind::Write) {
             let entries = self.strong.get(&place).into_iter().flatten();
             let mut raced = entries.filter(|e| self.races(e.program, e.time));
             let raced = raced.find(|e| e.wrote || kind == Kind::Write);
-            return raced.map(|e| (OtherProgram::One(e.program - 1), e.wrote));
+            return raced.map(|e| (other(e.program), e.wrote));
         }
         None
     }

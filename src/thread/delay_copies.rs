@@ -19,17 +19,40 @@
 //!
 //! Moving down is always allowed: nothing orders copies and the instructions between but barriers, waits and what writes memory,
 //! which end the way. No thread reads an entry that is written before a wait and a barrier came.
+//!
+//! Where all copies of a kernel go through registers, as their addresses allow no others, groups of them and waits for those go.
 
 use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::ThreadFunction;
 use crate::ir::ops::ThreadOp;
 
-/// Moves copies behind products; gives in how many blocks.
+/// Moves copies behind products, or drops what waits for none; gives in how many blocks.
 pub fn delay_copies(func: &mut ThreadFunction) -> usize {
     let blocks = func.order.blocks.clone();
-    let moved = blocks.into_iter().filter(|&block| delay(func, block));
+    let has_copies = func
+        .all_insts()
+        .any(|(_, inst)| func.dfg.insts[inst].op == ThreadOp::CpAsync);
+    let moved = blocks.into_iter().filter(|&block| match has_copies {
+        true => delay(func, block),
+        false => drop_groups(func, block),
+    });
     moved.count()
+}
+
+/// Takes out groups and waits of copies of which there are none.
+fn drop_groups(func: &mut ThreadFunction, block: Block) -> bool {
+    let insts = func.order.insts(block);
+    let is_kept = |inst: &Inst| {
+        let op = func.dfg.insts[*inst].op;
+        !matches!(op, ThreadOp::CpAsyncCommit | ThreadOp::CpAsyncWait)
+    };
+    let kept: Vec<Inst> = insts.iter().copied().filter(is_kept).collect();
+    let drops = kept.len() < insts.len();
+    if drops {
+        func.order.replace(block, kept);
+    }
+    drops
 }
 
 fn delay(func: &mut ThreadFunction, block: Block) -> bool {
@@ -108,6 +131,15 @@ mod tests {
     #[test]
     fn copies_come_behind_the_last_product() {
         becomes(&block(1, COPIES, "", ""), &block(1, "", "", COPIES));
+    }
+
+    #[test]
+    fn nobody_waits_for_copies_of_which_there_are_none() {
+        let before = block(1, "cp_async_commit", "", "");
+        let after = before
+            .replace("cp_async_wait {pending = 1}", "")
+            .replace("cp_async_commit", "");
+        becomes(&before, &after);
     }
 
     #[test]

@@ -36,6 +36,8 @@
 //! a barrier stands between whatever the parameters are. Where each thread reads and writes its own elements, that is in order
 //! by itself.
 //!
+//! Of two barriers with nothing but computation between, as the author's and that of an atomic step behind it, one is left.
+//!
 //! All branches are uniform over the CTA (conditions are scalars of the program), so every thread reaches
 //! every barrier. Sets at block entries only grow, so the iteration ends.
 
@@ -287,7 +289,15 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
         let mut pending = entry[block].clone();
         let insts = func.order.insts(block).to_vec();
         let mut with_barriers = Vec::with_capacity(insts.len());
+        // The barrier of all threads behind which nothing happened but computation.
+        let mut behind: Option<Inst> = None;
         for inst in insts {
+            let is_barrier = func.dfg.insts[inst].op == ThreadOp::Barrier;
+            let is_same = |before: Inst| func.dfg.insts[before].attrs == func.dfg.insts[inst].attrs;
+            if is_barrier && behind.is_some_and(is_same) {
+                // The author's, and that of an atomic step: one is enough.
+                continue;
+            }
             let needed = step(func, &facts, inst, &mut pending);
             if needed.wait {
                 let mut data: InstData<Thread> = InstData::new(ThreadOp::WgmmaWait, &[]);
@@ -318,6 +328,11 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 count += 1;
             }
             with_barriers.push(inst);
+            behind = match func.dfg.insts[inst].class() {
+                _ if is_barrier => Some(inst),
+                Class::Constant | Class::Elementwise | Class::Shape => behind,
+                _ => None,
+            };
         }
         func.order.replace(block, with_barriers);
     }

@@ -289,6 +289,18 @@ fn reductions_combine_elements() {
     }
 }
 
+/// Operations that the assembler does not take.
+#[test]
+fn reductions_that_do_not_exist_are_refused() {
+    for op in [
+        "add.s64", "add.b32", "min.f32", "inc.s32", "and.u32", "xor.b16", "max.b64",
+    ] {
+        let body =
+            format!("cp.reduce.async.bulk.global.shared::cta.bulk_group.{op} [%data], [%s], 256;");
+        assert!(Module::parse(&kernel(0, &body)).is_err(), "{op}");
+    }
+}
+
 /// Copies of a thread (`cp.async`) under way.
 #[test]
 fn copies_under_way_are_accesses_of_their_own() {
@@ -349,6 +361,21 @@ fn multicast_to_others_and_im2col_are_refused() {
     );
 }
 
+/// Runs a body in both CTAs of a cluster; the 512 bytes from 1024 of the buffer.
+fn pair(body: &str, seed: u64) -> Result<Vec<u8>, EmuError> {
+    let text = kernel(1, body).replacen(")\n{", ")\n.reqnctapercluster 2, 1, 1\n{", 1);
+    let mut memory = Memory::new();
+    let start: Vec<u8> = (0..4096).map(|i| (i % 251) as u8).collect();
+    let data = memory.alloc_bytes(&start);
+    let options = Options {
+        seed,
+        ..Options::default()
+    };
+    let args = [Arg::bytes(&[0; 128]), Arg::pointer(data)];
+    run_text(&text, 2, 64, 8192, &mut memory, &args, options)?;
+    Ok(memory.read(data + 1024, 512).expect("it was written"))
+}
+
 /// A load that two CTAs of a cluster get, or one the other's; each waits at its own barrier. Arrivals reach the other CTA.
 #[test]
 fn loads_and_arrivals_reach_other_ctas() {
@@ -366,29 +393,16 @@ mov.u32 %r9, %cluster_ctarank; mul.lo.u32 %r9, %r9, 256; cvt.u64.u32 %d5, %r9; a
 mad.lo.u32 %r1, %t, 4, %s; ld.shared.u32 %r2, [%r1]; add.u32 %r2, %r2, 1; mad.wide.u32 %d1, %t, 4, %d5; st.global.u32 [%d1+1024], %r2; {meet}"
         )
     };
-    let launch = |body: &str, seed: u64| {
-        let text = kernel(1, body).replacen(")\n{", ")\n.reqnctapercluster 2, 1, 1\n{", 1);
-        let mut memory = Memory::new();
-        let start: Vec<u8> = (0..4096).map(|i| (i % 251) as u8).collect();
-        let data = memory.alloc_bytes(&start);
-        let options = Options {
-            seed,
-            ..Options::default()
-        };
-        let args = [Arg::bytes(&[0; 128]), Arg::pointer(data)];
-        run_text(&text, 2, 64, 8192, &mut memory, &args, options)?;
-        Ok::<_, EmuError>(memory.read(data + 1024, 512).expect("it was written"))
-    };
     for loads in [&format!("@%p4 {both}")[..], each] {
         for seed in 0..6 {
-            let bytes = launch(&body(loads, meet), seed).unwrap_or_else(|e| panic!("{e}"));
+            let bytes = pair(&body(loads, meet), seed).unwrap_or_else(|e| panic!("{e}"));
             for i in 0..128 {
                 assert_eq!(bytes[4 * i], (4 * (i % 64)) as u8 % 251 + 1, "{loads} {i}");
             }
         }
         // The barrier of the other CTA, and its memory, must be there and known.
         for seed in 0..6 {
-            assert!(launch(&body(loads, ""), seed).is_err(), "{loads}");
+            assert!(pair(&body(loads, ""), seed).is_err(), "{loads}");
         }
     }
     let arrive = |meet_before: &str| {
@@ -400,8 +414,103 @@ mad.wide.u32 %d1, %t, 4, %data; st.global.u32 [%d1+1024], 7; st.global.u32 [%d1+
         )
     };
     for seed in 0..6 {
-        let bytes = launch(&arrive(meet), seed).unwrap_or_else(|e| panic!("{e}"));
+        let bytes = pair(&arrive(meet), seed).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(bytes[0..4], [7, 0, 0, 0]);
-        assert!(launch(&arrive(""), seed).is_err());
+        assert!(pair(&arrive(""), seed).is_err());
+    }
+}
+
+/// Each of two CTAs sends what it wrote to the other, whose barrier counts the bytes.
+#[test]
+fn shared_memory_is_sent_to_other_ctas() {
+    const MEET: &str =
+        "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
+    const SEND: &str = "@%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r10], [%s], 256, [%r11];";
+    let text = format!(
+        "mov.u32 %r9, %cluster_ctarank; mad.lo.u32 %r1, %t, 4, %s; mad.lo.u32 %r2, %t, 8, %r9; st.shared.u32 [%r1], %r2;
+fence.proxy.async.shared::cta;
+@%first mbarrier.arrive.expect_tx.shared::cta.b64 _, [%b], 256;
+{MEET}
+xor.b32 %r9, %r9, 1; add.u32 %r10, %s, 1024; mapa.shared::cluster.u32 %r10, %r10, %r9; mapa.shared::cluster.u32 %r11, %b, %r9;
+{SEND}
+{WAIT}
+ld.shared.u32 %r2, [%r1+1024]; xor.b32 %r9, %r9, 1; mad.lo.u32 %r9, %r9, 64, %t; mad.wide.u32 %d1, %r9, 4, %data; st.global.u32 [%d1+1024], %r2;
+{MEET} st.shared.u32 [%r1], 5;"
+    );
+    for seed in 0..9 {
+        let bytes = pair(&text, seed).unwrap_or_else(|error| panic!("{seed}: {error}"));
+        for (i, word) in bytes.as_chunks::<4>().0.iter().enumerate() {
+            let wanted = 8 * (i as u32 % 64) + (1 - i as u32 / 64);
+            assert_eq!(u32::from_le_bytes(*word), wanted, "{seed}: {i}");
+        }
+    }
+    let faults = [
+        (
+            "fence.proxy.async.shared::cta;",
+            "",
+            "no fence makes the write",
+        ),
+        ("[%b], 256;", "[%b], 240;", "16 bytes more than it expects"),
+        ("[%b], 256;", "[%b], 272;", "deadlock"),
+        (SEND, "", "deadlock"),
+        (SEND, &format!("{SEND}\n{SEND}"), "race on shared"),
+        // The source is written while it is sent, or where nothing tells that it came.
+        (
+            SEND,
+            &format!("{SEND}\nst.shared.u32 [%r1], 5;"),
+            "race on shared",
+        ),
+        (
+            WAIT,
+            &format!("{WAIT}\nst.shared.u32 [%r1], 5;"),
+            "race on shared",
+        ),
+        // What comes is read too early.
+        (WAIT, "", "shared"),
+        (
+            "[%r10], [%s], 256",
+            "[%r10], [%s], 248",
+            "no positive multiple of 16",
+        ),
+        (
+            "[%r10], [%s], 256",
+            "[%r10+8], [%s], 256",
+            "not a multiple of 16",
+        ),
+        ("[%r11];", "[%b];", "it signals a barrier of rank"),
+        ("[%s], 256, [", "[%s+7008], 256, [", "out of bounds"),
+        (
+            "[%s], 256, [",
+            "[%s+4096], 256, [",
+            "not all of them written",
+        ),
+    ];
+    for (from, to, words) in faults {
+        assert_eq!(text.matches(from).count(), 1, "{from}");
+        for seed in 0..6 {
+            match pair(&text.replace(from, to), seed) {
+                Err(error) => assert!(error.to_string().contains(words), "{from} {seed}: {error}"),
+                Ok(_) => panic!("`{from}` as `{to}` is not reported under seed {seed}"),
+            }
+        }
+    }
+    // Without meeting before, barrier and memory of the other need not be there; without meeting behind, it may end.
+    let (before, behind) = text.rsplit_once(MEET).expect("it is there");
+    for seed in 0..6 {
+        assert!(pair(&format!("{before}{behind}"), seed).is_err());
+        assert!(pair(&text.replacen(MEET, "", 1), seed).is_err());
+    }
+    let reduce = SEND
+        .replace("cp.async", "cp.reduce.async")
+        .replace("bytes [", "bytes.add.u32 [");
+    for (copy, words) in [
+        (
+            reduce.as_str(),
+            "reductions into shared memory are not emulated",
+        ),
+        (&SEND.replace("[%r11];", "[%r11], %h0;"), "operands"),
+    ] {
+        let error = Module::parse(&kernel(1, copy)).expect_err("it is refused");
+        assert!(error.to_string().contains(words), "{error}");
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn text(name: &str) -> String {
 }
 
 /// Bits of an f32 that is a bf16.
-fn bf16(value: f64) -> u16 {
+pub(crate) fn bf16(value: f64) -> u16 {
     let bits = (value as f32).to_bits();
     let round = 0x7fff + (bits >> 16 & 1);
     ((bits + round) >> 16) as u16
@@ -31,12 +31,12 @@ pub(crate) fn small(seed: usize, count: usize) -> Vec<f64> {
         .collect()
 }
 
-fn words(values: &[u16]) -> Vec<u8> {
+pub(crate) fn words(values: &[u16]) -> Vec<u8> {
     values.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A row-major matrix of bf16 and a box of it.
-fn matrix(
+pub(crate) fn matrix(
     base: u64,
     [columns, rows]: [u64; 2],
     [width, height]: [u32; 2],
@@ -89,7 +89,12 @@ pub(crate) fn launch(
     }
 }
 
-fn outcome(report: Option<String>, memory: &Memory, out: u64, expected: &[u16]) -> Outcome {
+pub(crate) fn outcome(
+    report: Option<String>,
+    memory: &Memory,
+    out: u64,
+    expected: &[u16],
+) -> Outcome {
     if let Some(report) = report {
         return Outcome::Reported(report);
     }
@@ -297,6 +302,8 @@ const TAKEN_OUT: &[&str] = &[
     "wgmma.fence",
     "fence.",
     "bar.sync",
+    "bar.arrive",
+    "barrier.cluster",
     "mbarrier.init",
     "mbarrier.arrive",
     "wgmma.commit_group",
@@ -401,10 +408,10 @@ pub(crate) fn verdict(run: impl Fn(u64) -> Outcome, seeds: u64) -> Outcome {
     verdict
 }
 
-type Kernel = fn(&str, Swizzle, u64) -> Outcome;
+pub(crate) type Kernel = fn(&str, Swizzle, u64) -> Outcome;
 
 /// The table of faults of a kernel; panics where one is not found and no reason says why that is right.
-fn table(name: &str, kernel: Kernel, seeds: u64) -> String {
+pub(crate) fn table(name: &str, kernel: Kernel, seeds: u64) -> String {
     let text = match name {
         "attention_full" | "attention_causal" => attention_text(name),
         _ => text(name),
@@ -448,7 +455,7 @@ fn table(name: &str, kernel: Kernel, seeds: u64) -> String {
 }
 
 /// Compares with what is committed; with `BLESS` set writes it.
-fn compare(name: &str, found: &str) {
+pub(crate) fn compare(name: &str, found: &str) {
     let path = folder().join(name);
     if std::env::var_os("BLESS").is_some() {
         fs::write(&path, found).expect("the folder can be written");

@@ -12,7 +12,9 @@ mod hardware;
 mod hopper;
 mod instructions;
 mod matrices;
+mod mistakes;
 mod order;
+mod persistent;
 mod phases;
 mod pipelines;
 mod products;
@@ -26,6 +28,7 @@ mod rows;
 mod synchronisation;
 mod tensors;
 mod texts;
+mod transfers;
 mod triton;
 mod warpgroups;
 

@@ -333,3 +333,33 @@ xor.b32 %r2, %t, 63; mad.lo.u32 %r2, %r2, 16, %s; ld.shared.u32 %r3, [%r2]; add.
     }
     reported(128, &body(".noinc", wait), "phase 0 lacks 64 arrivals");
 }
+
+/// Where the text has `.loc`, every line that a report names is named beside that of the source.
+#[test]
+fn deadlocks_name_lines_of_the_source() {
+    let body = ".loc 1 7 3
+@%first mbarrier.arrive.shared::cta.b64 _, [%b];
+.loc 1 9 1, function_name $L__info_string0, inlined_at 1 5 2
+bar.sync 0;
+.loc 2 30 5
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%b], 0; @!%p2 bra W;";
+    let text = kernel(2, body).replace("mov.u32 %t, %tid.x;", "mov.u32 %t, %tid.x;\n.loc 1 4 1\n");
+    let found = report(&text, 0);
+    for words in [
+        "ptx line 21 (source line 30 of file 2), cta (0, 0, 0)",
+        "initialised in line 13 (source line 4), of which phase 0 lacks 1 arrivals",
+        "of warp 1 wait at the mbarrier at 0x400, initialised in line 13 (source line 4)",
+        "in line 21 (source line 30 of file 2)",
+    ] {
+        assert!(found.contains(words), "{words}: {found}");
+    }
+    // So does the other side of a race, and a text without directives is as it was.
+    let race = ".loc 1 7 3\nst.shared.u32 [%s], %t;\n.loc 1 8 3\nld.shared.u32 %r1, [%s];";
+    let found = report(&kernel(0, race), 0);
+    assert!(found.contains("ptx line 15 (source line 7)"), "{found}");
+    let found = report(
+        &kernel(0, "st.shared.u32 [%s], %t;\nld.shared.u32 %r1, [%s];"),
+        0,
+    );
+    assert!(!found.contains("source"), "{found}");
+}

@@ -25,14 +25,22 @@ struct Product {
 
 impl Product {
     fn of(name: &'static str, warps: u32) -> Product {
+        Product::with(name, warps, false)
+    }
+
+    fn with(name: &'static str, warps: u32, line_info: bool) -> Product {
         let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/filetests/ptx/roles.tir");
-        let source = std::fs::read_to_string(path).expect("committed test data");
+        let mut source = std::fs::read_to_string(path).expect("committed test data");
+        if line_info {
+            source = with_lines(&source);
+        }
         let file = parse_file(&source).expect("a file test is well-formed");
         let mut funcs = file.functions.iter().filter_map(|f| f.func.as_tile());
         let func = funcs.find(|func| func.name == name).expect("it is there");
         let options = Options {
             roles: Policy::Always,
             persistent: Policy::Never,
+            line_info,
             ..Options::DEFAULT
         };
         let kernel = compile(func, Target::SM_90A, &options).expect("it compiles");
@@ -87,6 +95,21 @@ impl Product {
             _ => Outcome::Wrong,
         }
     }
+}
+
+/// The text of functions with the line of each instruction in itself.
+fn with_lines(text: &str) -> String {
+    let lines = (1..).zip(text.lines()).map(|(number, line)| {
+        match (
+            line.contains(" = ") && line.starts_with("    v"),
+            line.strip_suffix(" {"),
+        ) {
+            (true, Some(head)) => format!("{head} @{number} {{\n"),
+            (true, None) => format!("{line} @{number}\n"),
+            _ => format!("{line}\n"),
+        }
+    });
+    lines.collect()
 }
 
 /// Faults of what only roles have, beside those of any kernel for Hopper.
@@ -201,4 +224,23 @@ fn faults_of_a_product_are_found() {
 #[test]
 fn faults_of_a_product_of_two_warpgroups_are_found() {
     faults_are_found("two_warpgroups", 8);
+}
+
+/// Kernels with `.loc` are told by their source, too: here by the file test.
+#[test]
+fn deadlocks_name_lines_of_the_source() {
+    let product = Product::with("roles", 4, true);
+    assert_eq!(product.run(&product.text, 0), Outcome::Right);
+    let faults = faults(&product.text);
+    let fault = faults
+        .iter()
+        .find(|fault| fault.what.contains("mbarrier.arrive.expect_tx"));
+    let fault = fault.expect("the producer says how many bytes come");
+    let Outcome::Reported(report) = product.run(&fault.text, 0) else {
+        panic!("{} is not reported", fault.what);
+    };
+    let waits = report.matches(" wait at the mbarrier at ").count();
+    // For each wait its line and that of the initialisation; the report's own is said by the caller.
+    let named = report.matches(" (source line ").count();
+    assert!(waits > 0 && named == 2 * waits, "{report}");
 }

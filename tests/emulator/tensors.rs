@@ -13,10 +13,10 @@ const TENSOR: usize = 1 << 16;
 const IMAGE: usize = 4096;
 
 /// A small generator of random numbers.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.0 = self
             .0
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -24,7 +24,7 @@ impl Random {
         (self.0 >> 33) % end
     }
 
-    fn pick<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 }
@@ -193,7 +193,7 @@ fn loads_of_random_boxes() {
         }
         let found = memory.read(image, bytes).expect("it was written");
         for (index, &(at, shared)) in places.iter().enumerate() {
-            let nan = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+            let nan = [0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f, 0xf7, 0x7f];
             let expected = match (at, map.fill) {
                 (Some(at), _) => &tensor[at..at + size],
                 (None, Fill::Zeros) => &[0; 8][..size],
@@ -282,6 +282,37 @@ fn stores_and_reductions_of_random_boxes() {
         let found = memory.read(base, TENSOR).expect("it was written");
         assert!(found == expected, "{case}: {map:?} {start:?}");
     }
+}
+
+/// Of s64 there are the smaller and the larger alone; f32 keep subnormals.
+#[test]
+fn reductions_of_elements_that_hardware_has() {
+    let reduced = |element: Element, op: &str| {
+        let mut memory = Memory::new();
+        let tensor = memory.alloc_bytes(&[1, 0, 0, 0].repeat(64));
+        let image = memory.alloc_bytes(&[3, 0, 0, 0].repeat(64));
+        let map = TensorMap {
+            element,
+            base: tensor,
+            extents: vec![8],
+            strides: vec![],
+            box_extents: vec![8],
+            element_strides: vec![1],
+            swizzle: Swizzle::None,
+            fill: Fill::Zeros,
+        };
+        let bytes = 8 * element.bytes() as usize;
+        let text = store_text(&[0], bytes, true).replace(".add.", &format!(".{op}."));
+        launch(&text, &map, &mut memory, image)?;
+        Ok::<u8, EmuError>(memory.read(tensor, 1).expect("it was there")[0])
+    };
+    for op in ["add", "and", "or", "xor"] {
+        let error = reduced(Element::S64, op).expect_err("an illegal instruction");
+        assert!(error.to_string().contains("a reduction by"), "{error}");
+        assert!(reduced(Element::U64, op).is_ok(), "{op}");
+    }
+    assert_eq!(reduced(Element::S64, "max"), Ok(3));
+    assert_eq!(reduced(Element::F32, "add"), Ok(4));
 }
 
 #[test]

@@ -19,14 +19,14 @@ use tilelift::front::{Constant, Diagnostics, Lowered, Module, Specialization, pa
 use tilelift::settings::{Options, Target};
 
 /// A comment that asks for something.
-struct Directive {
+pub(crate) struct Directive {
     line: usize,
-    kind: String,
+    pub(crate) kind: String,
     /// Everything after the kind, up to the run line.
-    words: String,
-    kernel: String,
-    spec: Specialization,
-    run: String,
+    pub(crate) words: String,
+    pub(crate) kernel: String,
+    pub(crate) spec: Specialization,
+    pub(crate) run: String,
 }
 
 fn folder() -> PathBuf {
@@ -47,7 +47,7 @@ fn files() -> Vec<PathBuf> {
     files
 }
 
-fn directives(text: &str) -> Vec<Directive> {
+pub(crate) fn directives(text: &str) -> Vec<Directive> {
     let mut found = Vec::new();
     for (i, line) in text.lines().enumerate() {
         let kinds = ["tile", "error", "run"];

@@ -29,6 +29,8 @@ mod products;
 mod programs;
 #[path = "../common/ptxas.rs"]
 mod ptxas;
+#[cfg(feature = "tool")]
+mod removals;
 mod run;
 mod seeds;
 mod traps;

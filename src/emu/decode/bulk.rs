@@ -54,11 +54,18 @@ impl<'a> Decoder<'_, 'a> {
         // Where data go is named before where they come from.
         let spaces: Vec<&str> = self.parts.iter().copied().filter(|p| is_space(p)).collect();
         self.parts.retain(|part| !is_space(part));
-        let is_load = match spaces[..] {
-            ["shared::cluster" | "shared::cta", "global"] => true,
-            ["global", "shared::cta"] => false,
+        let (is_load, from) = match spaces[..] {
+            ["shared::cluster" | "shared::cta", "global"] => (true, Space::Global),
+            ["global", "shared::cta"] => (false, Space::Global),
+            ["shared::cluster", "shared::cta"] if reduces => {
+                return self.bad(
+                    "reductions into shared memory are not emulated, those into device memory are",
+                );
+            }
+            ["shared::cluster", "shared::cta"] if !is_tensor => (true, Space::Shared),
             _ => return self.unsupported(),
         };
+        let sends = from == Space::Shared;
         let has_policy = self.take("L2::cache_hint");
         let is_multicast = self.take("multicast::cluster");
         let signals = self.take("mbarrier::complete_tx::bytes");
@@ -66,7 +73,11 @@ impl<'a> Decoder<'_, 'a> {
         if is_load && (!signals || groups || reduces) || !is_load && (!groups || signals) {
             return self.bad("loads signal an mbarrier, stores and reductions form groups");
         }
+        if sends && (has_policy || is_multicast) {
+            return self.bad("what goes from shared memory to shared memory has no cache policy and one destination");
+        }
         let kind = match (is_load, reduces) {
+            (true, _) if sends => BulkKind::Send,
             (true, _) => BulkKind::Load,
             (false, false) => BulkKind::Store,
             (false, true) => self.reduction(is_tensor)?,
@@ -87,7 +98,7 @@ impl<'a> Decoder<'_, 'a> {
         };
         let shared = self.address(to_shared, in_cluster)?;
         let (global, coordinates) = match rank {
-            None => (self.address(to_global, Space::Global)?, None),
+            None => (self.address(to_global, from)?, None),
             Some(rank) => {
                 let Operand::Tensor { map, coordinates } = self.operand(to_global)?.clone() else {
                     return self.bad("a tensor map with coordinates in brackets is wanted");
@@ -150,11 +161,17 @@ impl<'a> Decoder<'_, 'a> {
         }
         self.take("noftz");
         let ty = self.ty()?;
+        let is_half = matches!((ty.kind, ty.bits), (Kind::Float | Kind::Bfloat, 16));
+        let is_number = |kind| ty.kind == kind && matches!(ty.bits, 32 | 64);
         let is_allowed = match op {
-            AtomicOp::Add => ty.kind != Kind::Bits && (ty.is_float() || ty.bits >= 32),
-            AtomicOp::Min | AtomicOp::Max => ty.is_half() || ty.is_integer() && ty.bits >= 32,
+            // There are no sums of s64, as for `red`.
+            AtomicOp::Add if is_number(Kind::Signed) => ty.bits == 32,
+            AtomicOp::Add => is_half || is_number(Kind::Unsigned) || is_number(Kind::Float),
+            AtomicOp::Min | AtomicOp::Max => {
+                is_half || is_number(Kind::Unsigned) || is_number(Kind::Signed)
+            }
             AtomicOp::Increment | AtomicOp::Decrement => ty.kind == Kind::Unsigned && ty.bits == 32,
-            _ => ty.kind == Kind::Bits && ty.bits >= 32,
+            _ => is_number(Kind::Bits),
         };
         if !is_allowed || ty.packed {
             return self.unsupported();

@@ -9,7 +9,7 @@ use super::super::error::{Fault, Space};
 use super::super::inst::{Bulk, BulkKind, Inst, Op};
 use super::super::mem::RANK_BIT;
 use super::super::pending::{Issuer, Move, Moved, Touch, Touching, Transfer, Work};
-use super::super::race::{View, lanes};
+use super::super::race::{Agent, View, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
 
@@ -26,6 +26,9 @@ struct Issue<'a> {
     barrier: u64,
     size: Option<u32>,
     start: &'a [i32],
+    agent: Agent,
+    /// The bytes that are sent, where they stand, and the rank of their CTA.
+    sent: Option<(Vec<u8>, u32, Touch)>,
 }
 
 impl Machine<'_> {
@@ -65,27 +68,34 @@ impl Machine<'_> {
             let place = |address: u64| address & ((1 << RANK_BIT) - 1);
             let rank_of = |address: u64| (address >> RANK_BIT).checked_sub(1);
             let start: Vec<i32> = starts.iter().map(|all| all[l] as i32).collect();
-            let issue = Issue {
+            let mut issue = Issue {
                 lane,
                 shared: place(shared[l]),
                 global: global[l],
                 barrier: place(barriers[l]),
                 size: sizes.map(|sizes| sizes[l] as u32),
                 start: &start,
+                agent: 0,
+                sent: None,
             };
             let own = u64::from(cta.rank);
             let ranks: Vec<u64> = match multicast {
                 Some(mask) => (0..16).filter(|&rank| mask[l] >> rank & 1 == 1).collect(),
                 None => vec![rank_of(shared[l]).unwrap_or(own)],
             };
-            if let Some(barrier) = rank_of(barriers[l]).filter(|rank| *rank != ranks[0])
-                && multicast.is_none()
-            {
+            // An address without a rank is of the CTA itself.
+            let barrier = rank_of(barriers[l]).unwrap_or(own);
+            if bulk.barrier.is_some() && multicast.is_none() && barrier != ranks[0] {
                 let reason =
                     format!("it signals a barrier of rank {barrier} and fills another CTA");
                 return Err((lane, Fault::BulkCopy(reason)));
             }
             for rank in ranks {
+                issue.agent = self.agents.start(warp.clock.warp, 1);
+                if let BulkKind::Send = bulk.kind {
+                    let sent = self.send(cta, warp, inst, &issue)?;
+                    issue.sent = Some(sent);
+                }
                 if rank == own {
                     self.issue_bulk(cta, warp, inst, bulk, &issue)?;
                     continue;
@@ -109,14 +119,22 @@ impl Machine<'_> {
         bulk: &Bulk,
         issue: &Issue<'_>,
     ) -> Result<(), Trouble> {
-        let lane = issue.lane;
-        let agent = self.agents.start(warp.clock.warp, 1);
-        let mut moved = match issue.size {
-            Some(size) => {
+        let (lane, agent) = (issue.lane, issue.agent);
+        let mut moved = match (issue.size, &issue.sent) {
+            (_, Some((bytes, rank, touch))) => {
+                let part = (UNIT, bytes.len() as u32);
+                let place = self.locate_part(cta, warp, lane, Space::Shared, issue.shared, part)?;
+                let all = (place.offset, bytes.len());
+                let mut moved = Moved::new(bulk.kind, all, Vec::new(), (0, 1));
+                moved.sent = Some((*rank, *touch));
+                moved.read = Some(bytes.clone());
+                moved
+            }
+            (Some(size), None) => {
                 let places = [issue.shared, issue.global];
                 self.plain_move(cta, warp, lane, bulk.kind, places, size)?
             }
-            None => {
+            (None, None) => {
                 let map = self.read_map(cta, warp, lane, inst.line, issue.global, agent)?;
                 let part = (BOX_ALIGN, 1);
                 let place = self.locate_part(cta, warp, lane, Space::Shared, issue.shared, part)?;
@@ -148,10 +166,49 @@ impl Machine<'_> {
             work: Work::Move(Box::new(moved)),
         };
         match bulk.kind {
-            BulkKind::Load => cta.transfers.push(transfer),
+            BulkKind::Load | BulkKind::Send => cta.transfers.push(transfer),
             _ => warp.bulk.push(transfer),
         }
         Ok(())
+    }
+
+    /// Shared memory of the CTA is on its way to another: it is read from here on, until the barrier there says that it came.
+    fn send(
+        &mut self,
+        cta: &mut CtaState,
+        warp: &Warp,
+        inst: &Inst,
+        issue: &Issue<'_>,
+    ) -> Result<(Vec<u8>, u32, Touch), Trouble> {
+        let (lane, size) = (issue.lane, checked(issue.lane, issue.size.unwrap_or(0))?);
+        let place = issue.global & ((1 << RANK_BIT) - 1);
+        let place = self.locate_part(cta, warp, lane, Space::Shared, place, (UNIT, size))?;
+        let (offset, bytes) = (place.offset, size as usize);
+        let touch = Touch {
+            is_shared: true,
+            region: 0,
+            offset,
+            bytes,
+            access: Touching::Read,
+        };
+        let issuer = Issuer {
+            clock: &warp.clock,
+            lane,
+            line: inst.line,
+            agent: issue.agent,
+            view: Some(View::Shared),
+        };
+        self.begin(cta, issuer, touch)?;
+        if self.options.check_uninit && !cta.shared.is_written(offset, bytes) {
+            let fault = Fault::Uninitialised {
+                space: Space::Shared,
+                address: place.address,
+                bytes: size,
+            };
+            return Err((lane, fault));
+        }
+        let read = cta.shared.data[offset..offset + bytes].to_vec();
+        Ok((read, cta.rank, touch))
     }
 
     /// A copy of `size` bytes from one place to one other.
@@ -164,11 +221,7 @@ impl Machine<'_> {
         [shared, global]: [u64; 2],
         size: u32,
     ) -> Result<Moved, Trouble> {
-        if size == 0 || !size.is_multiple_of(UNIT) {
-            let reason = format!("{size} bytes are no positive multiple of {UNIT}");
-            return Err((lane, Fault::BulkCopy(reason)));
-        }
-        let part = (UNIT, size);
+        let part = (UNIT, checked(lane, size)?);
         let shared = self.locate_part(cta, warp, lane, Space::Shared, shared, part)?;
         let global = self.locate_part(cta, warp, lane, Space::Global, global, part)?;
         let bytes = size as usize;
@@ -241,6 +294,15 @@ impl Machine<'_> {
     }
 }
 
+/// The size of a plain copy, if it can be one.
+fn checked(lane: u32, size: u32) -> Result<u32, Trouble> {
+    if size == 0 || !size.is_multiple_of(UNIT) {
+        let reason = format!("{size} bytes are no positive multiple of {UNIT}");
+        return Err((lane, Fault::BulkCopy(reason)));
+    }
+    Ok(size)
+}
+
 impl Moved {
     pub(super) fn new(
         kind: BulkKind,
@@ -249,7 +311,7 @@ impl Moved {
         fill: (u64, u32),
     ) -> Moved {
         let (of_shared, of_global) = match kind {
-            BulkKind::Load => (Touching::Write, Touching::Read),
+            BulkKind::Load | BulkKind::Send => (Touching::Write, Touching::Read),
             BulkKind::Store => (Touching::Read, Touching::Write),
             BulkKind::Reduce(..) => (Touching::Read, Touching::Reduce),
         };
@@ -285,6 +347,7 @@ impl Moved {
             barrier: None,
             tx: bytes as i64,
             read: None,
+            sent: None,
         }
     }
 }

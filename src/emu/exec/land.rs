@@ -1,9 +1,11 @@
 //! When asynchronous work happens: at its wait, by seed before it, or where nobody can do anything else.
+//!
+//! What copies and reductions move is compared with an H100 byte for byte (`tests/data/ptx/hardware/transfers.py`).
 
 use super::super::error::{EmuError, Fault, Space};
 use super::super::inst::{BulkKind, Op};
 use super::super::mem::SHARED_BASE;
-use super::super::pending::{Moved, Transfer, Work};
+use super::super::pending::{Moved, Sent, Transfer, Work};
 use super::super::sched::{Cta, CtaState, Machine, Trouble};
 use super::super::warp::{State, Warp};
 use super::atomic::modify;
@@ -106,9 +108,20 @@ impl Machine<'_> {
                     for &touch in &moved.global {
                         self.settle(cta, touch, (agent, lane), as_who);
                     }
+                    if let Some((rank, touch)) = moved.sent {
+                        cta.received.push(Sent {
+                            rank,
+                            touch,
+                            agent,
+                            lane,
+                            as_who,
+                        });
+                    }
                     self.now += 1;
                 }
-                self.agents.end(agent);
+                if moved.sent.is_none() {
+                    self.agents.end(agent);
+                }
                 let Some(barrier) = cta.mbarriers.get_mut(&offset) else {
                     let reason = "it is gone where a copy signals it".to_owned();
                     let address = SHARED_BASE + offset as u64;
@@ -146,6 +159,11 @@ impl Machine<'_> {
 
     fn land_load(&mut self, cta: &mut CtaState, lane: u32, moved: &Moved) -> Result<(), Trouble> {
         let (start, bytes) = (moved.shared.offset, moved.shared.bytes);
+        if let Some(sent) = &moved.read {
+            cta.shared.data[start..start + bytes].copy_from_slice(sent);
+            cta.shared.mark(start, bytes, true);
+            return Ok(());
+        }
         let (pattern, size) = (moved.fill.0.to_le_bytes(), moved.fill.1 as usize);
         for element in cta.shared.data[start..start + bytes].chunks_exact_mut(size) {
             element.copy_from_slice(&pattern[..size]);
@@ -165,6 +183,17 @@ impl Machine<'_> {
         }
         cta.shared.mark(start, bytes, true);
         Ok(())
+    }
+
+    /// What CTAs of a cluster got from each other is over where it came from.
+    pub(in crate::emu) fn settle_sent(&mut self, cluster: &mut [Cta]) {
+        for index in 0..cluster.len() {
+            for sent in std::mem::take(&mut cluster[index].state.received) {
+                let state = &mut cluster[sent.rank as usize].state;
+                self.settle(state, sent.touch, (sent.agent, sent.lane), sent.as_who);
+                self.agents.end(sent.agent);
+            }
+        }
     }
 
     /// Waits for bulk stores of the active lanes until at most so many of their groups are under way.
@@ -255,8 +284,8 @@ impl Machine<'_> {
                         word[..size].copy_from_slice(element);
                         let at = piece.global + i * size;
                         let old = region.load(at, size);
-                        let is_f32 = ty.is_f32();
-                        let new = modify(op, ty, is_f32, old, u64::from_le_bytes(word), 0);
+                        // Sums of f32 keep subnormals, unlike those of atomic operations.
+                        let new = modify(op, ty, false, old, u64::from_le_bytes(word), 0);
                         region.store(at, size, new);
                     }
                 }
@@ -308,12 +337,12 @@ impl Machine<'_> {
     }
 
     /// Says what somebody waits for at a barrier in shared memory.
-    pub(in crate::emu) fn waits_for(cta: &CtaState, offset: u32) -> String {
+    pub(in crate::emu) fn waits_for(&self, cta: &CtaState, offset: u32) -> String {
         let address = SHARED_BASE + u64::from(offset);
         match cta.mbarriers.get(&(offset as usize)) {
             Some(barrier) => format!(
-                "at the mbarrier at {address:#x}, initialised in line {}, of which {}",
-                barrier.init.line(),
+                "at the mbarrier at {address:#x}, initialised in {}, of which {}",
+                self.entry.line(barrier.init.line()),
                 barrier.lacks()
             ),
             None => format!("at the mbarrier at {address:#x}, which is gone"),

@@ -225,8 +225,8 @@ impl Machine<'_> {
         }
         if self.options.check_races && !warp.clock.knows_at_all(lane, barrier.init) {
             let reason = format!(
-                "nothing orders its initialisation in line {} before this use",
-                barrier.init.line()
+                "nothing orders its initialisation in {} before this use",
+                self.entry.line(barrier.init.line())
             );
             return Err(trouble(lane, place, reason));
         }
@@ -250,9 +250,9 @@ impl Machine<'_> {
         };
         if check_races && !party.knows_write(lane, barrier.init) {
             let reason = format!(
-                "its initialisation in line {} is not visible to the async proxy: \
+                "its initialisation in {} is not visible to the async proxy: \
                  `fence.mbarrier_init` or `fence.proxy.async` is missing between them",
-                barrier.init.line()
+                self.entry.line(barrier.init.line())
             );
             return Err(trouble(lane, place, reason));
         }

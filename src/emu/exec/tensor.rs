@@ -17,6 +17,8 @@ use super::access::Place;
 /// Bytes of a tensor map, and what its address is a multiple of.
 const MAP_BYTES: u32 = 128;
 const MAP_ALIGN: u32 = 64;
+/// What an H100 fills with where NaNs are asked for, whatever the floats are.
+const NAN_FILL: u64 = 0x7ff7_7ff7_7ff7_7ff7;
 /// Bytes that a swizzle keeps together; what the innermost coordinate is a multiple of.
 const PIECE: usize = 16;
 
@@ -201,7 +203,7 @@ impl Machine<'_> {
         };
         let fill = match map.fill {
             Fill::Zeros => 0,
-            Fill::NaN => u64::MAX >> (64 - 8 * size) >> 1,
+            Fill::NaN => NAN_FILL >> (64 - 8 * size),
         };
         let mut all = Moved::new(kind, (offset, bytes), moves, (fill, size as u32));
         // What lies outside is not read by a store.
@@ -225,6 +227,10 @@ fn element_type(element: Element, op: AtomicOp) -> Option<Type> {
     };
     let is_float = matches!(kind, Kind::Float | Kind::Bfloat);
     let exists = match op {
+        // An H100 takes these for illegal instructions.
+        AtomicOp::Add | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor if element == Element::S64 => {
+            false
+        }
         AtomicOp::Add => true,
         AtomicOp::Min | AtomicOp::Max => !is_float || bits == 16,
         AtomicOp::Increment | AtomicOp::Decrement => kind == Kind::Unsigned && bits == 32,

@@ -11,7 +11,7 @@ use self::body::{Body, names_dynamic_shared};
 use super::decode;
 use super::error::{ParseError, ParseErrorKind, Space};
 use super::inst::Op;
-use super::lex::{Located, Number, Token, tokens};
+use super::lex::{Located, Number, Sources, Token, tokens};
 use super::module::{Entry, Literal, Module, Param, Registers, Symbol, Variable};
 use super::types::Type;
 use crate::limits::EMULATED_VARIABLE_BYTES;
@@ -19,8 +19,10 @@ use crate::limits::EMULATED_VARIABLE_BYTES;
 type Result<T> = std::result::Result<T, ParseError>;
 
 pub(super) fn module(text: &str) -> Result<Module> {
+    let (tokens, sources) = tokens(text)?;
     let mut parser = Parser {
-        tokens: tokens(text)?,
+        tokens,
+        sources,
         next: 0,
         module: Module {
             version: (0, 0),
@@ -44,6 +46,8 @@ pub(super) fn module(text: &str) -> Result<Module> {
 
 struct Parser<'a> {
     tokens: Vec<Located<'a>>,
+    /// What `.loc` says, of all entries.
+    sources: Sources,
     next: usize,
     module: Module,
     symbols: FxHashMap<&'a str, Symbol>,
@@ -580,7 +584,11 @@ impl<'a> Parser<'a> {
             shared: self.module_shared,
             local: 0,
         };
+        let first = self.line();
         self.body(&mut body)?;
+        let lines = first..=self.line();
+        let sources = self.sources.iter().filter(|(at, _)| lines.contains(at));
+        let sources = sources.copied().collect();
         let uses_dynamic_shared = body
             .code
             .iter()
@@ -615,6 +623,7 @@ impl<'a> Parser<'a> {
             moves_registers: code
                 .iter()
                 .any(|inst| matches!(inst.op, Op::Registers { .. })),
+            sources,
             code,
         });
         Ok(())

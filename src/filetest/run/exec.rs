@@ -348,70 +348,79 @@ impl Executor for Emulator {
     }
 
     fn run(&self, job: &Job<'_>) -> Outcome {
-        let kernel = match compile(job.func, job.target, job.options) {
-            Ok(kernel) => kernel,
-            Err(error) => return failed(format!("{}: {error}", job.target)),
-        };
-        let mut memory = emu::Memory::new();
-        let addresses = match emulated(job.args, &mut memory) {
-            Ok(addresses) => addresses,
-            Err(message) => return failed(message),
-        };
-        let args = job.args.iter().zip(&addresses);
-        let args = args.map(|(arg, &address)| match &arg.it {
-            ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
-            ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
-        });
-        let mut args: Vec<emu::Arg> = args.collect();
-        let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);
-        let (kernel, beside) = match with_maps(kernel, job, beside) {
-            Ok(made) => made,
-            Err(message) => return failed(message),
-        };
-        args.extend(beside.args);
-        let module = match emu::Module::parse(&kernel.ptx) {
-            Ok(module) => module,
-            Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
-        };
-        let defaults = emu::Options::default();
-        let launch = emu::Launch {
-            grid: beside.ctas,
-            block: [32 * kernel.meta.num_warps, 1, 1],
-            shared_bytes: kernel.meta.shared,
-            args: &args,
-            options: emu::Options {
-                seed: job.seed,
-                step_limit: job.steps.unwrap_or(RUN_LINE_STEPS),
-                ..defaults
-            },
-        };
-        if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
-            let at = source_of(job, &kernel.ptx, error.line());
-            let advice = match error.fault() {
-                Some(emu::Fault::StepLimit(_)) => STEPS_ADVICE,
-                _ => "",
-            };
-            let what = match (&error, &at) {
-                // The place says the line.
-                (emu::EmuError::Fault { at, fault }, Some(_)) => {
-                    let ([x, y, z], [thread, ..]) = (at.cta, at.thread);
-                    format!("program ({x}, {y}, {z}), thread {thread}: {fault}")
-                }
-                _ => error.to_string(),
-            };
-            let line = match at {
-                Some(_) => String::new(),
-                None => line_of(&kernel.ptx, error.line()),
-            };
-            return Outcome::Failed {
-                message: format!("{}: {what}{advice}{line}", job.target),
-                at,
-            };
-        }
-        let buffers = emulated_buffers(job.args, &addresses, &memory);
-        let log = memory.variable(device_print::SYMBOL).map(Log::decode);
-        Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
+        emulate(job, |ptx| ptx)
     }
+}
+
+/// Runs what is made of the PTX of a kernel.
+pub(super) fn emulate(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Outcome {
+    let kernel = match compile(job.func, job.target, job.options) {
+        Ok(kernel) => kernel,
+        Err(error) => return failed(format!("{}: {error}", job.target)),
+    };
+    let mut memory = emu::Memory::new();
+    let addresses = match emulated(job.args, &mut memory) {
+        Ok(addresses) => addresses,
+        Err(message) => return failed(message),
+    };
+    let args = job.args.iter().zip(&addresses);
+    let args = args.map(|(arg, &address)| match &arg.it {
+        ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
+        ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
+    });
+    let mut args: Vec<emu::Arg> = args.collect();
+    let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);
+    let (kernel, beside) = match with_maps(kernel, job, beside) {
+        Ok(made) => made,
+        Err(message) => return failed(message),
+    };
+    args.extend(beside.args);
+    let kernel = CompiledKernel {
+        ptx: edit(kernel.ptx),
+        ..kernel
+    };
+    let module = match emu::Module::parse(&kernel.ptx) {
+        Ok(module) => module,
+        Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
+    };
+    let defaults = emu::Options::default();
+    let launch = emu::Launch {
+        grid: beside.ctas,
+        block: [32 * kernel.meta.num_warps, 1, 1],
+        shared_bytes: kernel.meta.shared,
+        args: &args,
+        options: emu::Options {
+            seed: job.seed,
+            step_limit: job.steps.unwrap_or(RUN_LINE_STEPS),
+            ..defaults
+        },
+    };
+    if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
+        let at = source_of(job, &kernel.ptx, error.line());
+        let advice = match error.fault() {
+            Some(emu::Fault::StepLimit(_)) => STEPS_ADVICE,
+            _ => "",
+        };
+        let what = match (&error, &at) {
+            // The place says the line.
+            (emu::EmuError::Fault { at, fault }, Some(_)) => {
+                let ([x, y, z], [thread, ..]) = (at.cta, at.thread);
+                format!("program ({x}, {y}, {z}), thread {thread}: {fault}")
+            }
+            _ => error.to_string(),
+        };
+        let line = match at {
+            Some(_) => String::new(),
+            None => line_of(&kernel.ptx, error.line()),
+        };
+        return Outcome::Failed {
+            message: format!("{}: {what}{advice}{line}", job.target),
+            at,
+        };
+    }
+    let buffers = emulated_buffers(job.args, &addresses, &memory);
+    let log = memory.variable(device_print::SYMBOL).map(Log::decode);
+    Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
 }
 
 /// Stands for the GPU in a build that cannot reach one.

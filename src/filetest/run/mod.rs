@@ -40,6 +40,7 @@
 //! the interpreter cannot run, is held against these alone. `expect printed LINE` states a line that is printed.
 
 mod compare;
+mod edited;
 mod exec;
 mod files;
 mod fill;
@@ -68,6 +69,7 @@ use crate::text::parse::{ParsedFile, Pos};
 use crate::text::quote::quoted;
 use crate::verify::verify;
 
+pub use edited::{Left, run_edited};
 pub use ptx::{is_ptx, run_ptx};
 pub use summary::Summary;
 

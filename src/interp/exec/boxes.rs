@@ -2,6 +2,17 @@
 //!
 //! A copy reads memory at once, but what it brings stands in the ring only when somebody waits for its barrier, or when the
 //! barrier's next phase begins; until then the entry holds nothing.
+//!
+//! # Why producers need no turns
+//!
+//! A producer and its program run at the same time, and here one after the other: the producer to its end, then the program. That
+//! shows the same as taking turns would. What a producer does depends on nothing that its program does meanwhile: it has scalars
+//! that pure ops make of the kernel's (V24), and reads memory by `tensor_copy` alone, into rings that it never looks at. So its
+//! waits and what it brings are one list, whoever runs when. The list is kept, and the program takes from it: what is brought
+//! comes when every wait in front of it in the list is over, as the phases that the program ended until then say. The program waits
+//! in vain exactly where no order of turns could let it go on; so does the producer if a wait of it is not over when the program
+//! ends. A wait that may give up (`mbar_wait_for`) counts as one that does not. Memory that a producer reads must be written by nobody while the kernel runs: it counts as a party of its own when races
+//! are searched for, ordered with nothing.
 
 use std::collections::VecDeque;
 
@@ -59,8 +70,15 @@ struct Batch {
     /// Bytes announced less those that come.
     missing: i64,
     copies: Vec<(Entry, Elems)>,
-    /// The barrier that the producer waited for before, and how many of its phases must have ended.
-    gate: Option<(Entry, u64)>,
+    /// How many waits of the producer stand in front of it.
+    behind: usize,
+}
+
+/// A wait of a producer: the barrier, and how many of its phases must have ended.
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    barrier: Entry,
+    ended: u64,
 }
 
 /// Tensors and barriers of a program.
@@ -70,8 +88,9 @@ pub(super) struct Boxes {
     barriers: FxHashMap<Entry, Mbar>,
     /// Whether the producer runs. It runs ahead of the program, to its end: what it brings waits at its barriers.
     produces: bool,
-    /// What the producer waited for last.
-    gate: Option<(Entry, u64)>,
+    /// All waits of the producer in order, and how many of them are over.
+    waits: Vec<Wait>,
+    passed: usize,
 }
 
 impl Machine<'_> {
@@ -258,6 +277,12 @@ impl Machine<'_> {
 
     /// Whether the program took all that its producer brings to these barriers, and gave nothing back that nobody waits for.
     pub(super) fn check_balance(&mut self, is_meant: impl Fn(Slot) -> bool) -> Outcome<()> {
+        self.pass_waits()?;
+        let stuck = &self.boxes.waits[self.boxes.passed..];
+        if let Some(&Wait { barrier, .. }) = stuck.iter().find(|wait| is_meant(wait.barrier.0)) {
+            let (slot, index) = barrier;
+            return Err(InterpErrorKind::Stuck { slot, index });
+        }
         let mut meant: Vec<Entry> = self.boxes.barriers.keys().copied().collect();
         meant.retain(|&(slot, _)| is_meant(slot));
         meant.sort_unstable();
@@ -280,14 +305,14 @@ impl Machine<'_> {
         }
         let (slot, index) = (required(data.slot())?, self.single(data, 0)?);
         let bytes = i64::from(required(data.bytes())?);
-        let gate = self.boxes.gate;
+        let behind = self.boxes.waits.len();
         let produces = self.boxes.produces;
         let barrier = self.barrier(slot, index)?;
         if produces {
             barrier.batches.push_back(Batch {
                 missing: bytes,
                 copies: Vec::new(),
-                gate,
+                behind,
             });
             return Ok(());
         }
@@ -319,12 +344,13 @@ impl Machine<'_> {
     }
 
     /// Runs the producer to its end: what it brings is kept for those who wait for it, and stands in the rings when all that had
-    /// to be given back before was. Memory that it reads is written by nobody.
+    /// to be given back before was.
     pub(super) fn produce(&mut self, region: Block) -> Outcome<()> {
         self.boxes.produces = true;
+        let known = self.memory.enter_producer();
         let done = self.region(region, Results::new());
+        self.memory.leave_producer(known);
         self.boxes.produces = false;
-        self.boxes.gate = None;
         done.map(|_| ())
     }
 
@@ -338,21 +364,31 @@ impl Machine<'_> {
         if (ended + 1) & 1 != phase {
             return Err(InterpErrorKind::NoArrival { slot, index });
         }
-        self.boxes.gate = Some(((slot, index), ended));
+        let barrier = (slot, index);
+        self.boxes.waits.push(Wait { barrier, ended });
+        Ok(())
+    }
+
+    /// The producer goes on as far as the phases that ended let it.
+    fn pass_waits(&mut self) -> Outcome<()> {
+        while let Some(&Wait { barrier, ended }) = self.boxes.waits.get(self.boxes.passed) {
+            if self.barrier(barrier.0, barrier.1)?.ended < ended {
+                break;
+            }
+            self.boxes.passed += 1;
+        }
         Ok(())
     }
 
     /// Lets the next batch of a producer arrive, if it may.
     fn land(&mut self, slot: Slot, index: u64) -> Outcome<()> {
+        self.pass_waits()?;
+        let passed = self.boxes.passed;
         let barrier = self.barrier(slot, index)?;
-        let Some(batch) = barrier.batches.front().cloned() else {
+        let batch = barrier.batches.front().cloned();
+        let Some(batch) = batch.filter(|batch| batch.behind <= passed) else {
             return Ok(());
         };
-        if let Some(((slot, index), ended)) = batch.gate
-            && self.barrier(slot, index)?.ended < ended
-        {
-            return Ok(());
-        }
         for &(entry, _) in &batch.copies {
             self.rings.check_free(entry)?;
         }

@@ -194,6 +194,68 @@ fn entries_are_given_back_before_they_are_filled_again() {
     );
 }
 
+/// A producer does one thing after the other, so that it never gets to what stands behind a wait in vain.
+#[test]
+fn a_producer_that_is_stuck_brings_nothing() {
+    // The fourth box is let in by what the program gives back, and the third in front of it is not.
+    let producer = format!("{}{}", fills(), fill(3, 1, 0));
+    let program = [take(0, 0, 0), take(1, 1, 0)].concat();
+    let silent = program.replacen("mbar_arrive v10, v16 {slot = slot2}", "", 1);
+    let behind = "mbar_wait v11, v11 {slot = slot1}";
+    refused(
+        &producer,
+        &format!("{silent}{behind}\nv46 = iadd v44, v44 : i32[2,4]"),
+        "nobody ends the phase of barrier 1 in slot1",
+    );
+    // Of two waits in front of a box the first one counts as well.
+    let second = "mbar_wait v10, v10 {slot = slot2}";
+    let both = fills().replacen(
+        second,
+        &format!("{second}\nmbar_wait v11, v10 {{slot = slot2}}"),
+        1,
+    );
+    assert_eq!(run(&both, &takes()), Ok([10101, 101_010]));
+    let swapped = fills().replacen(
+        second,
+        &format!("mbar_wait v11, v10 {{slot = slot2}}\n{second}"),
+        1,
+    );
+    assert_eq!(run(&swapped, &takes()), Ok([10101, 101_010]));
+    let unreturned = takes().replacen("mbar_arrive v11, v16 {slot = slot2}", "", 1);
+    for producer in [&both, &swapped] {
+        let expected = "nobody ends the phase of barrier 0 in slot1";
+        refused(producer, &unreturned, expected);
+    }
+    // Behind its last box it waits for ever.
+    let last = format!("{}mbar_wait v10, v11 {{slot = slot2}}\n", fills());
+    assert_eq!(run(&last, &takes()), Ok([10101, 101_010]));
+    let kept = last_replaced(&takes(), "mbar_arrive v10, v16 {slot = slot2}", "");
+    let expected = "the producer waits for barrier 0 in slot2 for ever";
+    refused(&last, &kept, expected);
+}
+
+/// Nothing orders what a producer reads with what its program writes, in front of it or behind it.
+#[test]
+fn memory_that_a_producer_reads_is_written_by_nobody() {
+    let store = |from: &str| {
+        format!(
+            "v60 = arange {{start = 0}} : i32[8]
+            v61 = splat {from} : ptr<i32>[8]
+            v62 = addptr v61, v60 : ptr<i32>[8]
+            store v62, v60\n"
+        )
+    };
+    let behind = format!("{}{}", takes(), store("v0"));
+    refused(
+        &fills(),
+        &behind,
+        "is written here and was read by a producer",
+    );
+    let elsewhere = store("v1");
+    let elsewhere = format!("{elsewhere}barrier\n{}", takes());
+    assert_eq!(run(&fills(), &elsewhere), Ok([10101, 101_010]));
+}
+
 #[test]
 fn arrivals_that_nobody_asked_for_are_reported() {
     let twice = "mbar_arrive v11, v16 {slot = slot2}";

@@ -114,6 +114,14 @@ fn boxes_are_waited_for_where_their_bytes_change() {
 }
 
 #[test]
+fn one_barrier_of_two_is_left() {
+    assert_eq!(with_barriers("w||r", 0), "w|r");
+    assert_eq!(with_barriers("a|||a", 0), "a|a");
+    assert_eq!(with_barriers("a|a|", 0), "a|a|");
+    assert_eq!(with_barriers("||wt||w", 0), "|wf|t!|w");
+}
+
+#[test]
 fn only_hazards_get_barriers() {
     let wanted = [
         // An exchange: its stores never overlap.
