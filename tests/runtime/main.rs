@@ -28,6 +28,8 @@ mod driver_start;
 #[cfg(feature = "cuda")]
 mod gpu;
 #[cfg(feature = "cuda")]
+mod of_cust;
+#[cfg(feature = "cuda")]
 mod stub;
 
 #[cfg(feature = "cuda")]
