@@ -274,6 +274,7 @@ fn tile_passes(
     resources: Resources,
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
+    span!(TRACE, "tile");
     let promotions = clean_passes(func, target, options, resources, watch)?;
     let choices = |site| Choices::new(options.diversity, site);
     if rotate_loops(func, target, &resources, choices(Site::Rotation)) > 0 {
@@ -427,6 +428,7 @@ fn expand_and_place(
     options: &Options,
     watch: &mut Watch<'_>,
 ) -> Result<(ThreadFunction, u32), CompileError> {
+    span!(TRACE, "expand");
     let choices = |site| Choices::new(options.diversity, site);
     let mut thread = expand(tile, target, choices(Site::Exchange))?;
     watch.thread("expand", &thread)?;
@@ -447,6 +449,7 @@ fn order_accesses(
     thread: &mut ThreadFunction,
     watch: &mut Watch<'_>,
 ) -> Result<usize, CompileError> {
+    span!(TRACE, "order");
     let barriers = insert_barriers(thread);
     watch.thread("insert_barriers", thread)?;
     if delay_copies(thread) > 0 {
@@ -463,6 +466,7 @@ fn machine_code(
     options: &Options,
     watch: &mut Watch<'_>,
 ) -> Result<(String, PtxVersion, ptx::Stats), CompileError> {
+    span!(TRACE, "machine");
     let choices = |site| Choices::new(options.diversity, site);
     let mut code = select(thread, target)?;
     watch.machine("select", MachineCode::virtual_registers(&code));

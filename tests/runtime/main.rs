@@ -23,6 +23,9 @@ mod tuning_results;
 mod variants;
 mod warnings;
 
+#[cfg(feature = "tracing")]
+mod spans;
+
 #[cfg(feature = "cuda")]
 mod driver_start;
 #[cfg(feature = "cuda")]
