@@ -174,6 +174,19 @@ fn memory_is_copied_by_a_driver() {
     }
 }
 
+#[cfg(feature = "cuda")]
+#[test]
+fn memory_is_copied_on_a_gpu() {
+    match Device::gpu(0) {
+        Ok(device) => {
+            assert_eq!(copies(&device), Ok(()));
+            // How often they are asked depends on how quick the device is.
+            assert!(futures(&device).is_ok_and(|asked| asked > 0));
+        }
+        Err(error) => eprintln!("skipped: {error}"),
+    }
+}
+
 /// Kernels on elements that Rust has no type for.
 #[test]
 fn kernels_take_truths_and_small_floats() {
