@@ -83,6 +83,13 @@ pub enum DriverError {
         free: usize,
     },
 
+    /// The system has no memory that stays in its place.
+    #[error("out of pinned host memory: {bytes} bytes asked for")]
+    OutOfPinnedMemory {
+        /// The size asked for.
+        bytes: usize,
+    },
+
     /// The PTX is of a newer version than the driver's assembler knows.
     #[error(
         "the kernel is PTX {stated} and this driver (CUDA {driver}) takes PTX {newest} at most: \
@@ -292,7 +299,9 @@ impl DriverError {
             | DriverError::Launch { code, .. }
             | DriverError::Assemble { code, .. } => *code,
             DriverError::NoDriver { .. } | DriverError::NoDevice => return CudaError::NoDevice,
-            DriverError::OutOfMemory { .. } => return CudaError::OutOfMemory,
+            DriverError::OutOfMemory { .. } | DriverError::OutOfPinnedMemory { .. } => {
+                return CudaError::OutOfMemory;
+            }
             DriverError::Forked => return CudaError::NotInitialized,
             // Found before the driver was asked.
             _ => return CudaError::InvalidValue,

@@ -8,6 +8,8 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::emu::MemoryError;
+
 use super::buffer::{Buffer, Direct, Pointer};
 use super::device::{Backend, Device};
 use super::error::RuntimeError;
@@ -40,7 +42,15 @@ impl<T: Direct> Pinned<T> {
     pub fn new(device: &Device, len: usize) -> Result<Pinned<T>, RuntimeError> {
         device.usable()?;
         let memory = match device.backend() {
-            Backend::Emulated(_) => Host::Plain(vec![T::default(); len]),
+            Backend::Emulated(_) => {
+                let mut list = Vec::new();
+                let bytes = len.saturating_mul(size_of::<T>());
+                if list.try_reserve_exact(len).is_err() {
+                    Err(MemoryError::TooLarge { bytes })?;
+                }
+                list.resize(len, T::default());
+                Host::Plain(list)
+            }
             #[cfg(feature = "cuda")]
             Backend::Gpu(gpu) => {
                 let memory = driver::Pinned::new(&gpu.context, len);

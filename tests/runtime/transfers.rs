@@ -64,6 +64,13 @@ fn copies(device: &Device) -> Result<(), RuntimeError> {
     let error = wrong(y.write(&stream, &[1; 11]));
     assert_eq!(error, "values to write: 11 elements, expected 10");
     assert!(y.view_mut().split_at(11).is_err() && x.view().slice(4..11).is_err());
+    // More than there can be, and more than can be counted.
+    for len in [1 << 42, usize::MAX / 2] {
+        let error = Buffer::<u8>::new(device, len).expect_err("too much");
+        assert!(error.to_string().contains("memory"), "{error}");
+        let error = Pinned::<f64>::new(device, len).expect_err("too much");
+        assert!(error.to_string().contains("memory"), "{error}");
+    }
     let empty = Buffer::<i32>::new(device, 0)?;
     Buffer::<i32>::new(device, 0)?.copy_from(&stream, &empty)?;
     assert_eq!(empty.read(&stream)?, [0_i32; 0]);

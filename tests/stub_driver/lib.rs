@@ -190,6 +190,9 @@ pub extern "C" fn cuStreamSynchronize(_stream: usize) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int {
+    if bytes > 1 << 40 {
+        return 2;
+    }
     // Aligned to 256, and never given back: tests are short.
     let mut words = vec![[0_u64; 32]; bytes.div_ceil(256) + 1];
     let start = words.as_mut_ptr().cast::<u8>();
@@ -230,6 +233,9 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) -> c_int {
+    if bytes > 1 << 40 {
+        return 2;
+    }
     log("alloc host");
     // With its size before it, so that it can be freed.
     let words = vec![bytes as u64; bytes.div_ceil(8) + 1].leak();
