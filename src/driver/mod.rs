@@ -95,6 +95,14 @@ mod module;
 mod pinned;
 mod prepared;
 mod stream;
+// Elsewhere the linker binds the symbols: see `loader`.
+#[cfg(any(
+    test,
+    all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
+))]
 mod symbols;
 mod tensor_map;
 mod version;
