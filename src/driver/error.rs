@@ -234,6 +234,10 @@ pub enum DriverError {
         got: u32,
     },
 
+    /// A copy was asked for its memory once more.
+    #[error("the copy was awaited before, and gave its memory then: begin another")]
+    CopyTaken,
+
     /// Something was made in a context that is not the device's primary one.
     #[error("{what} belongs to another context than the device's primary one")]
     ForeignContext {

@@ -317,11 +317,7 @@ impl<T: Element> Copying<T> {
     }
 
     fn take(&mut self) -> Result<Pinned<T>, DriverError> {
-        self.pinned.take().ok_or(DriverError::Size {
-            what: "a copy whose memory was taken already",
-            got: 0,
-            expected: 1,
-        })
+        self.pinned.take().ok_or(DriverError::CopyTaken)
     }
 }
 

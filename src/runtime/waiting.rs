@@ -273,7 +273,7 @@ impl<T: Direct> Copying<T> {
     /// Errors of kernels that ran before, as those of [`Stream::synchronize`].
     pub fn wait(self) -> Result<Pinned<T>, RuntimeError> {
         match self.under_way {
-            UnderWay::Plain(pinned) => pinned.ok_or_else(taken),
+            UnderWay::Plain(pinned) => pinned.ok_or(RuntimeError::CopyTaken),
             #[cfg(feature = "cuda")]
             UnderWay::Gpu(copying) => {
                 let memory = copying
@@ -287,15 +287,6 @@ impl<T: Direct> Copying<T> {
     }
 }
 
-/// The error for memory that a future has given back before.
-fn taken() -> RuntimeError {
-    RuntimeError::Length {
-        what: "a copy that was awaited before",
-        got: 0,
-        expected: 1,
-    }
-}
-
 impl<T: Direct> Future for Copying<T> {
     type Output = Result<Pinned<T>, RuntimeError>;
 
@@ -306,7 +297,7 @@ impl<T: Direct> Future for Copying<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         match &mut this.under_way {
-            UnderWay::Plain(pinned) => Poll::Ready(pinned.take().ok_or_else(taken)),
+            UnderWay::Plain(pinned) => Poll::Ready(pinned.take().ok_or(RuntimeError::CopyTaken)),
             #[cfg(feature = "cuda")]
             UnderWay::Gpu(copying) => copying.poll(context.waker()).map(|memory| {
                 let memory = memory.map_err(|error| this.device.failed(None, error))?;

@@ -117,6 +117,14 @@ fn futures(device: &Device) -> Result<usize, RuntimeError> {
     assert_eq!(block_on(stream.done()?).0, Ok(()));
     let short = x.view().read_async(&stream, again);
     assert!(short.is_err(), "three numbers do not fit two");
+    // A copy has its bytes, whatever becomes of the buffer; and they are given once.
+    let gone = Buffer::from_slice(device, &[7_u8; 4])?;
+    let copy = gone.read_async(&stream)?;
+    drop(gone);
+    let mut copy = pin!(copy);
+    assert_eq!(block_on(copy.as_mut()).0?[..], [7; 4]);
+    let twice = block_on(copy).0.expect_err("it was awaited before");
+    assert!(twice.to_string().contains("awaited before"), "{twice}");
     let none = Buffer::<u8>::new(device, 0)?;
     assert_eq!(block_on(none.read_async(&stream)?).0?.len(), 0);
     Ok(polls)
