@@ -8,7 +8,7 @@
 //! ```
 //! # #[cfg(feature = "triton")] {
 //! use tilelift::runtime::{Kernel, Program};
-//! use tilelift::testing::{self, Case, Failure, Tolerance};
+//! use tilelift::testing::{self, Case, Failure, Stage, Tolerance};
 //!
 //! const SOFTPLUS: &str = r#"
 //! import triton, triton.language as tl
