@@ -130,6 +130,12 @@ pub fn compile_with(
     options: &Options,
     on_pass_end: &mut dyn FnMut(&str, Snapshot<'_>),
 ) -> Result<CompiledKernel, CompileError> {
+    span!(
+        DEBUG,
+        "compile",
+        kernel = func.name.as_str(),
+        target = tracing::field::display(target)
+    );
     let run = AssertUnwindSafe(|| pipeline::run(func, target, options, on_pass_end));
     let output = catch_unwind(run).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

@@ -93,6 +93,8 @@
 //! hidden; **they change with any version**, and so does whatever stands in them. All else follows semantic versioning.
 
 #[macro_use]
+mod spans;
+#[macro_use]
 mod coded;
 pub(crate) mod grid;
 

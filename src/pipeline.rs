@@ -277,6 +277,7 @@ fn tile_passes(
     resources: Resources,
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
+    span!(TRACE, "tile");
     clean_passes(func, target, options, watch)?;
     let mut several = func.clone();
     let uneven = uneven(func);
@@ -299,8 +300,7 @@ fn tile_passes(
         let promoted = fetch_passes(&mut several, plan, &mut unseen)?;
         loop_over_programs(&mut several, uneven);
         hoist_invariants(&mut several);
-        let roles = form_roles(&mut several, target, &resources);
-        if roles {
+        if form_roles(&mut several, target, &resources) {
             *func = several;
             promotions = promoted;
             watch.tile("loop_over_programs", func)?;
@@ -468,6 +468,7 @@ fn expand_and_place(
     options: &Options,
     watch: &mut Watch<'_>,
 ) -> Result<(ThreadFunction, u32), CompileError> {
+    span!(TRACE, "expand");
     let choices = |site| Choices::new(options.diversity, site);
     let mut thread = expand(tile, target, choices(Site::Exchange))?;
     watch.thread("expand", &thread)?;
@@ -488,6 +489,7 @@ fn order_accesses(
     thread: &mut ThreadFunction,
     watch: &mut Watch<'_>,
 ) -> Result<usize, CompileError> {
+    span!(TRACE, "order");
     let barriers = insert_barriers(thread);
     watch.thread("insert_barriers", thread)?;
     if delay_copies(thread) > 0 {
@@ -504,6 +506,7 @@ fn machine_code(
     options: &Options,
     watch: &mut Watch<'_>,
 ) -> Result<(String, PtxVersion, ptx::Stats), CompileError> {
+    span!(TRACE, "machine");
     let choices = |site| Choices::new(options.diversity, site);
     let mut code = select(thread, target)?;
     watch.machine("select", MachineCode::virtual_registers(&code));

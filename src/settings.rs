@@ -370,7 +370,13 @@ mod tests {
         for (name, served) in [
             ("sm_103", "sm_100"),
             ("sm_103a", "sm_100"),
+            ("sm_103f", "sm_100"),
+            ("sm_100f", "sm_100"),
             ("sm_110", "sm_100"),
+            ("sm_110a", "sm_100"),
+            ("sm_110f", "sm_100"),
+            ("sm_121", "sm_120"),
+            ("sm_121a", "sm_120"),
             ("sm_121f", "sm_120"),
             ("cuda:88:32", "sm_86"),
         ] {
@@ -388,7 +394,10 @@ mod tests {
         assert!(Target::ALL.is_sorted());
         assert_eq!(Target::for_device(8, 7), Some(Target::SM_86));
         assert_eq!(Target::for_device(9, 0), Some(Target::SM_90A));
-        assert_eq!(Target::for_device(10, 3), Some(Target::SM_100));
+        // Devices of a generation have the code of its first.
+        for (device, served) in [((10, 3), 100), ((11, 0), 100), ((12, 1), 120)] {
+            assert_eq!(Target::for_device(device.0, device.1), Some(plain(served)));
+        }
         assert!(Target::SM_90A.runs_on(9, 0) && !Target::SM_90A.runs_on(10, 0));
         assert_eq!(Target::for_device(6, 1), None);
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up. A module uses only itself and those above it in this list.
 const ORDER: &[&str] = &[
+    "spans",
     "coded",
     "num",
     "grid",

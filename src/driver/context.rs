@@ -1,7 +1,7 @@
 //! Contexts: a device's primary one, or one that another library made.
 
 use super::device::{Device, Driver};
-use super::error::{DriverError, check};
+use super::error::{DriverError, check, of_cust};
 use super::ffi::{self, Handle};
 use super::fork;
 use core::ffi::c_void;
@@ -39,21 +39,15 @@ impl Context {
         let previous = current()?;
         let mut raw = 0;
         // SAFETY: writes one handle; the device came from the driver.
-        let code = unsafe { ffi::cuDevicePrimaryCtxRetain(&raw mut raw, device.raw) };
+        let code = unsafe { ffi::cuDevicePrimaryCtxRetain(&raw mut raw, device.cust.as_raw()) };
         check("cuDevicePrimaryCtxRetain", code)?;
         // `cust` reads results as an enum that lacks newer codes. With the context alive, its
         // own calls cannot fail with one of those.
-        let owner =
-            cust::device::Device::get_device(device.ordinal).and_then(cust::context::Context::new);
+        let owner = cust::context::Context::new(device.cust);
         // SAFETY: gives back the reference taken above.
-        let code = unsafe { ffi::cuDevicePrimaryCtxRelease_v2(device.raw) };
+        let code = unsafe { ffi::cuDevicePrimaryCtxRelease_v2(device.cust.as_raw()) };
         check("cuDevicePrimaryCtxRelease", code)?;
-        let owner = owner.map_err(|error| DriverError::Call {
-            call: "cuDevicePrimaryCtxRetain",
-            code: error as i32,
-            name: format!("{error:?}"),
-            text: error.to_string(),
-        })?;
+        let owner = owner.map_err(of_cust("cuDevicePrimaryCtxRetain"))?;
         if previous != 0 {
             // `cust` made the new context current.
             set_current(previous)?;
@@ -85,23 +79,23 @@ impl Context {
     ///
     /// The handle is one of a context and stays valid as long as the result lives, and all that is made from it.
     pub unsafe fn from_raw(raw: *mut c_void) -> Result<Context, DriverError> {
-        Driver::load()?;
-        let previous = current()?;
-        set_current(raw.addr())?;
-        let mut number = 0;
-        // SAFETY: writes one number; a context is current.
-        let code = unsafe { ffi::cuCtxGetDevice(&raw mut number) };
-        set_current(previous)?;
-        check("cuCtxGetDevice", code)?;
-        // A device's handle is its number.
-        let device = Device::get(u32::try_from(number).unwrap_or(u32::MAX))?;
         Ok(Context {
             inner: Arc::new(Inner {
                 owner: None,
                 raw: raw.addr(),
-                device,
+                device: device_of(raw.addr())?,
             }),
         })
+    }
+
+    /// The context that an application has by way of `cust`, which is the primary one of its device; retained once more,
+    /// so that it need not outlive the result.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Context::new`].
+    pub fn from_cust(context: &cust::context::Context) -> Result<Context, DriverError> {
+        Context::new(&device_of(context.as_raw().addr())?)
     }
 
     /// The same context for use with `cust`; none of a borrowed one.
@@ -263,6 +257,20 @@ impl Drop for Entered {
             let _ = set_current(self.restore);
         }
     }
+}
+
+/// The device of a live context.
+fn device_of(context: Handle) -> Result<Device, DriverError> {
+    Driver::load()?;
+    let previous = current()?;
+    set_current(context)?;
+    let mut number = 0;
+    // SAFETY: writes one number; a context is current.
+    let code = unsafe { ffi::cuCtxGetDevice(&raw mut number) };
+    set_current(previous)?;
+    check("cuCtxGetDevice", code)?;
+    // A device's handle is its number.
+    Device::get(u32::try_from(number).unwrap_or(u32::MAX))
 }
 
 /// The thread's current context, or 0.

@@ -1,9 +1,10 @@
 //! The driver itself and the devices it knows.
 
-use super::error::{DriverError, check};
+use super::error::{DriverError, check, of_cust};
 use super::version::{Capability, CudaVersion, PtxVersion};
 use super::{ffi, fork, loader};
-use core::ffi::{CStr, c_char, c_int, c_uint};
+use core::ffi::{c_int, c_uint};
+use cust::device::Device as CustDevice;
 use std::sync::OnceLock;
 
 /// Proof that the CUDA driver was found and started.
@@ -88,8 +89,8 @@ pub struct Device {
     pub threads_per_multiprocessor: u32,
     /// The largest grid, by axis.
     pub grid: [u32; 3],
-    /// The driver's handle.
-    pub(super) raw: c_int,
+    /// The same device for `cust`.
+    pub(super) cust: CustDevice,
 }
 
 impl Device {
@@ -100,11 +101,7 @@ impl Device {
     /// Those of [`Driver::load`].
     pub fn count() -> Result<u32, DriverError> {
         Driver::load()?;
-        let mut count = 0;
-        // SAFETY: writes one integer.
-        let code = unsafe { ffi::cuDeviceGetCount(&raw mut count) };
-        check("cuDeviceGetCount", code)?;
-        Ok(u32::try_from(count).unwrap_or(0))
+        CustDevice::num_devices().map_err(of_cust("cuDeviceGetCount"))
     }
 
     /// The device with the number `ordinal`, from 0.
@@ -118,25 +115,19 @@ impl Device {
         if ordinal >= count {
             return Err(DriverError::DeviceOrdinal { ordinal, count });
         }
-        let mut raw = 0;
-        // SAFETY: writes one integer; the ordinal is below the count, so it fits.
-        let code = unsafe { ffi::cuDeviceGet(&raw mut raw, ordinal as c_int) };
-        check("cuDeviceGet", code)?;
-        let mut memory = 0;
-        // SAFETY: the handle came from the driver; writes one size.
-        let code = unsafe { ffi::cuDeviceTotalMem_v2(&raw mut memory, raw) };
-        check("cuDeviceTotalMem", code)?;
+        let cust = CustDevice::get_device(ordinal).map_err(of_cust("cuDeviceGet"))?;
+        let raw = cust.as_raw();
         // The numbers are those of `CUdevice_attribute`; `cust` 0.3.2 stops at 91.
         Ok(Device {
             ordinal,
-            name: device_name(raw)?,
+            name: cust.name().map_err(of_cust("cuDeviceGetName"))?,
             capability: Capability {
                 major: attribute(raw, 75)?,
                 minor: attribute(raw, 76)?,
             },
             driver,
             multiprocessors: attribute(raw, 16)?,
-            memory,
+            memory: (cust.total_memory()).map_err(of_cust("cuDeviceTotalMem"))?,
             l2_bytes: attribute(raw, 38)?,
             shared_per_block: attribute(raw, 97)?,
             shared_per_multiprocessor: attribute(raw, 81)?,
@@ -145,7 +136,7 @@ impl Device {
             registers_per_multiprocessor: attribute(raw, 82)?,
             threads_per_multiprocessor: attribute(raw, 39)?,
             grid: [attribute(raw, 5)?, attribute(raw, 6)?, attribute(raw, 7)?],
-            raw,
+            cust,
         })
     }
 
@@ -157,23 +148,6 @@ impl Device {
     pub fn all() -> Result<Vec<Device>, DriverError> {
         (0..Device::count()?).map(Device::get).collect()
     }
-}
-
-/// The name of the device with the handle `raw`.
-fn device_name(raw: c_int) -> Result<String, DriverError> {
-    let mut bytes = [0_u8; 256];
-    // SAFETY: the buffer has the size that is passed; the driver ends the name with NUL.
-    let code = unsafe {
-        ffi::cuDeviceGetName(
-            bytes.as_mut_ptr().cast::<c_char>(),
-            bytes.len() as c_int,
-            raw,
-        )
-    };
-    check("cuDeviceGetName", code)?;
-    Ok(CStr::from_bytes_until_nul(&bytes)
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default())
 }
 
 /// The attribute with the number `which`; none that is asked for can be negative.

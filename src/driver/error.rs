@@ -3,6 +3,7 @@
 use super::ffi::{self, Code};
 use super::version::{Capability, CudaVersion, PtxVersion};
 use core::ffi::{CStr, c_char};
+use cust::error::CudaError;
 
 /// An error of the driver layer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +81,13 @@ pub enum DriverError {
         bytes: usize,
         /// What the driver says is free.
         free: usize,
+    },
+
+    /// The system has no memory that stays in its place.
+    #[error("out of pinned host memory: {bytes} bytes asked for")]
+    OutOfPinnedMemory {
+        /// The size asked for.
+        bytes: usize,
     },
 
     /// The PTX is of a newer version than the driver's assembler knows.
@@ -226,6 +234,10 @@ pub enum DriverError {
         got: u32,
     },
 
+    /// A copy was asked for its memory once more.
+    #[error("the copy was awaited before, and gave its memory then: begin another")]
+    CopyTaken,
+
     /// Something was made in a context that is not the device's primary one.
     #[error("{what} belongs to another context than the device's primary one")]
     ForeignContext {
@@ -258,6 +270,60 @@ impl DriverError {
         };
         matches!(code, 214 | 700 | 702 | 709 | 710 | 714..=719 | 721)
     }
+}
+
+/// Every error of `cust` that is a result of the driver.
+#[rustfmt::skip] // a list
+const OF_CUST: [CudaError; 58] = {
+    use CudaError::*;
+    [
+        InvalidValue, OutOfMemory, NotInitialized, Deinitialized, ProfilerDisabled,
+        ProfilerNotInitialized, ProfilerAlreadyStarted, ProfilerAlreadyStopped, NoDevice,
+        InvalidDevice, InvalidImage, InvalidContext, ContextAlreadyCurrent, MapFailed, UnmapFailed,
+        ArrayIsMapped, AlreadyMapped, NoBinaryForGpu, AlreadyAcquired, NotMapped, NotMappedAsArray,
+        NotMappedAsPointer, EccUncorrectable, UnsupportedLimit, ContextAlreadyInUse,
+        PeerAccessUnsupported, InvalidPtx, InvalidGraphicsContext, NvlinkUncorrectable,
+        InvalidSource, FileNotFound, SharedObjectSymbolNotFound, SharedObjectInitFailed,
+        OperatingSystemError, InvalidHandle, NotFound, NotReady, IllegalAddress,
+        LaunchOutOfResources, LaunchTimeout, LaunchIncompatibleTexturing, PeerAccessAlreadyEnabled,
+        PeerAccessNotEnabled, PrimaryContextActive, ContextIsDestroyed, AssertError, TooManyPeers,
+        HostMemoryAlreadyRegistered, HostMemoryNotRegistered, HardwareStackError,
+        IllegalInstruction, MisalignedAddress, InvalidAddressSpace, InvalidProgramCounter,
+        LaunchFailed, NotPermitted, NotSupported, UnknownError,
+    ]
+};
+
+impl DriverError {
+    /// The same as an error of `cust`, for applications that pass those on: [`CudaError::UnknownError`] where `cust` has
+    /// no name for it, as it does itself.
+    #[must_use]
+    pub fn to_cust(&self) -> CudaError {
+        let code = match self {
+            DriverError::Call { code, .. }
+            | DriverError::Launch { code, .. }
+            | DriverError::Assemble { code, .. } => *code,
+            DriverError::NoDriver { .. } | DriverError::NoDevice => return CudaError::NoDevice,
+            DriverError::OutOfMemory { .. } | DriverError::OutOfPinnedMemory { .. } => {
+                return CudaError::OutOfMemory;
+            }
+            DriverError::Forked => return CudaError::NotInitialized,
+            // Found before the driver was asked.
+            _ => return CudaError::InvalidValue,
+        };
+        let same = OF_CUST.into_iter().find(|&known| known as Code == code);
+        same.unwrap_or(CudaError::UnknownError)
+    }
+}
+
+impl From<CudaError> for DriverError {
+    fn from(error: CudaError) -> DriverError {
+        of_cust("a call of `cust`")(error)
+    }
+}
+
+/// Names the call by which `cust` got an error.
+pub(super) fn of_cust(call: &'static str) -> impl FnOnce(CudaError) -> DriverError {
+    move |error| failed(call, error as Code)
 }
 
 /// The error of a launch that was refused.
@@ -356,6 +422,24 @@ mod tests {
             assert_eq!(error.is_sticky(), sticky, "{code}");
         }
         assert!(!DriverError::NoDevice.is_sticky());
+    }
+
+    #[test]
+    fn errors_of_cust_come_and_go() {
+        for known in OF_CUST {
+            assert_eq!(DriverError::from(known).to_cust(), known);
+        }
+        // A code that `cust` has no name for, and its own two.
+        let newer = check("cuStreamSynchronize", 721).expect_err("not zero");
+        assert_eq!(newer.to_cust(), CudaError::UnknownError);
+        let own = DriverError::from(CudaError::InvalidMemoryAllocation);
+        assert!(own.to_string().contains("a call of `cust` failed"), "{own}");
+        let size = DriverError::Size {
+            what: "a copy",
+            got: 1,
+            expected: 2,
+        };
+        assert_eq!(size.to_cust(), CudaError::InvalidValue);
     }
 
     #[test]

@@ -69,10 +69,6 @@ unsafe extern "C" {
     pub(super) fn cuGetErrorName(code: Code, name: *mut *const c_char) -> Code;
     pub(super) fn cuGetErrorString(code: Code, text: *mut *const c_char) -> Code;
 
-    pub(super) fn cuDeviceGetCount(count: *mut c_int) -> Code;
-    pub(super) fn cuDeviceGet(device: *mut c_int, ordinal: c_int) -> Code;
-    pub(super) fn cuDeviceGetName(name: *mut c_char, bytes: c_int, device: c_int) -> Code;
-    pub(super) fn cuDeviceTotalMem_v2(bytes: *mut usize, device: c_int) -> Code;
     pub(super) fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_uint, device: c_int) -> Code;
 
     pub(super) fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) -> Code;

@@ -7,6 +7,7 @@ use super::stream::Stream;
 use core::ffi::c_uint;
 use core::marker::PhantomData;
 use core::ops::Range;
+use cust::memory::{DeviceBuffer, DeviceCopy, DevicePointer, DeviceSlice};
 
 /// A type that is copied between host and device as it lies in memory.
 ///
@@ -259,6 +260,12 @@ impl<'a> RawPtr<'a> {
         }
     }
 
+    /// The address as a pointer of `cust`, for its functions and its own launches.
+    #[must_use]
+    pub fn to_cust<T: DeviceCopy>(&self) -> DevicePointer<T> {
+        DevicePointer::from_raw(self.address)
+    }
+
     /// The address on the device.
     #[must_use]
     pub fn address(&self) -> u64 {
@@ -401,6 +408,22 @@ impl<'a> RawPtr<'a> {
             }),
             _ => Ok(()),
         }
+    }
+}
+
+/// Memory of `cust`, of the context in which it was made.
+impl<'a, T: DeviceCopy> From<&'a DeviceSlice<T>> for RawPtr<'a> {
+    fn from(slice: &'a DeviceSlice<T>) -> RawPtr<'a> {
+        RawPtr::from_parts(
+            slice.as_device_ptr().as_raw(),
+            slice.len().saturating_mul(size_of::<T>()),
+        )
+    }
+}
+
+impl<'a, T: DeviceCopy> From<&'a DeviceBuffer<T>> for RawPtr<'a> {
+    fn from(buffer: &'a DeviceBuffer<T>) -> RawPtr<'a> {
+        RawPtr::from(&**buffer)
     }
 }
 

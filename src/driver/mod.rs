@@ -52,9 +52,23 @@
 //! assembler's log; its linker passes PTX without the final NUL; its streams drop the flag
 //! `NON_BLOCKING` and cannot adopt a foreign handle; there is no way to ask for more than 48 KB
 //! of shared memory, for clusters or for tensor maps; device attributes end at number 91;
-//! `DeviceBuffer::cast` to an element of another size frees twice. So `cust` keeps the contexts
-//! ([`Context::cust`] hands one out for code that is written against it), and the rest is called
-//! through own declarations (`ffi`) of the same symbols.
+//! `DeviceBuffer::cast` to an element of another size frees twice. Its results are an enum: a
+//! newer code, which after a kernel's fault every call can return, is undefined behaviour there.
+//!
+//! So `cust` does what cannot meet such a code, and its objects are taken wherever that costs a
+//! launch nothing; the rest is called through own declarations (`ffi`) of the same symbols. The
+//! crate itself is at [`cust`], so that an application has the version that fits.
+//!
+//! | of `cust` | inside | at the API |
+//! |---|---|---|
+//! | `Device` | finds, names and measures devices | |
+//! | `Context` | holds the primary context | [`Context::from_cust`], [`Context::cust`] |
+//! | `Stream` | held by the streams that are made of one | [`Stream::from_cust`], shared with the application |
+//! | `DeviceBuffer`, `DeviceSlice` | not: they free without a context of their own, and end recordings | borrowed as [`RawPtr`], as arguments and views of the run time |
+//! | `DevicePointer` | | [`RawPtr::to_cust`] |
+//! | `CudaError` | becomes a [`DriverError`] | `From`, [`DriverError::to_cust`] |
+//! | `Event` | not: it records streams of `cust` alone, and `query` meets kernels' errors | its handle is private; it can be recorded in a stream that is shared |
+//! | `Module` | not: it loses the log, and its handle is private | the application's kernels go into the same stream |
 //!
 //! # What is safe
 //!
@@ -81,9 +95,20 @@ mod module;
 mod pinned;
 mod prepared;
 mod stream;
+// Elsewhere the linker binds the symbols: see `loader`.
+#[cfg(any(
+    test,
+    all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
+))]
 mod symbols;
 mod tensor_map;
 mod version;
+
+/// The crate whose objects are taken here, in the version that fits.
+pub use cust;
 
 pub use context::Context;
 pub use device::{Device, Driver};

@@ -40,9 +40,12 @@ impl<T: Element> Pinned<T> {
             let mut address = core::ptr::null_mut();
             // SAFETY: writes one address; a context is current.
             let code = unsafe { ffi::cuMemAllocHost_v2(&raw mut address, bytes) };
+            if code == ffi::OUT_OF_MEMORY {
+                return Err(DriverError::OutOfPinnedMemory { bytes });
+            }
             check("cuMemAllocHost", code)?;
             data = NonNull::new(address.cast::<T>())
-                .ok_or(DriverError::OutOfMemory { bytes, free: 0 })?;
+                .ok_or(DriverError::OutOfPinnedMemory { bytes })?;
             // SAFETY: so many bytes were allocated just now; zeros are a value of every element.
             unsafe { data.cast::<u8>().write_bytes(0, bytes) };
         }
@@ -314,11 +317,7 @@ impl<T: Element> Copying<T> {
     }
 
     fn take(&mut self) -> Result<Pinned<T>, DriverError> {
-        self.pinned.take().ok_or(DriverError::Size {
-            what: "a copy whose memory was taken already",
-            got: 0,
-            expected: 1,
-        })
+        self.pinned.take().ok_or(DriverError::CopyTaken)
     }
 }
 

@@ -6,19 +6,30 @@ use super::ffi::{self, Handle};
 use super::module::Module;
 use core::ffi::{c_uint, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A queue of work on a device.
 #[derive(Debug)]
 pub struct Stream {
     context: Context,
     raw: Handle,
-    owned: bool,
+    owner: Owner,
     /// Whether `Graph::capture` records this stream. Launches look here first, so that threads which
     /// share a stream do not meet at the lock.
     recording: AtomicBool,
     /// While it does: the modules whose kernels were launched, which the graph keeps loaded.
     recorded: Mutex<Vec<Module>>,
+}
+
+/// Who destroys a stream.
+#[derive(Debug)]
+enum Owner {
+    /// This crate, with its value.
+    Here,
+    /// `cust`, with the last that holds it.
+    Cust(Arc<cust::stream::Stream>),
+    /// Somebody else, some time.
+    Elsewhere,
 }
 
 impl Stream {
@@ -35,13 +46,13 @@ impl Stream {
         // SAFETY: writes one handle; a context is current.
         let code = unsafe { ffi::cuStreamCreate(&raw mut raw, NON_BLOCKING) };
         check("cuStreamCreate", code)?;
-        Ok(Stream::with(context, raw, true))
+        Ok(Stream::with(context, raw, Owner::Here))
     }
 
     /// The default stream of the context.
     #[must_use]
     pub fn null(context: &Context) -> Stream {
-        Stream::with(context, 0, false)
+        Stream::with(context, 0, Owner::Elsewhere)
     }
 
     /// Borrows a stream that another library made, `cudaStream_t` and `CUstream` alike. It is
@@ -56,7 +67,7 @@ impl Stream {
     /// The handle is one of a stream (or 0, 1 or 2, the special values of CUDA) and stays valid
     /// as long as the result lives.
     pub unsafe fn from_raw(context: &Context, raw: *mut c_void) -> Result<Stream, DriverError> {
-        let stream = Stream::with(context, raw.addr(), false);
+        let stream = Stream::with(context, raw.addr(), Owner::Elsewhere);
         // The special values belong to whichever context is current.
         if stream.raw > 2 {
             let _current = context.enter()?;
@@ -71,11 +82,29 @@ impl Stream {
         Ok(stream)
     }
 
-    fn with(context: &Context, raw: Handle, owned: bool) -> Stream {
+    /// A stream of `cust`, or one that is shared with the application in an `Arc`. `cust` destroys it with the last that
+    /// holds it. A stream that `cust` makes waits for the default stream and is waited for by it, whatever flags it was
+    /// made with.
+    ///
+    /// # Errors
+    ///
+    /// [`DriverError::ForeignContext`] if the stream is not of this context.
+    pub fn from_cust(
+        context: &Context,
+        stream: impl Into<Arc<cust::stream::Stream>>,
+    ) -> Result<Stream, DriverError> {
+        let theirs = stream.into();
+        // SAFETY: the handle is valid as long as its owner lives, which the result holds.
+        let mut stream = unsafe { Stream::from_raw(context, theirs.as_inner().cast()) }?;
+        stream.owner = Owner::Cust(theirs);
+        Ok(stream)
+    }
+
+    fn with(context: &Context, raw: Handle, owner: Owner) -> Stream {
         Stream {
             context: context.clone(),
             raw,
-            owned,
+            owner,
             recording: AtomicBool::new(false),
             recorded: Mutex::new(Vec::new()),
         }
@@ -183,11 +212,15 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if self.owned
-            && let Ok(_current) = self.context.enter()
-        {
+        let Ok(_current) = self.context.enter() else {
+            // No call in a child of a fork, nor one of `cust`.
+            return core::mem::forget(core::mem::replace(&mut self.owner, Owner::Elsewhere));
+        };
+        match core::mem::replace(&mut self.owner, Owner::Elsewhere) {
             // SAFETY: made by `new` and not used afterwards; work under way still finishes.
-            let _ = unsafe { ffi::cuStreamDestroy_v2(self.raw) };
+            Owner::Here => drop(unsafe { ffi::cuStreamDestroy_v2(self.raw) }),
+            Owner::Cust(theirs) => drop(theirs),
+            Owner::Elsewhere => {}
         }
     }
 }

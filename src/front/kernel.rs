@@ -119,6 +119,7 @@ pub struct Lowered {
 impl Module {
     /// Parses a text; `name` is for messages.
     pub fn parse(name: &str, text: &str) -> Result<Module, Diagnostics> {
+        span!(DEBUG, "parse", program = name);
         let text: Arc<str> = text.into();
         match source::parse(&text) {
             Ok(tree) => Ok(Module {

@@ -155,6 +155,10 @@ pub enum RuntimeError {
         expected: usize,
     },
 
+    /// A copy was awaited once more.
+    #[error("the copy was awaited before, and gave its memory then: begin another")]
+    CopyTaken,
+
     /// Things of two devices were put together.
     #[error("{what} belongs to another device")]
     OtherDevice {

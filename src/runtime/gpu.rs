@@ -136,7 +136,6 @@ impl Loading<'_> {
         deadline: &Deadline,
         report: &mut Report,
     ) -> Result<(Module, Origin), Problem> {
-        let context = &self.device.context;
         if let Some(module) = self.compiled_ahead(report)? {
             return Ok((module, Origin::Ahead));
         }
@@ -161,7 +160,7 @@ impl Loading<'_> {
             .dump()
             .save(&format!("{}.cubin", self.name), &bytes);
         let clock = Instant::now();
-        let loaded = Module::load_cubin(context, &bytes);
+        let loaded = self.load_cubin(&bytes);
         report.timing.load = clock.elapsed();
         match loaded {
             Ok(module) => Ok((module, origin)),
@@ -176,7 +175,7 @@ impl Loading<'_> {
                 let cubin = self.assemble()?;
                 report.timing.assemble = clock.elapsed();
                 cache.put(Kind::Cubin, &key, &cubin.bytes);
-                let module = Module::load_cubin(context, &cubin.bytes).map_err(Problem::Driver)?;
+                let module = self.load_cubin(&cubin.bytes).map_err(Problem::Driver)?;
                 Ok((module, Origin::Made))
             }
             Err(error) => Err(Problem::Driver(error)),
@@ -185,8 +184,7 @@ impl Loading<'_> {
 
     /// The machine code that the program holds, loaded; none if it holds none for this device, or the driver refuses it.
     fn compiled_ahead(&self, report: &mut Report) -> Result<Option<Module>, Problem> {
-        let context = &self.device.context;
-        let is = context.device().capability;
+        let is = self.device.context.device().capability;
         let Some(code) = self
             .kernel
             .source
@@ -195,7 +193,7 @@ impl Loading<'_> {
             return Ok(None);
         };
         let clock = Instant::now();
-        let loaded = Module::load_cubin(context, code);
+        let loaded = self.load_cubin(code);
         report.timing.load = clock.elapsed();
         match loaded {
             Ok(module) => Ok(Some(module)),
@@ -210,7 +208,13 @@ impl Loading<'_> {
         }
     }
 
+    fn load_cubin(&self, cubin: &[u8]) -> Result<Module, DriverError> {
+        span!(DEBUG, "load", kernel = self.kernel.name.as_str());
+        Module::load_cubin(&self.device.context, cubin)
+    }
+
     fn assemble(&self) -> Result<Cubin, Problem> {
+        span!(DEBUG, "assemble", kernel = self.kernel.name.as_str());
         let options = self.jit_options();
         assemble(&self.device.context, &self.stored.ptx, &options).map_err(Problem::Driver)
     }

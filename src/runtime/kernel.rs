@@ -283,6 +283,7 @@ impl Kernel {
         args: impl Args,
     ) -> Result<(), RuntimeError> {
         let grid = grid.into();
+        span!(TRACE, "launch", kernel = self.name());
         args.with(|args| self.inner.launch(stream, grid, args, &FOREVER))
     }
 
@@ -299,6 +300,7 @@ impl Kernel {
         deadline: &Deadline,
     ) -> Result<(), RuntimeError> {
         let grid = grid.into();
+        span!(TRACE, "launch", kernel = self.name());
         args.with(|args| self.inner.launch(stream, grid, args, deadline))
     }
 

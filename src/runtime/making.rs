@@ -99,6 +99,7 @@ pub(super) fn build(
     };
     let code = match kernel.device.backend() {
         Backend::Emulated(_) => {
+            span!(DEBUG, "assemble", kernel = kernel.name.as_str());
             let clock = Instant::now();
             let module = emu::Module::parse(&stored.ptx)
                 .map_err(|error| refused(kernel, &stored, &error))?;
@@ -342,6 +343,7 @@ fn dump_name(kernel: &KernelInner, key: &Key) -> String {
 
 /// The kernel as the compiler takes it.
 pub(super) fn lower(kernel: &KernelInner, classes: &Classes) -> Result<Made, RuntimeError> {
+    span!(DEBUG, "lower", kernel = kernel.name.as_str());
     let slots = kernel.slots.iter().map(|slot| slot.param);
     let classes: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
     let target = kernel.device.target();

@@ -108,6 +108,8 @@ mod making;
 mod mapped;
 mod maps;
 mod memory;
+#[cfg(feature = "cuda")]
+mod of_cust;
 mod pinned;
 mod pool;
 mod program;

@@ -8,6 +8,8 @@ use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use crate::emu::MemoryError;
+
 use super::buffer::{Buffer, Direct, Pointer};
 use super::device::{Backend, Device};
 use super::error::RuntimeError;
@@ -40,7 +42,15 @@ impl<T: Direct> Pinned<T> {
     pub fn new(device: &Device, len: usize) -> Result<Pinned<T>, RuntimeError> {
         device.usable()?;
         let memory = match device.backend() {
-            Backend::Emulated(_) => Host::Plain(vec![T::default(); len]),
+            Backend::Emulated(_) => {
+                let mut list = Vec::new();
+                let bytes = len.saturating_mul(size_of::<T>());
+                if list.try_reserve_exact(len).is_err() {
+                    Err(MemoryError::TooLarge { bytes })?;
+                }
+                list.resize(len, T::default());
+                Host::Plain(list)
+            }
             #[cfg(feature = "cuda")]
             Backend::Gpu(gpu) => {
                 let memory = driver::Pinned::new(&gpu.context, len);
@@ -263,7 +273,7 @@ impl<T: Direct> Copying<T> {
     /// Errors of kernels that ran before, as those of [`Stream::synchronize`].
     pub fn wait(self) -> Result<Pinned<T>, RuntimeError> {
         match self.under_way {
-            UnderWay::Plain(pinned) => pinned.ok_or_else(taken),
+            UnderWay::Plain(pinned) => pinned.ok_or(RuntimeError::CopyTaken),
             #[cfg(feature = "cuda")]
             UnderWay::Gpu(copying) => {
                 let memory = copying
@@ -277,15 +287,6 @@ impl<T: Direct> Copying<T> {
     }
 }
 
-/// The error for memory that a future has given back before.
-fn taken() -> RuntimeError {
-    RuntimeError::Length {
-        what: "a copy that was awaited before",
-        got: 0,
-        expected: 1,
-    }
-}
-
 impl<T: Direct> Future for Copying<T> {
     type Output = Result<Pinned<T>, RuntimeError>;
 
@@ -296,7 +297,7 @@ impl<T: Direct> Future for Copying<T> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         match &mut this.under_way {
-            UnderWay::Plain(pinned) => Poll::Ready(pinned.take().ok_or_else(taken)),
+            UnderWay::Plain(pinned) => Poll::Ready(pinned.take().ok_or(RuntimeError::CopyTaken)),
             #[cfg(feature = "cuda")]
             UnderWay::Gpu(copying) => copying.poll(context.waker()).map(|memory| {
                 let memory = memory.map_err(|error| this.device.failed(None, error))?;

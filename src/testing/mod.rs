@@ -8,8 +8,7 @@
 //! ```
 //! # #[cfg(feature = "triton")] {
 //! use tilelift::runtime::{Kernel, Program};
-//! use tilelift::stages::Stage;
-//! use tilelift::testing::{self, Case, Failure, Tolerance};
+//! use tilelift::testing::{self, Case, Failure, Stage, Tolerance};
 //!
 //! const SOFTPLUS: &str = r#"
 //! import triton, triton.language as tl
@@ -67,6 +66,9 @@ pub use case::Case;
 pub use close::Tolerance;
 pub use difference::difference;
 pub use failure::Failure;
+
+/// What [`Case::expect`] compares with a file.
+pub use crate::stages::Stage;
 
 use std::path::Path;
 

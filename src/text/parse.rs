@@ -219,6 +219,7 @@ pub fn parse_file(text: &str) -> Result<ParsedFile, Vec<ParseError>> {
 
 /// Reads a file of functions and checks as much as `checks` says.
 pub fn parse_file_with(text: &str, checks: Checks) -> Result<ParsedFile, Vec<ParseError>> {
+    span!(DEBUG, "parse");
     if text.len() > MAX_BYTES {
         let pos = Pos { line: 1, column: 1 };
         let message = format!("the text is longer than {MAX_BYTES} bytes; split it");

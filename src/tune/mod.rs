@@ -239,6 +239,12 @@ impl<'a> Tuner<'a> {
         grid: Grid<'_>,
         args: &[Arg<'_>],
     ) -> Result<Option<Tuned>, RuntimeError> {
+        span!(
+            DEBUG,
+            "tune",
+            kernel = kernel.name(),
+            configurations = self.configs.len()
+        );
         let clock = Instant::now();
         // Trials reset memory in the stream before the first launch could refuse it.
         stream.expect_device(kernel.device())?;

@@ -23,10 +23,15 @@ mod tuning_results;
 mod variants;
 mod warnings;
 
+#[cfg(feature = "tracing")]
+mod spans;
+
 #[cfg(feature = "cuda")]
 mod driver_start;
 #[cfg(feature = "cuda")]
 mod gpu;
+#[cfg(feature = "cuda")]
+mod of_cust;
 #[cfg(feature = "cuda")]
 mod stub;
 

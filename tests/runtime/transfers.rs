@@ -64,6 +64,13 @@ fn copies(device: &Device) -> Result<(), RuntimeError> {
     let error = wrong(y.write(&stream, &[1; 11]));
     assert_eq!(error, "values to write: 11 elements, expected 10");
     assert!(y.view_mut().split_at(11).is_err() && x.view().slice(4..11).is_err());
+    // More than there can be, and more than can be counted.
+    for len in [1 << 42, usize::MAX / 2] {
+        let error = Buffer::<u8>::new(device, len).expect_err("too much");
+        assert!(error.to_string().contains("memory"), "{error}");
+        let error = Pinned::<f64>::new(device, len).expect_err("too much");
+        assert!(error.to_string().contains("memory"), "{error}");
+    }
     let empty = Buffer::<i32>::new(device, 0)?;
     Buffer::<i32>::new(device, 0)?.copy_from(&stream, &empty)?;
     assert_eq!(empty.read(&stream)?, [0_i32; 0]);
@@ -110,6 +117,14 @@ fn futures(device: &Device) -> Result<usize, RuntimeError> {
     assert_eq!(block_on(stream.done()?).0, Ok(()));
     let short = x.view().read_async(&stream, again);
     assert!(short.is_err(), "three numbers do not fit two");
+    // A copy has its bytes, whatever becomes of the buffer; and they are given once.
+    let gone = Buffer::from_slice(device, &[7_u8; 4])?;
+    let copy = gone.read_async(&stream)?;
+    drop(gone);
+    let mut copy = pin!(copy);
+    assert_eq!(block_on(copy.as_mut()).0?[..], [7; 4]);
+    let twice = block_on(copy).0.expect_err("it was awaited before");
+    assert!(twice.to_string().contains("awaited before"), "{twice}");
     let none = Buffer::<u8>::new(device, 0)?;
     assert_eq!(block_on(none.read_async(&stream)?).0?.len(), 0);
     Ok(polls)
@@ -171,6 +186,19 @@ fn memory_is_copied_by_a_driver() {
             // Not done at once, and woken once.
             assert_eq!(futures(&device), Ok(2));
         }
+    }
+}
+
+#[cfg(feature = "cuda")]
+#[test]
+fn memory_is_copied_on_a_gpu() {
+    match Device::gpu(0) {
+        Ok(device) => {
+            assert_eq!(copies(&device), Ok(()));
+            // How often they are asked depends on how quick the device is.
+            assert!(futures(&device).is_ok_and(|asked| asked > 0));
+        }
+        Err(error) => eprintln!("skipped: {error}"),
     }
 }
 

@@ -70,10 +70,10 @@ macro_rules! succeed {
 succeed! {
     cuInit(flags: c_uint);
     cuDevicePrimaryCtxRelease_v2(device: c_int);
+    cuDevicePrimaryCtxSetFlags_v2(device: c_int, flags: c_uint);
     cuCtxSynchronize();
     cuFuncSetAttribute(function: usize, which: c_uint, value: c_int);
     cuFuncSetCacheConfig(function: usize, config: c_uint);
-    cuStreamDestroy_v2(stream: usize);
     cuStreamQuery(stream: usize);
     cuStreamWaitEvent(stream: usize, event: usize, flags: c_uint);
     cuEventDestroy_v2(event: usize);
@@ -102,7 +102,7 @@ write_out! {
     cuDevicePrimaryCtxRetain(context: usize, device: c_int) = 0x1000 + device as usize;
     cuCtxGetDevice(device: c_int) = (CURRENT.get() & 0xff) as c_int;
     cuStreamCreate(stream: usize, flags: c_uint) = 0x2000;
-    cuStreamGetCtx(context: usize, stream: usize) = CURRENT.get();
+    cuStreamCreateWithPriority(stream: usize, flags: c_uint, priority: c_int) = OF_CUST;
     cuEventCreate(event: usize, flags: c_uint) = 0x3000;
     cuEventElapsedTime(time: f32, start: usize, end: usize) = 1.0;
     cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks: c_int, function: usize, threads: c_int, shared: usize) = 4;
@@ -165,6 +165,24 @@ pub unsafe extern "C" fn cuGetErrorString(_code: c_int, text: *mut *const c_char
     0
 }
 
+/// Every stream that `cust` makes: one of the first device.
+const OF_CUST: usize = 0x2100;
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuStreamGetCtx(stream: usize, context: *mut usize) -> c_int {
+    let of = if stream == OF_CUST { 0x1000 } else { CURRENT.get() };
+    unsafe { *context = of };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuStreamDestroy_v2(stream: usize) -> c_int {
+    if stream == OF_CUST {
+        log("destroy a stream of cust");
+    }
+    0
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(_stream: usize) -> c_int {
     number("STUB_SYNC_ERROR")
@@ -172,6 +190,9 @@ pub extern "C" fn cuStreamSynchronize(_stream: usize) -> c_int {
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> c_int {
+    if bytes > 1 << 40 {
+        return 2;
+    }
     // Aligned to 256, and never given back: tests are short.
     let mut words = vec![[0_u64; 32]; bytes.div_ceil(256) + 1];
     let start = words.as_mut_ptr().cast::<u8>();
@@ -191,6 +212,19 @@ pub unsafe extern "C" fn cuMemcpyHtoDAsync_v2(to: u64, from: *const u8, bytes: u
     0
 }
 
+/// Those that wait, which `cust` calls.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyHtoD_v2(to: u64, from: *const u8, bytes: usize) -> c_int {
+    unsafe { std::ptr::copy_nonoverlapping(from, to as *mut u8, bytes) };
+    0
+}
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuMemcpyDtoH_v2(to: *mut u8, from: u64, bytes: usize) -> c_int {
+    unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to, bytes) };
+    0
+}
+
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usize, _stream: usize) -> c_int {
     unsafe { std::ptr::copy(from as *const u8, to, bytes) };
@@ -199,6 +233,9 @@ pub unsafe extern "C" fn cuMemcpyDtoHAsync_v2(to: *mut u8, from: u64, bytes: usi
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize) -> c_int {
+    if bytes > 1 << 40 {
+        return 2;
+    }
     log("alloc host");
     // With its size before it, so that it can be freed.
     let words = vec![bytes as u64; bytes.div_ceil(8) + 1].leak();

@@ -185,6 +185,12 @@ impl Cache {
     /// As [`Cache::get`]; damage in the folder itself is reported if `tell`.
     fn find(&self, kind: Kind, key: &Key, tell: bool) -> Option<(Vec<u8>, Origin)> {
         let store = self.store.as_ref()?;
+        span!(
+            DEBUG,
+            "cache_lookup",
+            kind = tracing::field::debug(kind),
+            key = tracing::field::display(key)
+        );
         if let Some(contents) = read_checked(&store.settings.dir, kind, key, tell) {
             return Some((contents, Origin::Disk));
         }
@@ -413,6 +419,12 @@ impl Store {
 
     /// Writes an entry; a failure is reported once.
     fn write(&self, kind: Kind, key: &Key, contents: &[u8]) {
+        span!(
+            DEBUG,
+            "cache_store",
+            kind = tracing::field::debug(kind),
+            key = tracing::field::display(key)
+        );
         if contents.len() as u64 > self.settings.limit {
             return;
         }

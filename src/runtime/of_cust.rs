@@ -1,0 +1,95 @@
+//! Objects of `cust` as devices, streams and arguments, for applications that are written against it.
+//!
+//! Memory of `cust` is typed and borrowed, so nothing here is unsafe; whose device it is of is not known and not checked.
+
+use std::sync::Arc;
+
+use cust::memory::{DeviceBuffer, DeviceCopy, DeviceSlice};
+
+use crate::driver;
+
+use super::argument::Arg;
+use super::buffer::{Element, Pointer};
+use super::device::{Device, DeviceOptions};
+use super::error::RuntimeError;
+use super::stream::Stream;
+use super::view::{View, ViewMut};
+
+impl Device {
+    /// The GPU of a context that the application has by way of `cust`, as [`Device::from_context`].
+    ///
+    /// # Errors
+    ///
+    /// A device that is too old; what the driver reports.
+    pub fn from_cust(
+        context: &cust::context::Context,
+        options: DeviceOptions,
+    ) -> Result<Device, RuntimeError> {
+        let context =
+            driver::Context::from_cust(context).map_err(|error| RuntimeError::Driver {
+                kernel: None,
+                line: None,
+                error: Box::new(error),
+            })?;
+        Device::from_context(context, options)
+    }
+}
+
+impl Stream {
+    /// A stream of `cust`, or one that is shared with the application in an `Arc`, see
+    /// [`from_cust`](driver::Stream::from_cust) of the driver layer.
+    ///
+    /// # Errors
+    ///
+    /// It is of another device.
+    pub fn from_cust(
+        device: &Device,
+        stream: impl Into<Arc<cust::stream::Stream>>,
+    ) -> Result<Stream, RuntimeError> {
+        let Some(context) = device.as_driver() else {
+            return Err(RuntimeError::OtherDevice {
+                what: "the stream".to_owned(),
+            });
+        };
+        let stream = driver::Stream::from_cust(context, stream);
+        Stream::from_driver(device, stream.map_err(|error| device.failed(None, error))?)
+    }
+}
+
+macro_rules! memory {
+    ($($memory:ident)*) => {$(
+        impl<'a, T: Element + DeviceCopy> From<&'a $memory<T>> for Pointer<'a> {
+            #[inline]
+            fn from(memory: &'a $memory<T>) -> Pointer<'a> {
+                Pointer::from_driver(memory.into(), T::DTYPE)
+            }
+        }
+
+        impl<'a, T: Element + DeviceCopy> From<&'a $memory<T>> for Arg<'a> {
+            #[inline]
+            fn from(memory: &'a $memory<T>) -> Arg<'a> {
+                Arg::from(Pointer::from(memory))
+            }
+        }
+
+        impl<'a, T: Element + DeviceCopy> From<&'a $memory<T>> for View<'a, T> {
+            fn from(memory: &'a $memory<T>) -> View<'a, T> {
+                Pointer::from(memory).into()
+            }
+        }
+
+        impl<'a, T: Element + DeviceCopy> From<&'a mut $memory<T>> for View<'a, T> {
+            fn from(memory: &'a mut $memory<T>) -> View<'a, T> {
+                Pointer::from(&*memory).into()
+            }
+        }
+
+        impl<'a, T: Element + DeviceCopy> From<&'a mut $memory<T>> for ViewMut<'a, T> {
+            fn from(memory: &'a mut $memory<T>) -> ViewMut<'a, T> {
+                Pointer::from(&*memory).into()
+            }
+        }
+    )*};
+}
+
+memory! { DeviceBuffer DeviceSlice }
