@@ -22,6 +22,8 @@
 //!
 //! A kernel gets roles if warpgroups multiply what some loop loads, if everything that its products read from memory in loops
 //! comes by boxes, and if the producer's slice is of scalars and without effects. Boxes outside of loops stay where they are.
+//! Where a CTA executes several programs ([`super::loop_over_programs`]) nothing is outside: what a program reads first comes
+//! while the one before ends.
 
 mod channels;
 mod slice;
