@@ -190,23 +190,24 @@ pub(crate) fn run(
         }
         ptx::check_params(&thread)?;
         let barriers = order_accesses(&mut thread, &mut watch)?;
-        let code = machine_code(&thread, target, options, &mut watch)?;
+        let mut code = machine_code(&thread, target, options, &mut watch)?;
         let needed = code.2.needed_registers;
-        let budget = tile
-            .partitions
-            .values()
-            .next()
-            .and_then(|whole| whole.max_registers);
-        let most = match budget {
-            Some(budget) => u32::from(budget),
-            None => Target::most_registers(thread.cta_threads()),
-        };
+        let first = Target::most_registers(thread.cta_threads());
+        let whole = tile.partitions.values().next();
+        let most = whole
+            .and_then(|whole| whole.max_registers)
+            .map_or(first, u32::from);
         if has_started_dots(&tile) && needed > most + TOO_HIGH {
             match tile.producer() {
                 Some(_) => resources.roles = Policy::Never,
                 None => resources.warpgroup_units = false,
             }
             continue;
+        }
+        if most > first {
+            // All warps begin with as many as there can be, and the program takes the producer's.
+            code.2.predicted_registers = first;
+            code.2.needed_registers = needed.saturating_sub(most - first);
         }
         break (tile, thread, done, shared, barriers, code);
     };

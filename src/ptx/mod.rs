@@ -25,9 +25,9 @@ pub struct Stats {
     pub moves: u32,
     /// Branches.
     pub branches: u32,
-    /// Registers of a thread that the assembler is expected to use.
+    /// Registers of a thread that the assembler is expected to use: those that warps begin with.
     pub predicted_registers: u32,
-    /// Registers of a thread with fewer than which the assembler is expected to spill.
+    /// Registers of a thread with fewer than which the assembler is expected to spill, less those that the program takes from a producer.
     pub needed_registers: u32,
     /// Most registers that are live at one place: predicates, 16, 32 and 64 bits.
     pub peak: [u32; 4],
