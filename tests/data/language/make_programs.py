@@ -21,6 +21,8 @@ import programs  # noqa: E402
 # The exponent's argument is rounded, the functions of the device err by a few units; all of it in f32.
 CLOSE = "rel 4e-6 abs 1e-6"
 RANDOM = np.random.default_rng(3)
+# Of the programs in the end, so that those before keep their numbers.
+LATER = np.random.default_rng(5)
 
 
 def normal(*shape):
@@ -262,6 +264,32 @@ CASES = [
     ("combine_conditions", [("out", "*fp32", 11), ("x", "*fp32", EIGHT[3:] + EIGHT[:3])], 1, {
         "out": lambda x: np.concatenate([[x.max()], np.maximum.accumulate(x), [x[np.argmin(x * x)], np.argmin(x * x)]])}),
     ("spin_lock", [("out", "*i32", 5), ("lock", "*i32", [0]), ("count", "*i32", [0])], 5, {}),
+    ("running_best", [("out", "*fp32", 40), ("at", "*i32", 2), ("x", "*fp32", LATER.integers(-8, 12, 40)), ("n", "i32", 40), ("BLOCK", 8, None)], 1, {}),
+    ("hadamard", [("out", "*fp32", 32), ("x", "*fp32", LATER.integers(-8, 9, 32)), ("LOG", 5, None)], 1, {}),
+    ("by_digits", [("out", "*i32", 4), ("x", "*i32", [2, -3, 0, 5]), ("N", 1000, None)], 1, {}),
+    ("sorted_runs", [("out", "*i32", 256), ("ranks", "*i32", 128), ("x", "*i32", LATER.permuted(np.tile(np.arange(-16, 16), (4, 1)), axis=1).reshape(-1)),
+                     ("ROWS", 4, None), ("COLUMNS", 32, None)], 1, {}),
+    ("counted_bins", [("out", "*i32", [0] * 24), ("x", "*i32", LATER.integers(0, 16, 100)), ("n", "i32", 100), ("BINS", 16, None), ("BLOCK", 64, None)],
+     2, {}),
+    ("moments", [("out", "*fp32", 10), ("x", "*fp32", LATER.integers(-8, 9, 5 * 21)), ("rows", "i32", 5), ("columns", "i32", 21), ("R", 4, None),
+                 ("C", 8, None)], 2, {}, CLOSE),
+    ("small_products", [("out", "*fp32", 512), ("a", "*fp32", LATER.integers(-8, 9, 512)), ("b", "*fp32", LATER.integers(-8, 9, 1024)),
+                        ("M", 16, None), ("N", 32, None), ("K", 32, None), ("PRECISION", "'ieee'", None)], 1, {}),
+    ("small_products", [("out", "*fp32", 512), ("a", "*fp32", LATER.integers(-8, 9, 512)), ("b", "*fp32", LATER.integers(-8, 9, 1024)),
+                        ("M", 16, None), ("N", 32, None), ("K", 32, None), ("PRECISION", "'tf32'", None)], 1, {}),
+    ("small_products", [("out", "*i32", 512), ("a", "*i8", LATER.integers(-128, 128, 512)), ("b", "*i8", LATER.integers(-128, 128, 1024)),
+                        ("M", 16, None), ("N", 32, None), ("K", 32, None), ("PRECISION", "'none'", None)], 1, {}),
+    ("batched", [("out", "*fp32", 1040), ("a", "*fp16", LATER.integers(-8, 9, 1024)), ("b", "*fp16", LATER.integers(-8, 9, 1024)), ("B", 4, None),
+                 ("M", 16, None)], 1, {}),
+    ("tiles_by_descriptor", [("out", "*fp32", 20 * 12), ("x", "*fp32", range(20 * 12)), ("rows", "i32", 20), ("columns", "i32", 12), ("R", 8, None),
+                             ("C", 8, None)], 3, {}),
+    ("dropped", [("out", "*fp32", 40), ("x", "*fp32", range(1, 21)), ("p", "fp32", 0.5), ("seed", "i32", 77), ("n", "i32", 20), ("BLOCK", 16, None)], 2,
+     {}),
+    ("picked", [("out", "*fp32", 18), ("x", "*fp32", EIGHT), ("A", "'square'", None), ("B", "'sign'", None)], 1, {}),
+    ("picked", [("out", "*fp32", 18), ("x", "*fp32", EIGHT), ("A", "'none'", None), ("B", "'square'", None)], 1, {}),
+    ("ring_of_three", [("out", "*fp32", 12), ("x", "*fp32", [3, -1, 4, 1, -5, 9, 2, 6, 5, -3, 5, 8]), ("n", "i32", 7)], 1, {}),
+    ("three_dimensions", [("out", "*i32", 32 + 128 + 4 + 32), ("x", "*i32", LATER.integers(-50, 50, 128)), ("D", 4, None), ("H", 4, None),
+                          ("W", 8, None)], 1, {}),
 ]
 SHORT = {"fp16": "f16", "fp32": "f32", "fp64": "f64"}
 

@@ -1461,3 +1461,207 @@ def combine_conditions(out, x):
     value, index = tl.reduce((v, i), 0, nearer)
     tl.store(out + 9, value)
     tl.store(out + 10, index)
+
+
+@triton.jit
+def running_best(out, at, x, n, BLOCK: tl.constexpr):
+    # A scan and an argument in a loop whose number of rounds the data decide.
+    i = tl.arange(0, BLOCK)
+    start = 0
+    best = -float("inf")
+    where = 0
+    carried = 0.0
+    while (start < n) & (carried < 40.0):
+        v = tl.load(x + start + i, mask=start + i < n, other=0.0)
+        sums = tl.cumsum(v, 0) + carried
+        tl.store(out + start + i, sums, mask=start + i < n)
+        carried += tl.sum(v, 0)
+        shown = tl.where(start + i < n, sums, -float("inf"))
+        largest, place = tl.max(shown, 0, return_indices=True)
+        if largest > best:
+            best = largest
+            where = start + place
+        start += BLOCK
+    tl.store(at, where)
+    tl.store(at + 1, start)
+
+
+@triton.jit
+def halves_of(v, N: tl.constexpr):
+    even, odd = tl.split(tl.reshape(v, (N // 2, 2)))
+    return even, odd
+
+
+@triton.jit
+def butterfly(v, LOG: tl.constexpr):
+    for stage in tl.static_range(LOG):
+        a, b = halves_of(v, 1 << LOG)
+        v = tl.reshape(tl.join(a + b, a - b), (1 << LOG,))
+    return v
+
+
+@triton.jit
+def hadamard(out, x, LOG: tl.constexpr):
+    i = tl.arange(0, 1 << LOG)
+    tl.store(out + i, butterfly(tl.load(x + i), LOG))
+
+
+@triton.constexpr_function
+def digits(n, base):
+    found = []
+    while n:
+        found = [n % base] + found
+        n //= base
+    return found
+
+
+@triton.jit
+def by_digits(out, x, N: tl.constexpr):
+    # Horner's rule over the digits of a constant, which a function at compile time finds.
+    i = tl.arange(0, 4)
+    v = tl.load(x + i)
+    y = tl.zeros_like(v)
+    for k in tl.static_range(len(digits(N, 3))):
+        y = y * v + digits(N, 3)[k]
+    tl.store(out + i, y)
+
+
+@triton.jit
+def sorted_runs(out, ranks, x, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    r, c = tl.arange(0, ROWS), tl.arange(0, COLUMNS)
+    v = tl.load(x + r[:, None] * COLUMNS + c)
+    s = tl.sort(v, dim=1, descending=True)
+    tl.store(out + r[:, None] * COLUMNS + c, s)
+    below = (v[:, None, :] > v[:, :, None]).to(tl.int32)
+    rank = tl.sum(below, 2)
+    tl.store(ranks + r[:, None] * COLUMNS + c, rank)
+    # What stands at its rank: the same as sorted, as no two are equal.
+    tl.store(out + ROWS * COLUMNS + r[:, None] * COLUMNS + c, tl.gather(s, rank, 1) - v)
+
+
+@triton.jit
+def counted_bins(out, x, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0)
+    h = tl.histogram(v, BINS, mask=i < n)
+    b = tl.arange(0, BINS)
+    tl.atomic_add(out + b, h, mask=h > 0)
+    tl.atomic_max(out + BINS + b // 2, h, sem="relaxed")
+
+
+@triton.jit
+def welford(m0, s0, n0, m1, s1, n1):
+    n = n0 + n1
+    part = tl.where(n > 0, n1 / n, 0.0)
+    d = m1 - m0
+    return m0 + d * part, s0 + s1 + d * d * n0 * part, n
+
+
+@triton.jit
+def moments(out, x, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    r = tl.program_id(0) * R + tl.arange(0, R)
+    mean = tl.zeros((R, C), tl.float32)
+    square = tl.zeros((R, C), tl.float32)
+    count = tl.zeros((R, C), tl.float32)
+    for start in range(0, columns, C):
+        c = start + tl.arange(0, C)
+        inside = (r[:, None] < rows) & (c < columns)
+        v = tl.load(x + r[:, None] * columns + c, inside, 0.0)
+        m, s, n = welford(mean, square, count, v, tl.zeros_like(v), 1.0)
+        mean, square, count = tl.where(inside, m, mean), tl.where(inside, s, square), tl.where(inside, n, count)
+    mean, square, count = tl.reduce((mean, square, count), 1, welford)
+    tl.store(out + r, mean, r < rows)
+    tl.store(out + rows + r, square / count, r < rows)
+
+
+@triton.jit
+def small_products(out, a, b, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PRECISION: tl.constexpr):
+    m, n, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    x = tl.load(a + m[:, None] * K + k)
+    y = tl.load(b + k[:, None] * N + n)
+    z = tl.dot(x, y, input_precision=PRECISION) if PRECISION != "none" else tl.dot(x, y)
+    z = tl.dot(x, y * 2, acc=z, input_precision="ieee") if PRECISION == "ieee" else z + z
+    tl.store(out + m[:, None] * N + n, z)
+
+
+@triton.jit
+def batched(out, a, b, B: tl.constexpr, M: tl.constexpr):
+    i, m = tl.arange(0, B)[:, None, None], tl.arange(0, M)
+    x = tl.load(a + i * M * M + m[:, None] * M + m)
+    y = tl.load(b + i * M * M + m[:, None] * M + m)
+    z = tl.dot(x, tl.permute(y, 0, 2, 1), out_dtype=tl.float32)
+    tl.store(out + i * M * M + m[:, None] * M + m, z)
+    tl.store(out + B * M * M + tl.arange(0, M), tl.max(tl.sum(z, 0), 1))
+
+
+@triton.jit
+def tiles_by_descriptor(out, x, rows, columns, R: tl.constexpr, C: tl.constexpr):
+    src = tl.make_tensor_descriptor(x, [rows, columns], [columns, 1], [R, C])
+    dst = tl.make_tensor_descriptor(out, [columns, rows], [rows, 1], [C, R])
+    tiles = tl.cdiv(rows, R) * tl.cdiv(columns, C)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0)):
+        r, c = tile // tl.cdiv(columns, C) * R, tile % tl.cdiv(columns, C) * C
+        v = src.load([r, c])
+        dst.store([c, r], tl.trans(v * 2 + 1))
+
+
+@triton.jit
+def dropped(out, x, p, seed, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, i < n)
+    a, b, c, d = tl.rand4x(seed, i)
+    keep = (a > p) | ((b > p) & (c > d))
+    tl.store(out + i, tl.where(keep, v / (1 - p), 0.0), i < n)
+    word = tl.randint(seed, i * 7)
+    tl.store(out + n + i, (word & 0xFFFF).to(tl.float32), i < n)
+
+
+@triton.jit
+def pick(x, KIND: tl.constexpr):
+    if KIND == "square":
+        return x * x, 1
+    elif KIND == "sign":
+        return tl.where(x > 0, 1.0, tl.where(x < 0, -1.0, 0.0)), 2
+    else:
+        tl.static_assert(KIND == "none")
+        return x, 0
+
+
+@triton.jit
+def picked(out, x, A: tl.constexpr, B: tl.constexpr):
+    i = tl.arange(0, 8)
+    v = tl.load(x + i)
+    both = (pick(v, A), pick(v, B))
+    for k in tl.static_range(2):
+        value, number = both[k]
+        tl.store(out + k * 9 + i, value * (k + 1))
+        tl.store(out + k * 9 + 8, number)
+
+
+@triton.jit
+def ring_of_three(out, x, n):
+    # Tuples carried by a loop, exchanged in each round.
+    i = tl.arange(0, 4)
+    state = (tl.load(x + i), tl.load(x + 4 + i), tl.load(x + 8 + i))
+    for k in range(n):
+        a, b, c = state
+        if k % 2 == 0:
+            state = (b, c, a + b)
+        else:
+            state = (c, tl.minimum(a, b), tl.maximum(a, b))
+    for k in tl.static_range(3):
+        tl.store(out + k * 4 + i, state[k])
+
+
+@triton.jit
+def three_dimensions(out, x, D: tl.constexpr, H: tl.constexpr, W: tl.constexpr):
+    d, h, w = tl.arange(0, D), tl.arange(0, H), tl.arange(0, W)
+    v = tl.load(x + d[:, None, None] * H * W + h[None, :, None] * W + w[None, None, :])
+    least, where = tl.min(v, 1, return_indices=True)
+    tl.store(out + d[:, None] * W + w, least * 100 + where)
+    flipped = tl.flip(tl.ravel(tl.permute(v, (2, 0, 1))), 0)
+    tl.store(out + D * W + tl.arange(0, D * H * W), flipped)
+    x = tl.xor_sum(tl.xor_sum(v, 2), 0)
+    tl.store(out + D * W + D * H * W + h, x)
+    scanned = tl.associative_scan(v, 1, larger_of, reverse=True)
+    tl.store(out + D * W + D * H * W + H + tl.arange(0, D * W), tl.ravel(tl.sum(scanned, 1)))
