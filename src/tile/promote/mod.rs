@@ -163,18 +163,14 @@ fn keep_together(judged: &mut [(Inst, Result<Planned, Refusal>)], used: &Used) {
 
 /// Loads that products of warpgroups in pipelined loops are made of, through ops on elements and changes of shape: those in the loops,
 /// and for several programs those in front of them.
-fn candidates(
-    func: &TileFunction,
-    target: Target,
-    programs: Programs,
-) -> Vec<(Inst, Option<usize>)> {
+fn candidates(func: &TileFunction, target: Target, programs: Programs) -> Loads {
     let loops = func.insts_with(TileOp::For);
     let bodies = loops.filter_map(|(block, inst)| {
         let data = &func.dfg.insts[inst];
         let is_pipelined = data.stages().is_none_or(|&stages| stages > 1);
         is_pipelined.then(|| (block, data.blocks[0].block))
     });
-    let mut found: Vec<(Inst, Option<usize>)> = Vec::new();
+    let mut found = Loads::new();
     for (outside, body) in bodies {
         let Some((inside, operands)) = feeding(func, body, target) else {
             continue;
@@ -207,12 +203,11 @@ fn is_read_in_place(func: &TileFunction, plan: &plan::Plan, summed: Option<usize
 /// Values that products are made of, each with the dimension that these sum along, if only changes of shape are between.
 type Operands = FxHashMap<Value, Option<usize>>;
 
+/// Loads that they are made of, with the same.
+type Loads = Vec<(Inst, Option<usize>)>;
+
 /// The loads of a body that products there are made of, and all else that these are made of; none if the body holds loops.
-fn feeding(
-    func: &TileFunction,
-    body: Block,
-    target: Target,
-) -> Option<(Vec<(Inst, Option<usize>)>, Operands)> {
+fn feeding(func: &TileFunction, body: Block, target: Target) -> Option<(Loads, Operands)> {
     loads_for(func, body, target, Operands::default())
 }
 
@@ -222,7 +217,7 @@ fn loads_for(
     block: Block,
     target: Target,
     operands: Operands,
-) -> Option<(Vec<(Inst, Option<usize>)>, Operands)> {
+) -> Option<(Loads, Operands)> {
     let is_body = operands.is_empty();
     let mut found = operands;
     let mut loads = Vec::new();
