@@ -10,7 +10,7 @@ use crate::front::lower::{Lower, Res, Stop};
 use crate::front::types::{DType, Ty};
 use crate::front::value::{Tensor, Value};
 use crate::ir::attrs::{IntPred, MemOrder, RmwOp, Rounding, Scope as Among};
-use crate::ir::ops::rules::{block_rmw_takes, cas_takes};
+use crate::ir::ops::rules::{cas_takes, rmw_takes};
 
 pub(super) const ROWS: &[Builtin] = rows! { Language;
     "atomic_add"("pointer val; mask sem scope") |cx, args| simple(cx, args, |d| if d.is_float() { RmwOp::Fadd } else { RmwOp::Add });
@@ -94,7 +94,7 @@ fn refuse<'m>(cx: &Lower<'m>, args: &Args<'m>, ty: Ty, takes: &str) -> Stop {
 }
 
 fn rmw<'m>(cx: &mut Lower<'m>, args: &Args<'m>, p: Parts, op: RmwOp) -> Res<Tensor> {
-    block_rmw_takes(op, cx.b.ty(p.value.value).elem).map_err(|takes| {
+    rmw_takes(op, cx.b.ty(p.value.value).elem).map_err(|takes| {
         refuse(
             cx,
             args,
@@ -126,17 +126,9 @@ fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>>
         Ty::Num(d) if d.is_int() => {
             return rmw(cx, args, p, pick(d.is_signed())).map(Value::Tensor);
         }
-        Ty::Num(DType::Float16 | DType::Bfloat16) => DType::Int16,
         Ty::Num(DType::Float32) => DType::Int32,
         Ty::Num(DType::Float64) => DType::Int64,
-        ty => {
-            return Err(refuse(
-                cx,
-                args,
-                ty,
-                "integers of 32 and 64 bits and floats of 16, 32 and 64",
-            ));
-        }
+        ty => return Err(refuse(cx, args, ty, "32-bit and 64-bit numbers")),
     };
     let bits = cx.bitcast(p.value, Ty::Num(word))?;
     let ptr = cx.cast(p.ptr, Ty::ptr(word), Rounding::Nearest)?;
