@@ -2,7 +2,7 @@
 //!
 //! A GPU starts CTAs in the order of their numbers. Programs of causal attention differ in how many blocks of keys they go through,
 //! and if the longest of them begin last, most SMs have nothing to do in the end. So programs are counted anew: along the axis on
-//! which the work depends, from the longest to the shortest, and in sections of [`SECTION`] along the other axes, which read the
+//! which the work depends, from the longest to the shortest, and in sections of eight along the other axes, which read the
 //! same matrices (the heads of attention), so that these are still in the L2 cache:
 //!
 //! ```text
