@@ -77,15 +77,7 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
     let program = match uneven {
         Some(uneven) => {
             let index = back_and_forth(&mut maker, index, [ctas, all]);
-            ordered_program(
-                &mut maker,
-                index,
-                counts,
-                uneven,
-                std::env::var("TL_SECTION")
-                    .ok()
-                    .and_then(|s| s.parse().ok()),
-            )
+            ordered_program(&mut maker, index, counts, uneven, None)
         }
         None => program(&mut maker, index, counts),
     };
