@@ -35,6 +35,7 @@ use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::{InstData, ValueList};
+use crate::ir::effects::{How, Space};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -69,6 +70,7 @@ pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
     let taken: u32 = rings.map(|ring| ring.stages * ring.stage_bytes()).sum();
     let mut starter = Starter {
         axis: Axis::compute(func),
+        order: ProgramOrder::compute(func),
         readers: FxHashMap::default(),
         stored: FxHashMap::default(),
         room: target.shared_limit().saturating_sub(taken),
@@ -96,47 +98,12 @@ struct Started {
     reads_registers: bool,
 }
 
-/// Whether the only entry of a ring stays what a load of a block reads as long as the block is executed: who writes it does so in front of
-/// the load, or waits until the entry is given back behind what reads it, as producers do.
-fn is_kept(func: &TileFunction, block: Block, load: Inst, slot: Slot) -> bool {
-    if func.buffers[slot].is_none_or(|buffer| buffer.stages != 1) {
-        return false;
-    }
-    let order = ProgramOrder::compute(func);
-    let is_producers = |mut block: Block| {
-        while let Some(owner) = order.owner(block) {
-            if func.dfg.insts[owner].op == TileOp::Producer {
-                return true;
-            }
-            let Some(outer) = func.order.block_of(owner) else {
-                break;
-            };
-            block = outer;
-        }
-        false
-    };
-    let list = func.order.insts(block);
-    let place = |inst: Inst| list.iter().position(|&other| other == inst);
-    let writes = |inst: Inst| {
-        let data = &func.dfg.insts[inst];
-        let op = data.op;
-        let is_write = matches!(
-            op,
-            TileOp::SharedStore | TileOp::AsyncCopy | TileOp::TensorCopy
-        );
-        is_write && data.slot() == Some(&slot)
-    };
-    let mut insts = func.all_insts().filter(|&(_, inst)| writes(inst));
-    insts.all(|(home, inst)| {
-        let is_before = home == block && place(inst) < place(load);
-        is_before || is_producers(home)
-    })
-}
-
 /// The walk over products.
 struct Starter<'a> {
     func: &'a mut TileFunction,
     axis: Axis,
+    /// Who owns which region; products own none, so this stays true.
+    order: ProgramOrder,
     /// How units read each ring.
     readers: FxHashMap<Slot, Vec<Reader>>,
     /// Where a value was stored to be read.
@@ -247,10 +214,80 @@ impl Starter<'_> {
         if let Some((home, _)) = self.made_outside(block, value) {
             let found = chain(func, home, value)?;
             let load = *found.last()?;
-            let slot = func.dfg.insts[load].slot()?;
-            return is_kept(func, home, load, *slot).then_some(found);
+            return self.is_kept(home, load, block).then_some(found);
         }
         chain(func, block, value)
+    }
+
+    /// Whether the only entry of a ring stays what a load in the block `home` reads until the products in `block`, which is inside of
+    /// it, are over. Who writes the entry does so in front of the load, or waits until it is given back, as producers do; and it is
+    /// given back behind the products.
+    fn is_kept(&self, home: Block, load: Inst, block: Block) -> bool {
+        let func = &self.func;
+        let slot = func.dfg.insts[load].slot();
+        let ring = slot.and_then(|&slot| func.buffers[slot]);
+        let places = (self.place(home, home, load), self.region_place(home, block));
+        let (Some(1), (Some(load), Some(products))) = (ring.map(|ring| ring.stages), places) else {
+            return false;
+        };
+        let writes = |inst: Inst| {
+            let mut accesses = func.accesses(inst).into_iter();
+            accesses.any(|access| match access.space {
+                Space::Shared(at) => {
+                    access.how != How::Read && at.is_none_or(|at| Some(&at) == slot)
+                }
+                _ => false,
+            })
+        };
+        let mut insts = func.all_insts().filter(|&(_, inst)| writes(inst));
+        insts.all(|(at, inst)| {
+            let place = self.place(home, at, inst);
+            if place.is_some_and(|place| place < load) {
+                return true;
+            }
+            match func.dfg.insts[inst].op {
+                TileOp::Release => place.is_none_or(|place| place > products),
+                _ => self.is_producers(at),
+            }
+        })
+    }
+
+    /// Where in the block `home` an instruction of the block `at` stands, or what it is inside of; none if it is not in `home`.
+    fn place(&self, home: Block, at: Block, inst: Inst) -> Option<usize> {
+        if at == home {
+            return self
+                .func
+                .order
+                .insts(home)
+                .iter()
+                .position(|&other| other == inst);
+        }
+        self.region_place(home, at)
+    }
+
+    /// Where in the block `home` the instruction stands that the block `at` is inside of.
+    fn region_place(&self, home: Block, mut at: Block) -> Option<usize> {
+        loop {
+            let owner = self.order.owner(at)?;
+            at = self.func.order.block_of(owner)?;
+            if at == home {
+                return self.place(home, at, owner);
+            }
+        }
+    }
+
+    /// Whether a block is inside of a producer.
+    fn is_producers(&self, mut block: Block) -> bool {
+        while let Some(owner) = self.order.owner(block) {
+            if self.func.dfg.insts[owner].op == TileOp::Producer {
+                return true;
+            }
+            let Some(outer) = self.func.order.block_of(owner) else {
+                break;
+            };
+            block = outer;
+        }
+        false
     }
 
     /// The ring that a chain of changes of shape starts from, and which of its dimensions is the operand's `dim`.
@@ -377,5 +414,56 @@ impl Starter<'_> {
             None => made.extend([entry, stored]),
         }
         Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::start_dots;
+    use crate::ir::ops::TileOp;
+    use crate::settings::Target;
+    use crate::tile::testing::parse;
+
+    /// Whether a product in a loop reads an operand where the ring of one entry holds it, which was loaded in front of the loop. The
+    /// entry is given back in front of the loop, in it, or behind it.
+    fn reads_in_place(releases: [bool; 3]) -> bool {
+        let release = |i: usize| match releases[i] {
+            true => "release v0, v1 {slot = slot0}",
+            false => "",
+        };
+        let mut func = parse(&format!(
+            "kernel @k(v0: i32, v1: i1) warps(4) {{
+                slot0 = 4096 bytes align 128 holds 1 of f16[64,32]
+                slot1 = 4096 bytes align 128 holds 1 of f16[32,64]
+            block0:
+                v2 = const {{value = 0.0}} : f32[64,64]
+                v3 = shared_load v0 {{slot = slot0}} : f16[64,32]
+                {}
+                v4 = for v0, v0, v0, v2 : f32[64,64] {{
+                block1(v5: i32, v6: f32[64,64]):
+                    v7 = shared_load v5 {{slot = slot1}} : f16[32,64]
+                    v8 = dot v3, v7, v6 {{precision = ieee}} : f32[64,64]
+                    {}
+                    yield v8
+                }}
+                {}
+                return
+            }}",
+            release(0),
+            release(1),
+            release(2),
+        ));
+        let target = Target::parse("sm_90a").expect("a target");
+        assert_eq!(start_dots(&mut func, target), 1);
+        let mut insts = func.all_insts();
+        !insts.any(|(_, inst)| func.dfg.insts[inst].op == TileOp::SharedStore)
+    }
+
+    #[test]
+    fn what_is_given_back_in_front_of_its_product_is_not_read_in_place() {
+        assert!(reads_in_place([false, false, false]));
+        assert!(reads_in_place([false, false, true]));
+        assert!(!reads_in_place([true, false, false]));
+        assert!(!reads_in_place([false, true, false]));
     }
 }
