@@ -17,19 +17,19 @@
 
 use cranelift_entity::EntitySet;
 
-use super::loop_over_programs::can_follow_each_other;
 use super::maker::Maker;
-use crate::analysis::affine::{Atom, Forms};
+use crate::analysis::affine::{Atom, Forms, Poly};
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, IntPred, make};
+use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
 
-/// Numbers along the other axes that are executed together. (By hand on an H200, attention of 64 heads: 4 to 16 are within 3 % of
-/// each other, 1 and 64 up to 5 % slower.)
+/// Numbers along the other axes that are executed together. (Causal attention of 64 heads with 128 columns on an H100, of cuDNN: 8 to
+/// 16 heads 1.12 to 1.15, one head 1.08, all 64 1.10.)
 const SECTION: i64 = 8;
 /// Iterations by which one program must have more than the one before it. (A product whose programs share the sum, each from a block of
 /// its own on, differs by one iteration in all.)
@@ -88,6 +88,19 @@ pub fn uneven(func: &TileFunction) -> Option<Uneven> {
     found
 }
 
+/// Whether programs may be executed one after the other by the same threads, in any number of CTAs.
+pub(super) fn can_follow_each_other(func: &TileFunction) -> bool {
+    func.all_insts().all(|(_, inst)| {
+        let data = &func.dfg.insts[inst];
+        match data.class() {
+            Class::Region => data.op != TileOp::While,
+            Class::Report | Class::Sync => false,
+            Class::Foreign => data.is_pure(),
+            _ => true,
+        }
+    })
+}
+
 fn is_number(func: &TileFunction, inst: Inst, axis: u8) -> bool {
     let data = &func.dfg.insts[inst];
     data.op == TileOp::ProgramId && data.axis() == Some(&axis)
@@ -116,39 +129,30 @@ impl Slopes<'_, '_> {
         };
         let [from, to] = [from, to].map(|bound| self.forms.form(bound));
         let length = to?.poly.minus(&from?.poly)?;
-        let terms: Vec<_> = length
-            .terms()
-            .map(|(monomial, factor)| (monomial.atoms().to_vec(), factor))
-            .collect();
-        let slope = self.sum(&terms, MAX_DEPTH)?;
+        let slope = self.sum(&length, MAX_DEPTH)?;
         let step = self.forms.form(step)?.poly.number()?;
         (step != 0).then(|| slope / step as f64)
     }
 
     fn of(&mut self, value: Value, depth: u32) -> Option<f64> {
         let form = self.forms.form(value)?;
-        let terms: Vec<_> = form
-            .poly
-            .terms()
-            .map(|(monomial, factor)| (monomial.atoms().to_vec(), factor))
-            .collect();
-        self.sum(&terms, depth)
+        self.sum(&form.poly, depth)
     }
 
-    fn sum(&mut self, terms: &[(Vec<Atom>, i64)], depth: u32) -> Option<f64> {
+    fn sum(&mut self, poly: &Poly, depth: u32) -> Option<f64> {
         let mut slope = 0.0;
-        for (atoms, factor) in terms {
+        for (monomial, factor) in poly.terms() {
             let depends = |atom: &Atom| match atom {
                 Atom::Value(value) => self.own.contains(*value),
                 Atom::Trip(_) => false,
             };
-            if !atoms.iter().any(depends) {
+            if !monomial.atoms().iter().any(depends) {
                 continue;
             }
-            let &[Atom::Value(value)] = atoms.as_slice() else {
+            let &[Atom::Value(value)] = monomial.atoms() else {
                 return None;
             };
-            slope = agree(slope, self.atom(value, depth)? * *factor as f64)?;
+            slope = agree(slope, self.atom(value, depth)? * factor as f64)?;
         }
         Some(slope)
     }
@@ -192,6 +196,11 @@ pub(super) fn number_type() -> TileType {
     TileType::scalar(Elem::I32)
 }
 
+/// A number made of two.
+pub(super) fn number_of(maker: &mut Maker<'_>, op: TileOp, args: [Value; 2]) -> Value {
+    maker.value(op, &args, &[], number_type())
+}
+
 /// The program of which `index` is the number, counted along x, then y, then z.
 pub(super) fn program(maker: &mut Maker<'_>, index: Value, counts: [Value; 3]) -> [Value; 3] {
     let [row, x] = divide(maker, index, counts[0]);
@@ -201,9 +210,9 @@ pub(super) fn program(maker: &mut Maker<'_>, index: Value, counts: [Value; 3]) -
 
 /// Quotient and remainder.
 pub(super) fn divide(maker: &mut Maker<'_>, a: Value, b: Value) -> [Value; 2] {
-    let quotient = maker.value(TileOp::Udiv, &[a, b], &[], number_type());
-    let whole = maker.value(TileOp::Imul, &[quotient, b], &[], number_type());
-    let rest = maker.value(TileOp::Isub, &[a, whole], &[], number_type());
+    let quotient = number_of(maker, TileOp::Udiv, [a, b]);
+    let whole = number_of(maker, TileOp::Imul, [quotient, b]);
+    let rest = number_of(maker, TileOp::Isub, [a, whole]);
     [quotient, rest]
 }
 
@@ -218,32 +227,30 @@ pub(super) fn ordered_program(
 ) -> [Value; 3] {
     let axis = usize::from(uneven.axis);
     let [b, c] = [[1, 2], [0, 2], [0, 1]][axis];
-    let op =
-        |maker: &mut Maker<'_>, op, args: [Value; 2]| maker.value(op, &args, &[], number_type());
-    let heads = op(maker, TileOp::Imul, [counts[b], counts[c]]);
+    let heads = number_of(maker, TileOp::Imul, [counts[b], counts[c]]);
     let section = match section {
         Some(section) => {
             let section = maker.number(section, number_type());
-            op(maker, TileOp::Umin, [heads, section])
+            number_of(maker, TileOp::Umin, [heads, section])
         }
         None => heads,
     };
-    let whole = op(maker, TileOp::Imul, [section, counts[axis]]);
+    let whole = number_of(maker, TileOp::Imul, [section, counts[axis]]);
     let [number, rest] = divide(maker, index, whole);
-    let first = op(maker, TileOp::Imul, [number, section]);
+    let first = number_of(maker, TileOp::Imul, [number, section]);
     // The last section may have fewer.
-    let left = op(maker, TileOp::Isub, [heads, first]);
-    let here = op(maker, TileOp::Umin, [left, section]);
+    let left = number_of(maker, TileOp::Isub, [heads, first]);
+    let here = number_of(maker, TileOp::Umin, [left, section]);
     let [rank, head] = divide(maker, rest, here);
-    let head = op(maker, TileOp::Iadd, [first, head]);
+    let head = number_of(maker, TileOp::Iadd, [first, head]);
     let [outer, inner] = divide(maker, head, counts[b]);
     let mut program = [rank; 3];
     program[b] = inner;
     program[c] = outer;
     if uneven.grows {
         let one = maker.number(1, number_type());
-        let last = op(maker, TileOp::Isub, [counts[axis], one]);
-        program[axis] = op(maker, TileOp::Isub, [last, rank]);
+        let last = number_of(maker, TileOp::Isub, [counts[axis], one]);
+        program[axis] = number_of(maker, TileOp::Isub, [last, rank]);
     }
     program
 }
@@ -255,14 +262,13 @@ pub fn order_programs(func: &mut TileFunction, uneven: Uneven) {
     let counts = counts(&mut maker);
     let own = [0, 1, 2]
         .map(|axis| maker.value(TileOp::ProgramId, &[], &[make::axis(axis)], number_type()));
-    let mut op = |op, args: [Value; 2]| maker.value(op, &args, &[], number_type());
-    let below = op(TileOp::Imul, [counts[1], own[2]]);
-    let below = op(TileOp::Iadd, [below, own[1]]);
-    let below = op(TileOp::Imul, [counts[0], below]);
-    let index = op(TileOp::Iadd, [below, own[0]]);
+    let below = number_of(&mut maker, TileOp::Imul, [counts[1], own[2]]);
+    let below = number_of(&mut maker, TileOp::Iadd, [below, own[1]]);
+    let below = number_of(&mut maker, TileOp::Imul, [counts[0], below]);
+    let index = number_of(&mut maker, TileOp::Iadd, [below, own[0]]);
     // More programs than 32 bits can count stay as they are.
-    let rows = op(TileOp::Imul, [counts[1], counts[2]]);
-    let beyond = op(TileOp::Umulhi, [counts[0], rows]);
+    let rows = number_of(&mut maker, TileOp::Imul, [counts[1], counts[2]]);
+    let beyond = number_of(&mut maker, TileOp::Umulhi, [counts[0], rows]);
     let ordered = ordered_program(&mut maker, index, counts, uneven, Some(SECTION));
     let zero = maker.number(0, number_type());
     let fits = maker.compare(IntPred::Eq, beyond, zero);
