@@ -239,8 +239,14 @@ pub(crate) fn promoted(
     };
     let mut func = func.clone();
     clean_passes(&mut func, target, options, &mut watch)?;
-    let plan = (Programs::One, target, options, Resources::ALL);
-    let promotions = map_passes(&mut func, plan, &mut watch)?;
+    let promotions = map_passes(
+        &mut func,
+        Programs::One,
+        target,
+        options,
+        &Resources::ALL,
+        &mut watch,
+    )?;
     Ok((func, promotions))
 }
 
@@ -282,7 +288,7 @@ fn tile_passes(
     clean_passes(func, target, options, watch)?;
     let mut several = func.clone();
     let uneven = uneven(func);
-    let mut promotions = fetch_passes(func, (Programs::One, target, options, resources), watch)?;
+    let mut promotions = fetch_passes(func, Programs::One, target, options, &resources, watch)?;
     if let Some(uneven) = uneven {
         order_programs(func, uneven);
         watch.tile("order_programs", func)?;
@@ -297,8 +303,14 @@ fn tile_passes(
             show: &mut |_, _| {},
             verifies: watch.verifies,
         };
-        let plan = (Programs::Several, target, options, resources);
-        let promoted = fetch_passes(&mut several, plan, &mut unseen)?;
+        let promoted = fetch_passes(
+            &mut several,
+            Programs::Several,
+            target,
+            options,
+            &resources,
+            &mut unseen,
+        )?;
         loop_over_programs(&mut several, uneven);
         hoist_invariants(&mut several);
         if form_roles(&mut several, target, &resources) {
@@ -394,22 +406,22 @@ fn clean_passes(
     Ok(())
 }
 
-/// What blocks are fetched for: the programs of a CTA, the machine, what the author asks for, and what may be spent.
-type Plan<'a> = (Programs, Target, &'a Options, Resources);
-
 /// How blocks of memory come to products: by tensor maps where they can, and in loops that are turned to begin in the middle.
 fn fetch_passes(
     func: &mut TileFunction,
-    (programs, target, options, resources): Plan<'_>,
+    programs: Programs,
+    target: Target,
+    options: &Options,
+    resources: &Resources,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Promotion>, CompileError> {
     // What a program reads once can come while the one before is executed, and then stands in shared memory by itself.
     if programs == Programs::One && resources.shared_operands && share_invariant(func, target) > 0 {
         watch.tile("share_invariant", func)?;
     }
-    let promotions = map_passes(func, (programs, target, options, resources), watch)?;
+    let promotions = map_passes(func, programs, target, options, resources, watch)?;
     let choices = Choices::new(options.diversity, Site::Rotation);
-    if rotate_loops(func, target, &resources, choices) > 0 {
+    if rotate_loops(func, target, resources, choices) > 0 {
         watch.tile("rotate_loops", func)?;
         simplify(func);
         merge_equal_values(func);
@@ -427,7 +439,10 @@ fn fetch_passes(
 /// Loads and stores by tensor maps.
 fn map_passes(
     func: &mut TileFunction,
-    (programs, target, options, resources): Plan<'_>,
+    programs: Programs,
+    target: Target,
+    options: &Options,
+    resources: &Resources,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Promotion>, CompileError> {
     if !resources.warpgroup_units || options.promote == Promote::Never {
