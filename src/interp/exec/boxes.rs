@@ -11,8 +11,8 @@
 //! waits and what it brings are one list, whoever runs when. The list is kept, and the program takes from it: what is brought
 //! comes when every wait in front of it in the list is over, as the phases that the program ended until then say. The program waits
 //! in vain exactly where no order of turns could let it go on; so does the producer if a wait of it is not over when the program
-//! ends. A wait that may give up (`mbar_wait_for`) counts as one that does not. Memory that a producer reads must be written by nobody while the kernel runs: it counts as a party of its own when races
-//! are searched for, ordered with nothing.
+//! ends. A wait that may give up (`mbar_wait_for`) counts as one that does not. Memory that a producer reads must be written by
+//! nobody while the kernel runs: it counts as a party of its own when races are searched for, ordered with nothing.
 
 use std::collections::VecDeque;
 
