@@ -20,6 +20,14 @@ pub(super) fn info() -> Result<ExitCode> {
     match Settings::from_env() {
         Some(settings) => {
             let (dir, limit) = (settings.dir.display().to_string(), settings.limit >> 20);
+            let shared = settings.shared.as_ref().map(|shared| {
+                let writes = if shared.writes {
+                    ""
+                } else {
+                    ", which is only read"
+                };
+                format!("shared cache: {:?}{writes}\n", shared.store)
+            });
             let cache = Cache::new(settings);
             let entries = cache.entries();
             let (tuned, tuned_bytes) = cache.tuned();
@@ -29,6 +37,7 @@ pub(super) fn info() -> Result<ExitCode> {
                 out,
                 "cache: {dir}, {count} entries, {tuned} kernels tuned, {kib} KiB of {limit} MiB"
             );
+            out += &shared.unwrap_or_default();
         }
         None => out += "cache: off\n",
     }

@@ -71,7 +71,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `TILELIFT_CACHE_DIR`, `TILELIFT_CACHE`, `TILELIFT_CACHE_SIZE`, `TILELIFT_CACHE_SEED` | the cache on disk, see [`cache`] |
+//! | `TILELIFT_CACHE_DIR`, `TILELIFT_CACHE`, `TILELIFT_CACHE_SIZE`, `TILELIFT_CACHE_SEED`, `TILELIFT_CACHE_KEY`, `TILELIFT_CACHE_SHARED`, `TILELIFT_CACHE_SHARED_WRITE` | the cache on disk and what machines share of it, see [`cache`] |
 //! | `TILELIFT_LAUNCH_BLOCKING=1` | every launch waits, so that an error names the kernel at fault |
 //! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
 //! | `TILELIFT_OVERRIDE=DIR` | takes PTX from there in place of what is made: edited files of a dump, under their names |

@@ -26,6 +26,9 @@ mod warnings;
 #[cfg(feature = "tracing")]
 mod spans;
 
+#[cfg(feature = "opendal")]
+mod redis;
+
 #[cfg(feature = "cuda")]
 mod driver_start;
 #[cfg(feature = "cuda")]

@@ -70,6 +70,8 @@ fn what_the_environment_says_in_vain_is_told_once() {
                 ("TILELIFT_CACHE", "maybe"),
                 ("TILELIFT_CACHE_SIZE", "abc"),
                 ("TILELIFT_CACHE_SEED", "/nowhere/seed"),
+                ("TILELIFT_CACHE_KEY", "abc"),
+                ("TILELIFT_CACHE_SHARED", "redis://nowhere"),
                 ("TILELIFT_OVERRIDE", "/nowhere/override"),
                 ("TILELIFT_LAUNCH_BLOCKING", "2"),
             ],
@@ -78,6 +80,8 @@ fn what_the_environment_says_in_vain_is_told_once() {
             "TILELIFT_CACHE=maybe says neither on nor off",
             "TILELIFT_CACHE_SIZE=abc is no size",
             "TILELIFT_CACHE_SEED: /nowhere/seed is no folder",
+            "TILELIFT_CACHE_KEY is neither a secret nor the file of one",
+            "TILELIFT_CACHE_SHARED is not used: entries must be authenticated",
             "TILELIFT_OVERRIDE: /nowhere/override is no folder",
             "TILELIFT_LAUNCH_BLOCKING=2 says neither on nor off",
         ] {

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::entry::Key;
-use super::make_dir;
+use super::folder::make_dir;
 use crate::runtime::deadline::{Deadline, Stopped};
 
 /// The first and the longest pause between tries.

@@ -18,90 +18,54 @@
 //! - **Bounded.** Above [`Settings::limit`] the entries that were not used for longest go, until a tenth is free, and
 //!   results of the autotuner with them, by when they were last added to.
 //!
-//! Seeds are folders of the same form that are only read: an application ships them, made by `tilelift cache export`.
+//! Seeds are folders of the same form that are only read: an application ships them, made by `tilelift cache export`. Behind them
+//! there may be a store that many machines share ([`Shared`]): what it has is kept in the folder, too, and what is made here goes
+//! to it.
 //!
 //! # Where
 //! `TILELIFT_CACHE_DIR`, else the platform's folder for caches (`$XDG_CACHE_HOME/tilelift` on Linux).
 //! `TILELIFT_CACHE=off` switches it off, `TILELIFT_CACHE_SIZE` is the bound in MiB (or `2G`), `TILELIFT_CACHE_SEED` lists
-//! seeds as `PATH` does. An entry may hold code that a GPU then runs, so the folder is made for its owner alone, and the folders
-//! named must be trusted as programs are.
+//! seeds as `PATH` does. `TILELIFT_CACHE_KEY` is a [`Secret`] or a file that holds one, and `TILELIFT_CACHE_SHARED` the address of a
+//! shared store (feature `opendal`), which is not written to if `TILELIFT_CACHE_SHARED_WRITE` is `off`.
+//!
+//! An entry may hold code that a GPU then runs. So the folder is made for its owner alone; a folder that belongs to another user
+//! (the system's aside), or to which others may write, is not used, with a warning, unless its entries are authenticated by
+//! a [`Secret`]. A shared store always has one.
 
 mod entry;
 mod evict;
+mod folder;
 mod lock;
+#[cfg(feature = "opendal")]
+mod opendal;
+mod secret;
+mod settings;
+mod store;
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 pub use entry::{Damage, Key, KeyBuilder, Kind};
+pub use folder::Folder;
+#[cfg(feature = "opendal")]
+pub use opendal::OpendalStore;
+pub use secret::{Secret, SecretError};
+pub use settings::{DEFAULT_LIMIT, Settings};
+pub use store::{Shared, Store};
 
-use self::entry::{decode, encode, read_file};
+use self::entry::{Trust, decode, encode, read_file};
+use self::folder::entry_name;
+use self::store::Client;
 use super::deadline::{Deadline, Stopped};
-use super::environment;
 use super::warning::{hold, warn};
+use crate::limits::CACHE_ENTRY_BYTES;
 
-/// Bytes that a cache may take where nothing is said.
-pub const DEFAULT_LIMIT: u64 = 1 << 30;
-
-/// The folder of the format's version.
-const FOLDER: &str = "v1";
-
-/// The folder in it of the autotuner's results.
+/// The folder of the autotuner's results.
 const TUNED: &str = "tune";
-
-/// How old the time of last use may grow before it is written anew.
-const TOUCH_AFTER: Duration = Duration::from_secs(60);
-
-/// Where a cache is and how large it may grow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// Its folder, made when first written to.
-    pub dir: PathBuf,
-    /// Folders that are only read, asked in this order after `dir`.
-    pub seeds: Vec<PathBuf>,
-    /// Bytes of all entries and of the autotuner's results.
-    pub limit: u64,
-}
-
-impl Settings {
-    /// A folder without seeds.
-    pub fn new(dir: impl Into<PathBuf>) -> Settings {
-        Settings {
-            dir: dir.into(),
-            seeds: Vec::new(),
-            limit: DEFAULT_LIMIT,
-        }
-    }
-
-    /// What the environment says; none if it switches the cache off or there is no place for one.
-    pub fn from_env() -> Option<Settings> {
-        if environment::switch("TILELIFT_CACHE") == Some(false) {
-            return None;
-        }
-        let named = environment::value("TILELIFT_CACHE_DIR").map(PathBuf::from);
-        let dir = named.or_else(platform_dir)?;
-        let seeds = environment::value("TILELIFT_CACHE_SEED").unwrap_or_default();
-        Some(Settings {
-            dir,
-            seeds: std::env::split_paths(&seeds)
-                .filter(|path| path != Path::new(""))
-                .map(|path| environment::folder("TILELIFT_CACHE_SEED", &path))
-                .collect(),
-            limit: environment::size("TILELIFT_CACHE_SIZE").unwrap_or(DEFAULT_LIMIT),
-        })
-    }
-}
-
-/// The platform's folder for caches.
-fn platform_dir() -> Option<PathBuf> {
-    use etcetera::BaseStrategy;
-    let strategy = etcetera::choose_base_strategy().ok()?;
-    Some(strategy.cache_dir().join("tilelift"))
-}
 
 /// Where something came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,6 +78,8 @@ pub enum Origin {
     Disk,
     /// From the seed of this number.
     Seed(usize),
+    /// From the store that machines share.
+    Shared,
     /// From the program, which holds machine code made ahead of time.
     Ahead,
 }
@@ -121,18 +87,19 @@ pub enum Origin {
 /// A cache on disk, or none. Clones are the same cache; every method may be called from any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Cache {
-    store: Option<Arc<Store>>,
+    inner: Option<Arc<Inner>>,
 }
 
 #[derive(Debug)]
-struct Store {
+struct Inner {
     settings: Settings,
+    folder: Folder,
+    seeds: Vec<Folder>,
+    shared: Option<Client>,
     /// Bytes of all entries as far as known; the largest number until counted.
     usage: AtomicU64,
     /// Whether it was reported that the folder cannot be written.
     warned: AtomicBool,
-    /// Numbers files in `tmp`.
-    counter: AtomicU64,
 }
 
 /// An entry as it lies on disk.
@@ -156,14 +123,16 @@ impl Cache {
 
     /// The cache with these settings. Nothing is read or written yet.
     pub fn new(settings: Settings) -> Cache {
-        let store = Store {
-            settings,
+        let inner = Inner {
+            folder: Folder::new(&settings.dir),
+            seeds: settings.seeds.iter().map(Folder::new).collect(),
+            shared: settings.shared.clone().map(Client::new),
             usage: AtomicU64::new(u64::MAX),
             warned: AtomicBool::new(false),
-            counter: AtomicU64::new(0),
+            settings,
         };
         Cache {
-            store: Some(Arc::new(store)),
+            inner: Some(Arc::new(inner)),
         }
     }
 
@@ -174,48 +143,33 @@ impl Cache {
 
     /// Its settings; none if it is off.
     pub fn settings(&self) -> Option<&Settings> {
-        self.store.as_ref().map(|store| &store.settings)
+        self.inner.as_ref().map(|inner| &inner.settings)
     }
 
     /// The contents of an entry, if it is there and whole.
     pub fn get(&self, kind: Kind, key: &Key) -> Option<(Vec<u8>, Origin)> {
-        self.find(kind, key, true)
-    }
-
-    /// As [`Cache::get`]; damage in the folder itself is reported if `tell`.
-    fn find(&self, kind: Kind, key: &Key, tell: bool) -> Option<(Vec<u8>, Origin)> {
-        let store = self.store.as_ref()?;
-        span!(
-            DEBUG,
-            "cache_lookup",
-            kind = tracing::field::debug(kind),
-            key = tracing::field::display(key)
-        );
-        if let Some(contents) = read_checked(&store.settings.dir, kind, key, tell) {
-            return Some((contents, Origin::Disk));
-        }
-        let seeds = store.settings.seeds.iter().enumerate();
-        seeds
-            .filter_map(|(i, seed)| Some((read_checked(seed, kind, key, true)?, Origin::Seed(i))))
-            .next()
+        let inner = self.inner.as_ref()?;
+        let found = inner.find(kind, key, true);
+        found.or_else(|| inner.find_shared(kind, key, &Deadline::default()))
     }
 
     /// Writes an entry.
     pub fn put(&self, kind: Kind, key: &Key, contents: &[u8]) {
-        if let Some(store) = &self.store {
-            store.write(kind, key, contents);
+        if let Some(inner) = &self.inner {
+            inner.write(kind, key, contents);
+            inner.share(kind, key, contents);
         }
     }
 
     /// Takes an entry away whose contents turned out to be of no use.
     #[cfg(feature = "cuda")]
     pub(crate) fn discard(&self, kind: Kind, key: &Key) {
-        if let Some(store) = &self.store {
-            let _ = fs::remove_file(entry_path(&store.settings.dir, kind, key));
+        if let Some(inner) = &self.inner {
+            let _ = fs::remove_file(inner.folder.path(kind, key));
         }
     }
 
-    /// The contents of an entry, made and written if need be: once among all threads and processes that ask.
+    /// The contents of an entry, made and written if need be: once among all threads and processes of this machine that ask.
     ///
     /// # Errors
     ///
@@ -227,30 +181,46 @@ impl Cache {
         deadline: &Deadline,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<(Vec<u8>, Origin), E> {
-        let Some(store) = &self.store else {
+        let Some(inner) = &self.inner else {
             return Ok((make()?, Origin::Made));
         };
         // What is damaged is read, and reported, once more under the lock.
-        if let Some(found) = self.find(kind, key, false) {
+        if let Some(found) = inner.find(kind, key, false) {
             return Ok(found);
         }
         // What comes up under the lock is reported without it: who is warned may ask for the same entry.
         let _held = hold();
-        let locked = lock::acquire(&store.folder().join("lock"), key, deadline)?;
-        if let Err(error) = &locked {
-            store.tell(&format!("cannot lock: {error}"));
-        } else if let Some(contents) = read_checked(&store.settings.dir, kind, key, true) {
+        let secret = inner.settings.secret.as_ref();
+        // Where nothing can be kept, there is nothing to wait for.
+        let has_folder = inner.folder.trust(secret).is_some();
+        let lock =
+            |inner: &Inner| lock::acquire(&inner.folder.current().join("lock"), key, deadline);
+        let locked = has_folder.then(|| lock(inner)).transpose()?;
+        if let Some(Err(error)) = &locked {
+            inner.tell(&format!("cannot lock: {error}"));
+        } else if let Some(contents) = inner.folder.contents(kind, key, secret, true) {
             // Another made it while this one waited.
             return Ok((contents, Origin::Disk));
         }
+        if let Some(found) = inner.find_shared(kind, key, deadline) {
+            return Ok(found);
+        }
         let contents = make()?;
-        store.write(kind, key, &contents);
+        inner.write(kind, key, &contents);
+        inner.share(kind, key, &contents);
         Ok((contents, Origin::Made))
+    }
+
+    /// Waits until the shared store has what was made here, or has refused it; false if that takes longer. Without one there is
+    /// nothing to wait for.
+    pub fn flush(&self, at_most: Duration) -> bool {
+        let shared = self.inner.as_ref().and_then(|inner| inner.shared.as_ref());
+        shared.is_none_or(|shared| shared.flush(at_most))
     }
 
     /// The entries, in the order of their paths.
     pub fn entries(&self) -> Vec<EntryInfo> {
-        let folder = self.store.as_ref().map(|store| store.folder());
+        let folder = self.inner.as_ref().map(|inner| inner.folder.current());
         let mut entries = folder.map_or_else(Vec::new, |folder| evict::list(&folder));
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         entries
@@ -258,8 +228,11 @@ impl Cache {
 
     /// Checks every entry; gives those that are damaged.
     pub fn verify(&self) -> Vec<(EntryInfo, Damage)> {
+        let Some(inner) = &self.inner else {
+            return Vec::new();
+        };
         let check = |entry: EntryInfo| {
-            let damage = check_file(&entry).err()?;
+            let damage = inner.check_file(&entry).err()?;
             Some((entry, damage))
         };
         self.entries().into_iter().filter_map(check).collect()
@@ -272,7 +245,7 @@ impl Cache {
     ///
     /// The first file that cannot be removed, by its path; the others are gone.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
-        let Some(store) = &self.store else {
+        let Some(inner) = &self.inner else {
             return Ok((0, 0));
         };
         let (mut count, mut bytes, mut failed) = (0, 0, Ok(()));
@@ -286,11 +259,11 @@ impl Cache {
             }
         }
         for folder in [TUNED, "tmp"] {
-            for (path, _) in evict::files(&store.folder(), folder) {
+            for (path, _) in evict::files(&inner.folder.current(), folder) {
                 failed = failed.and(remove(&path));
             }
         }
-        store.usage.store(u64::MAX, Ordering::Relaxed);
+        inner.usage.store(u64::MAX, Ordering::Relaxed);
         failed.map(|()| (count, bytes))
     }
 
@@ -300,26 +273,21 @@ impl Cache {
     ///
     /// What the file system reports of `dir`.
     pub fn export(&self, dir: &Path) -> io::Result<usize> {
-        let seed = Cache::new(Settings {
-            limit: u64::MAX,
-            ..Settings::new(dir)
-        });
+        let Some(inner) = &self.inner else {
+            return Ok(0);
+        };
+        let (seed, secret) = (Folder::new(dir), inner.settings.secret.as_ref());
         let mut count = 0;
         for info in self.entries() {
-            let Ok(entry) = check_file(&info) else {
-                continue;
-            };
-            if let Some(store) = &seed.store {
-                store.try_write(entry.kind, &entry.key, &entry.contents)?;
+            if let Ok(entry) = inner.check_file(&info) {
+                seed.put(entry.kind, &entry.key, &entry.contents, secret)?;
                 count += 1;
             }
         }
-        if let (Some(from), Some(to)) = (&self.store, &seed.store) {
-            for file in evict::list_tuned(&from.folder()) {
-                if let Some(name) = file.path.file_name() {
-                    let place = to.folder().join(TUNED).join(name);
-                    to.write_whole(&place, &fs::read(&file.path)?)?;
-                }
+        for file in evict::list_tuned(&inner.folder.current()) {
+            if let Some(name) = file.path.file_name() {
+                let place = seed.current().join(TUNED).join(name);
+                seed.write_whole(&place, &fs::read(&file.path)?)?;
             }
         }
         Ok(count)
@@ -327,20 +295,26 @@ impl Cache {
 
     /// The files of the autotuner's results: how many, and their bytes.
     pub fn tuned(&self) -> (usize, u64) {
-        let folder = self.store.as_ref().map(|store| store.folder());
+        let folder = self.inner.as_ref().map(|inner| inner.folder.current());
         let files = folder.map_or_else(Vec::new, |folder| evict::list_tuned(&folder));
         (files.len(), files.iter().map(|file| file.bytes).sum())
     }
 
-    /// The folder for the autotuner's results.
+    /// The folder for the autotuner's results; none where others may write, as these are not authenticated.
     pub(crate) fn tune_dir(&self) -> Option<PathBuf> {
-        Some(self.store.as_ref()?.folder().join(TUNED))
+        self.tune_dir_of(&self.inner.as_ref()?.folder)
     }
 
     /// The folders of the autotuner's results in the seeds.
     pub(crate) fn seed_tune_dirs(&self) -> impl Iterator<Item = PathBuf> {
-        let seeds = self.settings().map_or(&[][..], |settings| &settings.seeds);
-        seeds.iter().map(|seed| seed.join(FOLDER).join(TUNED))
+        let seeds = self.inner.as_ref().map_or(&[][..], |inner| &inner.seeds);
+        seeds.iter().filter_map(|seed| self.tune_dir_of(seed))
+    }
+
+    fn tune_dir_of(&self, folder: &Folder) -> Option<PathBuf> {
+        let secret = self.inner.as_ref()?.settings.secret.as_ref();
+        let is_own = folder.trust(secret)?.plain;
+        is_own.then(|| folder.current().join(TUNED))
     }
 }
 
@@ -355,69 +329,79 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The entry of a file, if it is whole and stands where it belongs.
-fn check_file(info: &EntryInfo) -> Result<entry::Entry, Damage> {
-    let (_, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
-    let entry = decode(bytes)?;
-    let at_home = entry_name(entry.kind, &entry.key);
-    if entry.kind != info.kind || !info.path.ends_with(at_home) {
-        return Err(Damage::OtherKey);
+impl Inner {
+    /// An entry of this machine; damage in the folder itself is reported if `tell`.
+    fn find(&self, kind: Kind, key: &Key, tell: bool) -> Option<(Vec<u8>, Origin)> {
+        span!(
+            DEBUG,
+            "cache_lookup",
+            kind = tracing::field::debug(kind),
+            key = tracing::field::display(key)
+        );
+        let secret = self.settings.secret.as_ref();
+        if let Some(contents) = self.folder.contents(kind, key, secret, tell) {
+            return Some((contents, Origin::Disk));
+        }
+        let mut seeds = self.seeds.iter().enumerate();
+        seeds.find_map(|(i, seed)| Some((seed.contents(kind, key, secret, true)?, Origin::Seed(i))))
     }
-    Ok(entry)
-}
 
-/// The path of an entry below the folder of the version.
-fn entry_name(kind: Kind, key: &Key) -> PathBuf {
-    let key = key.to_string();
-    let file = format!("{}.{}", &key[2..], kind.name());
-    Path::new(&key[..2]).join(file)
-}
-
-fn entry_path(dir: &Path, kind: Kind, key: &Key) -> PathBuf {
-    dir.join(FOLDER).join(entry_name(kind, key))
-}
-
-/// The contents of an entry below `dir`; what is damaged counts as absent, and is reported if `tell`.
-fn read_checked(dir: &Path, kind: Kind, key: &Key, tell: bool) -> Option<Vec<u8>> {
-    let path = entry_path(dir, kind, key);
-    let read = || -> Result<Option<Vec<u8>>, Damage> {
-        let Some((file, bytes)) = read_file(&path)? else {
-            return Ok(None);
+    /// An entry of the shared store, which is kept in the folder, too.
+    fn find_shared(&self, kind: Kind, key: &Key, deadline: &Deadline) -> Option<(Vec<u8>, Origin)> {
+        let client = self.shared.as_ref()?;
+        let shared = client.shared();
+        span!(
+            DEBUG,
+            "cache_lookup_shared",
+            kind = tracing::field::debug(kind),
+            key = tracing::field::display(key)
+        );
+        let name = entry_name(kind, key);
+        let bytes = client.read(&name, CACHE_ENTRY_BYTES, deadline);
+        let bytes = bytes.unwrap_or_else(|why| {
+            warn(&format!("the shared cache {:?}: {why}", shared.store));
+            None
+        })?;
+        let trust = Trust {
+            secret: Some(&shared.secret),
+            plain: false,
         };
-        let entry = decode(bytes)?;
-        if entry.kind != kind || entry.key != *key {
+        match decode(bytes, trust).and_then(|entry| entry.of(kind, key)) {
+            Ok(contents) => {
+                self.write(kind, key, &contents);
+                Some((contents, Origin::Shared))
+            }
+            Err(damage) => {
+                let store = &shared.store;
+                warn(&format!(
+                    "the shared cache {store:?}: {name} is not used: {damage}"
+                ));
+                None
+            }
+        }
+    }
+
+    /// Gives an entry to the shared store.
+    fn share(&self, kind: Kind, key: &Key, contents: &[u8]) {
+        if let Some(client) = &self.shared {
+            let bytes = encode(kind, key, contents, Some(&client.shared().secret));
+            client.write(&entry_name(kind, key), bytes);
+        }
+    }
+
+    /// The entry of a file, if it is whole and stands where it belongs.
+    fn check_file(&self, info: &EntryInfo) -> Result<entry::Entry, Damage> {
+        let (_, bytes) = read_file(&info.path)?.ok_or(Damage::Short)?;
+        let trust = self.folder.trust(self.settings.secret.as_ref());
+        let entry = decode(bytes, trust.ok_or(Damage::Secret)?)?;
+        let at_home = entry_name(entry.kind, &entry.key);
+        if entry.kind != info.kind || !info.path.ends_with(at_home) {
             return Err(Damage::OtherKey);
         }
-        touch(&file);
-        Ok(Some(entry.contents))
-    };
-    read().unwrap_or_else(|damage| {
-        if tell {
-            let path = path.display();
-            warn(&format!(
-                "{path}: a damaged cache entry is not used: {damage}"
-            ));
-        }
-        None
-    })
-}
-
-/// Notes that an entry was used. A file of somebody else stays as it is.
-fn touch(file: &fs::File) {
-    let now = SystemTime::now();
-    let used = file.metadata().and_then(|metadata| metadata.modified());
-    let age = used.map(|used| now.duration_since(used).unwrap_or_default());
-    if age.is_ok_and(|age| age > TOUCH_AFTER) {
-        let _ = file.set_modified(now);
-    }
-}
-
-impl Store {
-    fn folder(&self) -> PathBuf {
-        self.settings.dir.join(FOLDER)
+        Ok(entry)
     }
 
-    /// Writes an entry; a failure is reported once.
+    /// Writes an entry to the folder; a failure is reported once.
     fn write(&self, kind: Kind, key: &Key, contents: &[u8]) {
         span!(
             DEBUG,
@@ -425,70 +409,24 @@ impl Store {
             kind = tracing::field::debug(kind),
             key = tracing::field::display(key)
         );
-        if contents.len() as u64 > self.settings.limit {
+        let limit = self.settings.limit;
+        if contents.len() as u64 > limit {
             return;
         }
-        match self.try_write(kind, key, contents) {
-            Ok(bytes) => evict::written(&self.folder(), &self.usage, bytes, self.settings.limit),
+        let secret = self.settings.secret.as_ref();
+        match self.folder.put(kind, key, contents, secret) {
+            Ok(bytes) => evict::written(&self.folder.current(), &self.usage, bytes, limit),
             Err(error) => self.tell(&format!("cannot write: {error}")),
         }
     }
 
-    /// Writes an entry under another name and renames it; gives its size.
-    fn try_write(&self, kind: Kind, key: &Key, contents: &[u8]) -> io::Result<u64> {
-        let bytes = encode(kind, key, contents);
-        let place = entry_path(&self.settings.dir, kind, key);
-        self.write_whole(&place, &bytes)?;
-        Ok(bytes.len() as u64)
-    }
-
-    /// Writes a file under another name and moves it to its place, so that nobody sees a part of it.
-    fn write_whole(&self, place: &Path, bytes: &[u8]) -> io::Result<()> {
-        let folder = self.folder();
-        make_dir(&folder.join("tmp"))?;
-        if let Some(parent) = place.parent() {
-            make_dir(parent)?;
-        }
-        let number = self.counter.fetch_add(1, Ordering::Relaxed);
-        let process = std::process::id();
-        // Stores of one process count for themselves.
-        let store = std::ptr::from_ref(self).addr();
-        let temporary = folder
-            .join("tmp")
-            .join(format!("{process}-{store:x}-{number}"));
-        let written = fs::File::create(&temporary)
-            .and_then(|mut file| file.write_all(bytes))
-            .and_then(|()| move_file(&temporary, place));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written
-    }
-
-    /// Tells the first trouble with the folder; the later ones are of the same kind.
+    /// Reports the first trouble with the folder; the later ones are of the same kind.
     fn tell(&self, what: &str) {
         if !self.warned.swap(true, Ordering::Relaxed) {
-            let dir = self.settings.dir.display();
+            let dir = self.folder.dir().display();
             warn(&format!("the cache {dir} is of no use: {what}"));
         }
     }
-}
-
-/// Renames a file, in the place of a folder too if that is empty.
-fn move_file(from: &Path, to: &Path) -> io::Result<()> {
-    fs::rename(from, to).or_else(|error| match fs::remove_dir(to) {
-        Ok(()) => fs::rename(from, to),
-        Err(_) => Err(error),
-    })
-}
-
-/// Makes a folder for its owner alone, with those above it.
-fn make_dir(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Tests of the cache on disk, within one process.
 
+mod shared;
+
+use super::folder::{FOLDER, make_dir};
 use super::*;
 
 /// A folder, and the cache in it.
@@ -7,6 +10,11 @@ fn cache() -> (tempfile::TempDir, Cache) {
     let dir = tempfile::tempdir().expect("a folder for the test");
     let cache = Cache::new(Settings::new(dir.path().join("cache")));
     (dir, cache)
+}
+
+/// The file of an entry in the cache of this folder.
+fn entry_path(dir: &Path, kind: Kind, key: &Key) -> PathBuf {
+    Folder::new(dir).path(kind, key)
 }
 
 fn key(n: usize) -> Key {

@@ -1,0 +1,228 @@
+//! A folder of entries on disk.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+use super::entry::{Damage, Entry, Key, Kind, Trust, decode, encode, read_file};
+use super::secret::Secret;
+use super::store::Store;
+use crate::runtime::warning::{warn, warn_once};
+
+/// The folder of the format's version.
+pub(super) const FOLDER: &str = "v1";
+
+/// How old the time of last use may grow before it is written anew.
+const TOUCH_AFTER: Duration = Duration::from_secs(60);
+
+/// A folder on a disk, made when first written to. As a [`Store`] it may be one that many machines have mounted.
+#[derive(Debug)]
+pub struct Folder {
+    dir: PathBuf,
+    /// Numbers files in `tmp`.
+    counter: AtomicU64,
+    /// Whether nobody else can write to it.
+    is_own: OnceLock<bool>,
+}
+
+impl Folder {
+    /// This folder. Nothing is read or written yet.
+    pub fn new(dir: impl Into<PathBuf>) -> Folder {
+        Folder {
+            dir: dir.into(),
+            counter: AtomicU64::new(0),
+            is_own: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What this version of the format has in it.
+    pub(super) fn current(&self) -> PathBuf {
+        self.dir.join(FOLDER)
+    }
+
+    pub(super) fn path(&self, kind: Kind, key: &Key) -> PathBuf {
+        self.dir.join(entry_name(kind, key))
+    }
+
+    /// What of its entries is trusted: those made with the secret, and others if nobody else can write here. None if that is nothing.
+    pub(super) fn trust<'a>(&self, secret: Option<&'a Secret>) -> Option<Trust<'a>> {
+        let plain = self.is_own.get().copied().unwrap_or_else(|| {
+            let is_own = self.look_at_owner(secret);
+            // As long as there is nothing, somebody else may be faster in making it.
+            match self.current().exists() {
+                true => *self.is_own.get_or_init(|| is_own),
+                false => is_own,
+            }
+        });
+        (plain || secret.is_some()).then_some(Trust { secret, plain })
+    }
+
+    fn look_at_owner(&self, secret: Option<&Secret>) -> bool {
+        let strangers = [self.dir.clone(), self.current()]
+            .into_iter()
+            .find_map(|dir| {
+                let why = written_by_others(&dir)?;
+                Some((dir, why))
+            });
+        if let (Some((dir, why)), None) = (&strangers, secret) {
+            let dir = dir.display();
+            warn_once(&format!(
+                "the cache {dir} is not used: {why}, and what is in it runs on the GPU; give it to its user alone (chmod go-w), or set \
+                 TILELIFT_CACHE_KEY"
+            ));
+        }
+        strangers.is_none()
+    }
+
+    /// The contents of an entry; what is damaged counts as absent, and is reported if `tell`.
+    pub(super) fn contents(
+        &self,
+        kind: Kind,
+        key: &Key,
+        secret: Option<&Secret>,
+        tell: bool,
+    ) -> Option<Vec<u8>> {
+        let trust = self.trust(secret)?;
+        let path = self.path(kind, key);
+        let read = || -> Result<Option<Vec<u8>>, Damage> {
+            let Some((file, bytes)) = read_file(&path)? else {
+                return Ok(None);
+            };
+            let contents = decode(bytes, trust)?.of(kind, key)?;
+            touch(&file);
+            Ok(Some(contents))
+        };
+        read().unwrap_or_else(|damage| {
+            if tell {
+                let path = path.display();
+                warn(&format!(
+                    "{path}: a damaged cache entry is not used: {damage}"
+                ));
+            }
+            None
+        })
+    }
+
+    /// Writes an entry; gives its size.
+    pub(super) fn put(
+        &self,
+        kind: Kind,
+        key: &Key,
+        contents: &[u8],
+        secret: Option<&Secret>,
+    ) -> io::Result<u64> {
+        if self.trust(secret).is_none() {
+            return Ok(0);
+        }
+        let bytes = encode(kind, key, contents, secret);
+        self.write_whole(&self.path(kind, key), &bytes)?;
+        Ok(bytes.len() as u64)
+    }
+
+    /// Writes a file under another name and moves it to its place, so that nobody sees a part of it.
+    pub(super) fn write_whole(&self, place: &Path, bytes: &[u8]) -> io::Result<()> {
+        let tmp = self.current().join("tmp");
+        make_dir(&tmp)?;
+        if let Some(parent) = place.parent() {
+            make_dir(parent)?;
+        }
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        let process = std::process::id();
+        // Folders of one process count for themselves.
+        let own = std::ptr::from_ref(self).addr();
+        let temporary = tmp.join(format!("{process}-{own:x}-{number}"));
+        let written = fs::File::create(&temporary)
+            .and_then(|mut file| file.write_all(bytes))
+            .and_then(|()| move_file(&temporary, place));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    }
+}
+
+impl Store for Folder {
+    fn read(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        match read_file(&self.dir.join(name)) {
+            Ok(found) => match found.map(|(_, bytes)| bytes) {
+                Some(bytes) if bytes.len() as u64 > limit => {
+                    Err(io::Error::other("it is too large"))
+                }
+                found => Ok(found),
+            },
+            Err(Damage::Io(error)) => Err(error),
+            Err(damage) => Err(io::Error::other(damage)),
+        }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.write_whole(&self.dir.join(name), bytes)
+    }
+}
+
+impl Entry {
+    /// The contents, if they are these.
+    pub(super) fn of(self, kind: Kind, key: &Key) -> Result<Vec<u8>, Damage> {
+        match self.kind == kind && self.key == *key {
+            true => Ok(self.contents),
+            false => Err(Damage::OtherKey),
+        }
+    }
+}
+
+/// The name of an entry in a store.
+pub(super) fn entry_name(kind: Kind, key: &Key) -> String {
+    let key = key.to_string();
+    let (first, rest) = key.split_at(2);
+    format!("{FOLDER}/{first}/{rest}.{}", kind.name())
+}
+
+/// Who else can write to a folder, if somebody can: not its owner and not the system's, who can do everything.
+#[cfg(unix)]
+fn written_by_others(dir: &Path) -> Option<&'static str> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::metadata(dir).ok()?;
+    if ![0, rustix::process::geteuid().as_raw()].contains(&metadata.uid()) {
+        return Some("it belongs to another user");
+    }
+    (metadata.mode() & 0o022 != 0).then_some("other users may write to it")
+}
+
+#[cfg(not(unix))]
+fn written_by_others(_dir: &Path) -> Option<&'static str> {
+    None
+}
+
+/// Notes that an entry was used. A file of somebody else stays as it is.
+fn touch(file: &fs::File) {
+    let now = SystemTime::now();
+    let used = file.metadata().and_then(|metadata| metadata.modified());
+    let age = used.map(|used| now.duration_since(used).unwrap_or_default());
+    if age.is_ok_and(|age| age > TOUCH_AFTER) {
+        let _ = file.set_modified(now);
+    }
+}
+
+/// Renames a file, in the place of a folder too if that is empty.
+fn move_file(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to).or_else(|error| match fs::remove_dir(to) {
+        Ok(()) => fs::rename(from, to),
+        Err(_) => Err(error),
+    })
+}
+
+/// Makes a folder for its owner alone, with those above it.
+pub(super) fn make_dir(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}

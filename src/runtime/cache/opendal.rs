@@ -1,0 +1,108 @@
+//! Stores that Apache OpenDAL knows: object stores, databases, servers of files.
+
+use std::fmt;
+use std::io;
+use std::sync::mpsc::sync_channel;
+
+use ::opendal::layers::TimeoutLayer;
+use ::opendal::{Error, ErrorKind, Operator};
+use tokio::runtime::{Builder, Runtime};
+
+use super::store::Store;
+
+/// A [`Store`] over an operator of OpenDAL. Which services there are is decided by the features of the crate `opendal` that the
+/// application asks for, such as `services-s3` or `services-redis`.
+pub struct OpendalStore {
+    operator: Operator,
+    /// What requests run on; none when it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl OpendalStore {
+    /// A store over an operator, which has its own ideas of time and of trying again.
+    ///
+    /// # Errors
+    ///
+    /// If the system has no thread for it.
+    pub fn new(operator: Operator) -> io::Result<OpendalStore> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("tilelift-opendal")
+            .enable_all()
+            .build()?;
+        Ok(OpendalStore {
+            operator,
+            runtime: Some(runtime),
+        })
+    }
+
+    /// The store of an address, such as `redis://cache.example:6379` or `s3://bucket/folder?region=eu-central-1`. Requests that take
+    /// longer than OpenDAL's usual bounds (a minute) are given up, so that a store that hangs holds nothing for ever.
+    ///
+    /// # Errors
+    ///
+    /// If the address is none, names a service that is not built in, or is refused by it.
+    pub fn from_uri(uri: &str) -> io::Result<OpendalStore> {
+        let operator = Operator::from_uri(uri).map_err(io::Error::other)?;
+        OpendalStore::new(operator.layer(TimeoutLayer::default()))
+    }
+
+    /// Waits for a request, which runs on threads of the store's own, so that this can be called from anywhere.
+    fn wait<T: Send + 'static>(
+        &self,
+        request: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> io::Result<T> {
+        let runtime = self.runtime.as_ref();
+        let runtime = runtime.ok_or_else(|| io::Error::other("the store is closed"))?;
+        let (to, from) = sync_channel(1);
+        runtime.spawn(async move {
+            // Who asked is there: it waits below.
+            let _ = to.send(request.await);
+        });
+        let answer = from.recv();
+        let answer = answer.map_err(|_| io::Error::other("the request panicked"))?;
+        answer.map_err(io::Error::other)
+    }
+}
+
+impl Store for OpendalStore {
+    fn read(&self, name: &str, limit: u64) -> io::Result<Option<Vec<u8>>> {
+        let (operator, name) = (self.operator.clone(), name.to_owned());
+        self.wait(async move {
+            let found = async {
+                let bytes = operator.stat(&name).await?.content_length();
+                if bytes > limit {
+                    let what = format!("{bytes} bytes are more than an entry can have");
+                    return Err(Error::new(ErrorKind::Unexpected, what));
+                }
+                operator.read(&name).await
+            };
+            match found.await {
+                Ok(bytes) => Ok(Some(bytes.to_vec())),
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (operator, name, bytes) = (self.operator.clone(), name.to_owned(), bytes.to_vec());
+        self.wait(async move { operator.write(&name, bytes).await.map(|_| ()) })
+    }
+}
+
+impl Drop for OpendalStore {
+    fn drop(&mut self) {
+        // Waiting for requests that hang would take as long as they do.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl fmt::Debug for OpendalStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not its address, which may have a password in it.
+        f.write_str(self.operator.info().scheme())
+    }
+}
