@@ -15,6 +15,7 @@ mod ops;
 #[macro_use]
 #[path = "table.rs"]
 mod ptx;
+mod fingerprint;
 
 /// The rule files, by instruction class.
 const RULES: &[&str] = &["prelude", "int", "float", "cmp", "cvt", "misc"];
@@ -63,7 +64,8 @@ for_each_cmp!(cmps);
 fn main() {
     println!("cargo:rerun-if-changed=isa");
     println!("cargo:rerun-if-changed=src");
-    println!("cargo:rustc-env=TILELIFT_BUILD={:016x}", fingerprint());
+    let build = fingerprint::fingerprint(Path::new(""), &["isa", "src"]);
+    println!("cargo:rustc-env=TILELIFT_BUILD={build:016x}");
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let declarations = out.join("declarations.isle");
     write_file(&declarations, &declare());
@@ -92,33 +94,6 @@ fn main() {
         }
     }
     write_file(&out.join("rules.rs"), &list_rules(&files[1..]));
-}
-
-/// A hash of every source file, by which cached kernels of another build of the compiler are told apart. It is FNV-1a:
-/// an identity is wanted, not a defence.
-fn fingerprint() -> u64 {
-    let mut files = Vec::new();
-    let mut folders = vec![PathBuf::from("isa"), PathBuf::from("src")];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.push(path);
-            }
-        }
-    }
-    files.sort();
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for file in &files {
-        let contents = std::fs::read(file).unwrap_or_default();
-        let name = file.to_string_lossy();
-        for &byte in name.as_bytes().iter().chain(&[0]).chain(&contents) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-    hash
 }
 
 fn write_file(path: &Path, text: &str) {

@@ -10,6 +10,7 @@ mod determinism;
 mod dots;
 #[cfg(feature = "tool")]
 mod filetests;
+mod fingerprint;
 mod kernels_emu;
 #[cfg(feature = "cuda")]
 mod kernels_gpu;
