@@ -1,5 +1,6 @@
 //! From a file name to a kernel with its options, and messages that point into the file.
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use super::args::{KernelArgs, Lang, PromoteArg};
 use super::{Failure, Result, say};
 use crate::error::CompileError;
 use crate::filetest::run::is_ptx;
+use crate::filetest::variants;
 use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
@@ -82,6 +84,23 @@ impl Source {
         located::message(&self.name, &self.text, pos, code, message)
     }
 
+    /// The text, as the first of its `; with:` lines makes it.
+    fn first_variant(&self) -> Result<Cow<'_, str>> {
+        let variants = variants(&self.text)
+            .map_err(|failure| Failure::Input(failure.show(&self.name, &self.text)))?;
+        let count = variants.len();
+        let first = variants.into_iter().next();
+        if let Some(first) = &first
+            && count > 1
+        {
+            say(&format!(
+                "note: taken with {}, the first of {count}",
+                first.label
+            ));
+        }
+        Ok(first.map_or(Cow::Borrowed(&self.text), |first| first.text))
+    }
+
     fn parse_errors(&self, errors: &[ParseError]) -> Failure {
         let messages = errors
             .iter()
@@ -120,7 +139,8 @@ impl Kernel {
             return Kernel::load_python(args, target);
         }
         let source = Source::read(&args.file)?;
-        let file = parse_file(&source.text).map_err(|errors| source.parse_errors(&errors))?;
+        let text = source.first_variant()?;
+        let file = parse_file(&text).map_err(|errors| source.parse_errors(&errors))?;
         let parsed = pick(&source, file, args.how.name.as_deref())?;
         let place = parsed.lines.pos(AnyEntity::Function);
         let Some(func) = parsed.func.as_tile() else {

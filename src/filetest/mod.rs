@@ -18,11 +18,14 @@
 //!   function, compared as a whole. In a file with several stage tests it has a section for each, headed by the
 //!   words of the test: `; == ptx sm_80`. `BLESS=1` rewrites it in place.
 //! - `; run:` lines are described in [`run`].
+//!
+//! A file with `; with: N=16 type=f32` lines stands for one file for each of them, in which `$N` and `$type` are what the line says.
 
 mod directive;
 mod expect;
 pub mod run;
 mod stages;
+mod with;
 
 #[cfg(test)]
 mod tests;
@@ -37,6 +40,7 @@ use crate::text::parse::{Checks, Lines, ParseError, Pos, parse_file, parse_file_
 use crate::verify::VerifierErrors;
 
 use directive::{Directives, Kind};
+pub use with::{Variant, variants};
 
 /// How file tests are run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,8 +157,50 @@ impl Report {
     }
 }
 
-/// Runs the test that a text describes.
+/// Runs the test that a text describes, for each of its `; with:` lines.
 pub fn run_text(text: &str, config: Config<'_>) -> Report {
+    for_variants(text, |text| run_variant(text, config))
+}
+
+/// What is reported of the texts that a text stands for, with the words that make them.
+fn for_variants(text: &str, mut run: impl FnMut(&str) -> Report) -> Report {
+    let variants = match variants(text) {
+        Ok(variants) => variants,
+        Err(failure) => {
+            return Report {
+                failures: vec![failure],
+                ..Report::default()
+            };
+        }
+    };
+    let mut all = Report::default();
+    for variant in variants {
+        let mut report = run(&variant.text);
+        if variant.label.is_empty() {
+            return report;
+        }
+        for failure in &mut report.failures {
+            failure.message += &format!(" (with {})", variant.label);
+        }
+        for run in &mut report.runs {
+            run.title += &format!(" (with {})", variant.label);
+        }
+        if report.blessed.is_some() {
+            let message =
+                "a text with `; with:` lines has `; check:` lines in place of a whole expectation";
+            report.fail(0, message);
+        }
+        all.failures.append(&mut report.failures);
+        all.runs.append(&mut report.runs);
+        report
+            .skipped
+            .into_iter()
+            .for_each(|reason| all.skip(reason));
+    }
+    all
+}
+
+fn run_variant(text: &str, config: Config<'_>) -> Report {
     let mut report = Report::default();
     let directives = match Directives::parse(text) {
         Ok(directives) => directives,

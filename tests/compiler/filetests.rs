@@ -2,7 +2,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use tilelift::filetest::{Config, find_files, run_file};
+use tilelift::filetest::{Config, find_files, run_file, variants};
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::ops::{Opcode, TileOp, TypeRule};
 use tilelift::ir::types::Elem;
@@ -181,12 +181,14 @@ fn every_op_is_run_and_listed() {
     let mut functions = Vec::new();
     for path in find_files(&root.join("run")).expect("the folder can be read") {
         let text = std::fs::read_to_string(&path).expect("readable");
-        let file = parse_file(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
-        functions.extend(
-            file.functions
-                .iter()
-                .filter_map(|f| f.func.as_tile().cloned()),
-        );
+        for variant in variants(&text).expect("other tests run it") {
+            let file = parse_file(&variant.text).unwrap_or_else(|errors| panic!("{errors:?}"));
+            functions.extend(
+                file.functions
+                    .iter()
+                    .filter_map(|f| f.func.as_tile().cloned()),
+            );
+        }
     }
     let mut table = String::from(
         "# Ops and the types they are tested with\n\n\

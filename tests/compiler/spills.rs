@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tilelift::compile::compile;
+use tilelift::filetest::variants;
 use tilelift::front::{Module, Specialization, parse_signature};
 use tilelift::ir::function::TileFunction;
 use tilelift::ir::ops::TileOp;
@@ -109,21 +110,23 @@ fn run_tests(root: &Path) -> Vec<Case> {
     for path in paths {
         let text = std::fs::read_to_string(&path).expect("it can be read");
         let file = path.file_name().expect("it is a file").display();
-        let parsed = parse_file(&text).expect("other tests run it");
-        for function in parsed.functions {
-            if let AnyFunction::Tile(func) = function.func
-                && !SERIALISED.contains(&func.name.as_str())
-            {
-                let takes_maps = func.insts_with(TileOp::TensorMap).next().is_some();
-                cases.push(Case {
-                    name: format!("{file} {}", func.name),
-                    func,
-                    target: if takes_maps {
-                        Target::SM_90A
-                    } else {
-                        Target::SM_80
-                    },
-                });
+        for variant in variants(&text).expect("other tests run it") {
+            let parsed = parse_file(&variant.text).expect("other tests run it");
+            for function in parsed.functions {
+                if let AnyFunction::Tile(func) = function.func
+                    && !SERIALISED.contains(&func.name.as_str())
+                {
+                    let takes_maps = func.insts_with(TileOp::TensorMap).next().is_some();
+                    cases.push(Case {
+                        name: format!("{file} {} {}", func.name, variant.label),
+                        func,
+                        target: if takes_maps {
+                            Target::SM_90A
+                        } else {
+                            Target::SM_80
+                        },
+                    });
+                }
             }
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use tilelift::compile::compile;
+use tilelift::filetest::variants;
 use tilelift::settings::{Options, Target};
 use tilelift::text::parse::parse_file;
 
@@ -192,8 +193,15 @@ fn every_instruction_that_is_written_is_compared() {
     for entry in fs::read_dir(folder).expect("the folder can be read") {
         let path = entry.expect("the folder can be read").path();
         let text = fs::read_to_string(&path).expect("readable");
-        let file = parse_file(&text).unwrap_or_else(|errors| panic!("{errors:?}"));
-        for func in file.functions.iter().filter_map(|f| f.func.as_tile()) {
+        let functions = variants(&text)
+            .unwrap_or_else(|error| panic!("{error}"))
+            .iter()
+            .flat_map(|variant| {
+                let file = parse_file(&variant.text);
+                file.unwrap_or_else(|errors| panic!("{errors:?}")).functions
+            })
+            .collect::<Vec<_>>();
+        for func in functions.iter().filter_map(|f| f.func.as_tile()) {
             for target in [Target::SM_75, Target::SM_80, Target::SM_90A] {
                 // Not every target has every op.
                 if let Ok(kernel) = compile(func, target, &Options::DEFAULT) {

@@ -156,8 +156,12 @@ pub(super) fn check(
     }
 }
 
-/// Runs every `; run:` line of a text; the report says what failed and what was skipped.
+/// Runs every `; run:` line of a text, for each of its `; with:` lines; the report says what failed and what was skipped.
 pub fn run_lines(text: &str, setup: &Setup<'_>) -> Report {
+    super::for_variants(text, |text| run_lines_of(text, setup))
+}
+
+fn run_lines_of(text: &str, setup: &Setup<'_>) -> Report {
     let mut report = Report::default();
     let directives = match Directives::parse(text) {
         Ok(directives) => directives,
