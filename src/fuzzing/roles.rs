@@ -18,8 +18,10 @@ use crate::num::{Format, Overflow, Rounding};
 use crate::settings::{Options, Policy, Target};
 use crate::text::parse::parse_tile;
 
-/// Programs of a launch: more than a persistent kernel has CTAs.
-const PROGRAMS: usize = 5;
+/// Grids of launches: more programs than a persistent kernel has CTAs, along one axis or several.
+const GRIDS: [[u32; 3]; 5] = [[5, 1, 1], [5, 1, 1], [3, 2, 1], [1, 3, 2], [2, 1, 4]];
+/// The most programs of these.
+const MAX_PROGRAMS: usize = 8;
 /// Elements of a row of a tensor.
 const PITCH: usize = 128;
 /// Coordinates are multiples of this.
@@ -53,12 +55,13 @@ pub fn check(seed: u64) -> Verdict {
 /// The kernel of a seed with its arguments.
 fn case(seed: u64) -> Result<Case, String> {
     let mut random = Random::new(seed);
-    let text = Generator::new(&mut random).text();
+    let grid = random.pick(&GRIDS);
+    let text = Generator::new(&mut random, grid).text();
     let func = parse_tile(&text).map_err(|errors| format!("{errors:?}\n{text}"))?;
     Ok(Case {
         args: arguments(&mut random, &text),
         func,
-        grid: [PROGRAMS as u32, 1, 1],
+        grid,
         exact: true,
         options: Options {
             verify_passes: true,
@@ -110,7 +113,7 @@ fn arguments(random: &mut Random, text: &str) -> Vec<Argument> {
     vec![
         a,
         b,
-        Argument::Buffer(sums, vec![0; PROGRAMS * 128 * 16 * 4]),
+        Argument::Buffer(sums, vec![0; MAX_PROGRAMS * 128 * 16 * 4]),
         Argument::Buffer(Scalar::I32, table.collect()),
         n,
         m,
@@ -133,6 +136,7 @@ struct Scope {
 
 struct Generator<'a> {
     random: &'a mut Random,
+    grid: [u32; 3],
     text: String,
     values: usize,
     blocks: usize,
@@ -148,7 +152,7 @@ struct Generator<'a> {
 }
 
 impl Generator<'_> {
-    fn new(random: &mut Random) -> Generator<'_> {
+    fn new(random: &mut Random, grid: [u32; 3]) -> Generator<'_> {
         let elem = random.pick(&["f16", "f16", "bf16", "i8"]);
         let is_turned = elem == "i8" || random.chance(50);
         Generator {
@@ -167,6 +171,7 @@ impl Generator<'_> {
             elem,
             sum: if elem == "i8" { "i32" } else { "f32" },
             is_turned,
+            grid,
             random,
         }
     }
@@ -240,7 +245,21 @@ impl Generator<'_> {
         };
         let b = self.value(&b, &map);
         let zero = self.number(0);
-        let program = self.value("program_id {axis = 0}", "i32");
+        let programs = [0, 1, 2].map(|axis| {
+            let id = format!("program_id {{axis = {axis}}}");
+            self.value(&id, "i32")
+        });
+        // Which program this is, counted along all axes.
+        let mut number = programs[2].clone();
+        for axis in [1, 0] {
+            let count = self.number(i64::from(self.grid[axis]));
+            let row = self.value(&format!("imul {number}, {count}"), "i32");
+            number = self.value(&format!("iadd {row}, {}", programs[axis]), "i32");
+        }
+        // What loops may depend on.
+        let busiest = (0..3).max_by_key(|&axis| self.grid[axis]).unwrap_or(0);
+        let axis = self.random.pick(&[busiest, busiest, 0, 1, 2]);
+        let program = programs[axis].clone();
         let none = if sum == "i32" { "0" } else { "0.0" };
         let start = self.value(
             &format!("const {{value = {none}}}"),
@@ -254,7 +273,7 @@ impl Generator<'_> {
         };
         self.statements(&mut scope, [&a, &b, &zero]);
         let count = self.number((rows * columns) as i64);
-        let first = self.value(&format!("imul {program}, {count}"), "i32");
+        let first = self.value(&format!("imul {number}, {count}"), "i32");
         let c = self.value(&format!("addptr v2, {first}"), &format!("ptr<{sum}>"));
         let at = self.value("arange {start = 0}", &format!("i32[{}]", rows * columns));
         let at = self.value(&format!("reshape {at}"), &format!("i32[{rows},{columns}]"));
@@ -358,10 +377,21 @@ impl Generator<'_> {
 
     /// The bound of a loop.
     fn bound(&mut self, scope: &Scope) -> String {
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 => self.random.pick(&["v4", "v5"]).to_owned(),
             1 => scope.counter.clone(),
             2 => "v4".to_owned(),
+            // Longer or shorter from one program or iteration to the next, by one or more, or bounded.
+            3 => {
+                let number = self.random.between(1, 3);
+                let number = self.number(number);
+                let op = self.random.pick(&["iadd", "isub", "imul", "smin", "sdiv"]);
+                let args = match op == "isub" {
+                    true => [&number, &scope.counter],
+                    false => [&scope.counter, &number],
+                };
+                self.value(&format!("{op} {}, {}", args[0], args[1]), "i32")
+            }
             _ => {
                 let number = self.random.between(0, 4);
                 self.number(number)
@@ -434,6 +464,7 @@ mod tests {
     use crate::ir::ops::TileOp;
     use crate::pipeline::optimize;
     use crate::tile::form_roles::form_roles;
+    use crate::tile::order_programs::uneven;
     use crate::tile::resources::Resources;
     use crate::verify::verify;
 
@@ -489,9 +520,11 @@ mod tests {
     /// The kernels with roles are of all kinds that there are.
     #[test]
     fn kinds_of_roles_occur() {
-        let mut kinds = [0; 5];
+        let mut kinds = [0; 6];
         for seed in 0..400 {
             let mut func = case(seed).expect("a kernel").func;
+            // Programs differ in work, and are put in order.
+            kinds[5] += usize::from(uneven(&func).is_some());
             let loads = func.insts_with(TileOp::TensorLoad).count();
             if !form_roles(&mut func, Target::SM_90A, &RESOURCES) {
                 kinds[0] += 1;
