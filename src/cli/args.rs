@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -341,6 +342,9 @@ pub(super) struct TestArgs {
     /// Rewrite what .tir files expect, as BLESS=1 does.
     #[arg(long)]
     pub(super) bless: bool,
+    /// Files that are run at a time; as many as there are processors if nothing is said.
+    #[arg(short, long, value_name = "N")]
+    pub(super) jobs: Option<NonZeroUsize>,
     #[command(flatten)]
     pub(super) limits: LimitArgs,
 }
