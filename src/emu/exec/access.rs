@@ -123,6 +123,10 @@ impl Machine<'_> {
             None => {
                 let nearest = match space {
                     Space::Global | Space::Const | Space::Generic => self.memory.nearest(address),
+                    Space::Shared if address >> RANK_BIT != 0 => format!(
+                        "this is memory of the CTA of rank {}, which only `.shared::cluster` reaches",
+                        (address >> RANK_BIT) - 1
+                    ),
                     Space::Shared | Space::Cluster => format!(
                         "the CTA has {} bytes from {:#x}",
                         cta.shared.data.len(),
