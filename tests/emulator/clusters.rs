@@ -224,3 +224,24 @@ fn clusters_divide_the_grid() {
         assert!(matches!(error, EmuError::Configuration(_)), "{error}");
     }
 }
+
+/// The report names those of all CTAs, also where the first one only waits for the others.
+#[test]
+fn deadlocks_name_who_waits_in_other_ctas() {
+    let body = format!(
+        "@%p0 mbarrier.init.shared::cta.b64 [%r0], 3; bar.sync 0; @%p1 bra THERE;
+AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
+THERE: {MEET}"
+    );
+    for seed in 0..4 {
+        let Fault::Deadlock(text) = fault(&body, seed).1 else {
+            panic!("nobody arrives");
+        };
+        for words in [
+            "in the CTA of rank 0: lanes 0xffffffff of warps 0, 1 wait for the other threads of the cluster in line 17",
+            "in the CTA of rank 1: lanes 0xffffffff of warps 0, 1 wait at the mbarrier at 0x400, initialised in line 14, of which phase 0 lacks 3 arrivals in line 15",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}

@@ -348,7 +348,7 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%b], 0; @!%p2 bra W;";
     for words in [
         "ptx line 21 (source line 30 of file 2), cta (0, 0, 0)",
         "initialised in line 13 (source line 4), of which phase 0 lacks 1 arrivals",
-        "of warp 1 wait at the mbarrier at 0x400, initialised in line 13 (source line 4)",
+        "of warps 0, 1 wait at the mbarrier at 0x400, initialised in line 13 (source line 4)",
         "in line 21 (source line 30 of file 2)",
     ] {
         assert!(found.contains(words), "{words}: {found}");
