@@ -335,3 +335,24 @@ DONE: {fence}"
         }
     }
 }
+
+/// A peer writes into the other's memory and arrives at its barrier: with the scope of the CTA the arrival tells nothing there.
+#[test]
+fn arrivals_at_peers_need_the_scope_of_the_cluster() {
+    let body = |arrive: &str| {
+        format!(
+            "@%p0 mbarrier.init.shared::cta.b64 [%r0], 1; @%p0 fence.mbarrier_init.release.cluster;
+{MEET}mapa.shared::cluster.u32 %r6, %r0, %r4;
+@%p0 st.shared::cluster.u32 [%r6+8], %r5; @%p0 mbarrier.{arrive}.b64 _, [%r6];
+AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
+@%p0 ld.shared.u32 %r7, [%r0+8]; @%p0 st.global.u32 [%d0], %r7;
+{MEET}"
+        )
+    };
+    for seed in 0..8 {
+        let right = launch(&body("arrive.release.cluster.shared::cluster"), seed);
+        assert_eq!(right, Ok(vec![101, 100, 103, 102]));
+        let (line, found) = fault(&body("arrive.release.cta.shared::cluster"), seed);
+        assert!(line == 7 && matches!(found, Fault::Race { .. }), "{found}");
+    }
+}

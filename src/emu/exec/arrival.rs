@@ -25,12 +25,14 @@ impl Machine<'_> {
         (dst, line): (Dst, u32),
     ) -> Result<(), Trouble> {
         self.effects += 1;
+        let in_cta = place.space == Space::Shared;
         let (is_release, may_complete) = match op {
             PhaseOp::Arrive {
                 releases,
                 may_complete,
+                is_narrow,
                 ..
-            } => (releases, may_complete),
+            } => (releases && (in_cta || !is_narrow), may_complete),
             _ => (false, true),
         };
         self.use_barrier(cta, warp, mask.trailing_zeros(), place)?;
@@ -41,7 +43,6 @@ impl Machine<'_> {
         }
         let is_arrival = matches!(op, PhaseOp::Arrive { .. });
         if is_arrival && self.options.check_races {
-            let in_cta = place.space == Space::Shared;
             let left = match is_release {
                 true => warp.clock.release(mask, &mut self.now),
                 false => warp.clock.release_fenced(mask, in_cta),

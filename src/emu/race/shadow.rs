@@ -112,12 +112,16 @@ impl Shadow {
             let start = offset - in_page + ((range.start + index) << log2);
             match cell.access(clock, me, access) {
                 Met::Nobody => {}
-                Met::Crowd => match self.crowd.last_mut() {
-                    Some((last, read)) if last.end == start && read.who == me.who => {
-                        last.end += 1 << log2;
+                Met::Crowd => {
+                    // The warps of a group each begin the reads of their product.
+                    let is_own = |(range, read): &&mut (Range<usize>, Record)| {
+                        read.who == me.who && range.start <= start && start <= range.end
+                    };
+                    match self.crowd.iter_mut().find(is_own) {
+                        Some((range, _)) => range.end = range.end.max(start + (1 << log2)),
+                        None => self.crowd.push((start..start + (1 << log2), me)),
                     }
-                    _ => self.crowd.push((start..start + (1 << log2), me)),
-                },
+                }
                 Met::Other(other, other_kind) => return conflict(other, other_kind, start),
             }
         }
@@ -307,7 +311,8 @@ impl Cell {
                 self.reads = [me, first];
             } else if !first.is_under_way() {
                 self.reads[0] = me;
-            } else if me.is_under_way() {
+            } else if me.is_under_way() && !me.is_constant() {
+                // Loads by `.nc` never end: two of them are as good as all.
                 return Met::Crowd;
             }
         }
