@@ -14,7 +14,7 @@
 //!
 //! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
 //! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
-//! two readers of a byte are remembered; a barrier that a part of a warp reaches alone counts for
+//! two readers of a byte are remembered, and all that are under way; a barrier that a part of a warp reaches alone counts for
 //! the whole warp; the scope of a cluster is that of the device unless clusters have one CTA.
 //!
 //! Asynchronous work takes part as *agents* (see `agent`). What a thread knows is known through the generic
