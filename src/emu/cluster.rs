@@ -74,12 +74,15 @@ impl Machine<'_> {
         }
         let cta = &mut cluster[rank];
         let clocks: Vec<&WarpClock> = cta.warps.iter().map(|warp| &warp.clock).collect();
-        let Some(record) = cta.state.shadow.unknown(&clocks) else {
+        let mut barriers = cta.state.mbarriers.values();
+        let reached = || barriers.find_map(|barrier| barrier.unknown(&clocks));
+        let Some(record) = cta.state.shadow.unknown(&clocks).or_else(reached) else {
             return Ok(());
         };
         let at = self.place(record);
         let fault = Fault::Cluster(format!(
-            "the CTA of rank {rank} ends, and nothing tells it that the access at {at} to its shared memory is over"
+            "the CTA of rank {rank} ends, and nothing tells it that the access at {at} to its shared memory is over: \
+             it should wait for that, or meet the others at `barrier.cluster`"
         ));
         let line = self.entry.code.last().map_or(0, |inst| inst.line);
         Err(self.fault(&cta.state, 0, line, (0, fault)))

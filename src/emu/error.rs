@@ -256,6 +256,17 @@ pub enum Fault {
         /// Where it is written.
         other: Location,
     },
+    /// A write of memory that a load by `.nc` takes for constant, whether it is ordered behind that or not.
+    #[error(
+        "write of global address {address:#x}, which the `.nc` load at {other} takes for constant: \
+         where the kernel writes, it must load without `.nc`"
+    )]
+    ConstantWritten {
+        /// The byte.
+        address: u64,
+        /// Where it is loaded.
+        other: Location,
+    },
     /// A barrier in shared memory used in a way that has no meaning.
     #[error("mbarrier at shared address {address:#x}: {reason}")]
     MBarrier {

@@ -230,6 +230,8 @@ pub(super) enum PhaseOp {
         drops: bool,
         may_complete: bool,
         releases: bool,
+        /// Its scope is the CTA, as the text says: who waits in another one learns nothing.
+        is_narrow: bool,
     },
     /// The operand is the parity of a phase, or the state that an arrival gave.
     Wait {

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 
-use super::race::{Agent, GENERIC, Knowledge, PROGRESS, Record};
+use super::race::{Agent, GENERIC, Knowledge, PROGRESS, Record, WarpClock};
 
 /// Largest number of arrivals, and of bytes either way, that a phase may want.
 pub(super) const MOST: i64 = (1 << 20) - 1;
@@ -30,6 +30,8 @@ pub(super) struct MBarrier {
     pub(super) released: Rc<Knowledge>,
     /// When each phase completed.
     pub(super) completed: Vec<u32>,
+    /// The last arrival of each thread of another CTA, and the phase that it fell into.
+    reached: Vec<(u64, Record)>,
 }
 
 impl MBarrier {
@@ -44,7 +46,39 @@ impl MBarrier {
             arriving: Knowledge::default(),
             released: Rc::default(),
             completed: Vec::new(),
+            reached: Vec::new(),
         }
+    }
+
+    /// A thread of another CTA reaches the barrier.
+    pub(super) fn reach(&mut self, record: Record) {
+        let phase = self.phase;
+        match self
+            .reached
+            .iter_mut()
+            .find(|(_, last)| last.who == record.who)
+        {
+            Some(last) => *last = (phase, record),
+            None => self.reached.push((phase, record)),
+        }
+    }
+
+    /// What a thread of another CTA did here, of which none of these warps knows that it is over: neither by order nor by
+    /// the end of its phase.
+    pub(super) fn unknown(&self, clocks: &[&WarpClock]) -> Option<Record> {
+        let knows = |clock: &WarpClock, lane: u32, (phase, record): (u64, Record)| {
+            let until = clock.known_time(lane, self.engine | PROGRESS);
+            let completed = self.completed.get(phase as usize);
+            clock.knows_at_all(lane, record) || completed.is_some_and(|&time| time <= until)
+        };
+        let mut all = self.reached.iter().copied();
+        let is_unknown = |&reach: &(u64, Record)| {
+            let mut lanes = clocks
+                .iter()
+                .flat_map(|clock| (0..32).map(move |lane| (clock, lane)));
+            !lanes.any(|(clock, lane)| knows(clock, lane, reach))
+        };
+        all.find(is_unknown).map(|(_, record)| record)
     }
 
     /// What an arrival gives: the phase, and how many arrivals it lacks.

@@ -24,7 +24,7 @@
 use super::error::{Fault, Space};
 use super::inst::BulkKind;
 use super::race::{
-    Access, Agent, Conflict, Knowledge, Settled, Shadow, Starting, UNDER_WAY, View, WarpClock,
+    Access, Agent, Knowledge, Settled, Shadow, Starting, UNDER_WAY, View, WarpClock,
 };
 use super::sched::{CtaState, Machine, Trouble};
 
@@ -154,34 +154,20 @@ impl Machine<'_> {
         let base = self.touched_region(cta, touch).base;
         let shadow = self.touched_shadow(cta, touch);
         let conflict = shadow.access_range(&party, UNDER_WAY, touch.offset, touch.bytes, access);
-        let Some(Conflict {
-            other,
-            kind,
-            other_kind,
-            offset,
-        }) = conflict
-        else {
+        let Some(conflict) = conflict else {
             return Ok(());
         };
         // The other side is known, and only a fence between proxies is missing?
-        let is_known = issuer.clock.knows_at_all(issuer.lane, other);
-        let (space, address) = (touch.space(), base + offset as u64);
-        let other = self.place(other);
+        let is_known = issuer.clock.knows_at_all(issuer.lane, conflict.other);
         let fault = match is_known {
             true => Fault::Proxy {
-                space,
-                address,
-                kind,
-                other_kind,
-                other,
+                space: touch.space(),
+                address: base + conflict.offset as u64,
+                kind: conflict.kind,
+                other_kind: conflict.other_kind,
+                other: self.place(conflict.other),
             },
-            false => Fault::Race {
-                space,
-                address,
-                kind,
-                other_kind,
-                other,
-            },
+            false => self.race(touch.space(), base, conflict),
         };
         Err((issuer.lane, fault))
     }

@@ -38,6 +38,9 @@ pub(super) enum Step {
     Wake,
 }
 
+/// Kinds of waits that the report of a deadlock lists.
+const MOST_WAITS: usize = 12;
+
 /// A CTA barrier.
 #[derive(Debug, Default)]
 pub(super) struct Barrier {
@@ -316,8 +319,7 @@ impl<'a> Machine<'a> {
             let goes_on =
                 |cta: &Cta| !cta.state.ended && cta.warps.iter().all(|w| w.groups.is_empty());
             if !cluster.iter().any(|cta| is_ready(cta) || goes_on(cta)) && !self.unblock(cluster)? {
-                let stuck = cluster.iter().find(|cta| !cta.state.ended);
-                return Err(self.deadlock(stuck.unwrap_or(&cluster[0])));
+                return Err(self.deadlock(cluster));
             }
         }
     }
@@ -496,67 +498,83 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// Says who waits for what in a CTA in which nobody can run.
-    fn deadlock(&self, cta: &Cta) -> EmuError {
-        let mut message = String::new();
-        let mut at = None;
-        for (id, barrier) in cta.state.barriers.iter().enumerate() {
-            if barrier.expected > 0 {
-                let _ = write!(
-                    message,
-                    "barrier {id} waits for {} threads and {} have arrived; ",
-                    barrier.expected, barrier.arrived
-                );
+    /// Says who waits for what in a cluster in which nobody can run.
+    fn deadlock(&self, cluster: &[Cta]) -> EmuError {
+        // Warps that wait alike are named together.
+        let mut waits: Vec<((u32, u32, String), Vec<String>)> = Vec::new();
+        let mut note = |what: (u32, u32, String), warp: u32| {
+            let warp = warp.to_string();
+            match waits.iter_mut().find(|(other, _)| *other == what) {
+                Some((_, warps)) => warps.push(warp),
+                None => waits.push((what, vec![warp])),
             }
-        }
-        let mut listed = 0;
-        for warp in &cta.warps {
-            for group in &warp.groups {
-                let line = self.entry.code[group.pc as usize].line;
-                let lane = group.mask.trailing_zeros();
-                at.get_or_insert((warp.index, line, lane));
-                listed += 1;
-                if listed <= 8 {
-                    let what = match group.state {
-                        State::Barrier(id) => format!("at barrier {id}"),
-                        State::Sync(mask) => format!("for the lanes {mask:#010x}"),
-                        State::Phase(offset) => self.waits_for(&cta.state, offset),
-                        State::Cluster => "for the other threads of the cluster".to_owned(),
-                        State::Registers(count) => format!(
-                            "for {count} registers of each thread, with {} in the pool of the CTA",
-                            cta.state.budget.as_ref().map_or(0, Budget::pool)
-                        ),
-                        State::Products(line) => format!(
-                            "for the other warps of its group to issue the product of {}",
-                            self.entry.line(line)
-                        ),
-                        State::Ready => "nowhere".to_owned(),
-                    };
+        };
+        let place = |rank: u32| match cluster.len() {
+            1 => String::new(),
+            _ => format!("in the CTA of rank {rank}: "),
+        };
+        let (mut message, mut at) = (String::new(), None);
+        for cta in cluster.iter().filter(|cta| !cta.state.ended) {
+            let rank = cta.state.rank;
+            for (id, barrier) in cta.state.barriers.iter().enumerate() {
+                if barrier.expected > 0 {
                     let _ = write!(
                         message,
-                        "lanes {:#010x} of warp {} wait {what} in {}; ",
-                        group.mask,
-                        warp.index,
-                        self.entry.line(line)
+                        "{}barrier {id} waits for {} threads and {} have arrived; ",
+                        place(rank),
+                        barrier.expected,
+                        barrier.arrived
                     );
                 }
             }
-        }
-        for warp in &cta.warps {
-            if warp.exited != 0 {
-                listed += 1;
-                if listed <= 8 {
-                    let _ = write!(
-                        message,
-                        "lanes {:#010x} of warp {} have exited; ",
-                        warp.exited, warp.index
-                    );
+            for warp in &cta.warps {
+                for group in &warp.groups {
+                    let line = self.entry.code[group.pc as usize].line;
+                    at.get_or_insert((cta, warp.index, line, group.mask.trailing_zeros()));
+                    let what = self.what_it_waits_for(&cta.state, group.state);
+                    let line = self.entry.line(line);
+                    let what = format!("wait {what} in {line}");
+                    note((rank, group.mask, what), warp.index);
+                }
+                if warp.exited != 0 {
+                    note((rank, warp.exited, "have exited".to_owned()), warp.index);
                 }
             }
+        }
+        let more = waits.len().saturating_sub(MOST_WAITS);
+        for ((rank, mask, what), warps) in waits.iter().take(MOST_WAITS) {
+            let (place, plural) = (place(*rank), if warps.len() == 1 { "" } else { "s" });
+            let warps = warps.join(", ");
+            let _ = write!(
+                message,
+                "{place}lanes {mask:#010x} of warp{plural} {warps} {what}; "
+            );
+        }
+        if more > 0 {
+            let _ = write!(message, "and {more} more");
         }
         let message = message.trim_end_matches("; ").to_owned();
-        let (warp, line, lane) = at.unwrap_or_default();
+        let (cta, warp, line, lane) = at.unwrap_or((&cluster[0], 0, 0, 0));
         self.fault(&cta.state, warp, line, (lane, Fault::Deadlock(message)))
+    }
+
+    /// What lanes in a state wait for.
+    fn what_it_waits_for(&self, cta: &CtaState, state: State) -> String {
+        match state {
+            State::Barrier(id) => format!("at barrier {id}"),
+            State::Sync(mask) => format!("for the lanes {mask:#010x}"),
+            State::Phase(offset) => self.waits_for(cta, offset),
+            State::Cluster => "for the other threads of the cluster".to_owned(),
+            State::Registers(count) => format!(
+                "for {count} registers of each thread, with {} in the pool of the CTA",
+                cta.budget.as_ref().map_or(0, Budget::pool)
+            ),
+            State::Products(line) => format!(
+                "for the other warps of its group to issue the product of {}",
+                self.entry.line(line)
+            ),
+            State::Ready => "nowhere".to_owned(),
+        }
     }
 
     /// The space that an address in the generic space belongs to.

@@ -514,3 +514,48 @@ ld.shared.u32 %r2, [%r1+1024]; xor.b32 %r9, %r9, 1; mad.lo.u32 %r9, %r9, 64, %t;
         assert!(error.to_string().contains(words), "{error}");
     }
 }
+
+/// More reads under way of the same bytes than two: none is forgotten before its wait.
+#[test]
+fn all_stores_of_one_source_are_remembered() {
+    let store = "cp.async.bulk.global.shared::cta.bulk_group [%data+AT], [%s], 256; cp.async.bulk.commit_group;";
+    for count in 2..6 {
+        let stores: Vec<String> = (0..count)
+            .map(|i| store.replace("AT", &(256 * i).to_string()))
+            .collect();
+        let body = |wait: &str| {
+            let stores = stores.join("\n");
+            format!(
+                "{FILL}\n{FENCE}\nbar.sync 1; @!%first bra DONE;\n{stores}\n{wait}\nst.shared.u32 [%s+4], 99; cp.async.bulk.wait_group 0;\nDONE: mov.u32 %r9, 0;"
+            )
+        };
+        for left in 1..count {
+            let wait = format!("cp.async.bulk.wait_group.read {left};");
+            reported(0, &body(&wait), "race on shared");
+        }
+        let bytes = bytes_after(&kernel(0, &body("cp.async.bulk.wait_group.read 0;")), 1);
+        assert!((0..count).all(|i| bytes[256 * i + 4] == 1), "{count}");
+    }
+}
+
+/// Addresses of `.shared::cta` reach the own CTA alone, whether copies read there or write.
+#[test]
+fn copies_of_the_own_cta_reach_no_peer() {
+    let head = "mov.u32 %r9, %cluster_ctarank; xor.b32 %r9, %r9, 1; mapa.shared::cluster.u32 %r10, %s, %r9; mapa.shared::cluster.u32 %r11, %b, %r9;
+barrier.cluster.arrive; barrier.cluster.wait;";
+    for copy in [
+        "@%first cp.async.bulk.global.shared::cta.bulk_group [%data], [%r10], 256;",
+        "@%first cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%r10], [%data], 256, [%r11];",
+        "@%first cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [%r10], [%r10], 256, [%r11];",
+    ] {
+        for seed in 0..4 {
+            let error = pair(&format!("{head}\n{copy}"), seed).expect_err("it reaches a peer");
+            let text = error.to_string();
+            assert!(
+                text.contains("this is memory of the CTA of rank")
+                    && text.contains("only `.shared::cluster` reaches"),
+                "{copy}: {text}"
+            );
+        }
+    }
+}

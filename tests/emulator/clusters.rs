@@ -5,7 +5,7 @@ use tilelift::emu::{Arg, EmuError, Fault, Launch, Memory, Module, Options, run};
 /// Runs four CTAs of 64 threads in clusters of two; the words that thread 0 of each stored, and with which error it ended.
 fn launch(body: &str, seed: u64) -> Result<Vec<u32>, EmuError> {
     let text = format!(
-        ".version 8.0
+        ".version 8.6
 .target sm_90
 .address_size 64
 .visible .entry kernel(.param .u64 data)
@@ -222,5 +222,137 @@ fn clusters_divide_the_grid() {
     ] {
         let error = with(cluster, grid).expect_err("no such cluster");
         assert!(matches!(error, EmuError::Configuration(_)), "{error}");
+    }
+}
+
+/// Barriers are initialised, fenced, and told of by a relaxed arrival, as the PTX manual has it; the fence tells of nothing else.
+#[test]
+fn initialised_barriers_go_with_relaxed_arrivals() {
+    let body = "@%p0 mbarrier.init.shared::cta.b64 [%r0], 1; @%p0 st.shared.u32 [%r0+8], 7;
+@%p0 fence.mbarrier_init.release.cluster;
+barrier.cluster.arrive.relaxed.aligned;
+barrier.cluster.wait.acquire.aligned;
+mapa.shared::cluster.u32 %r6, %r0, %r4; @%p0 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r6];
+AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
+@%p0 st.global.u32 [%d0], %r5;"
+        .to_owned()
+        + "\n"
+        + MEET;
+    let fence = "@%p0 fence.mbarrier_init.release.cluster;";
+    for seed in 0..8 {
+        assert_eq!(launch(&body, seed), Ok(vec![100, 101, 102, 103]));
+        let wider = body.replace(fence, "@%p0 fence.acq_rel.cluster;");
+        assert_eq!(launch(&wider, seed), Ok(vec![100, 101, 102, 103]));
+        for less in ["", "@%p0 fence.acq_rel.cta;"] {
+            let (line, found) = fault(&body.replace(fence, less), seed);
+            let Fault::MBarrier { reason, .. } = &found else {
+                panic!("{found}");
+            };
+            let words = "nothing orders its initialisation in line 14";
+            assert!(
+                [5, 6].contains(&line) && reason.contains(words),
+                "{line}: {found}"
+            );
+        }
+        // The word beside the barrier is no barrier.
+        let reads = body.replace("AGAIN:", "ld.shared::cluster.u32 %r7, [%r6+8];\nAGAIN:");
+        let (line, found) = fault(&reads, seed);
+        assert!(line == 6 && matches!(found, Fault::Race { .. }), "{found}");
+    }
+}
+
+/// What fences say goes with relaxed arrivals at the barrier of the cluster.
+#[test]
+fn fences_go_with_relaxed_arrivals() {
+    let with = |fence: &str| {
+        let relaxed = EXCHANGE.replacen(".release", ".relaxed", 1);
+        relaxed.replacen("barrier", &format!("{fence} barrier"), 1)
+    };
+    for seed in 0..8 {
+        let ordered = launch(&with("fence.acq_rel.cluster;"), seed);
+        assert_eq!(ordered, Ok(vec![101, 100, 103, 102]));
+        let found = fault(&with("fence.acq_rel.cta;"), seed).1;
+        assert!(matches!(found, Fault::Race { .. }), "{found}");
+    }
+}
+
+/// The report names those of all CTAs, also where the first one only waits for the others.
+#[test]
+fn deadlocks_name_who_waits_in_other_ctas() {
+    let body = format!(
+        "@%p0 mbarrier.init.shared::cta.b64 [%r0], 3; bar.sync 0; @%p1 bra THERE;
+AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
+THERE: {MEET}"
+    );
+    for seed in 0..4 {
+        let Fault::Deadlock(text) = fault(&body, seed).1 else {
+            panic!("nobody arrives");
+        };
+        for words in [
+            "in the CTA of rank 0: lanes 0xffffffff of warps 0, 1 wait for the other threads of the cluster in line 17",
+            "in the CTA of rank 1: lanes 0xffffffff of warps 0, 1 wait at the mbarrier at 0x400, initialised in line 14, of which phase 0 lacks 3 arrivals in line 15",
+        ] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+}
+
+/// An arrival at the barrier of a peer reaches into its memory: who ends without waiting for it may be gone by then.
+#[test]
+fn a_cta_does_not_end_while_a_peer_arrives() {
+    let body = |fence: &str, op: &str, wait: &str| {
+        format!(
+            "@%p0 mbarrier.init.shared::cta.b64 [%r0], 1; @%p0 fence.mbarrier_init.release.cluster;
+{MEET}@!%p1 bra THERE;
+mov.u32 %r8, 1; mapa.shared::cluster.u32 %r6, %r0, %r8; @%p0 mbarrier.{op} _, [%r6]; bra DONE;
+THERE: {wait}
+DONE: {fence}"
+        )
+    };
+    let wait =
+        "AGAIN: mbarrier.try_wait.parity.SEM.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;";
+    let acquire = wait.replace("SEM", "acquire.cluster");
+    let relaxed = wait.replace("SEM", "relaxed.cluster");
+    for seed in 0..12 {
+        for op in [
+            "arrive.release.cluster.shared::cluster.b64",
+            "arrive.relaxed.cluster.shared::cluster.b64",
+        ] {
+            for right in [
+                body("", op, &acquire),
+                body("", op, &relaxed),
+                body(&MEET.replace(".aligned", ""), op, ""),
+            ] {
+                assert!(launch(&right, seed).is_ok(), "{right}");
+            }
+            let found = fault(&body("", op, ""), seed).1;
+            let Fault::Cluster(text) = &found else {
+                panic!("{found}");
+            };
+            let is_told =
+                text.contains("nothing tells it that the access at") || text.contains("has ended");
+            assert!(is_told, "{text}");
+        }
+    }
+}
+
+/// A peer writes into the other's memory and arrives at its barrier: with the scope of the CTA the arrival tells nothing there.
+#[test]
+fn arrivals_at_peers_need_the_scope_of_the_cluster() {
+    let body = |arrive: &str| {
+        format!(
+            "@%p0 mbarrier.init.shared::cta.b64 [%r0], 1; @%p0 fence.mbarrier_init.release.cluster;
+{MEET}mapa.shared::cluster.u32 %r6, %r0, %r4;
+@%p0 st.shared::cluster.u32 [%r6+8], %r5; @%p0 mbarrier.{arrive}.b64 _, [%r6];
+AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
+@%p0 ld.shared.u32 %r7, [%r0+8]; @%p0 st.global.u32 [%d0], %r7;
+{MEET}"
+        )
+    };
+    for seed in 0..8 {
+        let right = launch(&body("arrive.release.cluster.shared::cluster"), seed);
+        assert_eq!(right, Ok(vec![101, 100, 103, 102]));
+        let (line, found) = fault(&body("arrive.release.cta.shared::cluster"), seed);
+        assert!(line == 7 && matches!(found, Fault::Race { .. }), "{found}");
     }
 }

@@ -348,7 +348,7 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%b], 0; @!%p2 bra W;";
     for words in [
         "ptx line 21 (source line 30 of file 2), cta (0, 0, 0)",
         "initialised in line 13 (source line 4), of which phase 0 lacks 1 arrivals",
-        "of warp 1 wait at the mbarrier at 0x400, initialised in line 13 (source line 4)",
+        "of warps 0, 1 wait at the mbarrier at 0x400, initialised in line 13 (source line 4)",
         "in line 21 (source line 30 of file 2)",
     ] {
         assert!(found.contains(words), "{words}: {found}");
@@ -362,4 +362,44 @@ W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%b], 0; @!%p2 bra W;";
         0,
     );
     assert!(!found.contains("source"), "{found}");
+}
+
+/// Relaxed arrivals and waits carry what fences before and behind them say; without one of the fences they carry nothing.
+#[test]
+fn relaxed_arrivals_and_waits_go_with_fences() {
+    let fence = "fence.acq_rel.cta;";
+    let arrive = "mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%b];";
+    let wait = WAIT.replace("parity", "parity.relaxed.cta");
+    let before = format!("{fence} {arrive}");
+    let behind = format!("{wait} {fence}");
+    for seed in 0..8 {
+        let text = kernel(32, &message(WRITE, &before, &behind));
+        assert_eq!(run(&text, seed), Ok(42), "{text}");
+    }
+    for (arrive, wait) in [(arrive, &behind), (&before, &wait)] {
+        let late = format!("{wait}\nbar.warp.sync -1;");
+        reported(32, &message(WRITE, arrive, &late), "race on shared");
+    }
+    // A fence behind the arrival is too late.
+    let behind_it = format!("{arrive} {fence}");
+    reported(32, &message(WRITE, &behind_it, &behind), "race on shared");
+}
+
+/// A relaxed wait orders nothing, and yet tells which phase is complete.
+#[test]
+fn relaxed_waits_tell_phases() {
+    let body = "@%first mbarrier.init.shared::cta.b64 [%b+8], 1; bar.sync 1;
+mov.u32 %r1, 0; setp.eq.u32 %p4, %t, 32; @%p4 bra ANSWER; @!%first bra DONE;
+ASK: and.b32 %r2, %r1, 1; mbarrier.arrive.shared::cta.b64 _, [%b];
+W: mbarrier.try_wait.parity.shared::cta.b64 %p2, [%b+8], %r2; @!%p2 bra W;
+add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 5; @%p3 bra ASK;
+st.global.u32 [%data], %r1; bra DONE;
+ANSWER: and.b32 %r2, %r1, 1;
+V: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 %p2, [%b], %r2; @!%p2 bra V;
+mbarrier.arrive.relaxed.cta.shared::cta.b64 _, [%b+8];
+add.u32 %r1, %r1, 1; setp.lt.u32 %p3, %r1, 5; @%p3 bra ANSWER;
+DONE: mov.u32 %r3, 0;";
+    for seed in 0..8 {
+        assert_eq!(run(&kernel(1, body), seed), Ok(5));
+    }
 }

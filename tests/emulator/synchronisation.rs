@@ -270,17 +270,22 @@ fn constant_loads_read_what_the_kernel_does_not_write() {
         ),
         Ok(0)
     );
-    for body in [
-        format!("{load} {store}"),
-        format!("{load} bar.sync 0; {store}"),
-        format!("{store} {load}"),
-        format!("{store} bar.sync 0; {load}"),
+    let add = "red.relaxed.gpu.global.add.u32 [%at], 1;";
+    for (body, is_first) in [
+        (format!("{load} {store}"), true),
+        (format!("{load} bar.sync 0; {store}"), true),
+        (format!("{load} bar.sync 0; {add}"), true),
+        (format!("{load} {load} bar.sync 0; {store}"), true),
+        (format!("{store} {load}"), false),
+        (format!("{store} bar.sync 0; {load}"), false),
+        (format!("{add} bar.sync 0; {load}"), false),
     ] {
         let error = run_two(&body, 0).expect_err("the kernel writes it");
-        let is_named = matches!(
-            error.fault(),
-            Some(Fault::Constant { .. } | Fault::Race { .. })
-        );
+        let is_named = match error.fault() {
+            Some(Fault::ConstantWritten { .. }) => is_first,
+            Some(Fault::Constant { .. }) => !is_first,
+            _ => false,
+        };
         assert!(is_named, "{body}: {error}");
     }
 }

@@ -603,3 +603,24 @@ MADE: FENCE bar.sync 1;";
         assert!(found.contains("no fence makes the write"), "{found}");
     }
 }
+
+/// A kernel may make any map, and so may who calls: an address that wraps is out of bounds, and nothing else.
+#[test]
+fn maps_of_addresses_that_wrap_are_out_of_bounds() {
+    for base in [i64::MAX as u64 - 15, 1 << 63, u64::MAX - 15] {
+        let map = TensorMap { base, ..matrix() };
+        for start in [[8, 0], [-8, 0], [16, 3]] {
+            let mut memory = Memory::new();
+            let data = memory.alloc_bytes(&[0; 4096]);
+            let error = launch(&load_text(&start, 512), &map, &mut memory, data)
+                .expect_err("nothing is there");
+            assert!(
+                matches!(
+                    error.fault(),
+                    Some(tilelift::emu::Fault::OutOfBounds { .. })
+                ),
+                "{base:#x} {start:?}: {error}"
+            );
+        }
+    }
+}

@@ -55,7 +55,8 @@ impl<'a> Decoder<'_, 'a> {
         }
         let is_relaxed = self.take("relaxed");
         let _ = self.take("release") | self.take("acquire");
-        let _ = self.take("cta") | self.take("cluster");
+        let is_narrow = self.take("cta");
+        self.take("cluster");
         if !self.take("b64") {
             return self.bad("the type is `.b64`");
         }
@@ -83,7 +84,7 @@ impl<'a> Decoder<'_, 'a> {
         }
         let drops = self.take("arrive_drop");
         if drops || self.take("arrive") {
-            return self.arrival(drops, !is_relaxed);
+            return self.arrival(drops, (!is_relaxed, is_narrow));
         }
         let op = if self.take("init") {
             PhaseOp::Init
@@ -112,7 +113,7 @@ impl<'a> Decoder<'_, 'a> {
         })
     }
 
-    fn arrival(&mut self, drops: bool, releases: bool) -> Result<Op> {
+    fn arrival(&mut self, drops: bool, (releases, is_narrow): (bool, bool)) -> Result<Op> {
         let expects = self.take("expect_tx");
         let may_complete = !self.take("noComplete");
         let is_remote = self.parts.contains(&"shared::cluster");
@@ -135,6 +136,7 @@ impl<'a> Decoder<'_, 'a> {
                 drops,
                 may_complete,
                 releases,
+                is_narrow,
             },
             address: self.barrier_address(1)?,
             value,

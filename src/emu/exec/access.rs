@@ -5,7 +5,7 @@ use super::super::inst::{Address, Dst, Order, Scope, Src};
 use super::super::lane::integer::{signed, unsigned};
 use super::super::mem::{RANK_BIT, Region};
 use super::super::pending::{Issuer, Touch, Touching};
-use super::super::race::{Access, Conflict, NARROW, Shadow, Strong, View, lanes};
+use super::super::race::{Access, CONSTANT, Conflict, NARROW, Shadow, Strong, View, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
@@ -123,6 +123,10 @@ impl Machine<'_> {
             None => {
                 let nearest = match space {
                     Space::Global | Space::Const | Space::Generic => self.memory.nearest(address),
+                    Space::Shared if address >> RANK_BIT != 0 => format!(
+                        "this is memory of the CTA of rank {}, which only `.shared::cluster` reaches",
+                        (address >> RANK_BIT) - 1
+                    ),
                     Space::Shared | Space::Cluster => format!(
                         "the CTA has {} bytes from {:#x}",
                         cta.shared.data.len(),
@@ -181,25 +185,26 @@ impl Machine<'_> {
         };
         match shadow.access(&warp.clock, self.now, place.offset, bytes as usize, access) {
             None => Ok(()),
-            Some(Conflict {
-                other,
-                kind,
-                other_kind,
-                offset,
-            }) => {
-                let address = place.address - place.offset as u64 + offset as u64;
-                let other = self.place(other);
-                Err((
-                    access.lane,
-                    Fault::Race {
-                        space: place.space,
-                        address,
-                        kind,
-                        other_kind,
-                        other,
-                    },
-                ))
+            Some(conflict) => {
+                let base = place.address - place.offset as u64;
+                Err((access.lane, self.race(place.space, base, conflict)))
             }
+        }
+    }
+
+    /// What is wrong where two accesses are not ordered.
+    pub(in crate::emu) fn race(&self, space: Space, base: u64, conflict: Conflict) -> Fault {
+        let address = base + conflict.offset as u64;
+        let other = self.place(conflict.other);
+        if conflict.other.is_constant() {
+            return Fault::ConstantWritten { address, other };
+        }
+        Fault::Race {
+            space,
+            address,
+            kind: conflict.kind,
+            other_kind: conflict.other_kind,
+            other,
         }
     }
 
@@ -229,7 +234,7 @@ impl Machine<'_> {
         let issuer = Issuer {
             clock: &warp.clock,
             lane,
-            line,
+            line: line | CONSTANT,
             agent,
             view: Some(View::Constant),
         };

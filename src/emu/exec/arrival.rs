@@ -1,11 +1,11 @@
 //! Arrivals and bytes at barriers in shared memory, and the phases that they complete.
 
-use super::super::error::Fault;
+use super::super::error::{Fault, Space};
 use super::super::inst::{Dst, Inst, Op, PhaseOp};
 use super::super::mbarrier::MBarrier;
 use super::super::mem::SHARED_BASE;
 use super::super::pending::{Transfer, Work};
-use super::super::race::{GENERIC, PROGRESS, lanes};
+use super::super::race::{GENERIC, PROGRESS, Record, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
 use super::access::Place;
@@ -22,20 +22,31 @@ impl Machine<'_> {
         place: Place,
         op: PhaseOp,
         values: &[u64; 32],
-        dst: Dst,
+        (dst, line): (Dst, u32),
     ) -> Result<(), Trouble> {
         self.effects += 1;
+        let in_cta = place.space == Space::Shared;
         let (is_release, may_complete) = match op {
             PhaseOp::Arrive {
                 releases,
                 may_complete,
+                is_narrow,
                 ..
-            } => (releases, may_complete),
+            } => (releases && (in_cta || !is_narrow), may_complete),
             _ => (false, true),
         };
         self.use_barrier(cta, warp, mask.trailing_zeros(), place)?;
-        if is_release && self.options.check_races {
-            let left = warp.clock.release(mask, &mut self.now);
+        if place.space == Space::Cluster && self.options.check_races {
+            let (time, first) = (self.now, warp.clock.warp << 5);
+            let barrier = self.use_barrier(cta, warp, mask.trailing_zeros(), place)?;
+            lanes(mask).for_each(|lane| barrier.reach(Record::new(first | lane, time, line)));
+        }
+        let is_arrival = matches!(op, PhaseOp::Arrive { .. });
+        if is_arrival && self.options.check_races {
+            let left = match is_release {
+                true => warp.clock.release(mask, &mut self.now),
+                false => warp.clock.release_fenced(mask, in_cta),
+            };
             if let Some(barrier) = cta.mbarriers.get_mut(&place.offset) {
                 barrier.arriving.join(&left);
             }

@@ -65,8 +65,16 @@ impl Machine<'_> {
         self.effects += 1;
         for lane in lanes(active) {
             let l = lane as usize;
-            let place = |address: u64| address & ((1 << RANK_BIT) - 1);
-            let rank_of = |address: u64| (address >> RANK_BIT).checked_sub(1);
+            // Addresses of `.shared::cta` have no rank; one that has lies outside of the CTA.
+            let in_cluster = bulk.shared.space == Space::Cluster;
+            let place = |address: u64| match in_cluster {
+                true => address & ((1 << RANK_BIT) - 1),
+                false => address,
+            };
+            let rank_of = |address: u64| match in_cluster {
+                true => (address >> RANK_BIT).checked_sub(1),
+                false => None,
+            };
             let start: Vec<i32> = starts.iter().map(|all| all[l] as i32).collect();
             let mut issue = Issue {
                 lane,
@@ -181,8 +189,7 @@ impl Machine<'_> {
         issue: &Issue<'_>,
     ) -> Result<(Vec<u8>, u32, Touch), Trouble> {
         let (lane, size) = (issue.lane, checked(issue.lane, issue.size.unwrap_or(0))?);
-        let place = issue.global & ((1 << RANK_BIT) - 1);
-        let place = self.locate_part(cta, warp, lane, Space::Shared, place, (UNIT, size))?;
+        let place = self.locate_part(cta, warp, lane, Space::Shared, issue.global, (UNIT, size))?;
         let (offset, bytes) = (place.offset, size as usize);
         let touch = Touch {
             is_shared: true,

@@ -100,8 +100,11 @@ impl Machine<'_> {
             );
         }
         warp.arrived |= active;
-        if releases && self.options.check_races {
-            let released = warp.clock.release(active, &mut self.now);
+        if self.options.check_races {
+            let released = match releases {
+                true => warp.clock.release(active, &mut self.now),
+                false => warp.clock.release_fenced(active, false),
+            };
             cta.cluster_released.join(&released);
         }
         warp.groups[group].pc += 1;

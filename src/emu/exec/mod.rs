@@ -23,7 +23,7 @@ mod warpgroup;
 
 use super::error::Fault;
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
-use super::race::lanes;
+use super::race::{View, lanes};
 use super::sched::{CtaState, Machine, Step, Trouble};
 use super::warp::{State, Warp};
 
@@ -536,6 +536,9 @@ impl Machine<'_> {
             Op::ProxyFence { views } => {
                 if self.options.check_races {
                     let all = warp.exists & !warp.exited;
+                    if views[..] == [View::Barriers] {
+                        warp.clock.fence_initialised(active, self.now);
+                    }
                     warp.clock.fence_views(active, all, views, &mut self.now);
                 }
             }

@@ -92,9 +92,18 @@ impl Machine<'_> {
                         let test = test(barrier, warp, lane, *op, value, self.options.check_races);
                         done |= u32::from(test.map_err(|r| trouble(lane, place, r))?) << lane;
                     }
-                    if acquires && done != 0 && self.options.check_races {
-                        let released = Rc::clone(&cta.mbarriers[&place.offset].released);
-                        warp.clock.acquire_all(done, all, &released);
+                    if done != 0 && self.options.check_races {
+                        let barrier = &cta.mbarriers[&place.offset];
+                        let released = Rc::clone(&barrier.released);
+                        if acquires {
+                            warp.clock.acquire_all(done, all, &released);
+                        } else {
+                            lanes(done).for_each(|lane| warp.clock.meet(lane, &released));
+                            // That the phase is complete is known all the same.
+                            let time = barrier.completed.last().copied().unwrap_or_default();
+                            let engine = barrier.engine | PROGRESS;
+                            warp.clock.learn(done, all, engine, time);
+                        }
                     }
                     holds |= done;
                 }
@@ -103,7 +112,15 @@ impl Machine<'_> {
                     let is_remote = place.space == Space::Cluster;
                     let mut remote = is_remote.then(|| take(&mut self.peers[place.region]));
                     let target = remote.as_mut().unwrap_or(cta);
-                    let result = self.change_barrier(target, warp, mask, place, *op, &values, *dst);
+                    let result = self.change_barrier(
+                        target,
+                        warp,
+                        mask,
+                        place,
+                        *op,
+                        &values,
+                        (*dst, inst.line),
+                    );
                     if let Some(remote) = remote {
                         self.peers[place.region] = remote;
                     }
@@ -223,7 +240,10 @@ impl Machine<'_> {
             let reason = "its bytes were overwritten".to_owned();
             return Err(trouble(lane, place, reason));
         }
-        if self.options.check_races && !warp.clock.knows_at_all(lane, barrier.init) {
+        if self.options.check_races
+            && !warp.clock.knows_at_all(lane, barrier.init)
+            && !warp.clock.sees(lane, View::Barriers, barrier.init)
+        {
             let reason = format!(
                 "nothing orders its initialisation in {} before this use",
                 self.entry.line(barrier.init.line())

@@ -5,10 +5,10 @@
 //! left to the general path, which goes lane by lane and says what is wrong; a group that comes to the end
 //! here did what it would have done there.
 
-use super::super::error::{Fault, Space};
+use super::super::error::Space;
 use super::super::inst::Dst;
 use super::super::lane::integer::signed;
-use super::super::race::{Access, Conflict, Shadow, lanes};
+use super::super::race::{Access, Shadow, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
@@ -105,17 +105,6 @@ impl Machine<'_> {
         self.operands[3].map(|address| address.wrapping_sub(span.origin) as usize)
     }
 
-    fn race(&self, span: Span, base: u64, lane: u32, conflict: Conflict) -> Trouble {
-        let fault = Fault::Race {
-            space: span.space,
-            address: base + conflict.offset as u64,
-            kind: conflict.kind,
-            other_kind: conflict.other_kind,
-            other: self.place(conflict.other),
-        };
-        (lane, fault)
-    }
-
     /// A load; false if the general path must do it.
     pub(super) fn load_span(
         &mut self,
@@ -175,7 +164,7 @@ impl Machine<'_> {
                 let access = plain.access(lane, false, false);
                 let offset = offsets[lane as usize];
                 if let Some(conflict) = shadow.access(&warp.clock, self.now, offset, each, access) {
-                    return Err(self.race(span, base, lane, conflict));
+                    return Err((lane, self.race(span.space, base, conflict)));
                 }
             }
         }
@@ -237,7 +226,7 @@ impl Machine<'_> {
                 let access = plain.access(lane, true, same_value);
                 if let Some(conflict) = shadow.access(&warp.clock, self.now, offset, each, access) {
                     let base = region.base;
-                    return Err(self.race(span, base, lane, conflict));
+                    return Err((lane, self.race(span.space, base, conflict)));
                 }
             }
         }

@@ -146,7 +146,9 @@ impl Machine<'_> {
         let mut moves: Vec<Move> = Vec::new();
         for index in 0..rows {
             let (mut rest, mut is_inside) = (index, first < last);
-            let mut address = map.base as i64 + (i64::from(start[0]) + first as i64) * size as i64;
+            // What a kernel makes of a map may be anything; an address that wraps is found nowhere.
+            let along = (i64::from(start[0]) + first as i64) * size as i64;
+            let mut address = (map.base as i64).wrapping_add(along);
             for d in 1..rank {
                 let step = rest % moved[d] as usize;
                 rest /= moved[d] as usize;

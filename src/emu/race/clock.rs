@@ -18,6 +18,8 @@ pub(super) struct LaneClock {
     pub(super) met: Option<Rc<Knowledge>>,
     /// What later relaxed writes release, since the last fence, and whether to its CTA alone.
     pub(super) fenced: Option<(Rc<Knowledge>, bool)>,
+    /// Initialisations of barriers that later relaxed arrivals at the cluster's barrier release.
+    pub(super) initialised: Option<Box<Knowledge>>,
 }
 
 /// What a warp knows.
@@ -98,7 +100,7 @@ impl WarpClock {
     }
 
     /// Whether a fence made a write known to the lane visible to another proxy.
-    pub(super) fn sees(&self, lane: u32, view: View, record: Record) -> bool {
+    pub(in crate::emu) fn sees(&self, lane: u32, view: View, record: Record) -> bool {
         let acquired = self
             .lanes
             .get(&lane)

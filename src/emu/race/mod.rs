@@ -14,7 +14,7 @@
 //!
 //! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
 //! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
-//! two readers of a byte are remembered; a barrier that a part of a warp reaches alone counts for
+//! two readers of a byte are remembered, and all that are under way; a barrier that a part of a warp reaches alone counts for
 //! the whole warp; the scope of a cluster is that of the device unless clusters have one CTA.
 //!
 //! Asynchronous work takes part as *agents* (see `agent`). What a thread knows is known through the generic
@@ -40,17 +40,23 @@ pub(super) struct Record {
     /// Number of the warp in the grid, or of an agent, times 32, plus lane.
     pub(super) who: u32,
     time: u32,
-    /// Line of the text, with the top bit set for strong accesses and the next one for those of narrow scope.
+    /// Line of the text, with the top bit set for strong accesses, the next one for those of narrow scope, and one for `.nc` loads.
     line: u32,
 }
 
 const STRONG: u32 = 1 << 31;
 /// Beside the line of an access: its scope is the CTA, in memory that others reach.
 pub(super) const NARROW: u32 = 1 << 30;
+/// Beside the line of a load: nobody may write these bytes while the kernel runs.
+pub(super) const CONSTANT: u32 = 1 << 29;
 
 impl Record {
     pub(super) fn line(self) -> u32 {
-        self.line & !(STRONG | NARROW)
+        self.line & !(STRONG | NARROW | CONSTANT)
+    }
+
+    pub(super) fn is_constant(self) -> bool {
+        self.line & CONSTANT != 0
     }
 
     fn strong(self) -> bool {

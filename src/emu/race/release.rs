@@ -9,7 +9,8 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 
 use super::clock::WarpClock;
-use super::knowledge::Knowledge;
+use super::knowledge::{Knowledge, View};
+use super::lanes;
 
 /// What releasing accesses left at addresses.
 #[derive(Clone, Debug, Default)]
@@ -95,12 +96,7 @@ impl Releases {
             if strong.acquire {
                 clock.acquire(lane, &left);
             } else {
-                let met = &mut clock.lanes.entry(lane).or_default().met;
-                match met {
-                    Some(met) if Rc::ptr_eq(met, &left) => {}
-                    Some(met) => Rc::make_mut(met).join(&left),
-                    none => *none = Some(left),
-                }
+                clock.meet(lane, &left);
             }
         }
         if !strong.write {
@@ -130,6 +126,46 @@ impl Releases {
                 self.at.remove(&address);
             }
             None => {}
+        }
+    }
+}
+
+impl WarpClock {
+    /// A relaxed access or wait meets what was released, which the next fence of the lane acquires.
+    pub(in crate::emu) fn meet(&mut self, lane: u32, left: &Rc<Knowledge>) {
+        let met = &mut self.lanes.entry(lane).or_default().met;
+        match met {
+            Some(met) if Rc::ptr_eq(met, left) => {}
+            Some(met) => Rc::make_mut(met).join(left),
+            none => *none = Some(Rc::clone(left)),
+        }
+    }
+
+    /// What a relaxed arrival of the lanes of `mask` releases: what fences before it say. Those of the CTA's scope
+    /// count where only threads of the CTA wait.
+    pub(in crate::emu) fn release_fenced(&self, mask: u32, in_cta: bool) -> Knowledge {
+        let mut all = Knowledge::default();
+        for clock in lanes(mask).filter_map(|lane| self.lanes.get(&lane)) {
+            match &clock.fenced {
+                Some((fenced, is_narrow)) if in_cta || !is_narrow => all.join(fenced),
+                _ => {}
+            }
+            if let Some(initialised) = &clock.initialised {
+                all.join(initialised);
+            }
+        }
+        all
+    }
+
+    /// `fence.mbarrier_init`: relaxed arrivals of these lanes tell of the barriers that they initialised, and of nothing else.
+    pub(in crate::emu) fn fence_initialised(&mut self, mask: u32, now: u32) {
+        for lane in lanes(mask) {
+            let who = self.warp << 5 | lane;
+            let clock = self.lanes.entry(lane).or_default();
+            let known = clock.initialised.get_or_insert_default();
+            known.fenced[View::Barriers as usize]
+                .threads
+                .insert(who, now);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The last accesses to every byte.
 
+use std::ops::Range;
+
 use super::agent::{Party, UNDER_WAY};
 use super::clock::WarpClock;
 use super::{Record, STRONG};
@@ -29,6 +31,8 @@ struct Page {
 #[derive(Clone, Debug, Default)]
 pub(in crate::emu) struct Shadow {
     pages: Vec<Option<Box<Page>>>,
+    /// Reads under way of bytes of which two others are, that no cell has room for: none may be forgotten before its wait.
+    crowd: Vec<(Range<usize>, Record)>,
 }
 
 /// One access to be checked.
@@ -57,6 +61,7 @@ impl Shadow {
     pub(in crate::emu) fn new(bytes: usize) -> Shadow {
         Shadow {
             pages: vec![None; bytes.div_ceil(PAGE)],
+            crowd: Vec::new(),
         }
     }
 
@@ -88,22 +93,45 @@ impl Shadow {
             line: access.line | if access.strong { STRONG } else { 0 },
         };
         let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
+        let conflict = |other: Record, other_kind: AccessKind, offset: usize| {
+            let kind = if access.strong {
+                AccessKind::Atomic
+            } else if access.write {
+                AccessKind::Write
+            } else {
+                AccessKind::Read
+            };
+            Some(Conflict {
+                other,
+                kind,
+                other_kind,
+                offset,
+            })
+        };
         for (index, cell) in page.cells[range.clone()].iter_mut().enumerate() {
-            if let Some((other, other_kind)) = cell.access(clock, me, access) {
-                let kind = if access.strong {
-                    AccessKind::Atomic
-                } else if access.write {
-                    AccessKind::Write
-                } else {
-                    AccessKind::Read
-                };
-                let offset = offset - in_page + ((range.start + index) << log2);
-                return Some(Conflict {
-                    other,
-                    kind,
-                    other_kind,
-                    offset,
-                });
+            let start = offset - in_page + ((range.start + index) << log2);
+            match cell.access(clock, me, access) {
+                Met::Nobody => {}
+                Met::Crowd => {
+                    // The warps of a group each begin the reads of their product.
+                    let is_own = |(range, read): &&mut (Range<usize>, Record)| {
+                        read.who == me.who && range.start <= start && start <= range.end
+                    };
+                    match self.crowd.iter_mut().find(is_own) {
+                        Some((range, _)) => range.end = range.end.max(start + (1 << log2)),
+                        None => self.crowd.push((start..start + (1 << log2), me)),
+                    }
+                }
+                Met::Other(other, other_kind) => return conflict(other, other_kind, start),
+            }
+        }
+        if access.write && !self.crowd.is_empty() {
+            let end = offset + bytes;
+            let found = self.crowd.iter().find(|(range, read)| {
+                range.start < end && offset < range.end && read.who != me.who
+            });
+            if let Some((range, read)) = found {
+                return conflict(*read, AccessKind::Read, offset.max(range.start));
             }
         }
         None
@@ -146,6 +174,36 @@ impl Shadow {
                 record.time = settled.time;
             }
         };
+        self.each_cell(offset, bytes, |cell| {
+            settle(&mut cell.write);
+            cell.reads.iter_mut().for_each(settle);
+        });
+        if self.crowd.is_empty() {
+            return;
+        }
+        // What is over finds a place among the readers like any other read.
+        let is_own = |(range, read): &(Range<usize>, Record)| {
+            read.who == settled.who && offset <= range.start
+        };
+        let (over, rest) = std::mem::take(&mut self.crowd)
+            .into_iter()
+            .partition(is_own);
+        self.crowd = rest;
+        for (range, mut read) in over {
+            settle(&mut read);
+            self.each_cell(range.start, range.len(), |cell| {
+                let [first, second] = cell.reads;
+                if !second.is_under_way() {
+                    cell.reads = [read, first];
+                } else if !first.is_under_way() {
+                    cell.reads[0] = read;
+                }
+            });
+        }
+    }
+
+    /// Does something to what is remembered of each byte of a range.
+    fn each_cell(&mut self, offset: usize, bytes: usize, mut then: impl FnMut(&mut Cell)) {
         for (at, size) in pieces(offset, bytes) {
             let Some(page) = &mut self.pages[at / PAGE] else {
                 continue;
@@ -153,10 +211,7 @@ impl Shadow {
             let log2 = page.granule_log2;
             let first = (at % PAGE) >> log2;
             let last = (at % PAGE + size - 1) >> log2;
-            for cell in &mut page.cells[first..=last] {
-                settle(&mut cell.write);
-                cell.reads.iter_mut().for_each(settle);
-            }
+            page.cells[first..=last].iter_mut().for_each(&mut then);
         }
     }
 }
@@ -212,14 +267,19 @@ fn kind(record: Record, plain: AccessKind) -> AccessKind {
     }
 }
 
+/// What an access meets at a byte.
+enum Met {
+    /// Nothing that is not ordered before it.
+    Nobody,
+    /// Two reads under way, beside which there is no room for this one.
+    Crowd,
+    /// An access that nothing orders before it.
+    Other(Record, AccessKind),
+}
+
 impl Cell {
     #[inline]
-    fn access(
-        &mut self,
-        clock: &impl Party,
-        me: Record,
-        access: Access,
-    ) -> Option<(Record, AccessKind)> {
+    fn access(&mut self, clock: &impl Party, me: Record, access: Access) -> Met {
         let lane = access.lane;
         let harmless = |other: Record| {
             let is_narrow = other.narrow() || me.narrow();
@@ -229,12 +289,12 @@ impl Cell {
             && !harmless(self.write)
             && !clock.knows(lane, self.write, true)
         {
-            return Some((self.write, kind(self.write, AccessKind::Write)));
+            return Met::Other(self.write, kind(self.write, AccessKind::Write));
         }
         if access.write {
             for read in self.reads {
                 if !clock.knows(lane, read, false) && !harmless(read) {
-                    return Some((read, kind(read, AccessKind::Read)));
+                    return Met::Other(read, kind(read, AccessKind::Read));
                 }
             }
             self.write = me;
@@ -251,8 +311,11 @@ impl Cell {
                 self.reads = [me, first];
             } else if !first.is_under_way() {
                 self.reads[0] = me;
+            } else if me.is_under_way() && !me.is_constant() {
+                // Loads by `.nc` never end: two of them are as good as all.
+                return Met::Crowd;
             }
         }
-        None
+        Met::Nobody
     }
 }
