@@ -56,9 +56,9 @@ fn values(words: &str) -> Result<BTreeMap<&str, &str>, String> {
         let (name, value) = word
             .split_once('=')
             .filter(|(name, _)| !name.is_empty() && name_length(name) == name.len())
-            .ok_or_else(|| format!("{} is no NAME=VALUE", quoted(word)))?;
+            .ok_or_else(|| format!("`{}` is no NAME=VALUE", quoted(word)))?;
         if values.insert(name, value).is_some() {
-            return Err(format!("{} has two values", quoted(name)));
+            return Err(format!("`{}` has two values", quoted(name)));
         }
     }
     if values.is_empty() {
@@ -98,7 +98,7 @@ fn look_up<'a>(name: &str, values: &BTreeMap<&str, &'a str>) -> Result<&'a str, 
     values.get(name).copied().ok_or_else(|| {
         let known: Vec<&str> = values.keys().copied().collect();
         let (name, known) = (quoted(name), known.join(", "));
-        format!("no `; with:` line says what {name} is; it says {known}")
+        format!("no `; with:` line says what `{name}` is; it says {known}")
     })
 }
 
@@ -116,7 +116,7 @@ fn evaluate(inner: &str, values: &BTreeMap<&str, &str>) -> Result<String, String
                 Err(_) => {
                     let found = look_up(word, values)?;
                     let number = found.parse::<i64>();
-                    number.map_err(|_| format!("{} is {found}, no whole number", quoted(word)))?
+                    number.map_err(|_| format!("`{}` is {found}, no whole number", quoted(word)))?
                 }
             };
             product = product.and_then(|product| match sign {

@@ -626,3 +626,46 @@ fn the_cache_is_looked_after() {
         stderr(&off)
     );
 }
+
+#[test]
+fn failures_of_files_that_run_together_come_in_their_order() {
+    let folder = Folder::new();
+    for i in 0..12 {
+        let words = if i % 3 == 0 { "not there" } else { "double" };
+        let text = format!("; test: opt\n{KERNEL}; check: {words}\n");
+        folder.file(&format!("k{i:02}.tir"), &text);
+    }
+    let root = folder.0.path().to_str().expect("plain");
+    for jobs in ["1", "4", "64"] {
+        let output = tilelift(&["test", root, "-j", jobs], "");
+        assert_eq!(output.status.code(), Some(1));
+        assert_eq!(stdout(&output), "8 passed, 4 failed\n");
+        let message = stderr(&output);
+        let places: Vec<_> = ["k00", "k03", "k06", "k09"]
+            .iter()
+            .map(|name| message.find(name).expect("it is told"))
+            .collect();
+        assert!(places.is_sorted(), "{message}");
+    }
+    check_failure(&["test", root, "-j", "0"], "", 2, "0");
+}
+
+#[test]
+fn a_file_with_parameters_is_taken_with_its_first_values() {
+    let folder = Folder::new();
+    let text = KERNEL.replace("[256]", "[$N]");
+    let path = folder.file("k.tir", &format!("; with: N=128\n; with: N=512\n{text}"));
+    let path = path.to_str().expect("plain");
+    let output = tilelift(&["compile", path, "--emit", "tile"], "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).contains("[128]"), "{}", stdout(&output));
+    assert_eq!(stderr(&output), "note: taken with N=128, the first of 2\n");
+    let path = folder.file("bad.tir", &format!("; with: M=128\n{text}"));
+    let path = path.to_str().expect("plain");
+    check_failure(
+        &["compile", path],
+        "",
+        1,
+        "no `; with:` line says what `N` is",
+    );
+}
