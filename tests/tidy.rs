@@ -408,3 +408,37 @@ fn names_of_file_tests_are_plain() {
         assert!(stem.chars().all(plain), "{}", name(&path));
     }
 }
+
+/// Pages for people name files and folders that are there.
+#[test]
+fn what_pages_name_is_there() {
+    let roots = [
+        "src/",
+        "tests/",
+        "isa/",
+        "fuzz/",
+        "benches/",
+        "examples/",
+        "docs/",
+        ".ci/",
+    ];
+    let mut missing = Vec::new();
+    for page in [
+        "CONTRIBUTING.md",
+        "README.md",
+        "benches/README.md",
+        "fuzz/README.md",
+    ] {
+        let text = read(&root().join(page));
+        for word in text.split(['`', '(', ')', ' ', '\n']) {
+            let path = word.trim_end_matches([',', '.', ':', ';']);
+            let is_path = roots.iter().any(|root| path.starts_with(root));
+            let has_pattern = path.contains(['*', '{', '<', '"']);
+            let path = path.split(['#', ':']).next().unwrap_or_default();
+            if is_path && !has_pattern && !root().join(path).exists() {
+                missing.push(format!("{page}: {path}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "not there:\n{}", missing.join("\n"));
+}
