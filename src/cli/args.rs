@@ -40,12 +40,18 @@ pub(super) enum Command {
     },
     /// Show devices, driver, targets and the cache; takes nothing.
     Info,
+    /// Write what a shell needs to complete this command's words.
+    #[command(after_help = help::COMPLETIONS)]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
 }
 
 /// What to do with the cache.
 #[derive(Debug, Subcommand)]
 pub(super) enum CacheAction {
-    /// List the entries: kind, bytes, time since the last use, file.
+    /// List the entries: kernel, signature, target, kind, bytes, time since the last use, file.
     List,
     /// Check every entry; damaged ones are named and make the command fail.
     Verify,
@@ -90,6 +96,10 @@ pub(super) enum Emit {
     Stats,
     /// A Rust module with the PTX and a typed launch function.
     Rust,
+    /// Machine code, by the driver of a GPU of the target or by ptxas.
+    Cubin,
+    /// The text of machine code, by nvdisasm or cuobjdump.
+    Sass,
 }
 
 impl Emit {
@@ -105,7 +115,7 @@ impl Emit {
             Emit::Machine => Some(Stage::Machine),
             Emit::Ptx => Some(Stage::Ptx),
             Emit::Stats => Some(Stage::Stats),
-            Emit::Rust => None,
+            Emit::Rust | Emit::Cubin | Emit::Sass => None,
         }
     }
 }

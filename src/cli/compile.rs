@@ -1,12 +1,13 @@
 //! `tilelift compile`.
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::args::{CompileArgs, Emit};
 use super::cubin;
 use super::input::Kernel;
-use super::{Failure, Result, write_out};
+use super::{Failure, Result, write_bytes, write_out};
 use crate::compile::{self, CompiledKernel};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
@@ -27,6 +28,10 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     }
     if args.cubin && args.emit != Emit::Rust {
         let message = "--cubin goes with --emit rust";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    if args.emit == Emit::Cubin && args.out.is_none() && std::io::stdout().is_terminal() {
+        let message = "machine code is not for a terminal: -o FILE, or `-o -` all the same";
         return Err(Failure::Usage(message.to_owned()));
     }
     let kernel = Kernel::load(&args.kernel)?;
@@ -57,6 +62,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         }
         _ => None,
     };
+    let mut machine_code = None;
     let text = match (&compiled, stage) {
         (Some(compiled), _) if args.emit == Emit::Rust => {
             let cubin = match args.cubin {
@@ -77,6 +83,15 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
                 module = module.cubin(cubin);
             }
             module.to_string()
+        }
+        (Some(compiled), _) if matches!(args.emit, Emit::Cubin | Emit::Sass) => {
+            let code = cubin::assemble(compiled)?;
+            if args.emit == Emit::Cubin {
+                machine_code = Some(code);
+                String::new()
+            } else {
+                cubin::disassemble(compiled, &code)?
+            }
         }
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,
@@ -100,7 +115,8 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         );
         write_out(Some(path), &json)?;
     }
-    write_out(args.out.as_deref(), &text)?;
+    let bytes = machine_code.as_deref().unwrap_or(text.as_bytes());
+    write_bytes(args.out.as_deref(), bytes)?;
     Ok(ExitCode::SUCCESS)
 }
 

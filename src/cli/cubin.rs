@@ -1,7 +1,8 @@
-//! Machine code for `--emit rust --cubin`: from the driver, if there is a GPU that runs it, else from `ptxas`.
+//! Machine code: from the driver, if there is a GPU that runs it, else from `ptxas`; and its text, from `nvdisasm` or `cuobjdump`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use super::{Failure, Result};
 use crate::compile::CompiledKernel;
@@ -37,16 +38,7 @@ fn by_driver(kernel: &CompiledKernel) -> Result<Option<Vec<u8>>> {
 /// That of the program that `TILELIFT_PTXAS` names, or the path has.
 pub(super) fn by_ptxas(kernel: &CompiledKernel) -> Result<Vec<u8>> {
     let program = std::env::var_os("TILELIFT_PTXAS").unwrap_or_else(|| "ptxas".into());
-    let folder = std::env::temp_dir();
-    let file = |ending: &str| -> PathBuf {
-        let process = std::process::id();
-        folder.join(format!("tilelift-{process}-{}.{ending}", kernel.meta.name))
-    };
-    let (from, to) = (file("ptx"), file("cubin"));
-    let io = |path: &PathBuf| {
-        let path = path.clone();
-        move |error| Failure::Io { path, error }
-    };
+    let (from, to) = (scratch(kernel, "ptx"), scratch(kernel, "cubin"));
     std::fs::write(&from, &kernel.ptx).map_err(io(&from))?;
     let output = Command::new(&program)
         .arg(format!("-arch={}", kernel.meta.target))
@@ -59,14 +51,61 @@ pub(super) fn by_ptxas(kernel: &CompiledKernel) -> Result<Vec<u8>> {
         let name = program.to_string_lossy();
         let target = kernel.meta.target;
         Failure::Usage(format!(
-            "--cubin needs a GPU of {target}, or ptxas (TILELIFT_PTXAS or the path), and {name} cannot be started: {error}"
+            "machine code needs a GPU of {target}, or ptxas (TILELIFT_PTXAS or the path), and {name} cannot be started: {error}"
         ))
     })?;
-    if !output.status.success() {
-        let log = String::from_utf8_lossy(&output.stderr).into_owned();
-        return Err(Failure::Input(format!("error: ptxas: {}", log.trim_end())));
-    }
+    check("ptxas", &output)?;
     let code = std::fs::read(&to).map_err(io(&to));
     let _ = std::fs::remove_file(&to);
     code
+}
+
+/// The text of machine code, by the program that `TILELIFT_NVDISASM` names, or `nvdisasm` or `cuobjdump` of the path.
+pub(super) fn disassemble(kernel: &CompiledKernel, code: &[u8]) -> Result<String> {
+    let cubin = scratch(kernel, "sass.cubin");
+    std::fs::write(&cubin, code).map_err(io(&cubin))?;
+    let named = std::env::var_os("TILELIFT_NVDISASM").map(|program| vec![program]);
+    let programs: Vec<OsString> =
+        named.unwrap_or_else(|| vec!["nvdisasm".into(), "cuobjdump".into()]);
+    let run = |program: &OsString| {
+        // Only one of the two has a switch for it.
+        let is_dump = program.to_string_lossy().contains("cuobjdump");
+        let switch = if is_dump {
+            "--dump-sass"
+        } else {
+            "--print-code"
+        };
+        Command::new(program).arg(switch).arg(&cubin).output().ok()
+    };
+    let output = programs.iter().find_map(run);
+    let _ = std::fs::remove_file(&cubin);
+    let output = output.ok_or_else(|| {
+        Failure::Usage(
+            "--emit sass needs nvdisasm or cuobjdump (TILELIFT_NVDISASM or the path), and neither can be started"
+                .to_owned(),
+        )
+    })?;
+    check("the disassembler", &output)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// A file of this process alone.
+fn scratch(kernel: &CompiledKernel, ending: &str) -> PathBuf {
+    let process = std::process::id();
+    let name = format!("tilelift-{process}-{}.{ending}", kernel.meta.name);
+    std::env::temp_dir().join(name)
+}
+
+fn io(path: &PathBuf) -> impl FnOnce(std::io::Error) -> Failure + use<> {
+    let path = path.clone();
+    move |error| Failure::Io { path, error }
+}
+
+/// What a program says where it fails.
+fn check(name: &str, output: &Output) -> Result<()> {
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = String::from_utf8_lossy(&output.stderr);
+    Err(Failure::Input(format!("error: {name}: {}", log.trim_end())))
 }

@@ -30,3 +30,6 @@ pub(super) const SHOW: &str = r#"A layout says which thread holds which element 
 and warp W has threads 32 W to 32 W + 31. `tilelift compile --emit layout` says which value has which layout.
   tilelift show softmax.py -n softmax -s "*fp32:16, *fp32:16, i32, 128"
   tilelift show matmul.py -n matmul -s "*fp16:16, *fp16:16, *fp32:16, 64, 64, 32" --layout 3 --by warp --svg layout.svg"#;
+
+/// Behind the options of `completions`.
+pub(super) const COMPLETIONS: &str = r#"Takes no file. For bash: tilelift completions bash > ~/.local/share/bash-completion/completions/tilelift"#;

@@ -22,7 +22,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 
@@ -75,6 +75,14 @@ impl Failure {
 
 type Result<T> = std::result::Result<T, Failure>;
 
+/// Writes the script of a shell.
+fn completions(shell: clap_complete::Shell) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Args::command(), "tilelift", &mut script);
+    write_bytes(None, &script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Runs the command line of the process.
 pub fn main() -> ExitCode {
     let args = match Args::try_parse() {
@@ -94,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::Reduce(args) => reduce::reduce(args),
         Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),
+        Command::Completions { shell } => completions(*shell),
     };
     match result {
         Ok(code) => code,
@@ -128,9 +137,13 @@ fn say_diagnostics(diagnostics: &crate::front::Diagnostics) {
 
 /// Writes to a file, or to standard output.
 fn write_out(path: Option<&Path>, text: &str) -> Result<()> {
+    write_bytes(path, text.as_bytes())
+}
+
+fn write_bytes(path: Option<&Path>, bytes: &[u8]) -> Result<()> {
     match path {
         Some(path) if path != Path::new("-") => {
-            let written = crate::filetest::write_atomically(path, text.as_bytes());
+            let written = crate::filetest::write_atomically(path, bytes);
             written.map_err(|error| Failure::Io {
                 path: path.to_owned(),
                 error,
@@ -138,7 +151,7 @@ fn write_out(path: Option<&Path>, text: &str) -> Result<()> {
         }
         _ => {
             let mut stdout = io::stdout().lock();
-            let written = stdout.write_all(text.as_bytes());
+            let written = stdout.write_all(bytes);
             written
                 .and_then(|()| stdout.flush())
                 .map_err(Failure::Stdout)

@@ -516,7 +516,7 @@ fn machine_code_stands_beside_the_ptx() {
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            text.contains("--cubin needs a GPU of sm_80, or ptxas"),
+            text.contains("machine code needs a GPU of sm_80, or ptxas"),
             "{text}"
         );
         assert_ne!(
@@ -559,7 +559,7 @@ fn the_cache_is_looked_after() {
     cache.put(Kind::Cubin, &key(2), b"two");
     let listed = stdout(&run(&["list"], false));
     assert!(
-        listed.starts_with("cubin") || listed.starts_with("kernel"),
+        listed.starts_with("kernel") && listed.contains(" cubin "),
         "{listed}"
     );
     assert!(listed.contains("\n2 entries, 182 bytes, in "), "{listed}");
@@ -668,4 +668,84 @@ fn a_file_with_parameters_is_taken_with_its_first_values() {
         1,
         "no `; with:` line says what `N` is",
     );
+}
+
+#[test]
+fn shells_learn_the_commands() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = tilelift(&["completions", shell], "");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let script = stdout(&output);
+        for word in ["tilelift", "compile", "completions", "num-warps"] {
+            assert!(script.contains(word), "{shell}: no {word}");
+        }
+    }
+    check_failure(&["completions", "none"], "", 2, "possible values: bash");
+}
+
+#[test]
+fn machine_code_and_its_text_are_written() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("k.cubin");
+    let path_text = path.to_str().expect("plain");
+    let output = tilelift(
+        &["compile", "-", "--emit", "cubin", "-o", path_text],
+        KERNEL,
+    );
+    if !output.status.success() {
+        let message = stderr(&output);
+        assert!(message.contains("machine code needs a GPU"), "{message}");
+        assert_ne!(std::env::var("TILELIFT_REQUIRE_PTXAS").as_deref(), Ok("1"));
+        eprintln!("skipped: {message}");
+        return;
+    }
+    let code = std::fs::read(&path).expect("it was written");
+    assert!(code.starts_with(b"\x7fELF"));
+    let disassemble = |program: &str| {
+        Command::new(env!("CARGO_BIN_EXE_tilelift"))
+            .args(["compile", "examples/kernels/softmax.py", "-n", "softmax"])
+            .args(["-s", "*fp32, *fp32, i32, i32, 128", "--emit", "sass"])
+            .env("TILELIFT_NVDISASM", program)
+            .output()
+            .expect("it runs")
+    };
+    let missing = disassemble("/none/nvdisasm");
+    assert_eq!(missing.status.code(), Some(2));
+    assert!(stderr(&missing).contains("--emit sass needs nvdisasm or cuobjdump"));
+    // Any program that takes a file stands for a disassembler here: `ls` refuses the switch, `true` prints nothing.
+    let refused = disassemble("ls");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(
+        stderr(&refused).contains("the disassembler: "),
+        "{}",
+        stderr(&refused)
+    );
+    assert!(disassemble("true").status.success());
+}
+
+#[test]
+fn the_list_of_the_cache_names_kernels() {
+    use tilelift::runtime::cache::{Cache, Settings};
+    use tilelift::runtime::{Buffer, Device, DeviceOptions, Program};
+    let folder = Folder::new();
+    let mut options = DeviceOptions::plain();
+    options.cache = Cache::new(Settings::new(folder.0.path()));
+    let device = Device::emulator_with(options);
+    let source = "import triton\nimport triton.language as tl\n\n@triton.jit\ndef fill(x, n, BLOCK: tl.constexpr):\n    \
+                  i = tl.arange(0, BLOCK)\n    tl.store(x + i, 1.0, i < n)\n";
+    let program = Program::python("fill.py", source).expect("it can be read");
+    let kernel = device.kernel(&program, "fill").expect("it is there");
+    let kernel = kernel.constant("BLOCK", 64).expect("it is a constant");
+    let x = Buffer::<f32>::new(&device, 64).expect("there is room");
+    kernel.run(1, (&x, 5_i32)).expect("it runs");
+    let listed = Command::new(env!("CARGO_BIN_EXE_tilelift"))
+        .args(["cache", "list"])
+        .env("TILELIFT_CACHE_DIR", folder.0.path())
+        .output()
+        .expect("it can be started");
+    let text = stdout(&listed);
+    let row = text.lines().nth(1).expect("an entry");
+    for word in ["fill", "x: f32, n: i32", "BLOCK=64", "sm_", " kernel "] {
+        assert!(row.contains(word), "{word}: {text}");
+    }
 }

@@ -238,6 +238,16 @@ impl Cache {
         self.entries().into_iter().filter_map(check).collect()
     }
 
+    /// The contents of an entry that was listed.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it.
+    pub fn read(&self, entry: &EntryInfo) -> Result<Vec<u8>, Damage> {
+        let inner = self.inner.as_ref().ok_or(Damage::Short)?;
+        Ok(inner.check_file(entry)?.contents)
+    }
+
     /// Takes all entries away, the autotuner's results with them; gives their number and bytes. What is no plain file
     /// was not made by a cache and stays.
     ///
