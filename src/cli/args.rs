@@ -291,6 +291,10 @@ pub(super) struct ExplainArgs {
     /// Show the lines that each pass changes in place of the whole kernel.
     #[arg(long)]
     pub(super) diff: bool,
+    /// Write a page: source, IR, PTX and machine code (where ptxas and nvdisasm are found) side by side with their lines linked, layouts as
+    /// pictures, and what each pass changes.
+    #[arg(long, value_name = "OUT.html", conflicts_with_all = ["only", "diff"])]
+    pub(super) html: Option<PathBuf>,
 }
 
 /// Arguments of `run`.

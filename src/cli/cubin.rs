@@ -1,7 +1,7 @@
 //! Machine code: from the driver, if there is a GPU that runs it, else from `ptxas`; and its text, from `nvdisasm` or `cuobjdump`.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use super::{Failure, Result};
@@ -40,8 +40,11 @@ pub(super) fn by_ptxas(kernel: &CompiledKernel) -> Result<Vec<u8>> {
     let program = std::env::var_os("TILELIFT_PTXAS").unwrap_or_else(|| "ptxas".into());
     let (from, to) = (scratch(kernel, "ptx"), scratch(kernel, "cubin"));
     std::fs::write(&from, &kernel.ptx).map_err(io(&from))?;
+    // Lines of the source come along where there are some.
+    let lines = kernel.ptx.contains("\t.loc ").then_some("-lineinfo");
     let output = Command::new(&program)
         .arg(format!("-arch={}", kernel.meta.target))
+        .args(lines)
         .arg("-o")
         .args([&to, &from])
         .output();
@@ -70,12 +73,12 @@ pub(super) fn disassemble(kernel: &CompiledKernel, code: &[u8]) -> Result<String
     let run = |program: &OsString| {
         // Only one of the two has a switch for it.
         let is_dump = program.to_string_lossy().contains("cuobjdump");
-        let switch = if is_dump {
-            "--dump-sass"
-        } else {
-            "--print-code"
+        let switches: &[&str] = match is_dump {
+            true => &["--dump-sass"],
+            false => &["--print-code", "--print-line-info"],
         };
-        Command::new(program).arg(switch).arg(&cubin).output().ok()
+        let mut command = Command::new(program);
+        command.args(switches).arg(&cubin).output().ok()
     };
     let output = programs.iter().find_map(run);
     let _ = std::fs::remove_file(&cubin);
@@ -96,8 +99,8 @@ fn scratch(kernel: &CompiledKernel, ending: &str) -> PathBuf {
     std::env::temp_dir().join(name)
 }
 
-fn io(path: &PathBuf) -> impl FnOnce(std::io::Error) -> Failure + use<> {
-    let path = path.clone();
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Failure + use<> {
+    let path = path.to_owned();
     move |error| Failure::Io { path, error }
 }
 

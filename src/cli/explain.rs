@@ -6,10 +6,15 @@ use std::process::ExitCode;
 use similar::TextDiff;
 
 use super::args::ExplainArgs;
+use super::html::{Page, Panel, lines_of_ptx, lines_of_sass};
 use super::input::Kernel;
-use super::{Failure, Result, write_out};
+use super::show::pictures;
+use super::{Failure, Result, cubin, write_out};
 use crate::compile::compile_with;
 use crate::pipeline::Snapshot;
+use crate::runtime::name_source;
+use crate::settings::Options;
+use crate::stages::{Stage, emit};
 use crate::text::print::{NoNotes, Numbering, print_with};
 use crate::text::quote::{escape, quoted};
 
@@ -24,6 +29,10 @@ const LAST: &str = "ptx";
 /// Shows the kernel after every pass. A pass that changes nothing is named all the same.
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let kernel = Kernel::load(&args.kernel)?;
+    if let Some(path) = &args.html {
+        write_out(Some(path), &page(args, &kernel)?.text())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut story = Story::new(args, &kernel);
     let result = compile_with(
         &kernel.func,
@@ -47,6 +56,90 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     result.map_err(|e| kernel.refused(&e))?;
     story.check_names(&args.only)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The page of a kernel.
+fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
+    let mut story = Story::new(args, kernel);
+    let mut last = kernel.func.clone();
+    let options = Options {
+        line_info: kernel.has_lines,
+        ..kernel.options
+    };
+    let compiled = compile_with(
+        &kernel.func,
+        kernel.target,
+        &options,
+        &mut |pass, snapshot| {
+            story.pass(pass, &snapshot);
+            if let Snapshot::Tile(func) = snapshot {
+                last = func.clone();
+            }
+        },
+    );
+    let mut compiled = compiled.map_err(|e| kernel.refused(&e))?;
+    if kernel.has_lines {
+        compiled.ptx = name_source(&compiled.ptx, &kernel.source.name);
+    }
+    let source = &kernel.source.text;
+    let numbered = source
+        .lines()
+        .zip(1..)
+        .map(|(line, number)| (Some(number), line.to_owned()));
+    let ir = last.to_string();
+    let ir = ir.lines().map(|line| (line_of(line), line.to_owned()));
+    let mut panels = vec![
+        Panel {
+            name: kernel.source.name.clone(),
+            lines: numbered.collect(),
+        },
+        Panel {
+            name: "IR, after the passes over blocks".to_owned(),
+            lines: ir.collect(),
+        },
+        Panel {
+            name: format!("PTX for {}", kernel.target),
+            lines: lines_of_ptx(&compiled.ptx),
+        },
+    ];
+    // Where there is no assembler or no disassembler, the page has a column less.
+    let code = cubin::assemble(&compiled);
+    if let Ok(sass) = code.and_then(|code| cubin::disassemble(&compiled, &code)) {
+        panels.push(Panel {
+            name: "machine code".to_owned(),
+            lines: lines_of_sass(&sass),
+        });
+    }
+    let meta = &compiled.meta;
+    let fact = |name: &str, value: String| (name.to_owned(), value);
+    let mut facts = vec![fact("warps of a CTA", meta.num_warps.to_string())];
+    let stats = emit(&kernel.func, kernel.target, &options, Stage::Stats);
+    let stats = stats.map_err(|e| kernel.refused(&e))?;
+    let rows = stats.lines().filter_map(|line| line.rsplit_once("  "));
+    facts.extend(rows.map(|(name, value)| fact(name.trim(), value.trim().to_owned())));
+    facts.extend(
+        compiled
+            .stats
+            .promotions
+            .iter()
+            .map(|load| fact("tensor maps", load.to_string())),
+    );
+    Ok(Page {
+        title: format!("{} for {}", meta.name, kernel.target),
+        facts,
+        panels,
+        pictures: pictures(&last),
+        passes: sections(&story.out),
+    })
+}
+
+/// The pieces of what was told, each behind its head.
+fn sections(told: &str) -> Vec<(String, String)> {
+    let pieces = told.split("; --- ").filter(|piece| !piece.is_empty());
+    let halves = pieces.map(|piece| piece.split_once('\n').unwrap_or((piece, "")));
+    halves
+        .map(|(head, text)| (head.to_owned(), text.to_owned()))
+        .collect()
 }
 
 /// What is written as the passes go by.
@@ -102,7 +195,7 @@ impl<'a> Story<'a> {
         if self.shows(pass) {
             if is_same {
                 self.head(&format!("{pass} changes nothing"));
-            } else if self.args.diff && level == self.level {
+            } else if (self.args.diff || self.args.html.is_some()) && level == self.level {
                 self.head(&format!("what {pass} changes"));
                 self.out += &self.difference(&now.1);
             } else {

@@ -10,6 +10,7 @@ mod compile;
 mod cubin;
 mod explain;
 mod help;
+mod html;
 mod info;
 mod input;
 mod python;

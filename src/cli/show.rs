@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use cranelift_entity::EntityRef;
 
 use super::args::{By, ShowArgs};
+use super::html::plain;
 use super::input::Kernel;
 use super::{Failure, Result, write_out};
 use crate::compile::compile_with;
@@ -59,6 +60,13 @@ pub(super) fn show(args: &ShowArgs) -> Result<ExitCode> {
     let texts: Vec<String> = chosen.iter().map(|l| text(l, args.by, colours)).collect();
     write_out(None, &texts.join("\n"))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The pictures of all layouts of a function, if it has blocks.
+pub(super) fn pictures(func: &TileFunction) -> Option<String> {
+    let layouts = used(func);
+    let all: Vec<&Used> = layouts.iter().collect();
+    (!all.is_empty()).then(|| svg(&all, By::Thread))
 }
 
 /// A layout that values of the kernel have.
@@ -227,17 +235,13 @@ fn text(used: &Used, by: By, colours: bool) -> String {
 fn svg(list: &[&Used], by: By) -> String {
     let (width, height) = CELL;
     let (mut body, mut top, mut right) = (String::new(), 10, 700);
-    let plain = |text: &str| {
-        let text = escape(text).replace('&', "&amp;");
-        text.replace('<', "&lt;").replace('>', "&gt;")
-    };
     for used in list {
         let picture = picture(&used.layout, SVG);
         let mut lines: Vec<String> = used.title().lines().map(str::to_owned).collect();
         lines.push(format!("thread:register {}", picture.notes.join("; ")));
         for line in lines {
             top += 16;
-            let line = plain(line.trim());
+            let line = plain(&escape(line.trim()));
             let _ = writeln!(body, "<text x=\"10\" y=\"{top}\">{line}</text>");
         }
         top += 8;

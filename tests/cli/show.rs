@@ -1,6 +1,6 @@
-//! `tilelift show`.
+//! `tilelift show` and the page of `tilelift explain --html`.
 
-use super::{KERNEL, tilelift};
+use super::{Folder, KERNEL, stderr, stdout, text, tilelift};
 
 /// What the command writes for the kernel of these tests.
 fn shown(args: &[&str]) -> String {
@@ -44,4 +44,46 @@ fn a_layout_that_is_not_there_is_refused() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("the kernel's layouts are #0"), "{stderr}");
+}
+
+#[test]
+fn a_page_shows_source_ir_and_ptx_with_their_lines_linked() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("softmax.html");
+    let args = [
+        "explain",
+        "examples/kernels/softmax.py",
+        "-n",
+        "softmax",
+        "-s",
+        "*fp32, *fp32, i32, i32, 128",
+        "--html",
+        path.to_str().expect("plain"),
+    ];
+    let output = tilelift(&args, "");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "");
+    let page = text(&path);
+    for words in [
+        "<h1>softmax for sm_80</h1>",
+        "<h2>PTX for sm_80</h2>",
+        "powers = tl.exp(v - tl.max(v, axis=0))",
+        "ex2.approx.ftz.f32",
+        "what merge_equal_values changes",
+        "<svg ",
+    ] {
+        assert!(page.contains(words), "{words}");
+    }
+    // Line 12 computes powers: in the source, in the IR and in the PTX.
+    for panel in page.split("<h2>").skip(1).take(3) {
+        assert!(panel.contains("data-l=\"12\""), "{panel}");
+    }
+    // Nothing is fetched from elsewhere.
+    let addresses = page.matches("http").count();
+    assert_eq!(
+        addresses,
+        page.matches("http://www.w3.org/2000/svg").count()
+    );
+    let wrong = tilelift(&[&args[..], &["--diff"]].concat(), "");
+    assert_eq!(wrong.status.code(), Some(2));
 }
