@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use similar::TextDiff;
 
 use super::args::ExplainArgs;
-use super::html::{Page, Panel, lines_of_ptx, lines_of_sass};
+use super::html::{Page, Panel, lines_of_ptx, lines_of_sass, plain, pressure};
 use super::input::Kernel;
 use super::show::pictures;
 use super::{Failure, Result, cubin, write_out};
@@ -113,8 +113,9 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
     let meta = &compiled.meta;
     let fact = |name: &str, value: String| (name.to_owned(), value);
     let mut facts = vec![fact("warps of a CTA", meta.num_warps.to_string())];
-    let stats = emit(&kernel.func, kernel.target, &options, Stage::Stats);
-    let stats = stats.map_err(|e| kernel.refused(&e))?;
+    let at =
+        |stage| emit(&kernel.func, kernel.target, &options, stage).map_err(|e| kernel.refused(&e));
+    let stats = at(Stage::Stats)?;
     let rows = stats.lines().filter_map(|line| line.rsplit_once("  "));
     facts.extend(rows.map(|(name, value)| fact(name.trim(), value.trim().to_owned())));
     facts.extend(
@@ -124,11 +125,21 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
             .iter()
             .map(|load| fact("tensor maps", load.to_string())),
     );
+    let layouts = pictures(&last).map(|all| ("Layouts: which thread holds which element", all));
+    let registers = pressure(&at(Stage::Machine)?).map(|bars| ("Registers along the code", bars));
+    let shared = format!("<pre>{}</pre>", plain(&at(Stage::Shared)?));
+    let shared = Some((
+        "Shared memory from the first instruction to the last",
+        shared,
+    ));
+    let drawn = [layouts, registers, shared].into_iter().flatten();
     Ok(Page {
         title: format!("{} for {}", meta.name, kernel.target),
         facts,
         panels,
-        pictures: pictures(&last),
+        pictures: drawn
+            .map(|(name, picture)| (name.to_owned(), picture))
+            .collect(),
         passes: sections(&story.out),
     })
 }

@@ -17,8 +17,8 @@ pub(super) struct Page {
     /// What is known of the kernel: names and values.
     pub(super) facts: Vec<(String, String)>,
     pub(super) panels: Vec<Panel>,
-    /// Pictures, as SVG.
-    pub(super) pictures: Option<String>,
+    /// Pictures with their names, as SVG.
+    pub(super) pictures: Vec<(String, String)>,
     /// The passes, each with its text, in which `+` and `-` begin lines that changed.
     pub(super) passes: Vec<(String, String)>,
 }
@@ -84,11 +84,11 @@ impl Page {
             out += "</pre></div>\n";
         }
         out += "</div>\n";
-        if let Some(pictures) = &self.pictures {
+        for (name, picture) in &self.pictures {
+            let name = plain(name);
             let _ = writeln!(
                 out,
-                "<details><summary>Layouts: which thread holds which element</summary>\
-                 <div class=\"pictures\">{pictures}</div></details>"
+                "<details><summary>{name}</summary><div class=\"pictures\">{picture}</div></details>"
             );
         }
         out += "<h2>Passes</h2>\n";
@@ -127,6 +127,36 @@ pub(super) fn plain(text: &str) -> String {
         }
     }
     out
+}
+
+/// Words that are live at each instruction, which a listing of machine code has in its first column, as bars; none if it has no such
+/// column.
+pub(super) fn pressure(listing: &str) -> Option<String> {
+    const HEIGHT: u32 = 120;
+    let before = listing.split("; after allocation").next()?;
+    let rows = before.lines().filter_map(|line| {
+        let (words, text) = line.trim_start().split_once('\t')?;
+        Some((words.parse::<u32>().ok()?, text))
+    });
+    let rows: Vec<(u32, &str)> = rows.collect();
+    let most = rows.iter().map(|&(words, _)| words).max()?.max(1);
+    let width = (1200 / rows.len()).clamp(1, 12);
+    let mut bars = String::new();
+    for (i, (words, text)) in rows.iter().enumerate() {
+        let high = words * HEIGHT / most;
+        let (x, y) = (i * width, HEIGHT - high);
+        let colour = if *words == most { "#c44" } else { "#48a" };
+        let text = plain(text);
+        let _ = writeln!(
+            bars,
+            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{high}\" fill=\"{colour}\"><title>{words}: {text}</title></rect>"
+        );
+    }
+    let (all, count) = (rows.len() * width, rows.len());
+    Some(format!(
+        "<p>{count} instructions, at most {most} words live at once (red)</p>\n\
+         <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{all}\" height=\"{HEIGHT}\">\n{bars}</svg>"
+    ))
 }
 
 /// The lines of PTX; `.loc` says of which line of the source those behind it come, and is left out.
@@ -180,6 +210,22 @@ mod tests {
     }
 
     #[test]
+    fn pressure_is_a_bar_for_each_instruction() {
+        let listing = "; before allocation\nwords  instruction\n$L0:\n    2\tld x;\n   12\tadd <y>;\n; after allocation\n   99\tx;\n";
+        let picture = pressure(listing).expect("there are instructions");
+        assert!(
+            picture.contains("2 instructions, at most 12 words"),
+            "{picture}"
+        );
+        assert_eq!(picture.matches("<rect ").count(), 2);
+        assert!(
+            picture.contains("height=\"120\" fill=\"#c44\"><title>12: add &lt;y&gt;;"),
+            "{picture}"
+        );
+        assert_eq!(pressure("nothing\n"), None);
+    }
+
+    #[test]
     fn nothing_of_a_kernel_is_markup() {
         let text = "</pre><script>alert(\"x\")</script>&";
         let page = Page {
@@ -189,7 +235,7 @@ mod tests {
                 name: text.to_owned(),
                 lines: vec![(Some(1), text.to_owned())],
             }],
-            pictures: None,
+            pictures: Vec::new(),
             passes: vec![(text.to_owned(), format!("+{text}"))],
         };
         let page = page.text();

@@ -70,6 +70,8 @@ fn a_page_shows_source_ir_and_ptx_with_their_lines_linked() {
         "powers = tl.exp(v - tl.max(v, axis=0))",
         "ex2.approx.ftz.f32",
         "what merge_equal_values changes",
+        "Registers along the code",
+        "Shared memory from",
         "<svg ",
     ] {
         assert!(page.contains(words), "{words}");
