@@ -93,46 +93,18 @@ impl Shadow {
             line: access.line | if access.strong { STRONG } else { 0 },
         };
         let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
-        let conflict = |other: Record, other_kind: AccessKind, offset: usize| {
-            let kind = if access.strong {
-                AccessKind::Atomic
-            } else if access.write {
-                AccessKind::Write
-            } else {
-                AccessKind::Read
-            };
-            Some(Conflict {
-                other,
-                kind,
-                other_kind,
-                offset,
-            })
-        };
         for (index, cell) in page.cells[range.clone()].iter_mut().enumerate() {
-            let start = offset - in_page + ((range.start + index) << log2);
-            match cell.access(clock, me, access) {
-                Met::Nobody => {}
-                Met::Crowd => {
-                    // The warps of a group each begin the reads of their product.
-                    let is_own = |(range, read): &&mut (Range<usize>, Record)| {
-                        read.who == me.who && range.start <= start && start <= range.end
-                    };
-                    match self.crowd.iter_mut().find(is_own) {
-                        Some((range, _)) => range.end = range.end.max(start + (1 << log2)),
-                        None => self.crowd.push((start..start + (1 << log2), me)),
-                    }
+            let met = cell.access(clock, me, access);
+            if !matches!(met, Met::Nobody) {
+                let start = offset - in_page + ((range.start + index) << log2);
+                let found = meet(&mut self.crowd, met, me, access, start..start + (1 << log2));
+                if found.is_some() {
+                    return found;
                 }
-                Met::Other(other, other_kind) => return conflict(other, other_kind, start),
             }
         }
         if access.write && !self.crowd.is_empty() {
-            let end = offset + bytes;
-            let found = self.crowd.iter().find(|(range, read)| {
-                range.start < end && offset < range.end && read.who != me.who
-            });
-            if let Some((range, read)) = found {
-                return conflict(*read, AccessKind::Read, offset.max(range.start));
-            }
+            return overwritten(&self.crowd, me, access, offset..offset + bytes);
         }
         None
     }
@@ -264,6 +236,66 @@ fn kind(record: Record, plain: AccessKind) -> AccessKind {
         AccessKind::Atomic
     } else {
         plain
+    }
+}
+
+/// What comes of meeting somebody, which is rare: kept out of what each access does.
+#[cold]
+#[inline(never)]
+fn meet(
+    crowd: &mut Vec<(Range<usize>, Record)>,
+    met: Met,
+    me: Record,
+    access: Access,
+    place: Range<usize>,
+) -> Option<Conflict> {
+    match met {
+        Met::Nobody => {}
+        Met::Other(other, kind) => return Some(conflict(access, other, kind, place.start)),
+        Met::Crowd => {
+            // The warps of a group each begin the reads of their product.
+            let is_own = |(range, read): &&mut (Range<usize>, Record)| {
+                read.who == me.who && range.start <= place.start && place.start <= range.end
+            };
+            match crowd.iter_mut().find(is_own) {
+                Some((range, _)) => range.end = range.end.max(place.end),
+                None => crowd.push((place, me)),
+            }
+        }
+    }
+    None
+}
+
+/// The read under way, of somebody else, of bytes that are written.
+#[cold]
+#[inline(never)]
+fn overwritten(
+    crowd: &[(Range<usize>, Record)],
+    me: Record,
+    access: Access,
+    place: Range<usize>,
+) -> Option<Conflict> {
+    let mut crowd = crowd.iter();
+    let (range, read) = crowd.find(|(range, read)| {
+        range.start < place.end && place.start < range.end && read.who != me.who
+    })?;
+    let offset = place.start.max(range.start);
+    Some(conflict(access, *read, AccessKind::Read, offset))
+}
+
+fn conflict(access: Access, other: Record, other_kind: AccessKind, offset: usize) -> Conflict {
+    let kind = if access.strong {
+        AccessKind::Atomic
+    } else if access.write {
+        AccessKind::Write
+    } else {
+        AccessKind::Read
+    };
+    Conflict {
+        other,
+        kind,
+        other_kind,
+        offset,
     }
 }
 
