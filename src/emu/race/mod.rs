@@ -35,7 +35,7 @@ pub(super) use release::{Releases, Strong};
 pub(super) use shadow::{Access, Conflict, Settled, Shadow};
 
 /// One access: who, when, where in the text. `time` zero means none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
     /// Number of the warp in the grid, or of an agent, times 32, plus lane.
     pub(super) who: u32,

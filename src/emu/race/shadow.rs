@@ -94,8 +94,7 @@ impl Shadow {
         };
         let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
         for (index, cell) in page.cells[range.clone()].iter_mut().enumerate() {
-            let met = cell.access(clock, me, access);
-            if !matches!(met, Met::Nobody) {
+            if let Some(met) = cell.access(clock, me, access) {
                 let start = offset - in_page + ((range.start + index) << log2);
                 let found = meet(&mut self.crowd, met, me, access, start..start + (1 << log2));
                 if found.is_some() {
@@ -244,24 +243,21 @@ fn kind(record: Record, plain: AccessKind) -> AccessKind {
 #[inline(never)]
 fn meet(
     crowd: &mut Vec<(Range<usize>, Record)>,
-    met: Met,
+    (other, kind): (Record, AccessKind),
     me: Record,
     access: Access,
     place: Range<usize>,
 ) -> Option<Conflict> {
-    match met {
-        Met::Nobody => {}
-        Met::Other(other, kind) => return Some(conflict(access, other, kind, place.start)),
-        Met::Crowd => {
-            // The warps of a group each begin the reads of their product.
-            let is_own = |(range, read): &&mut (Range<usize>, Record)| {
-                read.who == me.who && range.start <= place.start && place.start <= range.end
-            };
-            match crowd.iter_mut().find(is_own) {
-                Some((range, _)) => range.end = range.end.max(place.end),
-                None => crowd.push((place, me)),
-            }
-        }
+    if other != me {
+        return Some(conflict(access, other, kind, place.start));
+    }
+    // The warps of a group each begin the reads of their product.
+    let is_own = |(range, read): &&mut (Range<usize>, Record)| {
+        read.who == me.who && range.start <= place.start && place.start <= range.end
+    };
+    match crowd.iter_mut().find(is_own) {
+        Some((range, _)) => range.end = range.end.max(place.end),
+        None => crowd.push((place, me)),
     }
     None
 }
@@ -299,19 +295,15 @@ fn conflict(access: Access, other: Record, other_kind: AccessKind, offset: usize
     }
 }
 
-/// What an access meets at a byte.
-enum Met {
-    /// Nothing that is not ordered before it.
-    Nobody,
-    /// Two reads under way, beside which there is no room for this one.
-    Crowd,
-    /// An access that nothing orders before it.
-    Other(Record, AccessKind),
-}
-
 impl Cell {
+    /// An access that nothing orders before this one; this one itself if two reads under way leave no room for it.
     #[inline]
-    fn access(&mut self, clock: &impl Party, me: Record, access: Access) -> Met {
+    fn access(
+        &mut self,
+        clock: &impl Party,
+        me: Record,
+        access: Access,
+    ) -> Option<(Record, AccessKind)> {
         let lane = access.lane;
         let harmless = |other: Record| {
             let is_narrow = other.narrow() || me.narrow();
@@ -321,12 +313,12 @@ impl Cell {
             && !harmless(self.write)
             && !clock.knows(lane, self.write, true)
         {
-            return Met::Other(self.write, kind(self.write, AccessKind::Write));
+            return Some((self.write, kind(self.write, AccessKind::Write)));
         }
         if access.write {
             for read in self.reads {
                 if !clock.knows(lane, read, false) && !harmless(read) {
-                    return Met::Other(read, kind(read, AccessKind::Read));
+                    return Some((read, kind(read, AccessKind::Read)));
                 }
             }
             self.write = me;
@@ -345,9 +337,9 @@ impl Cell {
                 self.reads[0] = me;
             } else if me.is_under_way() && !me.is_constant() {
                 // Loads by `.nc` never end: two of them are as good as all.
-                return Met::Crowd;
+                return Some((me, AccessKind::Read));
             }
         }
-        Met::Nobody
+        None
     }
 }
