@@ -37,9 +37,9 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     let kernel = Kernel::load(&args.kernel)?;
     let (func, target, options) = (&kernel.func, kernel.target, &kernel.options);
     let refused = |e| kernel.refused(&e);
-    // The description needs the whole way; the text may stop earlier.
+    // The description needs the whole way, and so does what is said of spills; the text may stop earlier.
     let compiled = match (&args.meta, stage) {
-        (None, stage) if stage != Stage::Ptx => None,
+        (None, stage) if !matches!(stage, Stage::Ptx | Stage::Stats) => None,
         _ => Some(compile::compile(func, target, options).map_err(refused)?),
     };
     let compiled = compiled.map(|mut compiled| {

@@ -20,14 +20,16 @@ fn ptx_goes_to_standard_output() {
 #[test]
 fn a_kernel_that_will_spill_is_compiled_with_a_warning() {
     let large = KERNEL.replace("[256]", "[65536]");
-    let output = tilelift(&["compile", "-", "-t", "sm_80"], &large);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let message = stderr(&output);
-    assert!(
-        message.starts_with("warning: double needs about ")
-            && message.contains("gets 255; values will spill"),
-        "{message}"
-    );
+    for stage in ["ptx", "stats"] {
+        let output = tilelift(&["compile", "-", "-t", "sm_80", "--emit", stage], &large);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let message = stderr(&output);
+        assert!(
+            message.starts_with("warning: double needs about ")
+                && message.contains("gets 255; values will spill"),
+            "{stage}: {message}"
+        );
+    }
 }
 
 #[test]
@@ -748,4 +750,18 @@ fn the_list_of_the_cache_names_kernels() {
     for word in ["fill", "x: f32, n: i32", "BLOCK=64", "sm_", " kernel "] {
         assert!(row.contains(word), "{word}: {text}");
     }
+}
+
+#[test]
+fn a_file_in_another_encoding_is_told_and_not_left_out() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("latin.py");
+    std::fs::write(&path, b"# caf\xe9\n# run: k : grid(1)\n").expect("it can be written");
+    let root = folder.0.path().to_str().expect("plain");
+    let output = tilelift(&["test", root], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(stdout(&output), "0 passed, 1 failed\n");
+    let message = stderr(&output);
+    assert!(message.contains("latin.py"), "{message}");
+    assert!(message.contains("UTF-8"), "{message}");
 }
