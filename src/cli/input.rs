@@ -256,11 +256,15 @@ fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedF
     };
     found.ok_or_else(|| {
         let message = match name {
-            Some(name) => format!(
-                "{}: error: there is no kernel `{}`; there is {}",
+            Some(name) if count == 0 => format!(
+                "{}: error: there is no kernel `{}`, and no other in it",
                 source.name,
-                quoted(name),
-                if count == 0 { "none" } else { &names }
+                quoted(name)
+            ),
+            Some(name) => format!(
+                "{}: error: there is no kernel `{}`; there is {names}",
+                source.name,
+                quoted(name)
             ),
             None => format!("{}: error: there is no kernel in it", source.name),
         };

@@ -13,8 +13,8 @@ mod with_front {
     use super::super::{Failure, Result, say_diagnostics};
     use crate::filetest::run::run_kernel;
     use crate::front::{
-        Constant, Diagnostics, Lowered, Module, Specialization, named_constant, parse_signature,
-        read_request,
+        CallSite, Constant, Diagnostics, Lowered, Module, Specialization, named_constant,
+        parse_signature, read_request,
     };
     use crate::settings::{Asserts, Options, Target};
     use crate::text::parse::Pos;
@@ -50,6 +50,26 @@ mod with_front {
             say_diagnostics(&lowered.notes);
         }
         Ok(lowered)
+    }
+
+    /// A failure with the run line that asked for the kernel, as the outermost call.
+    fn asked_by(mut failure: Failure, run: &Run) -> Failure {
+        if let Failure::Source(diagnostics) = &mut failure
+            && let Some(before) = run.line.checked_sub(1)
+        {
+            let lines = diagnostics.text.split_inclusive('\n');
+            let start: usize = lines.take(before as usize).map(str::len).sum();
+            let rest = &diagnostics.text[start..];
+            let length = rest.find('\n').unwrap_or(rest.len());
+            let call = CallSite {
+                function: run.kernel.clone().unwrap_or_default(),
+                span: start..start + length,
+            };
+            for diagnostic in &mut diagnostics.list {
+                diagnostic.calls.push(call.clone());
+            }
+        }
+        failure
     }
 
     impl Kernel {
@@ -99,7 +119,7 @@ mod with_front {
                 ))
             };
             let Some((head, words)) = rest.split_once(" : ") else {
-                return Err(wrong("this cannot be read"));
+                return Err(wrong("there is no ` : ` in front of the grid"));
             };
             let mut spec = specialization(args, target)?;
             let kernel = read_request(head, &mut spec, &mut |_, _| Ok(false));
@@ -175,7 +195,8 @@ mod with_front {
             // A run is there to find what is wrong. What `debug` asserts of itself, overflow, it does if it is asked for.
             run.spec.sanitize_overflow &= run.spec.debug;
             run.spec.debug = true;
-            let lowered = lower(&module, run.kernel.as_deref(), &run.spec)?;
+            let lowered = lower(&module, run.kernel.as_deref(), &run.spec);
+            let lowered = lowered.map_err(|failure| asked_by(failure, &run))?;
             let report = run_kernel(&lowered.func, &run.words, run.line, &setup);
             ran.add(report, request);
         }

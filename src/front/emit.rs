@@ -52,9 +52,11 @@ impl<'m> Lower<'m> {
             })
             .collect::<Res<_>>()?;
         Shape::new(&extents).map_err(|e| {
-            self.error(Code::Shape, e.to_string())
-                .help("extents are powers of two; mask what is too much")
-                .into()
+            let help = match extents.iter().all(|extent| extent.is_power_of_two()) {
+                true => "let each program compute a smaller block",
+                false => "extents are powers of two; mask what is too much",
+            };
+            self.error(Code::Shape, e.to_string()).help(help).into()
         })
     }
 

@@ -59,7 +59,7 @@ mod tuning;
 mod value;
 
 pub(crate) use argument::OPTIONS;
-pub use diagnostic::{Diagnostic, Diagnostics};
+pub use diagnostic::{CallSite, Diagnostic, Diagnostics};
 pub use kernel::{KernelInfo, Lowered, Module, ParamInfo, Specialization};
 pub(crate) use names::GIVEN;
 #[cfg(any(feature = "tool", test))]

@@ -14,7 +14,8 @@ pub(crate) fn read_request(
         let (signature, constants) = rest.rsplit_once('"')?;
         Some((kernel.trim(), signature, constants))
     });
-    let (kernel, signature, entries) = parts.ok_or("this cannot be read")?;
+    let (kernel, signature, entries) =
+        parts.ok_or("the signature in quotation marks is missing")?;
     spec.args = parse_signature(signature).map_err(|error| error.to_string())?;
     for entry in entries.split_whitespace() {
         if let Some((name, value)) = entry.split_once('=')

@@ -262,6 +262,7 @@ impl RuntimeError {
 
 fn no_kernel(name: Option<&str>, known: &[String]) -> String {
     match (name, known) {
+        (Some(name), []) => format!("there is no kernel `{name}`, and no other in the program"),
         (Some(name), known) => format!("there is no kernel `{name}`; there is {}", list(known)),
         (None, []) => "there is no kernel in the program".to_owned(),
         (None, known) => format!(

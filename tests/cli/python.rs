@@ -409,7 +409,11 @@ fn what_is_missing_for_a_run_is_said() {
     for (line, words) in [
         (
             "# run: fill : grid(1)",
-            "scale.py:17: error: this cannot be read",
+            "scale.py:17: error: the signature in quotation marks is missing",
+        ),
+        (
+            "# run: fill \"*i32\" N=4 grid(1)",
+            "scale.py:17: error: there is no ` : ` in front of the grid",
         ),
         ("# run: fill \"*i33\" : grid(1)", "entry 1 of the signature"),
         ("# run: fill \"*i32\" N=x : grid(1)", "expected NAME=VALUE"),
@@ -425,6 +429,7 @@ fn what_is_missing_for_a_run_is_said() {
         std::fs::write(&path, PROGRAM.to_owned() + line).expect("writable");
         let (code, errors) = refused(&["run", file]);
         assert!(code == 1 && errors.contains(words), "{line}: {errors}");
+        assert!(errors.contains("scale.py:17"), "{line}: {errors}");
     }
 }
 

@@ -527,7 +527,10 @@ fn build_scripts_compile_what_a_file_asks_for() {
 fn what_a_build_script_cannot_compile_is_said_with_its_place() {
     for (line, problem) in [
         ("", "error: no line says what a kernel is compiled for"),
-        ("# kernel: scale", "file.py:4: error: this cannot be read"),
+        (
+            "# kernel: scale",
+            "file.py:4: error: the signature in quotation marks is missing",
+        ),
         (
             "# kernel: scale \"*fp32, *fp32, i32\" target=sm_81",
             "file.py:4: error: unknown target `sm_81`",

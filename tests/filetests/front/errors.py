@@ -723,7 +723,7 @@ def warned(x, N: tl.constexpr):
 # 188 |     tl.zeros((2048, 2048), tl.float32)
 #     |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 #     |
-# help: extents are powers of two; mask what is too much
+# help: let each program compute a smaller block
 #
 # error[F11]: a block cannot have the extent -4
 #    --> errors.py:189:5

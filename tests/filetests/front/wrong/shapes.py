@@ -175,7 +175,7 @@ def split_odd(x):
 # 37 |     tl.store(x + tl.arange(0, 1 << 30), 1.0)
 #    |                  ^^^^^^^^^^^^^^^^^^^^^
 #    |
-# help: extents are powers of two; mask what is too much
+# help: let each program compute a smaller block
 # == error huge_product "*fp32"
 # error[F11]: a block has at most 1048576 elements
 #   --> shapes.py:43:14
