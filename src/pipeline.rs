@@ -47,7 +47,7 @@ use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
 use crate::tile::forget_layouts::forget_layouts;
-use crate::tile::form_roles::form_roles;
+use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
 use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
@@ -294,11 +294,13 @@ fn tile_passes(
         watch.tile("order_programs", func)?;
     }
     let choices = |site| Choices::new(options.diversity, site);
-    let has_roles = form_roles(func, target, &resources);
+    let mut has_roles = form_roles(func, target, &resources);
     if has_roles {
         watch.tile("form_roles", func)?;
     }
-    if has_roles && can_loop_over_programs(&several, uneven, &resources) {
+    // Of programs in a loop the warps of one multiply while those of another one store.
+    let may_turn = has_warpgroup_alone(func, target, &resources);
+    if (has_roles || may_turn) && can_loop_over_programs(&several, uneven, &resources) {
         let mut unseen = Watch {
             show: &mut |_, _| {},
             verifies: watch.verifies,
@@ -313,8 +315,9 @@ fn tile_passes(
         )?;
         loop_over_programs(&mut several, uneven);
         hoist_invariants(&mut several);
-        if form_roles(&mut several, target, &resources) {
+        if form_roles(&mut several, target, &resources) && (has_roles || 1 < several.groups()) {
             *func = several;
+            has_roles = true;
             promotions = promoted;
             watch.tile("loop_over_programs", func)?;
         }

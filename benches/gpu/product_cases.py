@@ -4,7 +4,7 @@ import hashlib
 import json
 import subprocess
 
-BYTES = {"fp32": 4, "fp16": 2, "fp8e4nv": 1, "i8": 1, "i32": 4, "i64": 8}
+BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8e4nv": 1, "i8": 1, "i32": 4, "i64": 8}
 
 
 class Buffer:
@@ -194,6 +194,19 @@ def cases():
         yield from attention("16x16384x128", 16, 16384, 128, causal)
 
 
+def hopper():
+    """Products as libraries for Hopper are judged by them: both types, both orders of b, large and small depths."""
+    big = [(128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (128, 64, 64, 4, 4)]
+    for m, n, k, rows in ((512, 512, 512, SMALL), (1024, 1024, 1024, SMALL), (2048, 2048, 2048, big), (4096, 4096, 4096, big),
+                          (8192, 8192, 8192, big), (12288, 12288, 12288, big), (4096, 4096, 512, big), (8192, 8192, 512, big),
+                          (65536, 1024, 1024, big)):
+        for short, dtype in (("f16", "fp16"), ("bf16", "bf16")):
+            for transposed in (True, False):
+                order = "n x k" if transposed else "k x n"
+                yield product(f"hopper {short} {m}x{n}x{k}, b {order}", m, n, k, dtype, dtype, rows, transposed=transposed, peer="mm",
+                              graph=2 * m * n * k < 5e9)
+
+
 def seeds():
     """The files that the project starts from, as they stand, on sizes of their documents."""
     B, N, C = Buffer, Number, Const
@@ -221,6 +234,6 @@ def prepare(folder, sources, tilelift, chosen):
             if key in kept:
                 continue
             kept.add(key)
-            subprocess.run([tilelift, "compile", sources / case.file, *case.command(config), "-o", folder / f"{key}.ptx", "--meta",
-                            folder / f"{key}.json"], check=True)
+            subprocess.run([tilelift, "compile", sources / case.file, *case.command(config), *os.environ.get("FLAGS", "").split(),
+                            "-o", folder / f"{key}.ptx", "--meta", folder / f"{key}.json"], check=True)
     return kept

@@ -53,7 +53,7 @@ def triton_value(arg, config):
 
 def torch_type(name):
     import torch
-    return {"fp32": torch.float32, "fp16": torch.float16, "fp8e4nv": torch.float8_e4m3fn, "i8": torch.int8, "i32": torch.int32,
+    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "i8": torch.int8, "i32": torch.int32,
             "i64": torch.int64}[name]
 
 
@@ -159,13 +159,13 @@ def gelu(x):
 def rounded(want, scale, k, dtype):
     # A sum of k products in f32, and one rounding of the result, whose least step is 2^-24 in f16.
     import torch
-    unit = {torch.float16: 2.0**-11, torch.float32: 2.0**-24}[dtype]
+    unit = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-11, torch.float32: 2.0**-24}[dtype]
     return (k + 2) * 2.0**-24 * scale + want.abs() * unit + 2.0**-25
 
 
 def turn(t):
     a, b = wide(t["a"]), wide(t["b"])
-    return a, b if b.shape[0] == a.shape[1] and t["b rows"] == "k" else b.T
+    return a, b if t["b rows"] == "k" else b.T
 
 
 def product(t):
@@ -299,10 +299,11 @@ def peer(case, t):
     match case.peer:
         case "mm" | "mm_tf32":
             allowed = case.peer == "mm_tf32"
+            b = t["b"] if t["b rows"] == "k" else t["b"].T
 
             def mm():
                 torch.backends.cuda.matmul.allow_tf32 = allowed
-                torch.mm(t["a"], t["b"], out=t["c"])
+                torch.mm(t["a"], b, out=t["c"])
             return mm
         case "bmm":
             w = t["weight"].transpose(1, 2)

@@ -71,14 +71,14 @@ impl Expander<'_> {
         };
         let manner = Manner { step, sem, scope };
         if is_scalar && sem.releases() {
-            self.b.barrier(0, tile.num_threads());
+            self.wait_for_all()?;
         }
         let olds = self.steps(inst, ty, mask, manner, wanted.is_some())?;
         let threads_apart = is_scalar && sem.acquires();
         match wanted {
             None => {
                 if threads_apart {
-                    self.b.barrier(0, tile.num_threads());
+                    self.wait_for_all()?;
                 }
                 // Unused, but every value stands for something.
                 if let Some(&result) = data.results.first() {
@@ -137,8 +137,7 @@ impl Expander<'_> {
 
         if lacks {
             // Barriers that order earlier loads before the steps must not fall among threads that go different ways.
-            let threads = self.tile.num_threads();
-            self.b.barrier(0, threads);
+            self.wait_for_all()?;
         }
         let mut olds = Vec::new();
         let mut map = vec![0u32; count];

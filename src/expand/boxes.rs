@@ -93,6 +93,10 @@ impl Expander<'_> {
         if self.is_producer {
             return Ok(self.int(Elem::I1, 1));
         }
+        if let Some(group) = self.group.filter(|group| !group.is_apart) {
+            let first = self.int(Elem::I32, 0);
+            return Ok(self.b.icmp(group.thread, first, IntPred::Eq));
+        }
         match self.leader(threads - 1)? {
             Some(pred) => Ok(pred),
             None => Ok(self.int(Elem::I1, 1)),
@@ -162,10 +166,16 @@ impl Expander<'_> {
         let (Some(region), Some(part)) = (region, tile.producer()) else {
             return bug("a producer without warps");
         };
-        let threads = tile.num_threads();
+        let threads = tile.groups() * tile.num_threads();
         self.b.barrier(0, tile.cta_threads());
         let [behind, beside, bringing, idle] = [(); 4].map(|()| self.b.new_block(&[]).0);
-        let tid = self.special(SpecialReg::Tid);
+        let tid = match &mut self.group {
+            Some(group) => {
+                group.is_apart = true;
+                group.thread
+            }
+            None => self.special(SpecialReg::Tid),
+        };
         let end = self.int(Elem::I32, i64::from(threads));
         let is_program = self.b.icmp(tid, end, IntPred::Slt);
         self.b.brif(is_program, (behind, &[]), (beside, &[]));
@@ -188,6 +198,31 @@ impl Expander<'_> {
             self.set_registers(budget)?;
         }
         Ok(())
+    }
+
+    /// Leaves a number for the next group: one thread does.
+    pub(super) fn expand_slot_put(&mut self, inst: Inst) -> Result<()> {
+        let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
+            return bug("a number without a slot");
+        };
+        let address = self.slot_address(slot, Elem::I32)?;
+        let number = self.arg(inst, 0)?;
+        let number = self.pack_of(&number, 1)?;
+        let speaker = self.speaker()?;
+        let mut data = InstData::new(ThreadOp::St, &[address, number, speaker]);
+        data.attrs.extend(slot_attrs(slot, 0));
+        self.effect(data)
+    }
+
+    pub(super) fn expand_slot_get(&mut self, inst: Inst) -> Result<Expanded> {
+        let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
+            return bug("a number without a slot");
+        };
+        let address = self.slot_address(slot, Elem::I32)?;
+        let mut data = InstData::new(ThreadOp::Ld, &[address]);
+        data.attrs.extend(slot_attrs(slot, 0));
+        let number = self.op(data, &[ThreadType::scalar(Elem::I32)])?;
+        Ok(Expanded::Uniform(number))
     }
 
     fn set_registers(&mut self, count: u16) -> Result<()> {

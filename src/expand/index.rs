@@ -1,6 +1,7 @@
 //! Expansion of what gives elements their place: ranges, program indices, and changes of shape.
 
-use crate::ir::attrs::{Attrs, SpecialReg};
+use crate::ir::attrs::{Attrs, SpecialReg, make};
+use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{Elem, ThreadType};
@@ -8,7 +9,7 @@ use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
 use super::regs::{Expanded, PartsBuilder};
-use super::{Expander, Result, bug};
+use super::{Expander, Group, Result, bug};
 
 impl Expander<'_> {
     pub(super) fn expand_const(&mut self, inst: Inst) -> Result<Expanded> {
@@ -36,6 +37,53 @@ impl Expander<'_> {
             (_, _) => SpecialReg::ProgramsZ,
         };
         Expanded::Uniform(self.special(reg))
+    }
+
+    /// Of a kernel whose groups of warps take turns, finds the group and the thread in it, which is the thread from then on.
+    pub(super) fn find_group(&mut self) -> Result<()> {
+        if self.tile.groups() == 1 {
+            return Ok(());
+        }
+        let thread = self.special(SpecialReg::Tid);
+        let threads = self.tile.num_threads();
+        let bits = self.int(Elem::I32, i64::from(threads.trailing_zeros()));
+        let mask = self.int(Elem::I32, i64::from(threads - 1));
+        let (number, own) = self.in_prologue(|this| {
+            let number = this.binary(ThreadOp::Ushr, thread, bits);
+            (number, this.binary(ThreadOp::And, thread, mask))
+        });
+        let number = number?;
+        self.specials.insert(SpecialReg::Tid, own?);
+        for (_, inst) in self.tile.all_insts() {
+            let data = &self.tile.dfg.insts[inst];
+            let hands_on = matches!(
+                data.op,
+                TileOp::TensorCopy | TileOp::MbarArrive | TileOp::MbarExpect | TileOp::SlotPut
+            );
+            if hands_on {
+                self.for_all.extend(data.slot().copied());
+            }
+        }
+        self.group = Some(Group {
+            number,
+            thread,
+            is_apart: false,
+        });
+        Ok(())
+    }
+
+    /// Waits for all threads of the program, or of the group that executes it.
+    pub(super) fn wait_for_all(&mut self) -> Result<()> {
+        let threads = self.tile.num_threads();
+        let Some(group) = self.group else {
+            self.b.barrier(0, threads);
+            return Ok(());
+        };
+        // The first barrier is for the threads of all groups.
+        let id = self.add_offset(group.number, 1)?;
+        let mut data = InstData::new(ThreadOp::GroupBarrier, &[id]);
+        data.attrs.push(make::threads(threads));
+        self.effect(data)
     }
 
     /// A special register, read once in the prologue.

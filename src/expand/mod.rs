@@ -76,6 +76,7 @@ pub fn expand(
     limits::check_elements(tile, target)?;
     let mut expander = Expander::new(tile, target, choices);
     expander.params();
+    expander.find_group()?;
     expander.block(tile.entry)?;
     expander.finish()
 }
@@ -127,9 +128,24 @@ struct Expander<'a> {
     programs: Vec<Value>,
     /// Whether what is expanded is the producer's, of which one thread is left.
     is_producer: bool,
+    /// Where groups of warps take turns, the number of the thread's group and of the thread in the CTA.
+    group: Option<Group>,
+    /// Where what is each group's own stands in a slot: how many bytes it has.
+    own: FxHashMap<Slot, u32>,
+    /// Slots that groups share: rings and barriers, and what goes from one group to the next.
+    for_all: EntitySet<Slot>,
     /// Numbers of the places that write to the log.
     sites: FxHashMap<Inst, u32>,
     state: State,
+}
+
+/// Which group of warps a thread is of.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    number: Value,
+    thread: Value,
+    /// Whether every group goes its own way by now.
+    is_apart: bool,
 }
 
 /// A place to which an attempt may be taken back.
@@ -176,6 +192,7 @@ impl<'a> Expander<'a> {
     fn new(tile: &'a TileFunction, target: Target, mut choices: Choices) -> Expander<'a> {
         let mut func: ThreadFunction = Function::new(tile.name.clone(), tile.num_warps());
         func.partitions = tile.partitions.clone();
+        func.persistent = tile.persistent;
         func.slots = tile.slots.clone();
         let lazy = shared::lazy_values(tile);
         let rings = shared::ring_layouts(tile, target, &lazy, &mut choices);
@@ -200,6 +217,9 @@ impl<'a> Expander<'a> {
             choices,
             programs: Vec::new(),
             is_producer: false,
+            group: None,
+            own: FxHashMap::default(),
+            for_all: EntitySet::new(),
             sites: (0..)
                 .zip(crate::device_print::sites(tile))
                 .map(|(number, (inst, _))| (inst, number))
@@ -275,7 +295,11 @@ impl<'a> Expander<'a> {
     /// Joins prologue and body and hands out the function.
     fn finish(mut self) -> Result<ThreadFunction> {
         let (prologue, body) = (self.prologue, self.body);
-        let func = self.b.func_mut();
+        let groups = self.tile.groups();
+        let func = self.state.b.func_mut();
+        for (&slot, &bytes) in &self.own {
+            func.slots[slot].bytes = groups * bytes;
+        }
         let joined = [func.order.insts(prologue), func.order.insts(body)].concat();
         func.order.replace(body, Vec::new());
         func.order.replace(prologue, joined);
@@ -311,8 +335,7 @@ impl<'a> Expander<'a> {
                 return Ok(());
             }
             TileOp::Barrier => {
-                let threads = self.tile.num_threads();
-                self.b.barrier(0, threads);
+                self.wait_for_all()?;
                 return Ok(());
             }
             TileOp::GdcWait if self.target.sm >= 90 => {
@@ -324,6 +347,16 @@ impl<'a> Expander<'a> {
                 return Ok(());
             }
             TileOp::GdcWait | TileOp::GdcLaunchDependents => return Ok(()),
+            TileOp::GroupId => Expanded::Uniform(match self.group {
+                Some(group) => group.number,
+                None => self.int(Elem::I32, 0),
+            }),
+            TileOp::NumGroups => {
+                let groups = i64::from(self.tile.groups());
+                Expanded::Uniform(self.int(Elem::I32, groups))
+            }
+            TileOp::SlotPut => return self.expand_slot_put(inst),
+            TileOp::SlotGet => self.expand_slot_get(inst)?,
             TileOp::SmId => Expanded::Uniform(self.special(SpecialReg::SmId)),
             TileOp::GlobalTimer => {
                 // Threads read at different times: one reads for all.
@@ -514,7 +547,10 @@ impl<'a> Expander<'a> {
     }
 
     fn note_bits(&mut self, value: Value) {
-        let threads = self.tile.num_threads();
+        let threads = match self.tile.groups() {
+            1 => self.tile.num_threads(),
+            _ => self.tile.cta_threads(),
+        };
         let State { b, bits, .. } = &mut self.state;
         bits.derive(b.func(), value, threads);
     }

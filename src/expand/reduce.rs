@@ -336,7 +336,22 @@ impl Expander<'_> {
         let ty = ThreadType::scalar(Elem::Ptr(pointee, AddressSpace::Shared));
         let mut data = InstData::new(ThreadOp::SlotAddr, &[]);
         data.attrs.push(make::slot(slot));
-        self.op(data, &[ty])
+        let address = self.op(data, &[ty])?;
+        self.in_own_part(slot, address)
+    }
+
+    /// The address in a slot, moved to the part of the thread's group if each has its own.
+    fn in_own_part(&mut self, slot: Slot, address: Value) -> Result<Value> {
+        let Some(group) = self.group.filter(|_| !self.for_all.contains(slot)) else {
+            return Ok(address);
+        };
+        let data = &self.b.func().slots[slot];
+        let all = data.bytes.next_multiple_of(data.align.max(16));
+        let bytes = *self.own.entry(slot).or_insert(all);
+        let pointee = self.ty(address).elem.pointee().map_or(1, |p| p.bytes());
+        let elements = self.int(Elem::I32, i64::from(bytes / pointee));
+        let further = self.binary(ThreadOp::Imul, group.number, elements)?;
+        self.moved_pointer(address, further)
     }
 
     /// `pointer` moved by `index` elements.

@@ -81,8 +81,18 @@ pub struct PartitionData {
     pub first_warp: u32,
     /// Number of warps, a power of two.
     pub num_warps: u32,
+    /// How many groups of so many warps execute the code, each for itself: more than one only of a persistent program, whose groups
+    /// take turns.
+    pub groups: u32,
     /// Registers each thread may use, if the range has a budget of its own.
     pub max_registers: Option<u16>,
+}
+
+impl PartitionData {
+    /// Warps of all groups.
+    pub fn all_warps(&self) -> u32 {
+        self.num_warps.saturating_mul(self.groups)
+    }
 }
 
 /// A kernel at one of the two levels.
@@ -164,6 +174,7 @@ impl<L: Level> Function<L> {
         partitions.push(PartitionData {
             first_warp: 0,
             num_warps,
+            groups: 1,
             max_registers: None,
         });
         Function {
@@ -221,7 +232,12 @@ impl<L: Level> Function<L> {
         })
     }
 
-    /// Warps of the program.
+    /// Groups of warps that execute the program.
+    pub fn groups(&self) -> u32 {
+        self.partitions.values().next().map_or(1, |p| p.groups)
+    }
+
+    /// Warps of the program, or of each group that executes it.
     pub fn num_warps(&self) -> u32 {
         self.partitions.values().next().map_or(1, |p| p.num_warps)
     }
@@ -230,7 +246,7 @@ impl<L: Level> Function<L> {
     pub fn cta_warps(&self) -> u32 {
         self.partitions
             .values()
-            .map(|p| p.first_warp.saturating_add(p.num_warps))
+            .map(|p| p.first_warp.saturating_add(p.all_warps()))
             .max()
             .unwrap_or(1)
     }

@@ -127,6 +127,7 @@ pub(crate) struct RawFunction<'a> {
     pub(crate) name: String,
     pub(crate) params: Vec<RawParam>,
     pub(crate) num_warps: u32,
+    pub(crate) groups: u32,
     pub(crate) registers: Option<u16>,
     pub(crate) persistent: bool,
     pub(crate) layouts: Vec<RawLayout<'a>>,

@@ -267,6 +267,12 @@ impl<'a> Parser<'_, 'a> {
         self.expect('(')?;
         let num_warps = self.number("the number of warps")?;
         self.expect(')')?;
+        let mut groups = 1;
+        if self.accept_word("groups") {
+            self.expect('(')?;
+            groups = self.number("the number of groups that take turns")?;
+            self.expect(')')?;
+        }
         let mut registers = None;
         if self.accept_word("registers") {
             self.expect('(')?;
@@ -281,6 +287,7 @@ impl<'a> Parser<'_, 'a> {
             name,
             params,
             num_warps,
+            groups,
             registers,
             persistent,
             layouts: Vec::new(),

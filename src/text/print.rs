@@ -320,6 +320,9 @@ impl<L: Level> Printer<'_, L> {
             ") warps({})",
             whole.map_or(0, |p| p.num_warps)
         ));
+        if let Some(groups) = whole.map(|p| p.groups).filter(|&groups| groups != 1) {
+            self.put(format_args!(" groups({groups})"));
+        }
         if let Some(registers) = whole.and_then(|p| p.max_registers) {
             self.put(format_args!(" registers({registers})"));
         }

@@ -124,6 +124,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
         }
         if let Some(whole) = self.func.partitions.values_mut().next() {
             whole.max_registers = raw.registers;
+            whole.groups = raw.groups;
         }
         self.func.persistent = raw.persistent;
         for (i, raw_part) in raw.partitions.iter().enumerate() {
@@ -138,6 +139,7 @@ impl<'r, 'a, L: Level> Resolver<'r, 'a, L> {
             let part = self.func.partitions.push(PartitionData {
                 first_warp: raw_part.first_warp,
                 num_warps: raw_part.num_warps,
+                groups: 1,
                 max_registers: raw_part.registers,
             });
             self.lines.items.insert(part.into(), raw_part.number.pos);

@@ -318,9 +318,10 @@ pub fn insert_barriers(func: &mut ThreadFunction) -> usize {
                 with_barriers.push(func.dfg.make_inst(data, &[]));
             }
             if let Some(waiters) = needed.barrier {
+                // Groups that take turns wait for themselves.
                 with_barriers.push(match waiters {
-                    Waiters::All => make_barrier(func),
-                    Waiters::Group => {
+                    Waiters::All if func.groups() == 1 => make_barrier(func),
+                    Waiters::All | Waiters::Group => {
                         let id = group.get_or_insert_with(|| group_number(func));
                         make_group_barrier(func, id.1)
                     }

@@ -176,6 +176,12 @@ pub fn live_ranges(func: &ThreadFunction) -> Vec<LiveRange> {
             widen(range, &loops);
         }
     }
+    // Groups that take turns are at different places at a time, and access different parts of slots.
+    if 1 < func.groups() {
+        for range in &mut ranges {
+            (range.first, range.last) = (0, position.saturating_sub(1));
+        }
+    }
     ranges
 }
 

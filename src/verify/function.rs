@@ -178,9 +178,15 @@ fn check_warps<L: Level>(func: &Function<L>, errors: &mut Errors) {
             "the first partition starts at warp 0",
         );
     }
+    // What belongs to no program is nobody's own, so that groups have to find their programs themselves.
+    if !(whole.groups == 1 || whole.groups == 2 && func.persistent) {
+        let message =
+            "one group of warps executes the program, or two take turns if it is persistent";
+        errors.report(Rule::Warps, AnyEntity::Function, message);
+    }
     for (part, data) in func.partitions.iter().skip(1) {
         let end = data.first_warp.checked_add(data.num_warps);
-        let is_behind = data.first_warp == whole.num_warps && part.as_u32() == 1;
+        let is_behind = data.first_warp == whole.all_warps() && part.as_u32() == 1;
         if !is_behind || !data.num_warps.is_power_of_two() || end.is_none_or(|end| end > 32) {
             let message = "there are a power of two of warps behind the program's, and 32 at most";
             errors.report(Rule::Warps, part, message);
@@ -194,12 +200,12 @@ fn check_registers<L: Level>(func: &Function<L>, errors: &mut Errors) {
     let parts = func.partitions.values();
     let threads: u64 = parts
         .clone()
-        .map(|part| 32 * u64::from(part.num_warps))
+        .map(|part| 32 * u64::from(part.all_warps()))
         .sum();
     let first = u64::from(Target::most_registers(threads.min(1024) as u32));
     let taken = parts.map(|part| {
         let registers = part.max_registers.map_or(first, u64::from);
-        32 * u64::from(part.num_warps) * registers
+        32 * u64::from(part.all_warps()) * registers
     });
     if taken.sum::<u64>() > first * threads {
         let message =

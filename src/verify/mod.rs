@@ -32,7 +32,8 @@
 //! - **V13** Parameters are scalars that a caller can pass, pointers to device memory, with one name and one
 //!   set of hints each; no two have one name. `divisible` stands on integers and pointers and is a power of two.
 //! - **V14** The number of warps is a power of two, 1 to 32; the first partition starts at warp 0 and has the
-//!   program's warps. The second one, if there is one, is a power of two of warps behind these, 32 with them at most.
+//!   program's warps, those of two groups if it is persistent and they take turns. The second one, if there is one, is a power of
+//!   two of warps behind these, 32 with them at most.
 //!   Budgets of registers take no more than all warps begin with, else a group would wait for ever.
 //! - **V15** The name is an identifier of PTX that is not taken there.
 //! - **V16** A slot has a size of at most 16 MiB, those that hold blocks of at most 1 GiB together, its alignment is a power of two up

@@ -81,6 +81,7 @@ fn what_belongs_to_the_whole_function_fits_it() {
     let second = |first_warp, num_warps| PartitionData {
         first_warp,
         num_warps,
+        groups: 1,
         max_registers: None,
     };
     // Right behind the four warps of the program stand a power of two, which are no more than 32 with these.
@@ -122,6 +123,25 @@ fn what_belongs_to_the_whole_function_fits_it() {
                 let errors = check(&func, &[Rule::Warps]);
                 assert_eq!(errors.to_string(), format!("V14: function: {message}"));
             }
+        }
+    }
+    // Groups that take turns stand one behind the other, and find their programs themselves.
+    for (groups, persistent, first_warp, rule) in [
+        (2, true, 8, None),
+        (2, true, 4, Some("V14: part1: ")),
+        (2, false, 8, Some("V14: function: ")),
+        (3, true, 12, Some("V14: function: ")),
+        (0, true, 4, Some("V14: function: ")),
+    ] {
+        let mut func = func.clone();
+        let whole = func.partitions.keys().next().expect("all warps");
+        func.partitions[whole].groups = groups;
+        func.persistent = persistent;
+        func.partitions.push(second(first_warp, 1));
+        let errors = verify(&func).map_err(|errors| errors.to_string());
+        match rule {
+            None => assert_eq!(errors, Ok(())),
+            Some(rule) => assert!(errors.is_err_and(|text| text.starts_with(rule)), "{groups}"),
         }
     }
     // And there is no third kind.

@@ -99,8 +99,12 @@ fn every_code_is_tested() {
 }
 
 /// Ops that passes make, and ends of regions, which have no types of their own.
-const WITHOUT_TYPES: [TileOp; 28] = [
+const WITHOUT_TYPES: [TileOp; 32] = [
     TileOp::CtaId,
+    TileOp::GroupId,
+    TileOp::NumGroups,
+    TileOp::SlotPut,
+    TileOp::SlotGet,
     TileOp::NumCtas,
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,

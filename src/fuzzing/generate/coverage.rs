@@ -9,6 +9,22 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
         "`loop_over_programs` makes it; the target `roles` has it",
     ),
     (
+        TileOp::GroupId,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
+    (
+        TileOp::NumGroups,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
+    (
+        TileOp::SlotPut,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
+    (
+        TileOp::SlotGet,
+        "`form_roles` makes it; the target `roles` has it",
+    ),
+    (
         TileOp::NumCtas,
         "`loop_over_programs` makes it; the target `roles` has it",
     ),

@@ -98,6 +98,7 @@ fn way(rule: TypeRule) -> Way {
         | TypeRule::SameFirst
         | TypeRule::Wgmma
         | TypeRule::SharedStore
+        | TypeRule::SlotPut
         | TypeRule::LdMatrix
         | TypeRule::StMatrix
         | TypeRule::Mma

@@ -86,6 +86,8 @@ struct Wait {
 pub(super) struct Boxes {
     tensors: Vec<Tensor>,
     barriers: FxHashMap<Entry, Mbar>,
+    /// What was left in slots.
+    numbers: FxHashMap<Slot, u64>,
     /// Whether the producer runs. It runs ahead of the program, to its end: what it brings waits at its barriers.
     produces: bool,
     /// All waits of the producer in order, and how many of them are over.
@@ -332,6 +334,20 @@ impl Machine<'_> {
         barrier.is_given = true;
         barrier.arrived += warps;
         self.barrier(slot, index).map(|_| ())
+    }
+
+    /// Leaves a number in a slot.
+    pub(super) fn slot_put(&mut self, data: &InstData<Tile>) -> Outcome<()> {
+        let (slot, number) = (required(data.slot())?, self.single(data, 0)?);
+        self.boxes.numbers.insert(slot, number);
+        Ok(())
+    }
+
+    /// The number that was left in a slot.
+    pub(super) fn slot_get(&mut self, data: &InstData<Tile>) -> Outcome<u64> {
+        let slot = required(data.slot())?;
+        let number = self.boxes.numbers.get(&slot).copied();
+        number.ok_or(InterpErrorKind::EmptyEntry { slot, index: 0 })
     }
 
     /// Nobody reads an entry before it is filled again.

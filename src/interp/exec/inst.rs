@@ -155,6 +155,9 @@ impl<'a> Machine<'a> {
             TileOp::Return => return Ok(Some(Flow::Return)),
 
             TileOp::ProgramId => self.fill(data, axis_of(self.program, data)?)?,
+            // One group is all, which always has its turn.
+            TileOp::GroupId => self.fill(data, 0)?,
+            TileOp::NumGroups => self.fill(data, 1)?,
             TileOp::CtaId => self.fill(data, u64::from(self.program[0]))?,
             TileOp::NumCtas => self.fill(data, u64::from(self.ctas()))?,
             TileOp::NumPrograms => self.fill(data, axis_of(self.grid, data)?)?,
@@ -260,6 +263,14 @@ impl<'a> Machine<'a> {
             TileOp::MbarArrive => {
                 self.mbar_arrive(data)?;
                 return Ok(None);
+            }
+            TileOp::SlotPut => {
+                self.slot_put(data)?;
+                return Ok(None);
+            }
+            TileOp::SlotGet => {
+                let number = self.slot_get(data)?;
+                self.fill(data, number)?
             }
             TileOp::Release => {
                 self.release(data)?;

@@ -13,6 +13,10 @@ pub(super) const OPS: &[TileOp] = &[
     TileOp::SmId,
     TileOp::CtaId,
     TileOp::NumCtas,
+    TileOp::GroupId,
+    TileOp::NumGroups,
+    TileOp::SlotPut,
+    TileOp::SlotGet,
     TileOp::GlobalTimer,
     TileOp::GdcWait,
     TileOp::GdcLaunchDependents,
@@ -100,4 +104,38 @@ fn time_goes_on_and_the_processor_exists() {
     assert_eq!(memory.read(sm, 4), Ok(&[0; 4][..]));
     let read = |at| memory.read(at, 8).expect("stored").to_vec();
     assert!(read(times) < read(times + 8));
+}
+
+/// One group has every turn, and finds what it left.
+#[test]
+fn a_group_takes_turns_with_itself() {
+    let text = |put: &str| {
+        format!(
+            "kernel @k(v0: ptr<i32>) warps(4) groups(2) persistent {{
+                slot0 = 4 bytes align 4
+            block0:
+                v1 = group_id : i32
+                v2 = num_groups : i32
+                v3 = iadd v1, v2 : i32
+                {put}
+                v4 = slot_get {{slot = slot0}} : i32
+                store v0, v4
+                return
+            }}"
+        )
+    };
+    let run = |put: &str| {
+        let func = crate::text::parse::parse_tile(&text(put)).expect("a kernel");
+        let mut memory = Memory::new();
+        let to = memory.alloc(4);
+        let outcome = launch(&func, &[Arg::Ptr(to)], &mut memory);
+        let written = memory.read(to, 4).map(<[u8]>::to_vec);
+        outcome.map(|_| written).map_err(|error| error.to_string())
+    };
+    assert_eq!(run("slot_put v3 {slot = slot0}"), Ok(Ok(vec![1, 0, 0, 0])));
+    let error = run("").expect_err("nothing was left");
+    assert!(
+        error.contains("slot_get") && error.contains("slot0"),
+        "{error}"
+    );
 }

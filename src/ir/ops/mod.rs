@@ -75,6 +75,7 @@ pub enum TypeRule {
     Producer,
     SharedLoad,
     SharedStore,
+    SlotPut,
     SharedView,
     DotStart,
     DotSum,

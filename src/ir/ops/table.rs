@@ -263,6 +263,10 @@ macro_rules! for_each_op {
                 CtaId "cta_id" cta_id() {} {} [] I32Scalar, Constant;
                 /// Number of these CTAs.
                 NumCtas "num_ctas" num_ctas() {} {} [] I32Scalar, Constant;
+                /// Number of the group of warps that executes this, of those of a CTA that take turns.
+                GroupId "group_id" group_id() {} {} [] I32Scalar, Constant;
+                /// Number of these groups.
+                NumGroups "num_groups" num_groups() {} {} [] I32Scalar, Constant;
                 /// Number of the multiprocessor that runs the program: below the device's count, otherwise unspecified.
                 SmId "sm_id" sm_id() {} {} [] I32Scalar, Constant;
                 /// The numbers `start`, `start + 1`, ... along the one dimension of the type.
@@ -370,6 +374,11 @@ macro_rules! for_each_op {
                 AsyncCommit "async_commit" async_commit(copies: &[Value]) {} {} [] AsyncCommit, Sync;
                 /// Waits until the groups of the tokens, and those committed before, have arrived.
                 AsyncWait "async_wait" async_wait(groups: &[Value]) {} {} [] AsyncWait, Sync;
+                /// Leaves a number in the 4 bytes of a slot, for the group whose turn comes next. Whoever reads it waits for that on a
+                /// barrier.
+                SlotPut "slot_put" slot_put(x: Value) {slot: Slot} {} [] SlotPut, Memory {writes("slot")};
+                /// The number that was left in a slot last.
+                SlotGet "slot_get" slot_get() {slot: Slot} {} [] I32Scalar, Memory {reads("slot")};
                 /// The block becomes entry `index` of a ring of buffers.
                 SharedStore "shared_store" shared_store(value: Value, index: Value) {slot: Slot} {} [] SharedStore, Memory {writes("slot")};
                 /// The block in entry `index` of a ring of buffers.

@@ -108,8 +108,13 @@ impl Channels {
     }
 }
 
-/// The channels of a kernel, if it is to have roles.
-pub(super) fn find(func: &TileFunction, target: Target, resources: &Resources) -> Option<Channels> {
+/// The channels of a kernel whose programs so many groups of warps execute, if it is to have roles.
+pub(super) fn find(
+    func: &TileFunction,
+    target: Target,
+    resources: &Resources,
+    takers: u32,
+) -> Option<Channels> {
     if resources.roles == Policy::Never || !resources.warpgroup_units || func.num_warps() < 4 {
         return None;
     }
@@ -169,8 +174,25 @@ pub(super) fn find(func: &TileFunction, target: Target, resources: &Resources) -
     for (block, inst) in outside {
         join(func, &order, (block, inst), &mut groups, &drafts);
     }
-    fit(func, target, resources, &mut drafts)?;
-    if resources.roles == Policy::Auto && !worth::pays(func, &order, target, (&groups, &drafts)) {
+    let takes_turns = 1 < takers;
+    if resources.roles == Policy::Auto && takes_turns && !worth::turns_pay(func, target, &drafts) {
+        return None;
+    }
+    // Whose turn it is has the entries of all.
+    let asked: Vec<u32> = drafts.iter().map(|draft| draft.entries).collect();
+    for draft in drafts.iter_mut().filter(|draft| 1 < draft.entries) {
+        draft.entries = MAX_STAGES.min(takers * draft.entries);
+    }
+    fit(func, target, resources, &mut drafts, takers)?;
+    let has_fewer = drafts
+        .iter()
+        .zip(&asked)
+        .any(|(d, &asked)| d.entries < asked);
+    if takes_turns && has_fewer {
+        return None;
+    }
+    let pays = || takes_turns || worth::pays(func, &order, target, (&groups, &drafts));
+    if resources.roles == Policy::Auto && !pays() {
         return None;
     }
     Some(Channels { drafts, groups })
@@ -308,13 +330,14 @@ fn fit(
     target: Target,
     resources: &Resources,
     drafts: &mut [Draft],
+    takers: u32,
 ) -> Option<()> {
     let buffers = func.buffers.values().flatten();
     let taken: u32 = buffers.map(|b| b.stage_bytes() * b.stages).sum();
     let room = target
         .shared_limit()
         .checked_sub(taken)?
-        .checked_sub(staged(func))?
+        .checked_sub(takers * staged(func))?
         .checked_sub(resources.reserved)?;
     loop {
         let bytes =

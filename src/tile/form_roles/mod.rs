@@ -23,10 +23,11 @@
 //! A kernel gets roles if warpgroups multiply what some loop loads, if everything that its products read from memory in loops
 //! comes by boxes, and if the producer's slice is of scalars and without effects. Boxes outside of loops stay where they are.
 //! Where a CTA executes several programs ([`super::loop_over_programs`]) nothing is outside: what a program reads first comes
-//! while the one before ends.
+//! while the one before ends. Two groups of warps may then execute them in turns (`turns`).
 
 mod channels;
 mod slice;
+mod turns;
 mod weave;
 mod worth;
 
@@ -35,9 +36,10 @@ use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
-use crate::settings::Target;
+use crate::settings::{Policy, Target};
 use crate::tile::resources::Resources;
 use crate::tile::share_operands::registers_needed;
+use crate::tile::start_dots;
 use weave::{Role, Weaver};
 
 /// Warps that change their registers together.
@@ -69,16 +71,34 @@ fn budget(warps: u32, needed: u32) -> Option<u16> {
     (least < left).then_some(left as u16)
 }
 
+/// Whether one warpgroup alone multiplies, which leaves room for another one.
+pub fn has_warpgroup_alone(func: &TileFunction, target: Target, resources: &Resources) -> bool {
+    let is_for_one = func.num_warps() == turns::WARPS && resources.roles != Policy::Never;
+    is_for_one && resources.warpgroup_units && {
+        let mut insts = func.all_insts();
+        insts.any(|(_, inst)| start_dots::is_for_warpgroup(func, inst, target))
+    }
+}
+
 /// Lets warps of their own bring blocks if that pays; whether it does.
 pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources) -> bool {
-    let Some(channels) = channels::find(func, target, resources) else {
+    let groups = match turns::can_take(func, target, resources) {
+        true => &[turns::GROUPS, 1][..],
+        false => &[1],
+    };
+    let mut found = groups.iter().filter_map(|&groups| {
+        let channels = channels::find(func, target, resources, groups)?;
+        Some((groups, channels))
+    });
+    let Some((groups, channels)) = found.next() else {
         return false;
     };
     let loads: Vec<_> = channels.loads().collect();
     let Some(needed) = slice::needed(func, &loads) else {
         return false;
     };
-    let first_warp = func.num_warps();
+    let warps = func.num_warps();
+    let first_warp = warps * groups;
     let registers = func
         .insts_with(TileOp::For)
         .filter_map(|(_, inst)| func.regions(inst).next())
@@ -87,10 +107,12 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources
     let budget = registers.and_then(|registers| budget(first_warp, registers));
     if let Some(whole) = func.partitions.values_mut().next() {
         whole.max_registers = budget;
+        whole.groups = groups;
     }
     func.partitions.push(PartitionData {
         first_warp,
         num_warps: if budget.is_some() { GROUP } else { 1 },
+        groups: 1,
         max_registers: budget.map(|_| PRODUCER_REGISTERS),
     });
     let entry = func.entry;
@@ -98,7 +120,7 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources
     let places = channels.make(func);
     let inits = places
         .iter()
-        .flat_map(|place| [(place.full, 1), (place.empty, first_warp)]);
+        .flat_map(|place| [(place.full, 1), (place.empty, warps)]);
     let mut made = Vec::new();
     for (bars, count) in inits {
         let mut data: InstData<Tile> = InstData::new(TileOp::MbarInit, &[]);
@@ -114,7 +136,7 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources
     let copied = |inst| copies.get(&inst).copied();
     Weaver::new(func, &places, Role::Producer, &channels.renamed(copied)).run(region);
     Weaver::new(func, &places, Role::Consumer, &channels.groups).run(entry);
-    true
+    groups == 1 || turns::take(func).is_some()
 }
 
 #[cfg(test)]

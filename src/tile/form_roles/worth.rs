@@ -34,6 +34,30 @@ pub(super) fn pays(
     if bodies.all(|body| products_wait(func, body)) {
         return false;
     }
+    resident(func, target, drafts) <= 1
+}
+
+/// Sums of products that a thread has at least where groups take turns.
+const LEAST_SUMS: usize = 64;
+
+/// Whether two groups that take turns at a CTA's programs are faster than as many CTAs, of which an SM holds one or two. (An H200:
+/// blocks of 128x128 sums are 1.01 to 1.2 times as fast, the more the fewer products a sum has; blocks of 128x64 0.94 to 1.25
+/// times; with 64x64 the programs are too short, 0.87 to 0.97 times.)
+pub(super) fn turns_pay(func: &TileFunction, target: Target, drafts: &[Draft]) -> bool {
+    let dots = func.insts_with(TileOp::Dot);
+    let sums = dots.map(|(_, inst)| {
+        func.dfg
+            .ty(func.dfg.insts[inst].results[0])
+            .shape
+            .elements()
+    });
+    let most = sums.max().unwrap_or(0);
+    let is_long = LEAST_SUMS * func.num_threads() as usize <= most;
+    is_long && resident(func, target, drafts) <= 2
+}
+
+/// How many CTAs of a kernel without roles an SM holds.
+fn resident(func: &TileFunction, target: Target, drafts: &[Draft]) -> u32 {
     let registers = func
         .insts_with(TileOp::For)
         .filter_map(|(_, inst)| func.regions(inst).next())
@@ -49,7 +73,7 @@ pub(super) fn pays(
         registers: registers.unwrap_or(0).saturating_sub(TOO_HIGH),
         shared: drafts.iter().map(Draft::bytes).sum::<u32>() + rings.sum::<u32>(),
     };
-    target.resident(usage) <= 1
+    target.resident(usage)
 }
 
 /// Whether a product in a block needs what another one there gives.

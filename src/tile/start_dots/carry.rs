@@ -243,6 +243,11 @@ fn changes_behind(func: &TileFunction, product: &Started, slot: Slot, late: &[In
         && insts.all(|&inst| !stores(func, inst, &[slot], late))
 }
 
+/// Whether two instructions are about the same bytes.
+fn same_slot(func: &TileFunction, one: Inst, other: Inst) -> bool {
+    func.dfg.insts[one].slot() == func.dfg.insts[other].slot()
+}
+
 fn rewrite(
     func: &mut TileFunction,
     (block, looped): (Block, Inst),
@@ -355,8 +360,29 @@ fn rewrite(
     }
     let mut list = func.order.insts(block).to_vec();
     if let Some(at) = list.iter().position(|&inst| inst == looped) {
-        let all = before.into_iter().chain([new]).chain(after);
-        list.splice(at..=at, all);
+        // Another group that has its turn may start products while the last ones here are under way.
+        let is_given = |inst| {
+            late.iter()
+                .flatten()
+                .any(|&moved| same_slot(func, moved, inst))
+        };
+        let passes = |&&inst: &&Inst| {
+            let data = &func.dfg.insts[inst];
+            let is_scalar = || {
+                data.results
+                    .iter()
+                    .all(|&value| func.dfg.ty(value).is_scalar())
+            };
+            match data.op {
+                TileOp::Const | TileOp::Iadd | TileOp::Icmp => is_scalar(),
+                TileOp::SlotPut => true,
+                TileOp::MbarArrive => !is_given(inst),
+                _ => false,
+            }
+        };
+        let turn = list[at + 1..].iter().take_while(passes).count();
+        list.splice(at + 1 + turn..at + 1 + turn, after);
+        list.splice(at..=at, before.into_iter().chain([new]));
     }
     func.order.replace(block, list);
     for (position, &value) in old.iter().enumerate() {

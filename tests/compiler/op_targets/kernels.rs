@@ -70,7 +70,7 @@ pub(crate) struct Kernel {
 }
 
 /// Why an op has no kernel: passes make it, or it ends regions of others.
-pub(crate) const NO_KERNEL: [TileOp; 28] = [
+pub(crate) const NO_KERNEL: [TileOp; 32] = [
     TileOp::ConvertLayout,
     TileOp::AsyncCopy,
     TileOp::AsyncCommit,
@@ -95,6 +95,10 @@ pub(crate) const NO_KERNEL: [TileOp; 28] = [
     TileOp::Release,
     TileOp::Producer,
     TileOp::CtaId,
+    TileOp::GroupId,
+    TileOp::NumGroups,
+    TileOp::SlotPut,
+    TileOp::SlotGet,
     TileOp::NumCtas,
     TileOp::Return,
     TileOp::Yield,

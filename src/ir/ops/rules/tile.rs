@@ -230,6 +230,7 @@ pub(crate) fn result_types(
             index_fits(operands, 0)?;
             index_fits(operands, 1).map(|()| smallvec![TileType::scalar(Elem::I1)])
         }
+        TypeRule::SlotPut => index_fits(operands, 0).map(|()| smallvec![]),
         // Tokens.
         TypeRule::AsyncCommit => {
             all_tokens(operands).map(|()| smallvec![TileType::scalar(Elem::Token)])
