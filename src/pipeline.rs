@@ -38,6 +38,7 @@ use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::insert_barriers::insert_barriers;
 use crate::thread::place_shared::place_shared;
+use crate::thread::share_quotients::share_quotients;
 use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
@@ -496,6 +497,9 @@ fn expand_and_place(
     }
     if drop_parameters(&mut thread) > 0 {
         watch.thread("drop_parameters", &thread)?;
+    }
+    if share_quotients(&mut thread) > 0 {
+        watch.thread("share_quotients", &thread)?;
     }
     let shared = place_shared(&mut thread, &mut choices(Site::Offsets));
     watch.thread("place_shared", &thread)?;

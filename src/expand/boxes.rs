@@ -58,25 +58,69 @@ impl Cut {
 }
 
 impl Expander<'_> {
+    /// Barriers that a kernel begins with are made by one thread behind a branch: the assembler branches around each that has a
+    /// predicate, and for as long nothing can be fetched.
     pub(super) fn expand_mbar_init(&mut self, inst: Inst) -> Result<()> {
+        let tile = self.tile;
+        let list = tile.order.insts(tile.entry);
+        let is_init = |inst: &&Inst| tile.dfg.insts[**inst].op == TileOp::MbarInit;
+        // Nothing else has been accessed, so that no barrier of all threads is needed in front.
+        let is_quiet = |&inst: &Inst| {
+            let data = &tile.dfg.insts[inst];
+            let class = data.class();
+            let is_number = matches!(class, Class::Constant | Class::Elementwise | Class::Shape);
+            is_number || data.op == TileOp::MbarInit
+        };
+        let first = list.iter().take_while(|inst| is_quiet(inst));
+        let inits: Vec<&Inst> = first.filter(is_init).collect();
+        match inits.iter().position(|&&other| other == inst) {
+            Some(0) => {}
+            // The first of them has made all.
+            Some(_) => return Ok(()),
+            None => {
+                let pred = self.speaker()?;
+                self.make_barriers(inst, pred)?;
+                return self.effect(InstData::new(ThreadOp::FenceMbarInit, &[]));
+            }
+        }
+        let [making, behind] = [(); 2].map(|()| self.b.new_block(&[]).0);
+        let pred = self.speaker()?;
+        self.b.brif(pred, (making, &[]), (behind, &[]));
+        self.enter(making);
+        let always = self.int(Elem::I1, 1);
+        for &init in inits {
+            self.make_barriers(init, always)?;
+        }
+        self.effect(InstData::new(ThreadOp::FenceMbarInit, &[]))?;
+        self.b.jump(behind, &[]);
+        self.enter(behind);
+        Ok(())
+    }
+
+    fn make_barriers(&mut self, inst: Inst, pred: Value) -> Result<()> {
         let data = &self.tile.dfg.insts[inst];
         let (Some(&slot), Some(&count)) = (data.slot(), data.count()) else {
             return bug("barriers without a slot or a count");
         };
-        self.each_barrier(slot, ThreadOp::MbarInit, Some(count))?;
-        self.effect(InstData::new(ThreadOp::FenceMbarInit, &[]))
+        self.each_barrier(slot, ThreadOp::MbarInit, Some(count), pred)
     }
 
     pub(super) fn expand_mbar_drop(&mut self, inst: Inst) -> Result<()> {
         let Some(&slot) = self.tile.dfg.insts[inst].slot() else {
             return bug("barriers without a slot");
         };
-        self.each_barrier(slot, ThreadOp::MbarInval, None)
+        let pred = self.speaker()?;
+        self.each_barrier(slot, ThreadOp::MbarInval, None, pred)
     }
 
-    fn each_barrier(&mut self, slot: Slot, op: ThreadOp, count: Option<u32>) -> Result<()> {
+    fn each_barrier(
+        &mut self,
+        slot: Slot,
+        op: ThreadOp,
+        count: Option<u32>,
+        pred: Value,
+    ) -> Result<()> {
         let pointer = self.slot_address(slot, Elem::Num(Scalar::I64))?;
-        let pred = self.speaker()?;
         for i in 0..self.tile.slots[slot].bytes / MBAR_BYTES {
             let mut data = InstData::new(op, &[pointer, pred]);
             data.attrs.extend(count.map(make::count));

@@ -6,3 +6,4 @@ pub mod delay_copies;
 pub mod drop_parameters;
 pub mod insert_barriers;
 pub mod place_shared;
+pub mod share_quotients;

@@ -111,11 +111,12 @@ pub(super) fn take(func: &mut TileFunction) -> Option<()> {
     // Before anybody goes his own way.
     let attrs = [make::slot(turns), make::count(warps)];
     maker.emit(TileOp::MbarInit, &[], &attrs, &[]);
+    let mut list = std::mem::take(&mut maker.made);
     let zero = maker.number(0, i32);
     for &slot in &kept {
         maker.emit(TileOp::SlotPut, &[zero], &[make::slot(slot)], &[]);
     }
-    let mut list = std::mem::take(&mut maker.made);
+    let first_states = std::mem::take(&mut maker.made);
 
     let one = maker.number(1, i32);
     let group = maker.value(TileOp::GroupId, &[], &[], i32);
@@ -184,7 +185,12 @@ pub(super) fn take(func: &mut TileFunction) -> Option<()> {
     data.results.clear();
     let made = func.dfg.make_inst(data, &[i32]);
     let entry = func.order.insts(func.entry).to_vec();
-    list.extend_from_slice(&entry[..at]);
+    // Barriers stand together.
+    let is_init = |inst: &Inst| func.dfg.insts[*inst].op == TileOp::MbarInit;
+    let inits = entry[..at].iter().rposition(is_init)? + 1;
+    list.extend_from_slice(&entry[..inits]);
+    list.extend(first_states);
+    list.extend_from_slice(&entry[inits..at]);
     list.extend(in_front);
     list.push(made);
     list.extend_from_slice(&entry[at + 1..]);
