@@ -375,7 +375,14 @@ fn value(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
                 bytes,
             })
         }
-        (Elem::Ptr(..), ArgSpec::Number(_)) => Err("a pointer gets a buffer or null".into()),
-        _ => Err(format!("the parameter is {elem} and gets a number")),
+        (Elem::Ptr(..), ArgSpec::Number(_)) => {
+            Err("a pointer takes a buffer or null, not a number".into())
+        }
+        (_, ArgSpec::Null) => Err(format!(
+            "the parameter is {elem} and takes a number, not null"
+        )),
+        _ => Err(format!(
+            "the parameter is {elem} and takes a number, not a buffer"
+        )),
     }
 }
