@@ -16,5 +16,9 @@ pub(crate) fn widest_atomic(rmw: Option<RmwOp>, scalar: Scalar, target: Target) 
 
 /// Whether the target has no instruction for the step, so that comparison and exchange must do.
 pub(crate) fn lacks_atomic(rmw: Option<RmwOp>, scalar: Scalar, target: Target) -> bool {
-    rmw == Some(RmwOp::Fadd) && scalar == Scalar::Bf16 && target.sm < 90
+    match (rmw, scalar) {
+        (Some(RmwOp::Fadd), Scalar::Bf16) => target.sm < 90,
+        (Some(rmw), Scalar::I16) => rmw.is_extreme(),
+        _ => false,
+    }
 }

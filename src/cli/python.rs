@@ -11,7 +11,7 @@ mod with_front {
     use super::super::input::{Kernel, Source, options};
     use super::super::run::{Ran, Request};
     use super::super::{Failure, Result, say_diagnostics};
-    use crate::filetest::run::run_kernel;
+    use crate::filetest::run::{RunNote, run_kernel};
     use crate::front::{
         CallSite, Constant, Diagnostics, Lowered, Module, Specialization, named_constant,
         parse_signature, read_request,
@@ -134,11 +134,11 @@ mod with_front {
         Ok(found)
     }
 
-    /// The run lines of a file that are of this kernel, for the same signature and constants, as a .tir file has them.
+    /// The run lines of a file that are of this kernel, for the same signature and constants, with their lines.
     pub(in super::super) fn python_run_notes(
         kernel: &Kernel,
         args: &KernelArgs,
-    ) -> Result<Vec<String>> {
+    ) -> Result<Vec<RunNote>> {
         let Source { name, text } = &kernel.source;
         let module = Module::parse_bytes(name, text.as_bytes()).map_err(failed)?;
         let program = kernel.func.to_string();
@@ -147,8 +147,11 @@ mod with_front {
             lowered.is_ok_and(|lowered| lowered.func.to_string() == program)
         };
         let runs = runs(name, text, args, kernel.target)?;
-        let notes = runs.iter().filter(|run| is_same(run));
-        Ok(notes.map(|run| format!("; run: {}", run.words)).collect())
+        let notes = runs.into_iter().filter(is_same).map(|run| RunNote {
+            line: run.line,
+            words: run.words,
+        });
+        Ok(notes.collect())
     }
 
     /// Runs kernels of a .py file.
@@ -227,7 +230,10 @@ pub(super) fn run_python(
 
 /// Without the feature there is no language.
 #[cfg(not(feature = "triton"))]
-pub(super) fn python_run_notes(_kernel: &Kernel, _args: &KernelArgs) -> Result<Vec<String>> {
+pub(super) fn python_run_notes(
+    _kernel: &Kernel,
+    _args: &KernelArgs,
+) -> Result<Vec<crate::filetest::run::RunNote>> {
     Err(missing())
 }
 

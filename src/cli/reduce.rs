@@ -12,7 +12,8 @@ use super::python::python_run_notes;
 use super::{Failure, Result, cubin, say, write_out};
 use crate::compile::compile;
 use crate::error::CompileError;
-use crate::filetest::run::{Setup, run_lines, run_notes};
+use crate::filetest::Failure as RunFailure;
+use crate::filetest::run::{RunNote, Setup, run_kernel, run_notes};
 use crate::ir::function::TileFunction;
 use crate::reduce::{count, shrink_function};
 use crate::settings::{Asserts, Promote};
@@ -80,8 +81,8 @@ pub(super) fn reduce(args: &ReduceArgs) -> Result<ExitCode> {
 struct Case<'a> {
     kernel: &'a Kernel,
     args: &'a ReduceArgs,
-    /// Its `; run:` lines.
-    runs: Vec<String>,
+    /// Its run lines.
+    runs: Vec<RunNote>,
 }
 
 impl Case<'_> {
@@ -134,11 +135,12 @@ impl Case<'_> {
 
     /// What an executor says that leaves other buffers than the interpreter, or ends early.
     fn difference(&self, func: &TileFunction) -> Option<String> {
-        self.failures(func).find(|message| is_by_executor(message))
+        let mut failures = self.failures(func).map(|failure| failure.to_string());
+        failures.find(|message| is_by_executor(message))
     }
 
-    /// What is wrong with the runs of a function.
-    fn failures(&self, func: &TileFunction) -> impl Iterator<Item = String> {
+    /// What is wrong with the runs of a function, with lines of the file that is reduced.
+    fn failures<'b>(&'b self, func: &'b TileFunction) -> impl Iterator<Item = RunFailure> + 'b {
         let setup = Setup {
             steps: self.args.limits.steps,
             programs: self.args.limits.programs,
@@ -146,9 +148,8 @@ impl Case<'_> {
             folder: self.args.kernel.file.parent(),
             ..Setup::new(self.kernel.target, &self.kernel.options)
         };
-        let report = (!self.runs.is_empty()).then(|| run_lines(&self.text(func), &setup));
-        let failures = report.into_iter().flat_map(|report| report.failures);
-        failures.map(|failure| failure.message)
+        let run = move |note: &RunNote| run_kernel(func, &note.words, note.line, &setup).failures;
+        self.runs.iter().flat_map(run)
     }
 
     /// A function as a file test.
@@ -172,7 +173,10 @@ impl Case<'_> {
         }
         let (kind, runs) = match self.runs.as_slice() {
             [] => ("ptx", String::new()),
-            runs => ("run", format!("\n{}", runs.join("\n"))),
+            runs => {
+                let lines = runs.iter().map(|note| format!("\n; run: {}", note.words));
+                ("run", lines.collect())
+            }
         };
         format!("; test: {kind} {words}\n{runs}\n{func}")
     }
@@ -197,7 +201,7 @@ impl Case<'_> {
         if looked_for.contains(&Symptom::Differs) {
             let find = || {
                 self.failures(&self.kernel.func)
-                    .find(|m| !is_by_executor(m))
+                    .find(|found| !is_by_executor(&found.message))
             };
             // A panic was not among what was looked for.
             if let Ok(Some(found)) = catch_unwind(AssertUnwindSafe(find)) {

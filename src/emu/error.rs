@@ -367,6 +367,25 @@ pub enum Fault {
     StepLimit(u64),
 }
 
+impl Fault {
+    /// The address in device memory that it is about.
+    pub fn global_address(&self) -> Option<u64> {
+        match self {
+            Fault::Uninitialised { space, address, .. }
+            | Fault::OutOfBounds { space, address, .. }
+            | Fault::Misaligned { space, address, .. }
+            | Fault::Race { space, address, .. }
+            | Fault::Proxy { space, address, .. } => {
+                matches!(space, Space::Global | Space::Generic).then_some(*address)
+            }
+            Fault::Constant { address, .. } | Fault::ConstantWritten { address, .. } => {
+                Some(*address)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Why a launch failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -7,7 +7,7 @@
 //!
 //! A scalar's step speaks for the program: a barrier before it lets it release what all threads did, and the trip of its
 //! result through shared memory, or a barrier, lets all threads acquire. What a target lacks (sums of bf16 before
-//! sm_90) is a loop around a comparison and exchange of 16 bits; threads leave it one by one.
+//! sm_90, the largest of 16 bits anywhere) is a loop around a comparison and exchange of 16 bits; threads leave it one by one.
 
 use crate::analysis::atomic::{lacks_atomic, widest_atomic};
 use crate::ir::attrs::{Attr, Attrs, Flag, FloatPred, IntPred, MemOrder, RmwOp, Scope, make};
@@ -159,8 +159,8 @@ impl Expander<'_> {
                 .iter()
                 .map(|operand| self.slice(operand, count, reg, width))
                 .collect::<Result<_>>()?;
-            let old = if lacks {
-                self.bf16_sum(place, values[0], manner)?
+            let old = if let (true, Some(rmw)) = (lacks, rmw) {
+                self.by_exchange(place, values[0], rmw, manner)?
             } else {
                 self.atomic_access(place, &values, manner)?
             };
@@ -200,15 +200,16 @@ impl Expander<'_> {
         self.op(data, &[])
     }
 
-    /// A sum of bf16 by comparison and exchange, until nobody came between.
-    fn bf16_sum(
+    /// A step by comparison and exchange, until nobody came between.
+    fn by_exchange(
         &mut self,
         (base, offset, pred): Place,
         value: Value,
+        rmw: RmwOp,
         manner: Manner,
     ) -> Result<Value> {
         let (address, offset) = self.address(base, offset)?;
-        let ty = ThreadType::scalar(Elem::BF16);
+        let ty = self.ty(value);
         let zero = self.constant(ty, 0);
         let (head, carried) = self.b.new_block(&[ty]);
         let (done, results) = self.b.new_block(&[ty]);
@@ -229,15 +230,25 @@ impl Expander<'_> {
         self.b.append_block(head);
         self.b.switch_to(head);
         let old = carried[0];
-        let sum = self.add_bf16(old, value)?;
+        let combined = match rmw {
+            RmwOp::Fadd => self.add_bf16(old, value)?,
+            RmwOp::Smax => self.binary(ThreadOp::Smax, old, value)?,
+            RmwOp::Smin => self.binary(ThreadOp::Smin, old, value)?,
+            RmwOp::Umax => self.binary(ThreadOp::Umax, old, value)?,
+            RmwOp::Umin => self.binary(ThreadOp::Umin, old, value)?,
+            _ => return bug("a step that is no loop"),
+        };
         let exchange = Manner {
             step: Step::Cas,
             ..manner
         };
         let place = (address, i64::from(offset), None);
-        let found = self.atomic_access(place, &[old, sum], exchange)?;
+        let found = self.atomic_access(place, &[old, combined], exchange)?;
         let bits = ThreadType::scalar(Elem::I16);
-        let [a, b] = [found, old].map(|v| self.op(InstData::new(ThreadOp::Bitcast, &[v]), &[bits]));
+        let [a, b] = [found, old].map(|v| match ty == bits {
+            true => Ok(v),
+            false => self.op(InstData::new(ThreadOp::Bitcast, &[v]), &[bits]),
+        });
         let same = self.b.icmp(a?, b?, IntPred::Eq);
         self.b.brif(same, (done, &[found]), (head, &[found]));
 

@@ -151,10 +151,16 @@ pub(crate) fn bind_parameters<'m>(
                     let d = lower.error(Code::Argument, message);
                     let help = match given {
                         0 => "there is no signature; `-s \"*fp32, i32, 1024\"` gives the types of parameters and constants".to_owned(),
-                        _ => format!(
-                            "the signature gives {given} of {wanted} arguments; -c {}=VALUE gives a constant",
-                            param.name
-                        ),
+                        _ => {
+                            let next = match param.is_constexpr() {
+                                true => "a value behind the others, as in -s \".., 1024\", or",
+                                false => "its type behind the others, as in -s \".., i32\", or a constant by",
+                            };
+                            format!(
+                                "the signature gives {given} of {wanted} arguments: add {next} -c {}=VALUE",
+                                param.name
+                            )
+                        }
                     };
                     Err(d.help(help).into())
                 }

@@ -540,6 +540,7 @@ impl<'m> Lower<'m> {
                 return Ok(Value::Known(Known::boolean(result)));
             }
         }
+        self.check_addresses(op, [(a, ta), (b, tb)])?;
         let mut p = self.pair(a, b, rules)?;
         if p.ty == Ty::Num(DType::Float8e4b15) {
             // Every number of it is one of f16.
@@ -585,6 +586,23 @@ impl<'m> Lower<'m> {
             }
         };
         Ok(self.block(value, Ty::Num(DType::Int1)))
+    }
+
+    /// An error for a pointer that is compared with a number, as if it were one itself. Whether it is null may be asked.
+    fn check_addresses(&self, op: CmpOp, [a, b]: [(&Value<'m>, Ty); 2]) -> Res<()> {
+        let (number, pointer, ty) = match (a, b) {
+            ((_, x), (_, y)) if x.is_ptr() == y.is_ptr() => return Ok(()),
+            ((_, x), (number, _)) if x.is_ptr() => (number, x, b.1),
+            ((number, _), (_, y)) => (number, y, a.1),
+        };
+        let asks_for_null = matches!(op, CmpOp::Eq | CmpOp::NotEq);
+        if asks_for_null && matches!(number, Value::Const(_)) {
+            return Ok(());
+        }
+        let message = format!("`{}` compares {pointer} with {ty}", op.as_str());
+        let help = "the pointer's type is that of an argument: give a number there, as in `i32` of the signature, \
+                    or load what it points to; `.to(tl.int64)` makes a number of an address";
+        Err(self.error(Code::Type, message).help(help).into())
     }
 
     /// `tl.minimum` and `tl.maximum`. Numbers count with their own type, and a bfloat16 becomes f32.

@@ -111,14 +111,9 @@ impl<'m> Lower<'m> {
                         "it is part of the language but not of this version",
                     )
                 } else if name.contains("triton") {
-                    let message = format!("the library has no `{name}`");
-                    let help = match super::names::closest_of_library(name) {
-                        Some(other) => super::names::did_you_mean(other),
-                        None => "names of the library are those of Triton 3.6".to_owned(),
-                    };
-                    let d = self.error(Code::Attribute, message).help(help);
+                    let stop = self.no_such_name(name);
                     self.enter(outer);
-                    return Err(d.into());
+                    return Err(stop);
                 } else {
                     let message = format!("`{name}` is not in this file");
                     (

@@ -298,10 +298,29 @@ impl<'m> Lower<'m> {
         Ok(found.filter(|found| !matches!(found, Value::Path(_))))
     }
 
+    /// That the library has nothing of this path.
+    pub(crate) fn no_such_name(&self, path: &str) -> Stop {
+        let d = self.error(Code::Attribute, format!("the library has no `{path}`"));
+        let help = match closest_of_library(path) {
+            Some(other) => did_you_mean(other),
+            None => "names of the library are those of Triton 3.6".to_owned(),
+        };
+        d.help(help).into()
+    }
+
     /// `value.name`.
     pub(crate) fn attribute(&mut self, value: &Value<'m>, attr: &'m Identifier) -> Res<Value<'m>> {
         let name = attr.as_str();
         let found = self.find_attribute(value, name)?;
+        if let (Value::Path(module), Some(Value::Path(path))) = (value, &found)
+            && library::is_module(&module.0)
+            // Else it is another name of a module.
+            && path.0.strip_prefix(&*module.0).is_some_and(|rest| rest.strip_prefix('.') == Some(name))
+            && !library::is_other(name)
+            && !library::is_known_missing(&path.0)
+        {
+            return Err(self.no_such_name(&path.0));
+        }
         found.ok_or_else(|| {
             let d = super::diagnostic::Diagnostic::error(
                 Code::Attribute,

@@ -242,6 +242,13 @@ named_enum! {
     }
 }
 
+impl RmwOp {
+    /// Whether the larger or smaller of two integers stays.
+    pub fn is_extreme(self) -> bool {
+        matches!(self, RmwOp::Smax | RmwOp::Smin | RmwOp::Umax | RmwOp::Umin)
+    }
+}
+
 impl MemOrder {
     /// Whether what follows comes after it.
     pub fn acquires(self) -> bool {

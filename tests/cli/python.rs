@@ -392,6 +392,21 @@ def other(x):
     let output = tilelift(&[&args[..], &["*fp32, *fp32, 2048"]].concat(), TEXT);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("it has no run lines"), "{errors}");
+    // A line that is wrong itself is named as it stands in the file, and so is what it runs.
+    let wrong = TEXT
+        .replace("*fp32, *fp32, 512", "*fp32, *fp32, 1024")
+        .replace(
+            "x=f32[512] normal(1) out=f32[512]",
+            "x=f32[1024] zeros out=f32[1024]",
+        )
+        .replace("x=f32[1024] normal(2)", "x=f32[1000] zeros");
+    let output = tilelift(&[&args[..], &["*fp32, *fp32, 1024"]].concat(), &wrong);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let words = "not reduced: line 12:9: interpreter: program (0, 0, 0), element (1000): ";
+    assert!(
+        errors.contains(words) && errors.contains("(run of line 5)"),
+        "{errors}"
+    );
 }
 
 #[test]
@@ -593,6 +608,55 @@ def total(x, B: tl.constexpr):
         shown.contains("  prints       pid (0, 0, 0) sum: "),
         "{shown}"
     );
+}
+
+/// What it printed before it went wrong is where one looks for the reason.
+#[test]
+fn what_a_failing_kernel_prints_is_shown() {
+    // Beyond the end of a buffer, and by an assertion.
+    for buffer in ["x=i32[3] iota(7)", "x=i32[4] iota(97)"] {
+        let line = format!("4\" : grid(1) {buffer} out=i32[4] poison n=4");
+        let text = FAULTY.replace(
+            "    v = tl.load",
+            "    tl.device_print(\"at\", i)\n    v = tl.load",
+        ) + &format!("# run: double \"*i32, *i32, i32, {line}\n");
+        let output = tilelift(&["run", "-", "--lang", "py"], &text);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(
+            errors.contains("  interpreter  fails\n  prints       pid (0, 0, 0) idx (0) at: 0\n"),
+            "{errors}"
+        );
+    }
+}
+
+/// What the emulator alone runs names its arguments and prints as well.
+#[test]
+fn faults_on_the_emulator_name_arguments() {
+    const INLINE: &str = r#"import triton
+import triton.language as tl
+
+
+@triton.jit
+def shift(x, out, B: tl.constexpr):
+    i = tl.arange(0, B)
+    j = tl.inline_asm_elementwise("add.s32 $0, $1, 1;", "=r,r", [i], dtype=tl.int32, is_pure=True, pack=1)
+    tl.device_print("j", j)
+    tl.store(out + j, tl.load(x + i))
+
+
+# run: shift "*i32, *i32, 8" : grid(1) x=i32[8] iota(0) out=i32[8] zeros ; expect out = [0,0,1,2,3,4,5,6]
+"#;
+    let output = tilelift(&["run", "-", "--lang", "py"], INLINE);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    for words in [
+        "<stdin>:10:5: error: emulator (seed 0): sm_80: program (0, 0, 0), thread 7: ",
+        "; that is `out`[8], and `out` has 8 elements (run of line 13)\n",
+        "\n  prints       pid (0, 0, 0) idx (7) j: 8\n",
+    ] {
+        assert!(errors.contains(words), "{words}{errors}");
+    }
 }
 
 /// What a newcomer writes first is called right without a bound of his own.

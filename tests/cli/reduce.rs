@@ -137,8 +137,18 @@ fn a_difference_is_reduced_and_what_is_right_is_not() {
     let expecting = folder.file("expecting.tir", &text);
     let expecting = expecting.to_str().expect("plain");
     let words = "a run line fails without the compiler, and so either the kernel or the line is to be mended, not reduced: \
-                 interpreter: `x`: 256 elements, not 1";
+                 line 1: interpreter: `x`: 256 elements, not 1";
     check_failure(&["reduce", expecting, "-o", out], "", 1, words);
+    // Of several lines the one that fails is named, as it stands in the file.
+    let fails = "; run: grid(1) x=f32[256] zeros n=256 ; expect x = [1]\n";
+    let two = folder.file("two.tir", &format!("{run}{KERNEL}\n{fails}"));
+    let words = words.replace(
+        "line 1: ",
+        &format!("line {}: ", KERNEL.lines().count() + 3),
+    );
+    let two = two.to_str().expect("plain");
+    check_failure(&["reduce", two, "-o", out], "", 1, &words);
+    std::fs::remove_file(two).expect("it is there");
     std::fs::remove_file(expecting).expect("it is there");
     check_failure(&["reduce", input, "--check", "wrong"], "", 2, "differs");
     assert_eq!(folder.names(), ["k.tir"]);

@@ -250,7 +250,10 @@ fn buffers_come_from_files_and_go_to_them() {
             "short.npy: 1 elements for the shape [2], which has 2: it is cut short",
         ),
         ("x=@text.npy n=1", "text.npy: this is no file of NumPy"),
-        ("x=@in.npy n=@in.npy", "the parameter is i32 and gets"),
+        (
+            "x=@in.npy n=@in.npy",
+            "the parameter is i32 and takes a number",
+        ),
         (
             "x=f32[300] poison n=0",
             "not saved, as not all of it was written",

@@ -215,6 +215,8 @@ fn blocks_too_large_for_their_threads_are_refused() {
     assert_eq!(error.to_string(), expected);
     // The same with a sixteenth of the elements.
     assert_eq!(verdict(mixed(1 << 18, 16, 100)), Ok(()));
+    // The largest block there may be, on as few warps as it fits.
+    assert_eq!(verdict(mixed(1 << 20, 4, 1)), Ok(()));
 }
 
 /// Products of 64 x 64 x 64 in f32 in a row, on one warp.

@@ -13,6 +13,10 @@ use tilelift::settings::Target;
 const SIGNATURE: &str = "*fp32, *ki8, i32, u32, i64, fp32, fp16, i1, \
     7, -3, 0, 1000, 2.5, -0.0, True, None, 'abc', '', fp16, i8, (1, 2.5, 'x')";
 
+/// Parts of expressions that Triton takes and that are refused here: pointers into other memory, of which a kernel has none, and
+/// numbers beyond 128 bits.
+const REFUSED: [&str; 2] = ["tl.pointer_type(tl.float16, 3)", "1 << 20 * 7"];
+
 /// A constant in Python's writing, or the type of what is known at run time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Is {
@@ -69,7 +73,9 @@ fn constants_are_what_triton_and_python_make_of_them() {
             panic!("no line of constants.txt: {line}");
         };
         let found = evaluate(place, expr);
+        let is_refused = REFUSED.iter().any(|part| expr.contains(part));
         let fits = match (expected.split_at(1), &found) {
+            _ if is_refused => found.is_none(),
             (("=", value), Some(Is::Constant(found))) => value.trim_start() == found,
             ((":", ty), Some(Is::RunTime(found))) => ty.trim_start() == found,
             (("!", _), None) => true,

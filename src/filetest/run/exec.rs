@@ -1,5 +1,6 @@
 //! What runs a kernel: the interpreter, which is the reference, and whatever runs compiled code.
 
+use super::named::named_address;
 use crate::compile::{CompiledKernel, KernelMeta, compile};
 use crate::device_print::{self, Log, Site};
 use crate::emu;
@@ -151,20 +152,26 @@ impl Finished {
         sites: &[Site],
     ) -> Outcome {
         if let Some(failure) = log.and_then(|log| log.failures(sites).next()) {
-            return failed(failure.to_string());
+            return Outcome::Failed {
+                message: failure.to_string(),
+                at: None,
+                printed: log.map_or(Vec::new(), |log| printed(log, sites)),
+            };
         }
-        let lines = |log: &Log| {
-            let mut lines = log.lines(sites);
-            // What was lost is said last.
-            let records = lines.len() - usize::from(log.lost > 0);
-            lines[..records].sort();
-            lines
-        };
         Outcome::Done(Finished {
             buffers,
-            printed: log.map(lines),
+            printed: log.map(|log| printed(log, sites)),
         })
     }
+}
+
+/// The lines of a log, sorted.
+pub(super) fn printed(log: &Log, sites: &[Site]) -> Vec<String> {
+    let mut lines = log.lines(sites);
+    // What was lost is said last.
+    let records = lines.len() - usize::from(log.lost > 0);
+    lines[..records].sort();
+    lines
 }
 
 /// How a run ended.
@@ -182,6 +189,8 @@ pub(super) enum Outcome {
         message: String,
         /// Where it is, if that is known.
         at: Option<At>,
+        /// What the kernel had printed by then, sorted.
+        printed: Vec<String>,
     },
 }
 
@@ -234,6 +243,7 @@ pub(super) fn failed(message: impl Into<String>) -> Outcome {
     Outcome::Failed {
         message: message.into(),
         at: None,
+        printed: Vec::new(),
     }
 }
 
@@ -395,6 +405,10 @@ pub(super) fn emulate(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Out
             ..defaults
         },
     };
+    let log = |memory: &emu::Memory| {
+        let log = memory.variable(device_print::SYMBOL).map(Log::decode);
+        log.unwrap_or_default()
+    };
     if let Err(error) = emu::run(&module, &kernel.meta.name, &launch, &mut memory) {
         let at = source_of(job, &kernel.ptx, error.line());
         let advice = match error.fault() {
@@ -413,14 +427,18 @@ pub(super) fn emulate(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Out
             Some(_) => String::new(),
             None => line_of(&kernel.ptx, error.line()),
         };
+        let named = error.fault().and_then(emu::Fault::global_address);
+        let named = named.map_or(String::new(), |address| {
+            named_address(job.args, &addresses, address)
+        });
         return Outcome::Failed {
-            message: format!("{}: {what}{advice}{line}", job.target),
+            message: format!("{}: {what}{named}{advice}{line}", job.target),
             at,
+            printed: printed(&log(&memory), &kernel.meta.sites),
         };
     }
     let buffers = emulated_buffers(job.args, &addresses, &memory);
-    let log = memory.variable(device_print::SYMBOL).map(Log::decode);
-    Finished::outcome(buffers, Some(&log.unwrap_or_default()), &kernel.meta.sites)
+    Finished::outcome(buffers, Some(&log(&memory)), &kernel.meta.sites)
 }
 
 /// Stands for the GPU in a build that cannot reach one.

@@ -1,7 +1,10 @@
 //! The interpreter as an executor, and what follows from the bounds of ops.
 
 use super::compare::Distances;
-use super::exec::{ArgValue, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed};
+use super::exec::{
+    ArgValue, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed, printed,
+};
+use super::named::named_address;
 use crate::device_print::{self, Site};
 use crate::interp;
 
@@ -70,39 +73,20 @@ fn who(job: &Job<'_>, place: &interp::Place) -> String {
     format!("program ({x}, {y}, {z}){}: ", element.unwrap_or_default())
 }
 
-/// Bytes beside a buffer that an address is still told by.
-const NEAR_BYTES: u64 = 1 << 20;
-
 /// What the address of a failure is in terms of arguments.
-fn named_address(job: &Job<'_>, addresses: &[u64], kind: &interp::InterpErrorKind) -> String {
+fn named_place(job: &Job<'_>, addresses: &[u64], kind: &interp::InterpErrorKind) -> String {
     use interp::{InterpErrorKind, MemoryError};
-    let address = match kind {
+    match kind {
         InterpErrorKind::Memory(
             MemoryError::OutOfBounds { address, .. } | MemoryError::Uninitialised { address, .. },
         )
         | InterpErrorKind::Misaligned { address, .. }
         | InterpErrorKind::StoreConflict { address, .. }
         | InterpErrorKind::Race { address, .. }
-        | InterpErrorKind::Unordered { address, .. } => *address,
-        _ => return String::new(),
-    };
-    let buffers = job.args.iter().zip(addresses).filter_map(|(arg, &start)| {
-        let ArgValue::Buffer { scalar, count, .. } = &arg.it else {
-            return None;
-        };
-        let size = u64::from(scalar.bytes());
-        let end = start + size * *count as u64;
-        let distance = start.saturating_sub(address) + address.saturating_sub(end);
-        let index = (address as i64)
-            .wrapping_sub(start as i64)
-            .div_euclid(size as i64);
-        (distance < NEAR_BYTES).then_some((distance, &arg.name, index, *count))
-    });
-    match buffers.min_by_key(|&(distance, ..)| distance) {
-        Some((_, name, index, count)) => {
-            format!("; that is `{name}`[{index}], and `{name}` has {count} elements")
+        | InterpErrorKind::Unordered { address, .. } => {
+            named_address(job.args, addresses, *address)
         }
-        None => String::new(),
+        _ => String::new(),
     }
 }
 
@@ -170,17 +154,22 @@ impl Executor for Interpreter {
         let ran = interpret(job, &addresses, |launch, options| {
             interp::run(job.func, launch, &mut memory, options)
         });
+        let sites: Vec<Site> = device_print::sites(job.func)
+            .into_iter()
+            .map(|(_, s)| s)
+            .collect();
         if let Err(error) = ran {
             if let interp::InterpErrorKind::NotExecutable(_) = error.kind {
                 return Outcome::NotExecutable(error.to_string());
             }
             let advice = match error.kind {
                 interp::InterpErrorKind::StepLimit(_) => STEPS_ADVICE.to_owned(),
-                _ => named_address(job, &addresses, &error.kind),
+                _ => named_place(job, &addresses, &error.kind),
             };
             return Outcome::Failed {
                 message: format!("{}{}{advice}", who(job, &error.place), error.kind),
                 at: error.place.inst.map(|(inst, _)| At::Inst(inst)),
+                printed: printed(&memory.take_log(), &sites),
             };
         }
         let outputs = job
@@ -196,10 +185,6 @@ impl Executor for Interpreter {
                 ArgValue::Scalar { .. } | ArgValue::Null => None,
             });
         let buffers = outputs.collect();
-        let sites: Vec<Site> = device_print::sites(job.func)
-            .into_iter()
-            .map(|(_, s)| s)
-            .collect();
         Finished::outcome(buffers, Some(&memory.take_log()), &sites)
     }
 }

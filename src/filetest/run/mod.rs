@@ -48,6 +48,7 @@ mod fill;
 mod gpu;
 mod interpreter;
 mod line;
+mod named;
 mod npy;
 mod one;
 mod ptx;
@@ -197,8 +198,17 @@ pub fn run_kernel(func: &TileFunction, words: &str, line: u32, setup: &Setup<'_>
     report
 }
 
-/// The `; run:` lines of a kernel in a text, as they would be written.
-pub(crate) fn run_notes(text: &str, kernel: &str) -> Vec<String> {
+/// A run line of a file.
+#[derive(Clone, Debug)]
+pub(crate) struct RunNote {
+    /// Where it stands, first is 1.
+    pub(crate) line: u32,
+    /// What is run, behind `run:` and the kernel.
+    pub(crate) words: String,
+}
+
+/// The `; run:` lines of a kernel in a text.
+pub(crate) fn run_notes(text: &str, kernel: &str) -> Vec<RunNote> {
     let (Ok(directives), Ok(file)) = (
         Directives::parse(text),
         crate::text::parse::parse_file(text),
@@ -210,7 +220,11 @@ pub(crate) fn run_notes(text: &str, kernel: &str) -> Vec<String> {
         function.is_some_and(|parsed| parsed.func.name() == kernel)
     };
     let notes = directives.runs.iter().filter(belongs);
-    notes.map(|note| format!("; run: {}", note.words)).collect()
+    let notes = notes.map(|note| RunNote {
+        line: note.line,
+        words: note.words.clone(),
+    });
+    notes.collect()
 }
 
 /// Where a `; run:` line gives a buffer to the parameter of this name.
@@ -361,7 +375,14 @@ fn value(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
                 bytes,
             })
         }
-        (Elem::Ptr(..), ArgSpec::Number(_)) => Err("a pointer gets a buffer or null".into()),
-        _ => Err(format!("the parameter is {elem} and gets a number")),
+        (Elem::Ptr(..), ArgSpec::Number(_)) => {
+            Err("a pointer takes a buffer or null, not a number".into())
+        }
+        (_, ArgSpec::Null) => Err(format!(
+            "the parameter is {elem} and takes a number, not null"
+        )),
+        _ => Err(format!(
+            "the parameter is {elem} and takes a number, not a buffer"
+        )),
     }
 }

@@ -109,7 +109,19 @@ impl Line<'_> {
                 report.runs.push(summary);
                 return Ok(());
             }
-            (Outcome::Failed { message, at }, _) => {
+            (
+                Outcome::Failed {
+                    message,
+                    at,
+                    printed,
+                },
+                _,
+            ) => {
+                if !printed.is_empty() {
+                    summary.add(reference.name(), "fails".to_owned());
+                    summary.printed(&printed);
+                    report.runs.push(summary);
+                }
                 // The instruction is where one looks first; which line runs it stands in the message.
                 let (pos, line) = self.place(at);
                 return Err((pos, format!("{}: {message}{line}", reference.name())));
@@ -190,7 +202,7 @@ impl Line<'_> {
                     Outcome::Done(found) => {
                         self.judge(job, &bounds, expected, &found, &mut stated, &mut is_exact)
                     }
-                    Outcome::Failed { message, at } => {
+                    Outcome::Failed { message, at, .. } => {
                         let (pos, line) = self.place(at);
                         Err((pos, message + &line))
                     }
@@ -303,18 +315,27 @@ impl Line<'_> {
         for executor in exec::executors() {
             let seeds = if executor.is_seeded() { SEEDS } else { 1 };
             let mut verdict = "leaves what is stated".to_owned();
+            let mut lines = Vec::new();
             for seed in 0..seeds {
                 job.seed = seed;
                 let here = |message| (self.note.pos, message);
                 let result = match executor.run(job) {
-                    Outcome::Done(found) => stated
-                        .iter()
-                        .try_for_each(|(name, texts)| {
-                            compare_values(job.args, &found.buffers, name, texts)
-                        })
-                        .and_then(|()| files::save(self.setup, job.args, &found.buffers))
-                        .map_err(here),
-                    Outcome::Failed { message, at } => {
+                    Outcome::Done(found) => {
+                        lines = found.printed.unwrap_or_default();
+                        stated
+                            .iter()
+                            .try_for_each(|(name, texts)| {
+                                compare_values(job.args, &found.buffers, name, texts)
+                            })
+                            .and_then(|()| files::save(self.setup, job.args, &found.buffers))
+                            .map_err(here)
+                    }
+                    Outcome::Failed {
+                        message,
+                        at,
+                        printed,
+                    } => {
+                        lines = printed;
                         let (pos, line) = self.place(at);
                         Err((pos, message + &line))
                     }
@@ -333,6 +354,7 @@ impl Line<'_> {
                 }
             }
             summary.add(executor.name(), verdict);
+            summary.printed(&lines);
         }
     }
 }

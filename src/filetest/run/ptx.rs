@@ -3,6 +3,7 @@
 use super::compare::compare_values;
 use super::exec::{self, ArgValue, Argument, emulated, emulated_buffers, line_of};
 use super::line::{ArgSpec, Expect, RunLine};
+use super::named::named_address;
 use super::one::check_programs;
 use super::summary::Summary;
 use super::{Setup, check_names, files, fill, spec_of};
@@ -88,7 +89,12 @@ pub fn run_ptx(
                 Some(Fault::StepLimit(_)) => exec::STEPS_ADVICE,
                 _ => "",
             };
-            return Err(format!("{error}{advice}{}", line_of(text, error.line())));
+            let named = error.fault().and_then(Fault::global_address);
+            let named = named.map_or(String::new(), |address| {
+                named_address(&args, &addresses, address)
+            });
+            let line = line_of(text, error.line());
+            return Err(format!("{error}{named}{advice}{line}"));
         }
     }
     let after = emulated_buffers(&args, &addresses, &memory);

@@ -128,11 +128,11 @@ fn a_kernel_is_run_and_judged() {
         ),
         (
             "x=1.5 y=f32[8] poison n=3",
-            "`x`: a pointer gets a buffer or null",
+            "`x`: a pointer takes a buffer or null, not a number",
         ),
         (
             "x=f32[8] zeros y=f32[8] poison n=i32[1] zeros",
-            "`n`: the parameter is i32 and gets a number",
+            "`n`: the parameter is i32 and takes a number, not a buffer",
         ),
         ("x=f32[8] zeros x=null y=f32[8] poison n=3", "two arguments"),
         ("x=null y=f32[8] poison n=3", "not inside a buffer"),

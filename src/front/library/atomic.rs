@@ -4,6 +4,7 @@
 //! in reverse as unsigned ones, so a maximum is one of signed integers where the operand is not negative and a minimum of
 //! unsigned ones elsewhere.
 
+use super::block::Tile;
 use super::{Args, Builtin, memory, rows};
 use crate::front::diagnostic::Code;
 use crate::front::lower::{Lower, Res, Stop};
@@ -93,43 +94,76 @@ fn refuse<'m>(cx: &Lower<'m>, args: &Args<'m>, ty: Ty, takes: &str) -> Stop {
     d.help(format!("it takes {takes}")).into()
 }
 
-fn rmw<'m>(cx: &mut Lower<'m>, args: &Args<'m>, p: Parts, op: RmwOp) -> Res<Tensor> {
+/// A step that targets have an instruction for; others are refused.
+fn direct<'m>(cx: &mut Lower<'m>, args: &Args<'m>, p: Parts, op: RmwOp) -> Res<Value<'m>> {
     rmw_takes(op, cx.b.ty(p.value.value).elem).map_err(|takes| {
-        refuse(
-            cx,
-            args,
-            p.value.ty,
-            takes.split(" for ").next().unwrap_or(takes),
-        )
+        let takes = takes.split(" for ").next().unwrap_or(takes);
+        refuse(cx, args, p.value.ty, takes)
     })?;
+    Ok(Value::Tensor(rmw(cx, p, op)))
+}
+
+fn rmw(cx: &mut Lower<'_>, p: Parts, op: RmwOp) -> Tensor {
     let mask = p.mask.map(|t| t.value);
     let value =
         cx.b.atomic_rmw(p.ptr.value, p.value.value, mask, op, p.sem, p.scope);
-    Ok(Tensor { value, ..p.value })
+    Tensor { value, ..p.value }
 }
 
 fn simple<'m>(cx: &mut Lower<'m>, args: &Args<'m>, op: fn(DType) -> RmwOp) -> Res<Value<'m>> {
     let p = parts(cx, args)?;
     let op = op(p.value.ty.dtype().unwrap_or(DType::Int32));
-    rmw(cx, args, p, op).map(Value::Tensor)
+    direct(cx, args, p, op)
 }
 
-fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {
-    let p = parts(cx, args)?;
-    let pick = |signed: bool| match (max, signed) {
+/// The step after which the larger or the smaller integer stays.
+fn of_integers(max: bool, signed: bool) -> RmwOp {
+    match (max, signed) {
         (true, true) => RmwOp::Smax,
         (true, false) => RmwOp::Umax,
         (false, true) => RmwOp::Smin,
         (false, false) => RmwOp::Umin,
-    };
+    }
+}
+
+fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>> {
+    let p = parts(cx, args)?;
     let word = match p.value.ty {
         Ty::Num(d) if d.is_int() => {
-            return rmw(cx, args, p, pick(d.is_signed())).map(Value::Tensor);
+            return direct(cx, args, p, of_integers(max, d.is_signed()));
         }
         Ty::Num(DType::Float32) => DType::Int32,
         Ty::Num(DType::Float64) => DType::Int64,
         ty => return Err(refuse(cx, args, ty, "32-bit and 64-bit numbers")),
     };
+    extreme_by_bits(cx, p, word, max)
+}
+
+/// The largest or smallest of floats of 16 bits at the places of a tile. Pointers to these are refused, as in Triton; copies by the
+/// copy engine, which descriptors stand for, can do it.
+pub(super) fn extreme_of_halves<'m>(
+    cx: &mut Lower<'m>,
+    args: &Args<'m>,
+    tile: &Tile<'m>,
+    dtype: DType,
+    max: bool,
+) -> Res<()> {
+    let ptr = cx.tensor(&tile.pointers)?;
+    let value = memory::fallback(cx, args, "value", dtype, ptr.shape)?;
+    let mask = tile.inside.as_ref();
+    let mask = mask.map(|inside| cx.materialize(inside, DType::Int1, ptr.shape));
+    let p = Parts {
+        ptr,
+        value,
+        mask: mask.transpose()?,
+        sem: MemOrder::Relaxed,
+        scope: Among::Gpu,
+    };
+    extreme_by_bits(cx, p, DType::Int16, max).map(|_| ())
+}
+
+/// By integers as wide as the floats.
+fn extreme_by_bits<'m>(cx: &mut Lower<'m>, p: Parts, word: DType, max: bool) -> Res<Value<'m>> {
     let bits = cx.bitcast(p.value, Ty::Num(word))?;
     let ptr = cx.cast(p.ptr, Ty::ptr(word), Rounding::Nearest)?;
     let zero = cx.zero(bits.ty, bits.shape)?;
@@ -153,11 +187,11 @@ fn extreme<'m>(cx: &mut Lower<'m>, args: &Args<'m>, max: bool) -> Res<Value<'m>>
         ..p
     };
     let mask = within(cx, above);
-    let first = rmw(cx, args, Parts { mask, ..whole }, pick(true))?;
+    let first = rmw(cx, Parts { mask, ..whole }, of_integers(max, true));
     let mask = within(cx, below);
     // Of negative numbers the larger one has the smaller bits.
     let second = if max { RmwOp::Umin } else { RmwOp::Umax };
-    let second = rmw(cx, args, Parts { mask, ..whole }, second)?;
+    let second = rmw(cx, Parts { mask, ..whole }, second);
     let old = cx.b.select(above.value, first.value, second.value);
     let old = Tensor { value: old, ..bits };
     cx.bitcast(old, p.value.ty).map(Value::Tensor)

@@ -57,8 +57,18 @@ fn arange<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     };
     let (low, high) = DType::Int32.int_range();
     if start < low || end - 1 > high || end <= start {
-        let message = format!("`arange` from {start} to {end} is empty or exceeds int32");
-        return Err(cx.error(Code::Value, message).into());
+        let (what, help) = match end <= start {
+            true => (
+                "is empty",
+                "its end must be larger than its start; look at the constant that it comes from",
+            ),
+            false => (
+                "exceeds int32",
+                "start at 0, and add what is beyond as int64",
+            ),
+        };
+        let message = format!("`arange` from {start} to {end} {what}");
+        return Err(cx.error(Code::Value, message).help(help).into());
     }
     let shape = cx.shape(&[end - start])?;
     let value = cx.b.arange(start as i32, TileType::block(Elem::I32, shape));

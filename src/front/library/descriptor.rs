@@ -7,6 +7,7 @@ use std::rc::Rc;
 
 use ruff_python_ast::{CmpOp, Operator};
 
+use super::atomic::extreme_of_halves;
 use super::block::{
     BASE, SHAPE, STRIDES, Tile, element, make, no_block, padding, pads_nan, part, read, tile, wide,
     write,
@@ -121,8 +122,15 @@ fn store_descriptor<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
 
 /// `atomic_add` and its kin on a tile; nothing comes back.
 fn atomic<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
-    let (tile, _, _) = described(cx, args)?;
-    write(cx, args, args.builtin.name, tile)?;
+    let (tile, dtype, _) = described(cx, args)?;
+    match (args.builtin.name, dtype) {
+        (name @ ("atomic_max" | "atomic_min"), DType::Float16 | DType::Bfloat16) => {
+            extreme_of_halves(cx, args, &tile, dtype, name == "atomic_max")?;
+        }
+        (name, _) => {
+            write(cx, args, name, tile)?;
+        }
+    }
     Ok(Value::NONE)
 }
 

@@ -148,12 +148,59 @@ const MISSING_LIBDEVICE: &[&str] = &[
     "yn",
 ];
 
+/// Names of the language's modules for what is no value: modules, classes, functions of Python, contexts of a branch of it.
+const OTHERS: &[&str] = &[
+    "PropagateNan",
+    "async_task",
+    "async_tasks",
+    "base_type",
+    "base_value",
+    "builtin",
+    "const",
+    "core",
+    "extern",
+    "extra",
+    "get_primitive_bitwidth",
+    "is_builtin",
+    "jit",
+    "knobs",
+    "math",
+    "must_use_result",
+    "random",
+    "semantic",
+    "slice",
+    "slice_type",
+    "sort_impl",
+    "standard",
+    "str_to_ty",
+    "target_info",
+    "tensor_descriptor",
+    "tensor_descriptor_base",
+    "tensor_descriptor_base_type",
+    "tensor_descriptor_type",
+    "tuple_type",
+    "void",
+];
+
 /// Whether a path ends in a function that the language has and this version lacks.
 pub(crate) fn is_known_missing(path: &str) -> bool {
     let name = path.rsplit('.').next().unwrap_or(path);
     path.contains("triton.language") && MISSING_LIBDEVICE.contains(&name)
         // It needs a launch in which all programs run at once.
         || path.contains("triton_helpers") && name == "x_grid_barrier"
+}
+
+/// Whether a path is that of a module whose names are all known.
+pub(crate) fn is_module(path: &str) -> bool {
+    const MODULES: [&str; 4] = ["", ".core", ".math", ".standard"];
+    let of_language = path.strip_prefix("triton.language");
+    of_language.is_some_and(|rest| MODULES.contains(&rest) || rest.ends_with(".libdevice"))
+}
+
+/// Whether modules of the language have something of this name that is no value here: a module, a class, or what is not for
+/// users.
+pub(crate) fn is_other(name: &str) -> bool {
+    name.starts_with('_') || OTHERS.contains(&name)
 }
 
 static BY_NAME: LazyLock<FxHashMap<(Scope, &'static str), &'static Builtin>> =

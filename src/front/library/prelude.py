@@ -262,3 +262,72 @@ def _experimental_descriptor_load(desc_pointer, offsets, shape, dtype):
 def _experimental_descriptor_store(desc_pointer, value, offsets):
     pointers, inside = _experimental_tile(desc_pointer, offsets, value.shape, value.dtype)
     store(pointers, value, inside)
+
+
+# What the reductions of the library combine with, for those who reduce and scan by themselves.
+
+
+@jit
+def _sum_combine(x, y):
+    return x + y
+
+
+@jit
+def _prod_combine(x, y):
+    return x * y
+
+
+@jit
+def _xor_combine(x, y):
+    return x ^ y
+
+
+@jit
+def _or_combine(x, y):
+    return x | y
+
+
+@jit
+def _elementwise_max(x, y):
+    return maximum(x, y)
+
+
+@jit
+def _elementwise_min(x, y):
+    return minimum(x, y)
+
+
+@jit
+def _argmax_combine(x, at_x, y, at_y, tie_break_left):
+    first = x > y
+    if tie_break_left:
+        first = first | ((x == y) & (at_x < at_y))
+    return where(first, x, y), where(first, at_x, at_y)
+
+
+@jit
+def _argmax_combine_tie_break_left(x, at_x, y, at_y):
+    return _argmax_combine(x, at_x, y, at_y, True)
+
+
+@jit
+def _argmax_combine_tie_break_fast(x, at_x, y, at_y):
+    return _argmax_combine(x, at_x, y, at_y, False)
+
+
+@jit
+def _argmin_combine(x, at_x, y, at_y, tie_break_left):
+    first = x < y
+    if tie_break_left:
+        first = first | ((x == y) & (at_x < at_y))
+    return where(first, x, y), where(first, at_x, at_y)
+
+
+@jit
+def _argmin_combine_tie_break_left(x, at_x, y, at_y):
+    return _argmin_combine(x, at_x, y, at_y, True)
+
+
+@jit
+def _argmin_combine_tie_break_fast(x, at_x, y, at_y):
+    return _argmin_combine(x, at_x, y, at_y, False)

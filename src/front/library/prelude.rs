@@ -29,7 +29,15 @@ static INDICES: LazyLock<[(Scope, Index<'static>); 3]> = LazyLock::new(|| {
 
 /// The function of this name. One that starts with `_` is the library's own affair, but for those of Triton.
 pub(super) fn find(scope: Scope, name: &str) -> Option<&'static StmtFunctionDef> {
-    own(scope, name).filter(|_| !name.starts_with('_') || name.starts_with("_experimental_d"))
+    own(scope, name).filter(|_| !name.starts_with('_') || is_of_triton(name))
+}
+
+/// Whether a name with `_` in front is one of Triton's that kernels use.
+fn is_of_triton(name: &str) -> bool {
+    ["_experimental_d", "_elementwise_m"]
+        .iter()
+        .any(|start| name.starts_with(start))
+        || name.contains("_combine")
 }
 
 /// The function of this name, be it the library's own affair.

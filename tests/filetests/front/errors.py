@@ -361,7 +361,7 @@ def warned(x, N: tl.constexpr):
 # 56 | def too_few(x, n, SIZE: tl.constexpr):
 #    |                ^
 #    |
-# help: the signature gives 1 of 3 arguments; -c n=VALUE gives a constant
+# help: the signature gives 1 of 3 arguments: add its type behind the others, as in -s ".., i32", or a constant by -c n=VALUE
 #
 # error[F04]: `SIZE` has no argument
 #   --> errors.py:56:19
@@ -369,7 +369,7 @@ def warned(x, N: tl.constexpr):
 # 56 | def too_few(x, n, SIZE: tl.constexpr):
 #    |                   ^^^^^^^^^^^^^^^^^^
 #    |
-# help: the signature gives 1 of 3 arguments; -c SIZE=VALUE gives a constant
+# help: the signature gives 1 of 3 arguments: add a value behind the others, as in -s ".., 1024", or -c SIZE=VALUE
 # == error too_few "*fp32, i32, 16, 16"
 # error[F04]: 4 arguments for 3 parameters of `too_few`
 #   --> errors.py:56:5
@@ -926,11 +926,13 @@ def warned(x, N: tl.constexpr):
 #     |
 # help: known are "evict_first" and "evict_last"
 #
-# error[F20]: `arange` from 8 to 8 is empty or exceeds int32
+# error[F20]: `arange` from 8 to 8 is empty
 #    --> errors.py:293:5
 #     |
 # 293 |     tl.arange(8, 8)
 #     |     ^^^^^^^^^^^^^^^
+#     |
+# help: its end must be larger than its start; look at the constant that it comes from
 #
 # error[F10]: a store through a pointer to constant data
 #    --> errors.py:294:5

@@ -297,6 +297,17 @@ pub(crate) fn rmw_takes(rmw: RmwOp, elem: Elem) -> Result<(), &'static str> {
     if fits { Ok(()) } else { Err(expected) }
 }
 
+/// Whether blocks of such elements can be combined, also by comparison and exchange; else what `rmw` takes.
+pub(crate) fn block_rmw_takes(rmw: RmwOp, elem: Elem) -> Result<(), &'static str> {
+    if rmw.is_extreme() {
+        return match elem {
+            Elem::I16 | Elem::I32 | Elem::I64 => Ok(()),
+            _ => Err("i16, i32 or i64 for this `rmw`"),
+        };
+    }
+    rmw_takes(rmw, elem)
+}
+
 /// Whether elements of the type can be compared and exchanged in one step; else what can be.
 pub(crate) fn cas_takes(elem: Elem) -> Result<(), &'static str> {
     if elem.scalar().is_some() && elem.bits() >= 16 {

@@ -3,8 +3,8 @@
 use smallvec::smallvec;
 
 use super::{
-    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, cas_takes, given_one,
-    rmw_takes, shared,
+    Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, block_rmw_takes, cas_takes,
+    given_one, shared,
 };
 use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Tile;
@@ -333,7 +333,7 @@ pub(crate) fn result_types(
                 return Err(bad_operand(operands, 1, value.to_string()));
             }
             let rmw = operands.rmw().copied().unwrap_or(RmwOp::Add);
-            rmw_takes(rmw, value.elem).map_err(|e| bad_operand(operands, 1, e))?;
+            block_rmw_takes(rmw, value.elem).map_err(|e| bad_operand(operands, 1, e))?;
             mask_fits(operands, 2).map(|()| smallvec![value])
         }
         // Pointers, and twice elements of the extent of 16 bits or more.

@@ -65,8 +65,10 @@ def another_mistake(x, n):
 #    |
 # help: `base` is given *bf16 and makes no address: are the two exchanged?
 # == error another_mistake "*fp32, i32"
-# error[F10]: *fp32 and fp32 do not go together
+# error[F10]: `<` compares *fp32 with fp32
 #   --> exchanged_arguments.py:34:21
 #    |
 # 34 |     tl.store(x + n, x < 1.0)
 #    |                     ^^^^^^^
+#    |
+# help: the pointer's type is that of an argument: give a number there, as in `i32` of the signature, or load what it points to; `.to(tl.int64)` makes a number of an address

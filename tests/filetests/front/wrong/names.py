@@ -356,7 +356,7 @@ def like_nothing(x):
 #     |
 # help: did you mean `tl.exp`?
 # == error misspelt_type "*fp32"
-# error[F12]: `dtype` of `to` must be a type like tl.float32, found `triton.language.flaot32`
+# error[F06]: the library has no `triton.language.flaot32`
 #    --> names.py:147:31
 #     |
 # 147 |     tl.store(x, tl.load(x).to(tl.flaot32))
@@ -364,7 +364,7 @@ def like_nothing(x):
 #     |
 # help: did you mean `tl.float32`?
 # == error misspelt_type_as_value "*fp32"
-# error[F10]: expected a number or a block, found `triton.language.flaot32`
+# error[F06]: the library has no `triton.language.flaot32`
 #    --> names.py:152:30
 #     |
 # 152 |     tl.store(x, tl.load(x) + tl.flaot32)

@@ -183,17 +183,21 @@ def split_odd(x):
 # 43 |     tl.store(x + at[:, None] * 2048 + at[None, :], 1.0)
 #    |              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 # == error empty_range "*fp32"
-# error[F20]: `arange` from 4 to 4 is empty or exceeds int32
+# error[F20]: `arange` from 4 to 4 is empty
 #   --> shapes.py:48:18
 #    |
 # 48 |     tl.store(x + tl.arange(4, 4), 1.0)
 #    |                  ^^^^^^^^^^^^^^^
+#    |
+# help: its end must be larger than its start; look at the constant that it comes from
 # == error backwards_range "*fp32"
-# error[F20]: `arange` from 8 to 0 is empty or exceeds int32
+# error[F20]: `arange` from 8 to 0 is empty
 #   --> shapes.py:53:18
 #    |
 # 53 |     tl.store(x + tl.arange(8, 0), 1.0)
 #    |                  ^^^^^^^^^^^^^^^
+#    |
+# help: its end must be larger than its start; look at the constant that it comes from
 # == error negative_extent "*fp32"
 # error[F11]: a block cannot have the extent -8
 #   --> shapes.py:58:24
