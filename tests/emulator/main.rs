@@ -17,6 +17,7 @@ mod order;
 mod persistent;
 mod phases;
 mod pipelines;
+mod product_rows;
 mod products;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]

@@ -10,8 +10,8 @@ use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 pub(crate) struct Element {
     pub(crate) name: &'static str,
     pub(crate) bits: usize,
-    codes: [u64; 8],
-    values: [i64; 8],
+    pub(crate) codes: [u64; 8],
+    pub(crate) values: [i64; 8],
 }
 
 const SIGNED: [i64; 8] = [-4, -3, -2, -1, 0, 1, 2, 3];
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// Steps that a block has.
-    fn steps(self) -> usize {
+    pub(crate) fn steps(self) -> usize {
         match (self.row, self.across) {
             (16, _) | (_, true) => STEPS,
             (row, false) => row / 32,
@@ -142,6 +142,11 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn k(&self) -> usize {
         256 / self.a.bits
+    }
+
+    /// -4 to 3 as accumulators.
+    pub(crate) fn start_codes(&self) -> [u64; 8] {
+        std::array::from_fn(|i| code(self.sum, i as i64 - 4))
     }
 
     fn is_integer(&self) -> bool {
