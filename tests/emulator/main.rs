@@ -1,5 +1,6 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod atomics;
 mod bulk;
 mod clusters;
 mod copies;
