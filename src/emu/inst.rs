@@ -270,6 +270,30 @@ pub(super) struct Bulk {
     pub(super) multicast: Option<Src>,
 }
 
+/// What only advises, see `exec::hint`.
+#[derive(Debug)]
+pub(super) struct Hint {
+    /// Of device memory, or of a tensor map.
+    pub(super) address: Address,
+    pub(super) kind: HintKind,
+}
+
+#[derive(Debug)]
+pub(super) enum HintKind {
+    /// Of any place.
+    Any,
+    /// Of a line of the cache.
+    Line,
+    /// What the line holds is given up.
+    Discard,
+    /// Of so many bytes.
+    Bytes(Src),
+    /// Of a tensor map.
+    Map,
+    /// Of a box at these coordinates.
+    Box(Sources),
+}
+
 /// Where a product of a warpgroup finds its left operand.
 #[derive(Debug)]
 pub(super) enum Left {
@@ -318,6 +342,7 @@ pub(super) enum Op {
         counts: bool,
     },
     Bulk(Box<Bulk>),
+    Hint(Box<Hint>),
     BulkCommit,
     /// Waits until at most so many groups are under way; for reads: only until their sources are free.
     BulkWait {

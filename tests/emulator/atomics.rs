@@ -85,7 +85,12 @@ fn what_one_counter_tells_goes_on_by_others() {
     let (ctas, all) = (2, 2 * THREADS);
     for counters in [2, 7, 12] {
         let adds: String = (0..counters)
-            .map(|i| format!("atom.global.gpu.acq_rel.add.u32 %r2, [%data+{}], 1;\n", 4 * i))
+            .map(|i| {
+                format!(
+                    "atom.global.gpu.acq_rel.add.u32 %r2, [%data+{}], 1;\n",
+                    4 * i
+                )
+            })
             .collect();
         let body = format!("{OWN}\n{adds}\n{}", reads(all - 1, all));
         launch(&body, ctas).unwrap_or_else(|error| panic!("{error}"));

@@ -10,6 +10,7 @@ mod coverage;
 mod edges;
 mod errors;
 mod hardware;
+mod hints;
 mod hopper;
 mod instructions;
 mod matrices;

@@ -10,9 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 
-use crate::products::{
-    B1, BF16, Case, E4M3, E5M2, Element, F16, Layout, S8, TF32, U8, plain,
-};
+use crate::products::{B1, BF16, Case, E4M3, E5M2, Element, F16, Layout, S8, TF32, U8, plain};
 
 /// Operand sets of a row on hardware.
 const SETS: u32 = 1000;
@@ -300,7 +298,11 @@ fn write_plan(folder: &Path, rows: &[Row]) {
     let mut plan = String::new();
     write(folder, "fill.ptx", FILL.as_bytes());
     for (index, row) in rows.iter().enumerate() {
-        write(folder, &format!("product_{index}.ptx"), row.case.text().as_bytes());
+        write(
+            folder,
+            &format!("product_{index}.ptx"),
+            row.case.text().as_bytes(),
+        );
         let parts = Plan::of(row);
         let _ = writeln!(
             plan,
@@ -331,12 +333,18 @@ fn fill_emulated(row: &Row, seed: u32, sets: u32) -> Vec<u8> {
     let plan = Plan::of(row);
     let module = Module::parse(FILL).unwrap_or_else(|error| panic!("{error}"));
     let mut memory = Memory::new();
-    let words = plan.kinds.iter().flatten().flat_map(|word| word.to_le_bytes());
+    let words = plan
+        .kinds
+        .iter()
+        .flatten()
+        .flat_map(|word| word.to_le_bytes());
     let kinds = memory.alloc_bytes(&words.collect::<Vec<u8>>());
     let size = (4 * plan.words * sets) as usize;
     let out = memory.alloc(size);
     let mut args = vec![Arg::pointer(out), Arg::pointer(kinds)];
-    let numbers = [plan.words, plan.left, plan.image, plan.each, plan.sums, seed];
+    let numbers = [
+        plan.words, plan.left, plan.image, plan.each, plan.sums, seed,
+    ];
     args.extend(numbers.map(Arg::from));
     let launch = Launch {
         grid: [plan.words.div_ceil(256), sets, 1],

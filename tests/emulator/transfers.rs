@@ -583,7 +583,9 @@ fn compare(module: &Module, rows: &[Row], pools: &[Vec<u8>], theirs: &str) {
             let theirs = lines.next().unwrap_or("not run");
             if theirs != format!("{ours:08x}") {
                 let case = described(row, &row.cases[index]);
-                wrong.push(format!("{index}: hardware {theirs}, emulator {ours:08x}, {case}"));
+                wrong.push(format!(
+                    "{index}: hardware {theirs}, emulator {ours:08x}, {case}"
+                ));
             }
             count += 1;
         }

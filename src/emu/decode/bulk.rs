@@ -4,7 +4,6 @@ use super::phase::{B32, B64};
 use super::{Decoder, Result};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Bulk, BulkKind, Op, Src};
-use crate::emu::module::Operand;
 use crate::emu::tensor_map::MapField;
 use crate::emu::types::{Kind, Type};
 
@@ -47,9 +46,7 @@ impl<'a> Decoder<'_, 'a> {
         }
         self.take("tile");
         if self.take("prefetch") {
-            // What stands in L2 changes nothing.
-            self.parts.clear();
-            return Ok(Op::Nop);
+            return self.bulk_prefetch(rank);
         }
         // Where data go is named before where they come from.
         let spaces: Vec<&str> = self.parts.iter().copied().filter(|p| is_space(p)).collect();
@@ -100,19 +97,8 @@ impl<'a> Decoder<'_, 'a> {
         let (global, coordinates) = match rank {
             None => (self.address(to_global, from)?, None),
             Some(rank) => {
-                let Operand::Tensor { map, coordinates } = self.operand(to_global)?.clone() else {
-                    return self.bad("a tensor map with coordinates in brackets is wanted");
-                };
-                let all: Result<_> = self
-                    .elements(&coordinates)
-                    .iter()
-                    .map(|coordinate| self.source_of(coordinate, B32, false))
-                    .collect();
-                let all: crate::emu::inst::Sources = all?;
-                if all.len() != rank {
-                    return self.bad(format!("{} coordinates of {rank} dimensions", all.len()));
-                }
-                (self.address_of(&map, Space::Generic)?, Some(all))
+                let (map, all) = self.place_in_tensor(to_global, rank)?;
+                (map, Some(all))
             }
         };
         let barrier = match is_load {

@@ -78,11 +78,7 @@ impl<'a> Decoder<'_, 'a> {
                     packed: false,
                 })
             }
-            // Prefetches and their kin change no state.
-            _ => {
-                self.parts.clear();
-                Ok(Op::Nop)
-            }
+            _ => self.hint(),
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod arith;
 mod bulk;
+mod hint;
 mod matrix;
 mod memory;
 mod phase;

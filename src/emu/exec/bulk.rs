@@ -14,7 +14,7 @@ use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
 
 /// What sizes and addresses of plain copies are multiples of.
-const UNIT: u32 = 16;
+pub(super) const UNIT: u32 = 16;
 /// What addresses of boxes in shared memory are multiples of.
 const BOX_ALIGN: u32 = 128;
 
@@ -143,7 +143,14 @@ impl Machine<'_> {
                 self.plain_move(cta, warp, lane, bulk.kind, places, size)?
             }
             (None, None) => {
-                let map = self.read_map(cta, warp, lane, inst.line, issue.global, agent)?;
+                let map = self.read_map(
+                    cta,
+                    warp,
+                    lane,
+                    inst.line,
+                    (Space::Generic, issue.global),
+                    agent,
+                )?;
                 let part = (BOX_ALIGN, 1);
                 let place = self.locate_part(cta, warp, lane, Space::Shared, issue.shared, part)?;
                 self.box_move(cta, lane, bulk.kind, place.address, &map, issue.start)?
@@ -302,7 +309,7 @@ impl Machine<'_> {
 }
 
 /// The size of a plain copy, if it can be one.
-fn checked(lane: u32, size: u32) -> Result<u32, Trouble> {
+pub(super) fn checked(lane: u32, size: u32) -> Result<u32, Trouble> {
     if size == 0 || !size.is_multiple_of(UNIT) {
         let reason = format!("{size} bytes are no positive multiple of {UNIT}");
         return Err((lane, Fault::BulkCopy(reason)));

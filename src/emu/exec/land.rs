@@ -319,6 +319,17 @@ impl Machine<'_> {
             }
         }
         for warp in &cta.warps {
+            if let Some(flight) = &warp.flight
+                && let Some(issued) = flight.queue.front()
+            {
+                let lacks = match issued.group < flight.commits {
+                    true => "no `wgmma.wait_group` covers it",
+                    false => "no `wgmma.commit_group` is behind it",
+                };
+                let message = format!("of a warp while this product is under way: {lacks}");
+                let line = self.entry.code[issued.pc as usize].line;
+                return Err(self.fault(state, warp.index, line, (0, Fault::UnderWay(message))));
+            }
             for transfer in &warp.bulk {
                 let Work::Move(moved) = &transfer.work else {
                     continue;

@@ -104,7 +104,9 @@ impl Known {
             threads: self.threads.clone(),
             prefixes: Vec::new(),
         };
-        self.prefixes.iter().for_each(|prefix| prefix.copy(&mut all));
+        self.prefixes
+            .iter()
+            .for_each(|prefix| prefix.copy(&mut all));
         all
     }
 
