@@ -270,6 +270,17 @@ pub(super) struct Bulk {
     pub(super) multicast: Option<Src>,
 }
 
+/// `st.async` and `red.async`: words for shared memory of a cluster, which signal a barrier there.
+#[derive(Debug)]
+pub(super) struct Remote {
+    /// Of a reduction.
+    pub(super) op: Option<AtomicOp>,
+    pub(super) ty: Type,
+    pub(super) src: Sources,
+    pub(super) address: Address,
+    pub(super) barrier: Address,
+}
+
 /// What only advises, see `exec::hint`.
 #[derive(Debug)]
 pub(super) struct Hint {
@@ -343,6 +354,7 @@ pub(super) enum Op {
     },
     Bulk(Box<Bulk>),
     Hint(Box<Hint>),
+    Remote(Box<Remote>),
     BulkCommit,
     /// Waits until at most so many groups are under way; for reads: only until their sources are free.
     BulkWait {

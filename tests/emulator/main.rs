@@ -26,6 +26,7 @@ mod programs;
 #[path = "../common/ptxas.rs"]
 mod ptxas;
 mod refusals;
+mod remote;
 mod roles;
 mod rows;
 mod synchronisation;

@@ -9,6 +9,30 @@ use crate::{ptxas, run_text};
 /// Statements, and what is said of the last of them.
 const MALFORMED: &[(&str, &str)] = &[
     (
+        "st.async.weak.shared::cluster.u32 [%r3], %r4, [%r5]",
+        "`.mbarrier::complete_tx::bytes` is missing",
+    ),
+    (
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r3], %h0, [%r5]",
+        "",
+    ),
+    (
+        "red.async.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3], %r4, [%r5]",
+        "`.relaxed.cluster` is missing",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r3], %f0, [%r5]",
+        "",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.exch.b32 [%r3], %r4, [%r5]",
+        "an operation is missing",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r3], %d1, [%r5]",
+        "",
+    ),
+    (
         "prefetch.global [%d0]",
         "`.L1` or `.L2` or `.L2::evict_last` or `.L2::evict_normal` is missing",
     ),

@@ -11,6 +11,7 @@ mod hint;
 mod matrix;
 mod memory;
 mod phase;
+mod remote;
 pub(super) mod since;
 mod typed;
 mod warp;

@@ -361,6 +361,7 @@ impl Moved {
             barrier: None,
             tx: bytes as i64,
             read: None,
+            is_generic: false,
             sent: None,
         }
     }

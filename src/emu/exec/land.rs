@@ -6,6 +6,7 @@ use super::super::error::{EmuError, Fault, Space};
 use super::super::inst::{BulkKind, Op};
 use super::super::mem::SHARED_BASE;
 use super::super::pending::{Moved, Sent, Transfer, Work};
+use super::super::race::GENERIC;
 use super::super::sched::{Cta, CtaState, Machine, Trouble};
 use super::super::warp::{State, Warp};
 use super::atomic::modify;
@@ -103,7 +104,11 @@ impl Machine<'_> {
                     return Ok(());
                 };
                 if let Some(barrier) = cta.mbarriers.get_mut(&offset) {
-                    let as_who = (barrier.engine << 5 | lane, self.now);
+                    let engine = match moved.is_generic {
+                        true => barrier.engine | GENERIC,
+                        false => barrier.engine,
+                    };
+                    let as_who = (engine << 5 | lane, self.now);
                     self.settle(cta, moved.shared, (agent, lane), as_who);
                     for &touch in &moved.global {
                         self.settle(cta, touch, (agent, lane), as_who);
@@ -159,6 +164,14 @@ impl Machine<'_> {
 
     fn land_load(&mut self, cta: &mut CtaState, lane: u32, moved: &Moved) -> Result<(), Trouble> {
         let (start, bytes) = (moved.shared.offset, moved.shared.bytes);
+        if let (Some(sent), BulkKind::Reduce(op, Some(ty))) = (&moved.read, moved.kind) {
+            let mut word = [0; 8];
+            word[..bytes].copy_from_slice(sent);
+            let old = cta.shared.load(start, bytes);
+            let new = modify(op, ty, false, old, u64::from_le_bytes(word), 0);
+            cta.shared.store(start, bytes, new);
+            return Ok(());
+        }
         if let Some(sent) = &moved.read {
             cta.shared.data[start..start + bytes].copy_from_slice(sent);
             cta.shared.mark(start, bytes, true);
