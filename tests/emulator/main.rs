@@ -20,6 +20,7 @@ mod persistent;
 mod phases;
 mod pipelines;
 mod product_rows;
+mod product_sums;
 mod products;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]

@@ -1,16 +1,20 @@
 //! Products of warpgroups on 1,000 operand sets each: what an H200 gave, kept as checksums.
 //!
 //! Operands are a function of row, set and place, which the kernel [`FILL`] computes on hardware and [`fill`] here, so that
-//! nothing but checksums is kept: `products.txt` names each row with that of the first sets, which every run of this test
-//! emulates, and that of all.
+//! nothing but checksums is kept: `products.txt` names each row with that of the first sets, which every run of these tests
+//! emulates, and that of all, which one that is asked for emulates.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 
-use crate::products::{B1, BF16, Case, E4M3, E5M2, Element, F16, Layout, S8, TF32, U8, plain};
+use crate::product_sums::{codes, hardware, stored};
+use crate::products::{
+    B1, BF16, Case, E4M3, E5M2, Element, F16, Layout, S8, TF32, U8, emulate, plain, value,
+};
 
 /// Operand sets of a row on hardware.
 const SETS: u32 = 1000;
@@ -366,12 +370,80 @@ fn operands_are_filled_alike() {
     }
 }
 
+/// Compares some sets of a row with the checksum of what hardware gave: the sums that [`hardware`] says must be these to the bit, and
+/// those of the emulator, which adds exactly and rounds once, must be the same of whole numbers and lie within its bounds of others.
+fn compare(row: &Row, index: usize, sets: u32, emulated: u32, recorded: u32) {
+    let case = &row.case;
+    let mut crc = 0;
+    for set in 0..sets {
+        let bytes = fill(row, seed(index), set);
+        let theirs = hardware(case, &codes(case, &bytes));
+        let bits: Vec<u64> = theirs.iter().map(|&(bits, _)| bits).collect();
+        crc = crc32(crc, &stored(case, &bits));
+        if set >= emulated {
+            continue;
+        }
+        let ours = &emulate(case, &[bytes], u64::from(set))[0];
+        for (place, (&our, &(their, bound))) in ours.iter().zip(&theirs).enumerate() {
+            let (our, their) = (value(case.sum, our), value(case.sum, their));
+            let agrees = match row.whole {
+                true => our == their,
+                false => our == their || (our - their).abs() <= bound,
+            };
+            assert!(
+                agrees,
+                "{}, set {set}, element {place}: the emulator gives {our:e}, hardware {their:e}, and {bound:e} is possible",
+                row.name
+            );
+        }
+    }
+    assert_eq!(crc, recorded, "{}: {crc:08x} is computed", row.name);
+}
+
+/// The names, the checksums of the standing sets, and of all.
+fn recorded() -> BTreeMap<String, [u32; 2]> {
+    let text = fs::read_to_string(folder().join("products.txt")).expect("committed test data");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let row = |line: &str| {
+        let (name, sums) = line.split_once(": ").expect("a name and checksums");
+        let (first, all) = sums.split_once(' ').expect("two checksums");
+        let number = |hex: &str| u32::from_str_radix(hex, 16).expect("a checksum");
+        (name.to_owned(), [number(first), number(all)])
+    };
+    lines.map(row).collect()
+}
+
 /// To record: `TILELIFT_HARDWARE_PRODUCTS=DIR cargo test --test emulator product_rows` writes texts and a plan there, and
 /// `python tests/data/ptx/hardware/products.py DIR OUT` on a machine with a GPU of compute capability 9.0 the checksums.
 #[test]
 fn products_agree_with_hardware() {
     let rows = rows();
     if let Some(folder) = std::env::var_os("TILELIFT_HARDWARE_PRODUCTS") {
-        write_plan(Path::new(&folder), &rows);
+        return write_plan(Path::new(&folder), &rows);
     }
+    let recorded = recorded();
+    assert_eq!(recorded.len(), rows.len(), "rows of another table");
+    for (index, row) in rows.iter().enumerate() {
+        let [first, _] = recorded[&row.name];
+        compare(row, index, standing(row), standing(row), first);
+    }
+}
+
+/// All 1,000 sets of each row.
+#[test]
+#[ignore = "`cargo test --release --test emulator all_sets -- --ignored` takes minutes"]
+fn all_sets_agree_with_hardware() {
+    let (rows, recorded) = (rows(), recorded());
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let Some(row) = rows.get(index) else { return };
+            compare(row, index, SETS, SETS, recorded[&row.name][1]);
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| drop(scope.spawn(work)));
+    });
 }
