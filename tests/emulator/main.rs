@@ -30,6 +30,7 @@ mod refusals;
 mod remote;
 mod roles;
 mod rows;
+mod swizzles;
 mod synchronisation;
 mod tensors;
 mod texts;
