@@ -268,6 +268,8 @@ pub(super) struct Bulk {
     pub(super) barrier: Option<Address>,
     /// CTAs of the cluster that get the data.
     pub(super) multicast: Option<Src>,
+    /// What is sent is combined with what is there.
+    pub(super) reduction: Option<(AtomicOp, Type)>,
 }
 
 /// `st.async` and `red.async`: words for shared memory of a cluster, which signal a barrier there.

@@ -8,7 +8,10 @@ use crate::{ptxas, run_text};
 
 /// Statements, and what is said of the last of them.
 const MALFORMED: &[(&str, &str)] = &[
-    ("griddepcontrol", "`.launch_dependents` or `.wait` is missing"),
+    (
+        "griddepcontrol",
+        "`.launch_dependents` or `.wait` is missing",
+    ),
     ("griddepcontrol.wait %r0", "1 operands"),
     (
         "st.async.weak.shared::cluster.u32 [%r3], %r4, [%r5]",

@@ -54,11 +54,6 @@ impl<'a> Decoder<'_, 'a> {
         let (is_load, from) = match spaces[..] {
             ["shared::cluster" | "shared::cta", "global"] => (true, Space::Global),
             ["global", "shared::cta"] => (false, Space::Global),
-            ["shared::cluster", "shared::cta"] if reduces => {
-                return self.bad(
-                    "reductions into shared memory are not emulated, those into device memory are",
-                );
-            }
             ["shared::cluster", "shared::cta"] if !is_tensor => (true, Space::Shared),
             _ => return self.unsupported(),
         };
@@ -67,14 +62,27 @@ impl<'a> Decoder<'_, 'a> {
         let is_multicast = self.take("multicast::cluster");
         let signals = self.take("mbarrier::complete_tx::bytes");
         let groups = self.take("bulk_group");
-        if is_load && (!signals || groups || reduces) || !is_load && (!groups || signals) {
+        let is_wrong = match is_load {
+            true => !signals || groups || reduces && !sends,
+            false => !groups || signals,
+        };
+        if is_wrong {
             return self.bad("loads signal an mbarrier, stores and reductions form groups");
         }
         if sends && (has_policy || is_multicast) {
             return self.bad("what goes from shared memory to shared memory has no cache policy and one destination");
         }
+        let mut reduction = None;
         let kind = match (is_load, reduces) {
-            (true, _) if sends => BulkKind::Send,
+            (true, _) if sends => {
+                if reduces && let BulkKind::Reduce(op, Some(ty)) = self.reduction(false)? {
+                    if !is_in_shared(op, ty) {
+                        return self.unsupported();
+                    }
+                    reduction = Some((op, ty));
+                }
+                BulkKind::Send
+            }
             (true, _) => BulkKind::Load,
             (false, false) => BulkKind::Store,
             (false, true) => self.reduction(is_tensor)?,
@@ -122,6 +130,7 @@ impl<'a> Decoder<'_, 'a> {
             coordinates,
             barrier,
             multicast,
+            reduction,
         })))
     }
 
@@ -217,6 +226,17 @@ impl<'a> Decoder<'_, 'a> {
             address: self.address(0, space.unwrap_or(Space::Generic))?,
             value: self.source(count - 1, ty)?,
         })
+    }
+}
+
+/// Whether there is such a reduction into shared memory.
+fn is_in_shared(op: AtomicOp, ty: Type) -> bool {
+    let is_number = matches!(ty.kind, Kind::Unsigned | Kind::Signed);
+    match op {
+        AtomicOp::Add => is_number,
+        AtomicOp::Min | AtomicOp::Max => is_number && ty.bits == 32,
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => ty.bits == 32,
+        _ => true,
     }
 }
 

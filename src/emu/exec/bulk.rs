@@ -135,6 +135,18 @@ impl Machine<'_> {
                 let all = (place.offset, bytes.len());
                 let mut moved = Moved::new(bulk.kind, all, Vec::new(), (0, 1));
                 moved.sent = Some((*rank, *touch));
+                if let Some((op, ty)) = bulk.reduction {
+                    moved.kind = BulkKind::Reduce(op, Some(ty));
+                    moved.shared.access = Touching::Reduce;
+                    if self.options.check_uninit && !cta.shared.is_written(all.0, all.1) {
+                        let fault = Fault::Uninitialised {
+                            space: Space::Cluster,
+                            address: place.address,
+                            bytes: bytes.len() as u32,
+                        };
+                        return Err((lane, fault));
+                    }
+                }
                 moved.read = Some(bytes.clone());
                 moved
             }

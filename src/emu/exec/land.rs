@@ -165,11 +165,15 @@ impl Machine<'_> {
     fn land_load(&mut self, cta: &mut CtaState, lane: u32, moved: &Moved) -> Result<(), Trouble> {
         let (start, bytes) = (moved.shared.offset, moved.shared.bytes);
         if let (Some(sent), BulkKind::Reduce(op, Some(ty))) = (&moved.read, moved.kind) {
-            let mut word = [0; 8];
-            word[..bytes].copy_from_slice(sent);
-            let old = cta.shared.load(start, bytes);
-            let new = modify(op, ty, false, old, u64::from_le_bytes(word), 0);
-            cta.shared.store(start, bytes, new);
+            let size = ty.bytes() as usize;
+            for (index, element) in sent.chunks_exact(size).enumerate() {
+                let mut word = [0; 8];
+                word[..size].copy_from_slice(element);
+                let at = start + index * size;
+                let old = cta.shared.load(at, size);
+                let new = modify(op, ty, false, old, u64::from_le_bytes(word), 0);
+                cta.shared.store(at, size, new);
+            }
             return Ok(());
         }
         if let Some(sent) = &moved.read {
