@@ -517,7 +517,8 @@ ld.shared.u32 %r2, [%r1+1024]; xor.b32 %r9, %r9, 1; mad.lo.u32 %r9, %r9, 64, %t;
             1,
         )
     };
-    let cases: [(&str, fn(u32) -> u32); 5] = [
+    type Combined = fn(u32) -> u32;
+    let cases: [(&str, Combined); 5] = [
         ("add.u32", |x| 77 + x),
         ("min.s32", |x| x.min(77)),
         ("xor.b32", |x| x ^ 77),

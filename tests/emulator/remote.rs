@@ -70,7 +70,8 @@ fn words_arrive_behind_their_barrier() {
     let double = "setp.lt.u32 %p2, %t, 32; mad.lo.u32 %r7, %t, 8, %q; mov.b64 %d3, {%r4, %r4};
 @%p2 st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b64 [%r7+16], %d3, [%q];\n";
     let all_to_one = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.max.s32 [%q+16], %r4, [%q];\n";
-    let cases: [(&str, fn(u32, u32) -> u32); 5] = [
+    type Wanted = fn(u32, u32) -> u32;
+    let cases: [(&str, Wanted); 5] = [
         (STORE, |rank, t| 100 * (1 - rank) + t),
         (ADD, |rank, t| 1000 + 100 * (1 - rank) + t),
         (wide, |rank, t| 100 * (1 - rank) + t / 4 + t % 4),

@@ -159,8 +159,9 @@ fn maps_and_descriptors_must_agree() {
                     64 => 2,
                     _ => 3,
                 };
-                let of =
-                    |row: usize, code: u64| 1_u64 << 16 | (8 * row as u64 >> 4) << 32 | code << 62;
+                let of = |row: usize, code: u64| {
+                    1_u64 << 16 | ((8 * row as u64) >> 4) << 32 | code << 62
+                };
                 let (before, behind) = (of(*row, code(*row)), of(*row, code(span)));
                 assert!(right.contains(&before.to_string()), "{right}");
                 let changed = right.replace(&before.to_string(), &behind.to_string());
