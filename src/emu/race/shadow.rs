@@ -94,16 +94,16 @@ impl Shadow {
         };
         let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
         let first = range.start;
-        for (index, cell) in page.cells[range].iter_mut().enumerate() {
-            if let Some(met) = cell.access(clock, me, access) {
-                return self.meets(
-                    clock,
-                    me,
-                    access,
-                    offset..offset + bytes,
-                    (first + index, met),
-                );
+        // Mostly one granule.
+        let met = match &mut page.cells[range] {
+            [cell] => cell.access(clock, me, access).map(|met| (first, met)),
+            cells => {
+                let mut cells = (first..).zip(cells);
+                cells.find_map(|(at, cell)| Some((at, cell.access(clock, me, access)?)))
             }
+        };
+        if let Some(met) = met {
+            return self.meets(clock, me, access, offset..offset + bytes, met);
         }
         if access.write && !self.crowd.is_empty() {
             return overwritten(&self.crowd, me, access, offset..offset + bytes);
