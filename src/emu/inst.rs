@@ -268,6 +268,43 @@ pub(super) struct Bulk {
     pub(super) barrier: Option<Address>,
     /// CTAs of the cluster that get the data.
     pub(super) multicast: Option<Src>,
+    /// What is sent is combined with what is there.
+    pub(super) reduction: Option<(AtomicOp, Type)>,
+}
+
+/// `st.async` and `red.async`: words for shared memory of a cluster, which signal a barrier there.
+#[derive(Debug)]
+pub(super) struct Remote {
+    /// Of a reduction.
+    pub(super) op: Option<AtomicOp>,
+    pub(super) ty: Type,
+    pub(super) src: Sources,
+    pub(super) address: Address,
+    pub(super) barrier: Address,
+}
+
+/// What only advises, see `exec::hint`.
+#[derive(Debug)]
+pub(super) struct Hint {
+    /// Of device memory, or of a tensor map.
+    pub(super) address: Address,
+    pub(super) kind: HintKind,
+}
+
+#[derive(Debug)]
+pub(super) enum HintKind {
+    /// Of any place.
+    Any,
+    /// Of a line of the cache.
+    Line,
+    /// What the line holds is given up.
+    Discard,
+    /// Of so many bytes.
+    Bytes(Src),
+    /// Of a tensor map.
+    Map,
+    /// Of a box at these coordinates.
+    Box(Sources),
 }
 
 /// Where a product of a warpgroup finds its left operand.
@@ -318,6 +355,8 @@ pub(super) enum Op {
         counts: bool,
     },
     Bulk(Box<Bulk>),
+    Hint(Box<Hint>),
+    Remote(Box<Remote>),
     BulkCommit,
     /// Waits until at most so many groups are under way; for reads: only until their sources are free.
     BulkWait {

@@ -85,6 +85,8 @@ pub(super) struct Moved {
     pub(super) tx: i64,
     /// What a store has read, once its source is free; what is sent from one shared memory to another.
     pub(super) read: Option<Vec<u8>>,
+    /// What it writes is of the generic proxy.
+    pub(super) is_generic: bool,
     /// Shared memory that is sent, and the rank of its CTA.
     pub(super) sent: Option<(u32, Touch)>,
 }

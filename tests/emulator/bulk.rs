@@ -500,18 +500,63 @@ ld.shared.u32 %r2, [%r1+1024]; xor.b32 %r9, %r9, 1; mad.lo.u32 %r9, %r9, 64, %t;
         assert!(pair(&format!("{before}{behind}"), seed).is_err());
         assert!(pair(&text.replacen(MEET, "", 1), seed).is_err());
     }
-    let reduce = SEND
-        .replace("cp.async", "cp.reduce.async")
-        .replace("bytes [", "bytes.add.u32 [");
-    for (copy, words) in [
+    let error = Module::parse(&kernel(1, &SEND.replace("[%r11];", "[%r11], %h0;")));
+    let error = error.expect_err("there is no such operand");
+    assert!(error.to_string().contains("operands"), "{error}");
+    let reduction = |op: &str| {
+        let reduce = format!("bytes.{op} [");
+        text.replace(
+            SEND,
+            &SEND
+                .replace("cp.async", "cp.reduce.async")
+                .replace("bytes [", &reduce),
+        )
+        .replacen(
+            "fence.proxy",
+            "st.shared.u32 [%r1+1024], 77; fence.proxy",
+            1,
+        )
+    };
+    type Combined = fn(u32) -> u32;
+    let cases: [(&str, Combined); 5] = [
+        ("add.u32", |x| 77 + x),
+        ("min.s32", |x| x.min(77)),
+        ("xor.b32", |x| x ^ 77),
+        ("inc.u32", |x| if 77 >= x { 0 } else { 78 }),
+        ("add.u64", |x| 77 + x),
+    ];
+    for (op, wanted) in cases {
+        for seed in 0..6 {
+            let bytes = pair(&reduction(op), seed).unwrap_or_else(|error| panic!("{op}: {error}"));
+            for (i, word) in bytes.as_chunks::<4>().0.iter().enumerate() {
+                let sent = 8 * (i as u32 % 64) + (1 - i as u32 / 64);
+                assert_eq!(u32::from_le_bytes(*word), wanted(sent), "{op}, {seed}: {i}");
+            }
+        }
+    }
+    // What they are added to must be there, and be visible to the async proxy.
+    let add = reduction("add.u32");
+    for (from, to, words) in [
         (
-            reduce.as_str(),
-            "reductions into shared memory are not emulated",
+            "st.shared.u32 [%r1+1024], 77;",
+            "",
+            "not all of them written",
         ),
-        (&SEND.replace("[%r11];", "[%r11], %h0;"), "operands"),
+        (
+            "fence.proxy.async.shared::cta;",
+            "",
+            "no fence makes the write",
+        ),
+        (WAIT, "", "race on shared"),
     ] {
-        let error = Module::parse(&kernel(1, copy)).expect_err("it is refused");
-        assert!(error.to_string().contains(words), "{error}");
+        let error = pair(&add.replacen(from, to, 1), 1).expect_err("it is reported");
+        assert!(error.to_string().contains(words), "{from}: {error}");
+    }
+    for op in ["add.f16", "min.u64", "and.b64", "add.f32"] {
+        let statement = SEND
+            .replace("cp.async", "cp.reduce.async")
+            .replace("bytes [", &format!("bytes.{op} ["));
+        assert!(Module::parse(&kernel(1, &statement)).is_err(), "{op}");
     }
 }
 

@@ -84,10 +84,11 @@ const NOT_COMPARED: &[(&str, &str)] = &[
     ("WgmmaWait", PRODUCTS),
     ("WarpBarrier", ROLES),
 ];
-const BOXES: &str = "a tensor map and barriers: the file tests `run/boxes.tir` and `run/stored_boxes.tir` compare whole kernels";
+const BOXES: &str = "a tensor map and barriers: rows of `transfers.txt`, see `transfers.rs`; the file tests `run/boxes.tir` and `run/stored_boxes.tir` compare whole kernels";
 const ROLES: &str =
     "warps that wait for each other: the file test `run/roles.tir` compares whole kernels";
-const PRODUCTS: &str = "four warps and shared memory: `tests/compiler/dots` compares whole kernels";
+const PRODUCTS: &str =
+    "four warps and shared memory: rows of `products.txt`, see `product_rows.rs`";
 
 /// Rows that an H100 does not run, and what looks at them instead.
 const LATER: &[(&str, &str)] = &[

@@ -105,7 +105,7 @@ pub(crate) fn outcome(
 }
 
 /// 128 rows of 256 sums, in the registers of two groups of warps, become bf16 in device memory.
-fn epilogue(text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
+fn epilogue(text: &str, swizzle: Swizzle, seed: u64) -> Result<Outcome, Outcome> {
     let (rows, columns) = (128, 256);
     let mut memory = Memory::new();
     let sums = small(5, rows * columns);
@@ -129,16 +129,13 @@ fn epilogue(text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
         }
     }
     let map = matrix(out, [columns as u64, inside as u64], [64, 64], swizzle);
-    let args = [
-        Arg::bytes(&map.encode().expect("a map that can be")),
-        Arg::pointer(input),
-    ];
+    let args = [encoded(&map)?, Arg::pointer(input)];
     let report = launch(text, "epi", [1, 256, 65536], &args, &mut memory, seed);
-    outcome(report, &memory, out, &expected)
+    Ok(outcome(report, &memory, out, &expected))
 }
 
 /// A product of 128 x 256, over more steps than the ring has stages.
-pub(crate) fn gemm(text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
+pub(crate) fn gemm(text: &str, swizzle: Swizzle, seed: u64) -> Result<Outcome, Outcome> {
     let (m, n, k) = (128, 256, 64 * 6);
     let mut memory = Memory::new();
     let (a, b) = (small(1, m * k), small(2, n * k));
@@ -156,20 +153,20 @@ pub(crate) fn gemm(text: &str, swizzle: Swizzle, seed: u64) -> Outcome {
         .collect();
     let map = |at, rows: usize| matrix(at, [k as u64, rows as u64], [64, rows as u32], swizzle);
     let args = [
-        Arg::bytes(&map(at_a, m).encode().expect("a map that can be")),
-        Arg::bytes(&map(at_b, n).encode().expect("a map that can be")),
+        encoded(&map(at_a, m))?,
+        encoded(&map(at_b, n))?,
         Arg::pointer(out),
         Arg::from(m as u32),
         Arg::from(n as u32),
         Arg::from(k as u32),
     ];
     let report = launch(text, "gemm_ws", [1, 384, 197_728], &args, &mut memory, seed);
-    outcome(report, &memory, out, &expected)
+    Ok(outcome(report, &memory, out, &expected))
 }
 
 /// Attention over two heads of 256 rows by two CTAs that take tiles from a counter, or causal over 384 rows by one (so that its
 /// rings go round).
-fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Outcome {
+fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Result<Outcome, Outcome> {
     let is_causal = entry == "attention_causal";
     let (rows, heads, width, ctas) = match is_causal {
         true => (384, 1, 128, 1),
@@ -206,14 +203,14 @@ fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Outcome {
             swizzle,
             fill: Fill::Zeros,
         };
-        Arg::bytes(&map.encode().expect("a map that can be"))
+        encoded(&map)
     };
     let scale = 1.0 / (width as f64).sqrt();
     let args = [
-        map(inputs[0], 64),
-        map(inputs[1], 128),
-        map(inputs[2], 128),
-        map(out, 64),
+        map(inputs[0], 64)?,
+        map(inputs[1], 128)?,
+        map(inputs[2], 128)?,
+        map(out, 64)?,
         Arg::from(rows as u32),
         Arg::from(heads as u32),
         Arg::from(1_u32),
@@ -222,10 +219,10 @@ fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Outcome {
     ];
     let shared = 1536 * width as u32 + 256;
     if let Some(report) = launch(text, entry, [ctas, 384, shared], &args, &mut memory, seed) {
-        return Outcome::Reported(report);
+        return Ok(Outcome::Reported(report));
     }
     let (Ok(found), [q, k, v]) = (memory.read(out, 2 * count), &values[..]) else {
-        return Outcome::Wrong;
+        return Ok(Outcome::Wrong);
     };
     let found: Vec<f64> = found
         .as_chunks::<2>()
@@ -250,11 +247,10 @@ fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Outcome {
             (found[row * width + i] - sum / total).abs() < 0.001
         })
     });
-    if is_right {
-        Outcome::Right
-    } else {
-        Outcome::Wrong
-    }
+    Ok(match is_right {
+        true => Outcome::Right,
+        false => Outcome::Wrong,
+    })
 }
 
 /// The text with one of its two entries.
@@ -408,7 +404,18 @@ pub(crate) fn verdict(run: impl Fn(u64) -> Outcome, seeds: u64) -> Outcome {
     verdict
 }
 
-pub(crate) type Kernel = fn(&str, Swizzle, u64) -> Outcome;
+pub(crate) type Kernel = fn(&str, Swizzle, u64) -> Result<Outcome, Outcome>;
+
+/// A map as an argument; what is reported where none can be.
+pub(crate) fn encoded(map: &TensorMap) -> Result<Arg, Outcome> {
+    let map = map.encode();
+    map.map(|map| Arg::bytes(&map))
+        .map_err(|error| Outcome::Reported(error.to_string()))
+}
+
+pub(crate) fn either(outcome: Result<Outcome, Outcome>) -> Outcome {
+    outcome.unwrap_or_else(|reported| reported)
+}
 
 /// The table of faults of a kernel; panics where one is not found and no reason says why that is right.
 pub(crate) fn table(name: &str, kernel: Kernel, seeds: u64) -> String {
@@ -419,18 +426,27 @@ pub(crate) fn table(name: &str, kernel: Kernel, seeds: u64) -> String {
     let mut all: Vec<(usize, String, Outcome)> = faults(&text)
         .into_iter()
         .map(|faulty| {
-            let outcome = verdict(|seed| kernel(&faulty.text, Swizzle::Bytes128, seed), seeds);
+            let outcome = verdict(
+                |seed| either(kernel(&faulty.text, Swizzle::Bytes128, seed)),
+                seeds,
+            );
             (faulty.line, faulty.what, outcome)
         })
         .collect();
-    let plain = verdict(|seed| kernel(&text, Swizzle::None, seed), 1);
-    all.push((0, "tensor maps without swizzle".to_owned(), plain));
+    for (swizzle, what) in [
+        (Swizzle::None, "without swizzle"),
+        (Swizzle::Bytes64, "with a swizzle of 64 bytes"),
+        (Swizzle::Bytes32, "with a swizzle of 32 bytes"),
+    ] {
+        let outcome = verdict(|seed| either(kernel(&text, swizzle, seed)), 1);
+        all.push((0, format!("tensor maps {what}"), outcome));
+    }
     let descriptor = "4611686293305360384";
     for (code, what) in [(0_u64, "none"), (2, "64 bytes"), (3, "32 bytes")] {
         if text.contains(descriptor) {
             let value = (4_611_686_293_305_360_384 & ((1 << 62) - 1)) | code << 62;
             let changed = text.replace(descriptor, &value.to_string());
-            let outcome = verdict(|seed| kernel(&changed, Swizzle::Bytes128, seed), 1);
+            let outcome = verdict(|seed| either(kernel(&changed, Swizzle::Bytes128, seed)), 1);
             all.push((0, format!("descriptors with a swizzle of {what}"), outcome));
         }
     }
@@ -468,7 +484,7 @@ pub(crate) fn compare(name: &str, found: &str) {
 #[test]
 fn the_epilogue_agrees() {
     for seed in 0..9 {
-        let found = epilogue(&text("epilogue_tma.ptx"), Swizzle::Bytes128, seed);
+        let found = either(epilogue(&text("epilogue_tma.ptx"), Swizzle::Bytes128, seed));
         assert_eq!(found, Outcome::Right, "{seed}");
     }
 }
@@ -476,7 +492,7 @@ fn the_epilogue_agrees() {
 #[test]
 fn the_product_agrees() {
     for seed in 0..3 {
-        let found = gemm(&text("gemm_ws.ptx"), Swizzle::Bytes128, seed);
+        let found = either(gemm(&text("gemm_ws.ptx"), Swizzle::Bytes128, seed));
         assert_eq!(found, Outcome::Right, "{seed}");
     }
 }
@@ -498,7 +514,12 @@ fn faults_of_the_product_are_found() {
 fn attention_agrees() {
     for entry in ["attention_full", "attention_causal"] {
         for seed in 0..2 {
-            let found = attention(&attention_text(entry), entry, Swizzle::Bytes128, seed);
+            let found = either(attention(
+                &attention_text(entry),
+                entry,
+                Swizzle::Bytes128,
+                seed,
+            ));
             assert_eq!(found, Outcome::Right, "{entry} {seed}");
         }
     }

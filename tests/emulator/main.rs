@@ -1,5 +1,6 @@
 //! The emulator on PTX that other compilers wrote and on small texts of our own.
 
+mod atomics;
 mod bulk;
 mod clusters;
 mod copies;
@@ -9,6 +10,7 @@ mod coverage;
 mod edges;
 mod errors;
 mod hardware;
+mod hints;
 mod hopper;
 mod instructions;
 mod matrices;
@@ -17,14 +19,18 @@ mod order;
 mod persistent;
 mod phases;
 mod pipelines;
+mod product_rows;
+mod product_sums;
 mod products;
 mod programs;
 #[expect(dead_code, reason = "what is refused gives no report")]
 #[path = "../common/ptxas.rs"]
 mod ptxas;
 mod refusals;
+mod remote;
 mod roles;
 mod rows;
+mod swizzles;
 mod synchronisation;
 mod tensors;
 mod texts;

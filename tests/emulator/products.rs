@@ -10,8 +10,8 @@ use tilelift::emu::{Arg, Launch, Memory, Module, Options, run};
 pub(crate) struct Element {
     pub(crate) name: &'static str,
     pub(crate) bits: usize,
-    codes: [u64; 8],
-    values: [i64; 8],
+    pub(crate) codes: [u64; 8],
+    pub(crate) values: [i64; 8],
 }
 
 const SIGNED: [i64; 8] = [-4, -3, -2, -1, 0, 1, 2, 3];
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// Steps that a block has.
-    fn steps(self) -> usize {
+    pub(crate) fn steps(self) -> usize {
         match (self.row, self.across) {
             (16, _) | (_, true) => STEPS,
             (row, false) => row / 32,
@@ -98,7 +98,7 @@ impl Layout {
 
     /// The byte of an element of the step in the block: `inner` counts bytes if the block is given along the summed
     /// dimension, else indices.
-    fn byte(self, rows: usize, outer: usize, inner: usize) -> usize {
+    pub(crate) fn byte(self, rows: usize, outer: usize, inner: usize) -> usize {
         let exchange = |line: usize, byte: usize| {
             // A line of 128 bytes exchanges by its number; shorter ones by that of the 128 bytes that they are in.
             let by = line * self.row / 128 % (self.row / 16);
@@ -142,6 +142,11 @@ pub(crate) struct Case {
 impl Case {
     pub(crate) fn k(&self) -> usize {
         256 / self.a.bits
+    }
+
+    /// -4 to 3 as accumulators.
+    pub(crate) fn start_codes(&self) -> [u64; 8] {
+        std::array::from_fn(|i| code(self.sum, i as i64 - 4))
     }
 
     fn is_integer(&self) -> bool {
@@ -340,7 +345,7 @@ mad.wide.u32 %d7, %r0, {}, %d1;",
 }
 
 /// Row and column of accumulator element `i` of a thread.
-fn sum_place(thread: usize, i: usize) -> (usize, usize) {
+pub(crate) fn sum_place(thread: usize, i: usize) -> (usize, usize) {
     let (warp, group, quad) = (thread / 32, thread % 32 / 4, thread % 4);
     (
         16 * warp + group + 8 * (i >> 1 & 1),
@@ -390,7 +395,7 @@ pub(crate) fn emulate(case: &Case, sets: &[Vec<u8>], seed: u64) -> Vec<Vec<u64>>
 }
 
 /// The number that an accumulator's bits are.
-fn value(sum: &str, bits: u64) -> f64 {
+pub(crate) fn value(sum: &str, bits: u64) -> f64 {
     match sum {
         "f16" => tilelift::num::f16::to_f64(bits as u16),
         "f32" => f64::from(f32::from_bits(bits as u32)),
@@ -555,151 +560,4 @@ fn sums_of_integers_are_cut_or_wrap() {
             "{found:?}"
         );
     }
-}
-
-/// Exponent and significand bits of a float; none of integers.
-fn format(name: &str) -> Option<(u32, u32)> {
-    Some(match name {
-        "f16" => (5, 10),
-        "bf16" => (8, 7),
-        "tf32" | "f32" => (8, 23),
-        "e4m3" => (4, 3),
-        "e5m2" => (5, 2),
-        _ => return None,
-    })
-}
-
-/// A random element, never infinite nor NaN: near one, or with exponents up to so many from that of one.
-fn random_code(name: &str, bits: u32, spread: u64, random: u64) -> u64 {
-    let low = random & (u64::MAX >> (64 - bits));
-    let Some((exponent, significand)) = format(name) else {
-        return low;
-    };
-    let bias = (1_u64 << (exponent - 1)) - 1;
-    let around = random >> 40;
-    let most = bias.min(spread);
-    let power = bias + around % (2 * most + 1) - most;
-    let field = ((1 << exponent) - 1) << significand;
-    low & !field | power << significand
-}
-
-/// Cases for hardware: small whole numbers, which are exact, in every layout; then random numbers of each type, 64 sets each.
-fn hardware_cases() -> Vec<(Case, bool)> {
-    let mut cases = Vec::new();
-    for (a, b, sum) in TYPES {
-        for n in [8, 24, 64, 144, 256] {
-            cases.push((plain(a, b, sum, n, true), true));
-            cases.push((plain(a, b, sum, n, false), true));
-        }
-        let with = |negated: [bool; 2], adds: bool| Case {
-            negated,
-            adds,
-            ..plain(a, b, sum, 16, true)
-        };
-        let signs = if sum == "s32" {
-            [false; 2]
-        } else {
-            [true, false]
-        };
-        cases.push((with(signs, true), true));
-        cases.push((with([false; 2], false), true));
-    }
-    for row in [16, 32, 64, 128] {
-        for (across, other) in [(false, false), (false, true), (true, false), (true, true)] {
-            let layout = |across, step| Layout { row, across, step };
-            for step in 0..2 {
-                let [left, right] = [across, other]
-                    .map(|across| layout(across, step.min(layout(across, 0).steps() - 1)));
-                let case = Case {
-                    left: Some(left),
-                    right,
-                    ..plain(BF16, BF16, "f32", 136, true)
-                };
-                cases.push((case, true));
-            }
-        }
-    }
-    cases.extend(TYPES.map(|(a, b, sum)| (plain(a, b, sum, 8, true), false)));
-    cases
-}
-
-/// Operand sets of a case for hardware.
-fn hardware_sets(case: &Case, exact: bool, seed: u64) -> Vec<Vec<u8>> {
-    let mut random = Random(seed);
-    let (k, n) = (case.k(), case.n);
-    let sets = if exact { 1 } else { 64 };
-    let set = |index: u64, random: &mut Random| {
-        let spread = [0, 2, 6, 30][(index % 4) as usize];
-        let mut side = |element: Element, count: usize| -> Vec<u64> {
-            let codes = (0..count).map(|_| match exact {
-                true => element.codes[(random.next() & 7) as usize],
-                false => random_code(element.name, element.bits as u32, spread, random.next()),
-            });
-            codes.collect()
-        };
-        let (a, b) = (side(case.a, 64 * k), side(case.b, n * k));
-        let sums = (0..64 * n).map(|_| match exact {
-            true => code(case.sum, (random.next() & 7) as i64 - 4),
-            false => {
-                let bits = if case.sum == "f16" { 16 } else { 32 };
-                random_code(case.sum, bits, spread, random.next())
-            }
-        });
-        case.encode(&a, &b, &sums.collect::<Vec<u64>>())
-    };
-    (0..sets).map(|index| set(index, &mut random)).collect()
-}
-
-/// Compares with hardware. `TILELIFT_HARDWARE_PRODUCTS=DIR cargo test --test emulator hardware_products` writes texts and operands
-/// there; `python tests/data/ptx/hardware/products.py DIR` on a machine with a GPU of compute capability 9.0 writes results; the
-/// same test again compares: whole numbers must agree, of the others it prints how many differ and by how much.
-#[test]
-fn hardware_products_agree() {
-    let Some(folder) = std::env::var_os("TILELIFT_HARDWARE_PRODUCTS") else {
-        eprintln!("skipped: TILELIFT_HARDWARE_PRODUCTS names no folder");
-        return;
-    };
-    let folder = std::path::PathBuf::from(folder);
-    let is_done = folder.join("device.txt").exists();
-    let mut plan = String::new();
-    let mut wrong = Vec::new();
-    for (index, (case, exact)) in hardware_cases().into_iter().enumerate() {
-        let sets = hardware_sets(&case, exact, index as u64 + 1);
-        let file = |end: &str| folder.join(format!("product_{index}.{end}"));
-        if !is_done {
-            std::fs::write(file("ptx"), case.text()).expect("the folder can be written");
-            std::fs::write(file("in"), sets.concat()).expect("the folder can be written");
-            let (shared, out) = (case.image().1, 512 * case.registers() * sets.len());
-            let _ = writeln!(plan, "{} {shared} {out} {}", sets.len(), case.opcode());
-            continue;
-        }
-        let theirs = std::fs::read(file("out")).expect("`products.py` writes it");
-        let each = 512 * case.registers();
-        let theirs: Vec<Vec<u64>> = theirs
-            .chunks_exact(each)
-            .map(|set| case.decode(set))
-            .collect();
-        let ours = emulate(&case, &sets, 0);
-        let pairs = || theirs.iter().flatten().zip(ours.iter().flatten());
-        let differing = pairs().filter(|(their, our)| their != our).count();
-        if exact && differing > 0 {
-            wrong.push(format!("{case:?}: {differing} results differ"));
-        }
-        if !exact {
-            let number = |bits: u64| value(case.sum, bits);
-            let worst =
-                pairs().map(|(&their, &our)| ((number(their) - number(our)) / number(our)).abs());
-            let worst = worst.filter(|x| x.is_finite()).fold(0.0, f64::max);
-            let count = pairs().count();
-            eprintln!(
-                "{}: {differing} of {count} differ, by 2^{:.1} at most",
-                case.opcode(),
-                worst.log2()
-            );
-        }
-    }
-    if !is_done {
-        std::fs::write(folder.join("products.plan"), plan).expect("the folder can be written");
-    }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -8,6 +8,72 @@ use crate::{ptxas, run_text};
 
 /// Statements, and what is said of the last of them.
 const MALFORMED: &[(&str, &str)] = &[
+    (
+        "griddepcontrol",
+        "`.launch_dependents` or `.wait` is missing",
+    ),
+    ("griddepcontrol.wait %r0", "1 operands"),
+    (
+        "st.async.weak.shared::cluster.u32 [%r3], %r4, [%r5]",
+        "`.mbarrier::complete_tx::bytes` is missing",
+    ),
+    (
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r3], %h0, [%r5]",
+        "",
+    ),
+    (
+        "red.async.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%r3], %r4, [%r5]",
+        "`.relaxed.cluster` is missing",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.f32 [%r3], %f0, [%r5]",
+        "",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.exch.b32 [%r3], %r4, [%r5]",
+        "an operation is missing",
+    ),
+    (
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.min.u64 [%r3], %d1, [%r5]",
+        "",
+    ),
+    (
+        "prefetch.global [%d0]",
+        "`.L1` or `.L2` or `.L2::evict_last` or `.L2::evict_normal` is missing",
+    ),
+    ("prefetch.global.L2 %d0", "an address in brackets is wanted"),
+    ("prefetch.global.L2 [%d0], 128", "2 operands"),
+    (
+        "prefetch.shared.L1 [%d0]",
+        "`prefetch.shared.L1` does not take `.shared`",
+    ),
+    (
+        "prefetch.global.tensormap [%d0]",
+        "the global space is none that it takes",
+    ),
+    (
+        "prefetchu.global.L1 [%d0]",
+        "the global space is none that it takes",
+    ),
+    ("prefetchu.L2 [%d0]", "`.L1` is missing"),
+    ("discard.global.L2 [%d0], 64", "the size must be 128"),
+    ("applypriority.global.L2::evict_normal [%d0]", "1 operands"),
+    (
+        "cp.async.bulk.prefetch.global [%d0], 16",
+        "`.L2.global` is missing",
+    ),
+    (
+        "cp.async.bulk.prefetch.L2.global [%d0]",
+        "operand 2 is missing",
+    ),
+    (
+        "cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%d0, {%r0}]",
+        "1 coordinates of 2 dimensions",
+    ),
+    (
+        "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%d0]",
+        "a tensor map with coordinates in brackets is wanted",
+    ),
     ("@%r0 mov.u32 %r1, 1", "`%r0` is not a predicate"),
     ("@%x mov.u32 %r1, 1", "`%x` is not declared"),
     ("mov.b64 %d0, {{{{{{%r1}}}}}}", "operands nest too deeply"),

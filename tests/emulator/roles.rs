@@ -8,7 +8,7 @@ use tilelift::emu::{Arg, Element, Fill, Memory, Swizzle, TensorMap};
 use tilelift::settings::{Options, Policy, Target};
 use tilelift::text::parse::parse_file;
 
-use crate::hopper::{Faulty, Outcome, faults, launch, replaced, small, verdict};
+use crate::hopper::{Faulty, Outcome, either, encoded, faults, launch, replaced, small, verdict};
 
 /// The length of the sums: seven boxes through a ring of three.
 const LENGTH: usize = 7 * 32;
@@ -54,10 +54,14 @@ impl Product {
 
     /// Runs a text in place of the kernel's own.
     fn run(&self, text: &str, seed: u64) -> Outcome {
+        either(self.run_with(text, Swizzle::Bytes64, seed))
+    }
+
+    fn run_with(&self, text: &str, swizzle: Swizzle, seed: u64) -> Result<Outcome, Outcome> {
         let rows = self.rows();
         let mut memory = Memory::new();
         let (a, b) = (small(1, rows * PITCH), small(2, COLUMNS * PITCH));
-        let mut map = |values: &[f64], rows: usize| {
+        let mut map = |values: &[f64], rows: usize| -> Result<(u64, Arg), Outcome> {
             let bytes = values
                 .iter()
                 .flat_map(|&x| half::f16::from_f64(x).to_le_bytes());
@@ -68,32 +72,29 @@ impl Product {
                 strides: vec![2 * PITCH as u64],
                 box_extents: vec![32, rows as u32],
                 element_strides: vec![1, 1],
-                swizzle: Swizzle::Bytes64,
+                swizzle,
                 fill: Fill::Zeros,
             };
-            (
-                map.base,
-                Arg::bytes(&map.encode().expect("a map that can be")),
-            )
+            Ok((map.base, encoded(&map)?))
         };
-        let ((at_a, map_a), (at_b, map_b)) = (map(&a, rows), map(&b, COLUMNS));
+        let ((at_a, map_a), (at_b, map_b)) = (map(&a, rows)?, map(&b, COLUMNS)?);
         let out = memory.alloc(4 * rows * COLUMNS);
         let pointers = [at_a, at_b, out].map(Arg::pointer);
         let maps = [Arg::from(LENGTH as u32), map_a, map_b];
         let args: Vec<Arg> = pointers.into_iter().chain(maps).collect();
         let sizes = [1, 32 * (self.warps + 1), 1 << 16];
         if let Some(report) = launch(text, self.name, sizes, &args, &mut memory, seed) {
-            return Outcome::Reported(report);
+            return Ok(Outcome::Reported(report));
         }
         let expected = (0..rows * COLUMNS).flat_map(|i| {
             let (row, column) = (i / COLUMNS * PITCH, i % COLUMNS * PITCH);
             let sum: f64 = (0..LENGTH).map(|j| a[row + j] * b[column + j]).sum();
             (sum as f32).to_le_bytes()
         });
-        match memory.read(out, 4 * rows * COLUMNS) {
+        Ok(match memory.read(out, 4 * rows * COLUMNS) {
             Ok(found) if found == expected.collect::<Vec<u8>>() => Outcome::Right,
             _ => Outcome::Wrong,
-        }
+        })
     }
 }
 
@@ -203,6 +204,14 @@ fn faults_are_found(name: &'static str, warps: u32) {
         if found == Outcome::Right {
             silent.push(faulty.what.clone());
         }
+    }
+    for swizzle in [Swizzle::None, Swizzle::Bytes32, Swizzle::Bytes128] {
+        let found = verdict(
+            |seed| either(product.run_with(&product.text, swizzle, seed)),
+            2,
+        );
+        eprintln!("{name} | tensor maps with {swizzle:?} | {found:?}");
+        assert_ne!(found, Outcome::Right, "{swizzle:?}");
     }
     for (_, start, most, reason) in HARMLESS.iter().filter(|(of, ..)| *of == name) {
         let before = silent.len();

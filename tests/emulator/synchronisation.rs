@@ -138,7 +138,7 @@ or.b32 %r3, %r3, %r4; or.b32 %r3, %r3, %r5; @%p0 st.global.u32 [%data], %r3;"
 
 #[test]
 fn prefetches_change_nothing() {
-    let body = "st.global.u32 [%data], 3; prefetch.global.L2 [%data]; prefetchu.L1 [%data]; prefetch.L1 [%data];
+    let body = "griddepcontrol.wait; griddepcontrol.launch_dependents; st.global.u32 [%data], 3; prefetch.global.L2 [%data]; prefetchu.L1 [%data]; prefetch.L1 [%data];
 applypriority.global.L2::evict_normal [%data], 128; fence.proxy.async;";
     assert_eq!(run(body, 1, 0), Ok(3));
 }

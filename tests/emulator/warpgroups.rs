@@ -149,6 +149,39 @@ fn registers_in_flight_are_not_touched() {
 }
 
 #[test]
+fn products_are_waited_for_before_the_end() {
+    let one = "wgmma.wait_group.sync.aligned 1;";
+    for (body, line, lacks) in [
+        (
+            lines(&[FENCE, PRODUCT]),
+            2,
+            "no `wgmma.commit_group` is behind it",
+        ),
+        (
+            lines(&[FENCE, PRODUCT, WAIT]),
+            2,
+            "no `wgmma.commit_group` is behind it",
+        ),
+        (
+            lines(&[FENCE, PRODUCT, COMMIT]),
+            2,
+            "no `wgmma.wait_group` covers it",
+        ),
+        (
+            lines(&[FENCE, PRODUCT, COMMIT, PRODUCT, COMMIT, one]),
+            4,
+            "no `wgmma.wait_group` covers it",
+        ),
+    ] {
+        for seed in 0..3 {
+            let (at, fault) = error(128, &body, seed);
+            let message = format!("of a warp while this product is under way: {lacks}");
+            assert_eq!((at, fault), (line, Fault::UnderWay(message)));
+        }
+    }
+}
+
+#[test]
 fn registers_touched_before_a_product_want_a_fence() {
     let cases = [
         (lines(&[PRODUCT]), 1, "%f0", 14),

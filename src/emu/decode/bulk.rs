@@ -4,7 +4,6 @@ use super::phase::{B32, B64};
 use super::{Decoder, Result};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Bulk, BulkKind, Op, Src};
-use crate::emu::module::Operand;
 use crate::emu::tensor_map::MapField;
 use crate::emu::types::{Kind, Type};
 
@@ -47,9 +46,7 @@ impl<'a> Decoder<'_, 'a> {
         }
         self.take("tile");
         if self.take("prefetch") {
-            // What stands in L2 changes nothing.
-            self.parts.clear();
-            return Ok(Op::Nop);
+            return self.bulk_prefetch(rank);
         }
         // Where data go is named before where they come from.
         let spaces: Vec<&str> = self.parts.iter().copied().filter(|p| is_space(p)).collect();
@@ -57,11 +54,6 @@ impl<'a> Decoder<'_, 'a> {
         let (is_load, from) = match spaces[..] {
             ["shared::cluster" | "shared::cta", "global"] => (true, Space::Global),
             ["global", "shared::cta"] => (false, Space::Global),
-            ["shared::cluster", "shared::cta"] if reduces => {
-                return self.bad(
-                    "reductions into shared memory are not emulated, those into device memory are",
-                );
-            }
             ["shared::cluster", "shared::cta"] if !is_tensor => (true, Space::Shared),
             _ => return self.unsupported(),
         };
@@ -70,14 +62,27 @@ impl<'a> Decoder<'_, 'a> {
         let is_multicast = self.take("multicast::cluster");
         let signals = self.take("mbarrier::complete_tx::bytes");
         let groups = self.take("bulk_group");
-        if is_load && (!signals || groups || reduces) || !is_load && (!groups || signals) {
+        let is_wrong = match is_load {
+            true => !signals || groups || reduces && !sends,
+            false => !groups || signals,
+        };
+        if is_wrong {
             return self.bad("loads signal an mbarrier, stores and reductions form groups");
         }
         if sends && (has_policy || is_multicast) {
             return self.bad("what goes from shared memory to shared memory has no cache policy and one destination");
         }
+        let mut reduction = None;
         let kind = match (is_load, reduces) {
-            (true, _) if sends => BulkKind::Send,
+            (true, _) if sends => {
+                if reduces && let BulkKind::Reduce(op, Some(ty)) = self.reduction(false)? {
+                    if !is_in_shared(op, ty) {
+                        return self.unsupported();
+                    }
+                    reduction = Some((op, ty));
+                }
+                BulkKind::Send
+            }
             (true, _) => BulkKind::Load,
             (false, false) => BulkKind::Store,
             (false, true) => self.reduction(is_tensor)?,
@@ -100,19 +105,8 @@ impl<'a> Decoder<'_, 'a> {
         let (global, coordinates) = match rank {
             None => (self.address(to_global, from)?, None),
             Some(rank) => {
-                let Operand::Tensor { map, coordinates } = self.operand(to_global)?.clone() else {
-                    return self.bad("a tensor map with coordinates in brackets is wanted");
-                };
-                let all: Result<_> = self
-                    .elements(&coordinates)
-                    .iter()
-                    .map(|coordinate| self.source_of(coordinate, B32, false))
-                    .collect();
-                let all: crate::emu::inst::Sources = all?;
-                if all.len() != rank {
-                    return self.bad(format!("{} coordinates of {rank} dimensions", all.len()));
-                }
-                (self.address_of(&map, Space::Generic)?, Some(all))
+                let (map, all) = self.place_in_tensor(to_global, rank)?;
+                (map, Some(all))
             }
         };
         let barrier = match is_load {
@@ -136,6 +130,7 @@ impl<'a> Decoder<'_, 'a> {
             coordinates,
             barrier,
             multicast,
+            reduction,
         })))
     }
 
@@ -231,6 +226,17 @@ impl<'a> Decoder<'_, 'a> {
             address: self.address(0, space.unwrap_or(Space::Generic))?,
             value: self.source(count - 1, ty)?,
         })
+    }
+}
+
+/// Whether there is such a reduction into shared memory.
+fn is_in_shared(op: AtomicOp, ty: Type) -> bool {
+    let is_number = matches!(ty.kind, Kind::Unsigned | Kind::Signed);
+    match op {
+        AtomicOp::Add => is_number,
+        AtomicOp::Min | AtomicOp::Max => is_number && ty.bits == 32,
+        AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => ty.bits == 32,
+        _ => true,
     }
 }
 

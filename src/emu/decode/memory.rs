@@ -51,6 +51,9 @@ fn is_hint(part: &str) -> bool {
 
 impl<'a> Decoder<'_, 'a> {
     pub(super) fn memory(&mut self) -> Result<Op> {
+        if matches!(self.name, "st" | "red") && self.take("async") {
+            return self.remote();
+        }
         match self.name {
             "ld" | "ldu" => self.load(),
             "st" => self.store(),
@@ -78,11 +81,7 @@ impl<'a> Decoder<'_, 'a> {
                     packed: false,
                 })
             }
-            // Prefetches and their kin change no state.
-            _ => {
-                self.parts.clear();
-                Ok(Op::Nop)
-            }
+            _ => self.hint(),
         }
     }
 
@@ -245,9 +244,6 @@ impl<'a> Decoder<'_, 'a> {
 
     fn atomic(&mut self) -> Result<Op> {
         let red = self.name == "red";
-        if self.take("async") {
-            return self.unsupported();
-        }
         let order = Order {
             strong: true,
             ..self.order(!red, true)

@@ -7,9 +7,11 @@
 
 mod arith;
 mod bulk;
+mod hint;
 mod matrix;
 mod memory;
 mod phase;
+mod remote;
 pub(super) mod since;
 mod typed;
 mod warp;

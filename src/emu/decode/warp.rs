@@ -28,8 +28,15 @@ impl<'a> Decoder<'_, 'a> {
             }
             "trap" | "brkpt" => Ok(Op::Trap),
             // Hints about time and about other grids; one grid runs at a time.
-            "nanosleep" | "pmevent" | "griddepcontrol" => {
+            "nanosleep" | "pmevent" => {
                 self.parts.clear();
+                Ok(Op::Nop)
+            }
+            "griddepcontrol" => {
+                self.arity(0..=0)?;
+                if !self.take("launch_dependents") && !self.take("wait") {
+                    return self.bad("`.launch_dependents` or `.wait` is missing");
+                }
                 Ok(Op::Nop)
             }
             "call" => {

@@ -14,7 +14,7 @@ use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
 
 /// What sizes and addresses of plain copies are multiples of.
-const UNIT: u32 = 16;
+pub(super) const UNIT: u32 = 16;
 /// What addresses of boxes in shared memory are multiples of.
 const BOX_ALIGN: u32 = 128;
 
@@ -135,6 +135,18 @@ impl Machine<'_> {
                 let all = (place.offset, bytes.len());
                 let mut moved = Moved::new(bulk.kind, all, Vec::new(), (0, 1));
                 moved.sent = Some((*rank, *touch));
+                if let Some((op, ty)) = bulk.reduction {
+                    moved.kind = BulkKind::Reduce(op, Some(ty));
+                    moved.shared.access = Touching::Reduce;
+                    if self.options.check_uninit && !cta.shared.is_written(all.0, all.1) {
+                        let fault = Fault::Uninitialised {
+                            space: Space::Cluster,
+                            address: place.address,
+                            bytes: bytes.len() as u32,
+                        };
+                        return Err((lane, fault));
+                    }
+                }
                 moved.read = Some(bytes.clone());
                 moved
             }
@@ -143,7 +155,14 @@ impl Machine<'_> {
                 self.plain_move(cta, warp, lane, bulk.kind, places, size)?
             }
             (None, None) => {
-                let map = self.read_map(cta, warp, lane, inst.line, issue.global, agent)?;
+                let map = self.read_map(
+                    cta,
+                    warp,
+                    lane,
+                    inst.line,
+                    (Space::Generic, issue.global),
+                    agent,
+                )?;
                 let part = (BOX_ALIGN, 1);
                 let place = self.locate_part(cta, warp, lane, Space::Shared, issue.shared, part)?;
                 self.box_move(cta, lane, bulk.kind, place.address, &map, issue.start)?
@@ -302,7 +321,7 @@ impl Machine<'_> {
 }
 
 /// The size of a plain copy, if it can be one.
-fn checked(lane: u32, size: u32) -> Result<u32, Trouble> {
+pub(super) fn checked(lane: u32, size: u32) -> Result<u32, Trouble> {
     if size == 0 || !size.is_multiple_of(UNIT) {
         let reason = format!("{size} bytes are no positive multiple of {UNIT}");
         return Err((lane, Fault::BulkCopy(reason)));
@@ -354,6 +373,7 @@ impl Moved {
             barrier: None,
             tx: bytes as i64,
             read: None,
+            is_generic: false,
             sent: None,
         }
     }

@@ -6,6 +6,7 @@ use super::super::error::{EmuError, Fault, Space};
 use super::super::inst::{BulkKind, Op};
 use super::super::mem::SHARED_BASE;
 use super::super::pending::{Moved, Sent, Transfer, Work};
+use super::super::race::GENERIC;
 use super::super::sched::{Cta, CtaState, Machine, Trouble};
 use super::super::warp::{State, Warp};
 use super::atomic::modify;
@@ -103,7 +104,11 @@ impl Machine<'_> {
                     return Ok(());
                 };
                 if let Some(barrier) = cta.mbarriers.get_mut(&offset) {
-                    let as_who = (barrier.engine << 5 | lane, self.now);
+                    let engine = match moved.is_generic {
+                        true => barrier.engine | GENERIC,
+                        false => barrier.engine,
+                    };
+                    let as_who = (engine << 5 | lane, self.now);
                     self.settle(cta, moved.shared, (agent, lane), as_who);
                     for &touch in &moved.global {
                         self.settle(cta, touch, (agent, lane), as_who);
@@ -159,6 +164,18 @@ impl Machine<'_> {
 
     fn land_load(&mut self, cta: &mut CtaState, lane: u32, moved: &Moved) -> Result<(), Trouble> {
         let (start, bytes) = (moved.shared.offset, moved.shared.bytes);
+        if let (Some(sent), BulkKind::Reduce(op, Some(ty))) = (&moved.read, moved.kind) {
+            let size = ty.bytes() as usize;
+            for (index, element) in sent.chunks_exact(size).enumerate() {
+                let mut word = [0; 8];
+                word[..size].copy_from_slice(element);
+                let at = start + index * size;
+                let old = cta.shared.load(at, size);
+                let new = modify(op, ty, false, old, u64::from_le_bytes(word), 0);
+                cta.shared.store(at, size, new);
+            }
+            return Ok(());
+        }
         if let Some(sent) = &moved.read {
             cta.shared.data[start..start + bytes].copy_from_slice(sent);
             cta.shared.mark(start, bytes, true);
@@ -319,6 +336,17 @@ impl Machine<'_> {
             }
         }
         for warp in &cta.warps {
+            if let Some(flight) = &warp.flight
+                && let Some(issued) = flight.queue.front()
+            {
+                let lacks = match issued.group < flight.commits {
+                    true => "no `wgmma.wait_group` covers it",
+                    false => "no `wgmma.commit_group` is behind it",
+                };
+                let message = format!("of a warp while this product is under way: {lacks}");
+                let line = self.entry.code[issued.pc as usize].line;
+                return Err(self.fault(state, warp.index, line, (0, Fault::UnderWay(message))));
+            }
             for transfer in &warp.bulk {
                 let Work::Move(moved) = &transfer.work else {
                     continue;

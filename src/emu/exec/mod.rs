@@ -13,10 +13,12 @@ mod collective;
 mod copy;
 mod cost;
 mod descriptor;
+mod hint;
 mod land;
 mod matrix;
 mod phase;
 mod product;
+mod remote;
 mod span;
 mod tensor;
 mod warpgroup;
@@ -525,6 +527,8 @@ impl Machine<'_> {
             Op::CopyWait { pending } => self.finish_copies(cta, warp, active, *pending)?,
             Op::CopyArrive { .. } => self.copy_arrive(cta, warp, active, inst)?,
             Op::Bulk(bulk) => self.start_bulk(cta, warp, active, inst, bulk)?,
+            Op::Remote(remote) => self.start_remote(cta, warp, active, inst, remote)?,
+            Op::Hint(hint) => self.hint(cta, warp, active, inst, hint)?,
             Op::BulkCommit => {
                 for lane in lanes(active) {
                     warp.bulk_commits[lane as usize] += 1;

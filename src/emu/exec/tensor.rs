@@ -30,11 +30,11 @@ impl Machine<'_> {
         warp: &Warp,
         lane: u32,
         line: u32,
-        address: u64,
+        (space, address): (Space, u64),
         agent: Agent,
     ) -> Result<TensorMap, Trouble> {
         let part = (MAP_ALIGN, MAP_BYTES);
-        let place = self.locate_part(cta, warp, lane, Space::Generic, address, part)?;
+        let place = self.locate_part(cta, warp, lane, space, address, part)?;
         let bytes = MAP_BYTES as usize;
         let region = match place.space {
             Space::Param => &self.params,
@@ -89,24 +89,10 @@ impl Machine<'_> {
         start: &[i32],
     ) -> Result<Moved, Trouble> {
         let fail = |reason: String| Err((lane, Fault::BulkCopy(reason)));
-        let rank = map.extents.len();
-        if start.len() != rank {
-            return fail(format!(
-                "{} coordinates for a tensor map of {rank} dimensions",
-                start.len()
-            ));
+        if let Err(reason) = check_place(map, start) {
+            return fail(reason);
         }
-        let size = map.element.bytes() as usize;
-        if !(i64::from(start[0]) * size as i64)
-            .rem_euclid(PIECE as i64)
-            .eq(&0)
-        {
-            return fail(format!(
-                "the innermost coordinate {} is {} bytes into the tensor, which must be a multiple of {PIECE}",
-                start[0],
-                i64::from(start[0]) * size as i64
-            ));
-        }
+        let (rank, size) = (map.extents.len(), map.element.bytes() as usize);
         let moved = map.moved();
         let row = moved[0] as usize * size;
         if let Some(span) = map.swizzle.span()
@@ -212,6 +198,25 @@ impl Machine<'_> {
         all.tx = bytes as i64;
         Ok(all)
     }
+}
+
+/// Whether a box of the tensor can start there.
+pub(super) fn check_place(map: &TensorMap, start: &[i32]) -> Result<(), String> {
+    let rank = map.extents.len();
+    if start.len() != rank {
+        return Err(format!(
+            "{} coordinates for a tensor map of {rank} dimensions",
+            start.len()
+        ));
+    }
+    let into = i64::from(start[0]) * i64::from(map.element.bytes());
+    if into.rem_euclid(PIECE as i64) != 0 {
+        return Err(format!(
+            "the innermost coordinate {} is {into} bytes into the tensor, which must be a multiple of {PIECE}",
+            start[0]
+        ));
+    }
+    Ok(())
 }
 
 /// The type that a reduction of elements computes in; none if there is no such reduction.

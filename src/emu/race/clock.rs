@@ -148,9 +148,7 @@ impl WarpClock {
             return;
         }
         for (index, time) in self.cta.iter_mut().enumerate() {
-            if let Some(&known) = more.seen.warps.get(&(self.first + index as u32)) {
-                *time = known.max(*time);
-            }
+            *time = more.seen.warp_time(self.first + index as u32).max(*time);
         }
         self.others.join(more);
     }
@@ -177,13 +175,13 @@ impl WarpClock {
 
     /// Up to when a lane knows an agent; zero: not at all.
     pub(in crate::emu) fn known_time(&self, lane: u32, agent: u32) -> u32 {
-        let of = |knowledge: &Knowledge| knowledge.seen.warps.get(&agent).copied();
+        let of = |knowledge: &Knowledge| knowledge.seen.warp_time(agent);
         let acquired = self
             .lanes
             .get(&lane)
             .and_then(|clock| clock.acquired.as_ref());
-        let acquired = acquired.and_then(|acquired| of(acquired));
-        of(&self.others).max(acquired).unwrap_or(0)
+        let acquired = acquired.map_or(0, |acquired| of(acquired));
+        of(&self.others).max(acquired)
     }
 
     /// Everything that a lane knows, its own accesses up to `now` included, in terms of the grid.
@@ -299,19 +297,11 @@ impl WarpClock {
     /// What knowledge says of warps of the own CTA.
     pub(super) fn of_cta(&self, all: &Knowledge) -> Knowledge {
         let is_own = |warp: u32| (warp.wrapping_sub(self.first) as usize) < self.cta.len();
-        let part = |known: &Known| Known {
-            warps: known
-                .warps
-                .iter()
-                .filter(|(warp, _)| is_own(**warp))
-                .map(|(&warp, &time)| (warp, time))
-                .collect(),
-            threads: known
-                .threads
-                .iter()
-                .filter(|(who, _)| is_own(**who >> 5))
-                .map(|(&who, &time)| (who, time))
-                .collect(),
+        let part = |known: &Known| {
+            let mut known = known.copied();
+            known.warps.retain(|warp, _| is_own(*warp));
+            known.threads.retain(|who, _| is_own(*who >> 5));
+            known
         };
         Knowledge {
             seen: part(&all.seen),

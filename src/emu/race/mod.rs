@@ -23,6 +23,7 @@
 //! visible to it where it starts; its reads, and whatever the async proxy itself did, if they are known there.
 
 mod agent;
+mod chain;
 mod clock;
 mod knowledge;
 mod release;

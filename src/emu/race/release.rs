@@ -4,13 +4,18 @@
 //! for threads of that CTA alone, in memory that others reach. An acquiring access of that scope takes over what is known of
 //! its own CTA.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::chain::Chain;
 use super::clock::WarpClock;
 use super::knowledge::{Knowledge, View};
 use super::lanes;
+
+/// So many read-modify-writes of one address copy what is there; more of them make a chain.
+const FEW: u32 = 16;
 
 /// What releasing accesses left at addresses.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +28,9 @@ pub(in crate::emu) struct Releases {
 struct Left {
     /// For everybody.
     wide: Option<Rc<Knowledge>>,
+    /// How many read-modify-writes made that, and where it is kept once they are many.
+    joined: u32,
+    chain: Option<Rc<RefCell<Chain>>>,
     /// For threads of one CTA each, by its first warp.
     narrow: Vec<(u32, Rc<Knowledge>)>,
 }
@@ -60,21 +68,26 @@ impl Left {
 
     /// Adds what a read-modify-write releases to what is here.
     fn join(&mut self, released: Rc<Knowledge>, cta: u32, is_narrow: bool) {
-        let place = match is_narrow {
-            false => &mut self.wide,
-            true => {
-                let found = self.narrow.iter().position(|(of, _)| *of == cta);
-                let Some(found) = found else {
-                    self.narrow.push((cta, released));
-                    return;
-                };
-                Rc::make_mut(&mut self.narrow[found].1).join(&released);
-                return;
+        if is_narrow {
+            match self.narrow.iter_mut().find(|(of, _)| *of == cta) {
+                Some((_, left)) => Rc::make_mut(left).join(&released),
+                None => self.narrow.push((cta, released)),
             }
+            return;
+        }
+        let Some(wide) = &mut self.wide else {
+            self.wide = Some(released);
+            return;
         };
-        match place {
-            Some(wide) => Rc::make_mut(wide).join(&released),
-            none => *none = Some(released),
+        self.joined += 1;
+        if self.joined == FEW {
+            let chain = Rc::default();
+            Chain::push(&chain, wide);
+            self.chain = Some(chain);
+        }
+        match &self.chain {
+            Some(chain) => *wide = Rc::new(Chain::push(chain, &released)),
+            None => Rc::make_mut(wide).join(&released),
         }
     }
 }

@@ -93,19 +93,56 @@ impl Shadow {
             line: access.line | if access.strong { STRONG } else { 0 },
         };
         let range = in_page >> log2..(in_page + bytes).min(PAGE) >> log2;
-        for (index, cell) in page.cells[range.clone()].iter_mut().enumerate() {
-            if let Some(met) = cell.access(clock, me, access) {
-                let start = offset - in_page + ((range.start + index) << log2);
-                let found = meet(&mut self.crowd, met, me, access, start..start + (1 << log2));
-                if found.is_some() {
-                    return found;
-                }
+        let first = range.start;
+        // Mostly one granule.
+        let met = match &mut page.cells[range] {
+            [cell] => cell.access(clock, me, access).map(|met| (first, met)),
+            cells => {
+                let mut cells = (first..).zip(cells);
+                cells.find_map(|(at, cell)| Some((at, cell.access(clock, me, access)?)))
             }
+        };
+        if let Some(met) = met {
+            return self.meets(clock, me, access, offset..offset + bytes, met);
         }
         if access.write && !self.crowd.is_empty() {
             return overwritten(&self.crowd, me, access, offset..offset + bytes);
         }
         None
+    }
+
+    /// The rest of an access that met somebody in a cell of its page, which is rare: kept out of what each access does.
+    #[cold]
+    #[inline(never)]
+    fn meets(
+        &mut self,
+        clock: &impl Party,
+        me: Record,
+        access: Access,
+        place: Range<usize>,
+        (mut index, mut met): (usize, (Record, AccessKind)),
+    ) -> Option<Conflict> {
+        let page = self.pages[place.start / PAGE].as_mut()?;
+        let log2 = page.granule_log2;
+        let start = place.start - place.start % PAGE;
+        let end = (place.end - start).min(PAGE) >> log2;
+        loop {
+            let at = start + (index << log2);
+            let found = meet(&mut self.crowd, met, me, access, at..at + (1 << log2));
+            if found.is_some() {
+                return found;
+            }
+            let rest = page.cells[index + 1..end].iter_mut().enumerate();
+            let next = rest.map(|(more, cell)| (index + 1 + more, cell.access(clock, me, access)));
+            match next.filter_map(|(at, met)| Some((at, met?))).next() {
+                Some(next) => (index, met) = next,
+                None => break,
+            }
+        }
+        match access.write {
+            true => overwritten(&self.crowd, me, access, place),
+            false => None,
+        }
     }
 
     /// As [`Shadow::access`], of any number of bytes at any place.
@@ -238,9 +275,7 @@ fn kind(record: Record, plain: AccessKind) -> AccessKind {
     }
 }
 
-/// What comes of meeting somebody, which is rare: kept out of what each access does.
-#[cold]
-#[inline(never)]
+/// What comes of meeting somebody.
 fn meet(
     crowd: &mut Vec<(Range<usize>, Record)>,
     (other, kind): (Record, AccessKind),

@@ -1,0 +1,91 @@
+//! Decoding of `st.async` and `red.async`: words that go to shared memory of a cluster and signal a barrier there.
+
+use super::{Decoder, Result};
+use crate::emu::error::Space;
+use crate::emu::inst::{AtomicOp, Op, Remote, Sources};
+use crate::emu::types::Kind;
+
+impl Decoder<'_, '_> {
+    /// The instruction, whose `.async` is taken.
+    pub(super) fn remote(&mut self) -> Result<Op> {
+        let reduces = self.name == "red";
+        if reduces {
+            if !self.take("relaxed") || !self.take("cluster") {
+                return self.bad("`.relaxed.cluster` is missing");
+            }
+        } else {
+            self.take("weak");
+        }
+        self.take("shared::cluster");
+        if !self.take("mbarrier::complete_tx::bytes") {
+            return self.bad("`.mbarrier::complete_tx::bytes` is missing");
+        }
+        let op = match reduces {
+            false => None,
+            true => {
+                let op = self.take_with(|part| {
+                    Some(match part {
+                        "add" => AtomicOp::Add,
+                        "min" => AtomicOp::Min,
+                        "max" => AtomicOp::Max,
+                        "inc" => AtomicOp::Increment,
+                        "dec" => AtomicOp::Decrement,
+                        "and" => AtomicOp::And,
+                        "or" => AtomicOp::Or,
+                        "xor" => AtomicOp::Xor,
+                        _ => return None,
+                    })
+                });
+                if op.is_none() {
+                    return self.bad("an operation is missing");
+                }
+                op
+            }
+        };
+        let count = self
+            .take_with(|part| match part {
+                "v2" if !reduces => Some(2),
+                "v4" if !reduces => Some(4),
+                _ => None,
+            })
+            .unwrap_or(1);
+        let ty = self.ty()?;
+        let is_word = |kinds: &[Kind]| ty.bits == 32 && kinds.contains(&ty.kind);
+        let is_allowed = !ty.packed
+            && match op {
+                None => {
+                    let kinds = [Kind::Bits, Kind::Unsigned, Kind::Signed, Kind::Float];
+                    matches!(ty.bits, 32 | 64) && kinds.contains(&ty.kind)
+                }
+                Some(AtomicOp::Add) => {
+                    is_word(&[Kind::Unsigned, Kind::Signed])
+                        || ty.bits == 64 && ty.kind == Kind::Unsigned
+                }
+                Some(AtomicOp::Min | AtomicOp::Max) => is_word(&[Kind::Unsigned, Kind::Signed]),
+                Some(AtomicOp::Increment | AtomicOp::Decrement) => is_word(&[Kind::Unsigned]),
+                Some(_) => is_word(&[Kind::Bits]),
+            };
+        if !is_allowed {
+            return self.unsupported();
+        }
+        self.arity(3..=3)?;
+        let elements = self.elements(self.operand(1)?);
+        if elements.len() != count {
+            return self.bad(format!(
+                "{} sources for a vector of {count}",
+                elements.len()
+            ));
+        }
+        let src: Result<Sources> = elements
+            .iter()
+            .map(|element| self.source_of(element, ty, true))
+            .collect();
+        Ok(Op::Remote(Box::new(Remote {
+            op,
+            ty,
+            src: src?,
+            address: self.address(0, Space::Cluster)?,
+            barrier: self.address(2, Space::Cluster)?,
+        })))
+    }
+}
