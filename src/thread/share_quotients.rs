@@ -98,7 +98,7 @@ mod tests {
     /// The lines of the first block after the pass.
     fn becomes(lines: &[&str]) -> (usize, Vec<String>) {
         let text = format!(
-            "kernel @k(v0: i32, v1: i32) warps(4) {{\nblock0:\n{}\n    return\n}}",
+            "thread @k(v0: i32, v1: i32) warps(4) {{\nblock0:\n{}\n    return\n}}",
             lines.join("\n")
         );
         let mut func = parse_thread(&text).unwrap_or_else(|errors| panic!("{errors:?}\n{text}"));
