@@ -4,6 +4,8 @@
 mod gpu;
 mod hardware;
 mod ptxas;
+#[cfg(feature = "json")]
+mod role_kernels;
 
 use tilelift::fuzzing::{
     Report, Verdict, allocation, cache_files, ir_text, layouts, metamorphic, passes, ptx_text,

@@ -70,7 +70,7 @@ def tensor_map(param, args, grid):
 
 
 class Kernel:
-    """A loaded entry and what the driver says of it."""
+    """A loaded entry, of PTX or of a cubin's bytes, and what the driver says of it."""
 
     def __init__(self, ptx, meta):
         torch.cuda.init()
@@ -78,7 +78,7 @@ class Kernel:
         log = bytearray(1 << 16)
         option = cu.CUjit_option
         result = cu.cuModuleLoadDataEx(
-            ptx.encode() + b"\0", 2,
+            ptx if isinstance(ptx, bytes) else ptx.encode() + b"\0", 2,
             [option.CU_JIT_ERROR_LOG_BUFFER, option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES], [log, len(log)])
         if result[0] != cu.CUresult.CUDA_SUCCESS:
             raise RuntimeError(f"{result[0]}: " + bytes(log).split(b"\0")[0].decode())
@@ -97,8 +97,9 @@ class Kernel:
         on_each = check(cu.cuOccupancyMaxActiveBlocksPerMultiprocessor(self.function, threads, shared))
         return on_each * torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
 
-    def bind(self, grid, args):
-        """A callable that launches on torch's current stream. Arguments are tensors and numbers."""
+    def bind(self, grid, args, ctas=None):
+        """A callable that launches on torch's current stream. Arguments are tensors and numbers. A persistent kernel gets as many CTAs
+        as the device executes at a time, or `ctas`."""
         x, y, z = (tuple(grid) + (1, 1))[:3]
         maps = [param for param in self.meta["params"] if param["kind"] == "tensormap"]
         programs = [param for param in self.meta["params"] if param["kind"] == "programs"]
@@ -117,7 +118,7 @@ class Kernel:
         bx, by, bz = self.meta["block"]
         shared, function = self.meta["shared"], self.function
         if self.meta.get("persistent"):
-            x, y, z = min(x * y * z, self.resident(bx, shared)), 1, 1
+            x, y, z = min(x * y * z, ctas or self.resident(bx, shared)), 1, 1
 
         def go(_keep=(held, pointers, args)):
             stream = torch.cuda.current_stream().cuda_stream

@@ -55,7 +55,7 @@ use crate::ir::builder::ThreadBuilder;
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::{
-    Extent, Function, PROGRAM_NUMBERS, ParamHints, ThreadFunction, TileFunction,
+    Extent, Function, PROGRAM_NUMBERS, ParamHints, SlotData, ThreadFunction, TileFunction,
 };
 use crate::ir::level::Thread;
 use crate::ir::ops::{Opcode, ThreadOp, TileOp};
@@ -130,13 +130,16 @@ struct Expander<'a> {
     is_producer: bool,
     /// Where groups of warps take turns, the number of the thread's group and of the thread in the CTA.
     group: Option<Group>,
-    /// Where what is each group's own stands in a slot: how many bytes it has.
-    own: FxHashMap<Slot, u32>,
     /// Slots that groups share: rings and barriers, and what goes from one group to the next.
     for_all: EntitySet<Slot>,
     /// Numbers of the places that write to the log.
     sites: FxHashMap<Inst, u32>,
     state: State,
+}
+
+/// Bytes of a slot that one group has for itself, so that the next one's begin where any access may.
+fn own_bytes(slot: &SlotData) -> u32 {
+    slot.bytes.next_multiple_of(slot.align.max(16))
 }
 
 /// Which group of warps a thread is of.
@@ -218,7 +221,6 @@ impl<'a> Expander<'a> {
             programs: Vec::new(),
             is_producer: false,
             group: None,
-            own: FxHashMap::default(),
             for_all: EntitySet::new(),
             sites: (0..)
                 .zip(crate::device_print::sites(tile))
@@ -297,8 +299,10 @@ impl<'a> Expander<'a> {
         let (prologue, body) = (self.prologue, self.body);
         let groups = self.tile.groups();
         let func = self.state.b.func_mut();
-        for (&slot, &bytes) in &self.own {
-            func.slots[slot].bytes = groups * bytes;
+        for (slot, data) in func.slots.iter_mut().filter(|_| 1 < groups) {
+            if !self.for_all.contains(slot) {
+                data.bytes = own_bytes(data).saturating_mul(groups);
+            }
         }
         let joined = [func.order.insts(prologue), func.order.insts(body)].concat();
         func.order.replace(body, Vec::new());

@@ -19,7 +19,7 @@ use crate::linear_layout::shape::Shape;
 
 use super::memory::slot_attrs;
 use super::regs::Expanded;
-use super::{Expander, Result, bug};
+use super::{Expander, Result, bug, own_bytes};
 
 /// Largest number of warp bits folded in registers after a vector read. With more, each lane reads one partial
 /// result and butterflies fold them: fewer instructions and registers, and on an H100 no slower (8 warps and more).
@@ -345,9 +345,7 @@ impl Expander<'_> {
         let Some(group) = self.group.filter(|_| !self.for_all.contains(slot)) else {
             return Ok(address);
         };
-        let data = &self.b.func().slots[slot];
-        let all = data.bytes.next_multiple_of(data.align.max(16));
-        let bytes = *self.own.entry(slot).or_insert(all);
+        let bytes = own_bytes(&self.b.func().slots[slot]);
         let pointee = self.ty(address).elem.pointee().map_or(1, |p| p.bytes());
         let elements = self.int(Elem::I32, i64::from(bytes / pointee));
         let further = self.binary(ThreadOp::Imul, group.number, elements)?;

@@ -53,7 +53,11 @@ pub fn check(seed: u64) -> Verdict {
 }
 
 /// The kernel of a seed with its arguments.
-fn case(seed: u64) -> Result<Case, String> {
+///
+/// # Errors
+///
+/// What its text is refused for, which is a mistake of the generator.
+pub fn case(seed: u64) -> Result<Case, String> {
     let mut random = Random::new(seed);
     let grid = random.pick(&GRIDS);
     let text = Generator::new(&mut random, grid).text();
