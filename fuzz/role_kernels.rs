@@ -12,6 +12,10 @@ use tilelift::fuzzing::generate::{Argument, Case};
 use tilelift::fuzzing::{number, roles};
 use tilelift::metadata;
 
+/// The buffer with the sums, and how large they may be: a quarter of what f32 holds exactly, for what they were meanwhile.
+const SUMS: usize = 2;
+const LARGEST: f32 = 4194304.0;
+
 /// Seeds that are tried if nobody says how many.
 const KERNELS: u64 = 200;
 
@@ -25,6 +29,11 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
         return None;
     }
     let (results, _) = emulate_launch(&kernel, &case).ok()?;
+    if case.func.to_string().contains("f32[")
+        && !results.get(SUMS).is_some_and(|sums| are_exact(sums))
+    {
+        return None;
+    }
     let mut bytes = Vec::new();
     for buffer in buffers(&case).chain(results.iter().map(Vec::as_slice)) {
         bytes.extend_from_slice(buffer);
@@ -47,6 +56,16 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
         std::fs::write(&path, content).unwrap_or_else(|error| panic!("{path:?}: {error}"));
     }
     Some(())
+}
+
+/// Whether sums are so small that f32 and the units of matrices hold them exactly: units cut what they add to behind the point of the
+/// largest.
+fn are_exact(sums: &[u8]) -> bool {
+    let mut words = sums.chunks_exact(4);
+    words.all(|word| {
+        let sum = f32::from_le_bytes([word[0], word[1], word[2], word[3]]);
+        sum.abs() < LARGEST
+    })
 }
 
 fn buffers(case: &Case) -> impl Iterator<Item = &[u8]> {

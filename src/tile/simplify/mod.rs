@@ -17,6 +17,7 @@ mod compare;
 mod float;
 mod fold;
 mod int;
+mod loops;
 mod memory;
 mod pointer;
 mod shape;
@@ -53,10 +54,11 @@ type Rule = fn(&mut Simplifier<'_, '_>, Inst) -> Option<Rewrite>;
 
 /// Simplifies the function; gives the number of changes.
 pub fn simplify(func: &mut TileFunction) -> usize {
-    edit::rewrite(func, |edit, inst| {
+    let changes = edit::rewrite(func, |edit, inst| {
         let mut simplifier = Simplifier { edit, depth: 0 };
         simplifier.simplify(inst)
-    })
+    });
+    changes + loops::drop_idle(func)
 }
 
 /// The rules for an op, in the order in which they are tried.

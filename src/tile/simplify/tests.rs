@@ -558,3 +558,46 @@ fn one_of_two_floats_is_converted_to_one_of_two_numbers() {
     );
     stays("v8 = select v7, v2, v3 : f32\n v9 = fptosi v8 : i32\n store v4, v9");
 }
+
+#[test]
+fn loops_that_never_run_leave_what_they_carry() {
+    check_pass(
+        simplify,
+        "kernel @k(v0: i32, v1: ptr<i32>) warps(4) {
+        block0:
+            v2 = const {value = 3} : i32
+            v3 = const {value = 2} : i32
+            v4 = for v0, v0, v2, v0 : i32 {
+            block1(v5: i32, v6: i32):
+                v7 = iadd v6, v5 : i32
+                yield v7
+            }
+            v8 = for v2, v3, v2, v4 : i32 {
+            block2(v9: i32, v10: i32):
+                v11 = iadd v10, v9 : i32
+                yield v11
+            }
+            store v1, v8
+            v12 = for v3, v2, v2, v8 : i32 {
+            block3(v13: i32, v14: i32):
+                v15 = iadd v14, v13 : i32
+                yield v15
+            }
+            store v1, v12
+            return
+        }",
+        "kernel @k(v0: i32, v1: ptr<i32>) warps(4) {
+        block0:
+            v2 = const {value = 3} : i32
+            v3 = const {value = 2} : i32
+            store v1, v0
+            v12 = for v3, v2, v2, v0 : i32 {
+            block3(v13: i32, v14: i32):
+                v15 = iadd v14, v13 : i32
+                yield v15
+            }
+            store v1, v12
+            return
+        }",
+    );
+}
