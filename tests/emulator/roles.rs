@@ -161,7 +161,6 @@ fn of_roles(text: &str) -> Vec<Faulty> {
 
 /// Why something that is not reported does no harm: the kernels, how what was done begins, and how often at most.
 const HARMLESS: &[(&str, &str, usize, &str)] = &[
-    ("roles", "without `fence.mbarrier_init", 2, FENCES),
     (
         "roles",
         "without `wgmma.fence",
@@ -171,10 +170,8 @@ const HARMLESS: &[(&str, &str, usize, &str)] = &[
     ("roles", "without `bar.warp.sync", 2, READERS),
     ("roles", "without `@%p0 mbarrier.arrive.shared", 1, LAST),
     ("roles", "twice `@%p0 mbarrier.arrive.shared", 1, LAST),
-    ("two_warpgroups", "without `fence.mbarrier_init", 2, FENCES),
     ("two_warpgroups", "without `bar.warp.sync", 1, READERS),
 ];
-const FENCES: &str = "the last one covers all barriers, and the copy engine never arrives on those that it alone covers";
 const READERS: &str =
     "lanes read nothing by themselves: their warp has waited for its products as one";
 const LAST: &str = "behind the loop nobody waits for empty entries any more";
@@ -183,7 +180,6 @@ const LAST: &str = "behind the loop nobody waits for empty entries any more";
 ///
 /// | what is wrong | with 4 warps | with 8 | why it does no harm |
 /// |---|---|---|---|
-/// | one `fence.mbarrier_init` is missing | both of them | both of them | the last one covers all barriers, and the copy engine arrives on none of those that it alone covers |
 /// | one `wgmma.fence` is missing | both of them | reported | one stands in front of the loop and one in it: either orders the zeros of the sums |
 /// | a `bar.warp.sync` is missing | both of them | the only one | lanes read nothing by themselves; the warp waited for its products as one |
 /// | the last arrival is missing, or made twice | behind the loop | reported | nobody waits for empty entries any more |
