@@ -68,8 +68,8 @@
 //! Caches, timing, and the order in which weak accesses become visible: memory is sequentially consistent, and code that
 //! relies on more than PTX promises shows as a race. A fence between proxies counts anywhere between the write and the
 //! asynchronous work that it is ordered before; of `fence.proxy.tensormap` either side is enough. An asynchronous write
-//! behind generic reads needs a barrier, no fence. A wait at an mbarrier takes over what peers release with the scope of the
-//! cluster, whatever its own scope is; a tensor map counts as read where its copy starts. Copies by im2col,
+//! behind generic reads needs a barrier, no fence. A wait at an mbarrier takes over what peers release if it names
+//! the scope of the cluster; without a name it has the CTA's. A tensor map counts as read where its copy starts. Copies by im2col,
 //! `tensormap.cp_fenceproxy`, boxes narrower than their swizzle, and device functions are not there. `bar.warp.sync` releases lanes that wait at the
 //! same instruction only. Grids run one after the other, so that `griddepcontrol` does nothing. Registers are as many as the
 //! text names: what `setmaxnreg` moves is counted, use beyond it is not seen.
