@@ -126,8 +126,8 @@ pub(super) struct Order {
     pub(super) constant: bool,
 }
 
-/// Among whom a strong access or a fence orders.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Among whom a strong access or a fence orders; the widest last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
     Cta,
     Cluster,
@@ -238,6 +238,8 @@ pub(super) enum PhaseOp {
         by_parity: bool,
         blocks: bool,
         acquires: bool,
+        /// Its scope is the CTA, as it is where the text names none: what peers release it does not take over.
+        is_narrow: bool,
     },
 }
 

@@ -24,10 +24,12 @@ pub(super) struct MBarrier {
     pub(super) init: Record,
     /// Stands for work that completed on it.
     pub(super) engine: Agent,
-    /// What threads that arrived in this phase know.
+    /// What threads of the CTA that arrived in this phase know, and what peers released by arrivals.
     pub(super) arriving: Knowledge,
+    pub(super) arriving_peers: Knowledge,
     /// What those of the phase before knew.
     pub(super) released: Rc<Knowledge>,
+    pub(super) released_peers: Rc<Knowledge>,
     /// When each phase completed.
     pub(super) completed: Vec<u32>,
     /// The last arrival of each thread of another CTA, and the phase that it fell into.
@@ -44,7 +46,9 @@ impl MBarrier {
             init,
             engine,
             arriving: Knowledge::default(),
+            arriving_peers: Knowledge::default(),
             released: Rc::default(),
+            released_peers: Rc::default(),
             completed: Vec::new(),
             reached: Vec::new(),
         }
@@ -138,6 +142,7 @@ impl MBarrier {
             released.know_warp(self.engine | of, *now);
         }
         self.released = Rc::new(released);
+        self.released_peers = Rc::new(std::mem::take(&mut self.arriving_peers));
         self.completed.push(*now);
         *now += 1;
         self.phase += 1;

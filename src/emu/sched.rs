@@ -216,15 +216,22 @@ impl<'a> Machine<'a> {
             cluster / clusters[0] % clusters[1],
             cluster / clusters[0] / clusters[1],
         ];
-        let place = [
-            rank % shape[0],
-            rank / shape[0] % shape[1],
-            rank / shape[0] / shape[1],
-        ];
-        let index: [u32; 3] =
-            std::array::from_fn(|axis| number[axis] as u32 * shape[axis] + place[axis]);
-        let [i, j, k] = index.map(u64::from);
-        let linear = i + x * (j + y * k);
+        let index_of = |rank: u32| -> [u32; 3] {
+            let place = [
+                rank % shape[0],
+                rank / shape[0] % shape[1],
+                rank / shape[0] / shape[1],
+            ];
+            std::array::from_fn(|axis| number[axis] as u32 * shape[axis] + place[axis])
+        };
+        let index = index_of(rank);
+        // The number of a CTA's first warp.
+        let first_of = |rank: u32| {
+            let [i, j, k] = index_of(rank).map(u64::from);
+            (i + x * (j + y * k)) as u32 * self.warps()
+        };
+        let first = first_of(rank);
+        let of_cluster: Rc<[u32]> = (0..shape.iter().product()).map(first_of).collect();
         let bytes =
             (self.entry.dynamic_start + self.dynamic_shared).max(self.entry.static_shared) as usize;
         let warps = self.warps();
@@ -257,7 +264,7 @@ impl<'a> Machine<'a> {
             },
             warps: (0..warps)
                 .map(|index| {
-                    let clock = WarpClock::new(linear as u32 * warps, index, warps);
+                    let clock = WarpClock::new(first, index, warps, Rc::clone(&of_cluster));
                     Warp::new(self.entry, index, self.threads(), clock)
                 })
                 .collect(),

@@ -336,23 +336,181 @@ DONE: {fence}"
     }
 }
 
-/// A peer writes into the other's memory and arrives at its barrier: with the scope of the CTA the arrival tells nothing there.
+/// A peer writes into the other's memory and arrives at its barrier: arrival and wait both need the scope of the cluster, and
+/// what they name comes before what fences say.
 #[test]
 fn arrivals_at_peers_need_the_scope_of_the_cluster() {
-    let body = |arrive: &str| {
+    let body = |arrive: &str, wait: &str, fence: &str| {
         format!(
             "@%p0 mbarrier.init.shared::cta.b64 [%r0], 1; @%p0 fence.mbarrier_init.release.cluster;
 {MEET}mapa.shared::cluster.u32 %r6, %r0, %r4;
-@%p0 st.shared::cluster.u32 [%r6+8], %r5; @%p0 mbarrier.{arrive}.b64 _, [%r6];
-AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
-@%p0 ld.shared.u32 %r7, [%r0+8]; @%p0 st.global.u32 [%d0], %r7;
+@%p0 st.shared::cluster.u32 [%r6+8], %r5; {fence} @%p0 mbarrier.arrive{arrive}.shared::cluster.b64 _, [%r6];
+AGAIN: mbarrier.try_wait.parity{wait}.shared::cta.b64 %p2, [%r0], 0; @!%p2 bra AGAIN;
+{fence} @%p0 ld.shared.u32 %r7, [%r0+8]; @%p0 st.global.u32 [%d0], %r7;
 {MEET}"
         )
     };
+    let (wide, narrow) = ("fence.acq_rel.cluster;", "fence.acq_rel.cta;");
+    let cases = [
+        (".release.cluster", ".acquire.cluster", "", true),
+        (".release.cta", ".acquire.cluster", "", false),
+        (".release.cluster", ".acquire.cta", "", false),
+        (".release.cluster", "", "", false),
+        (".relaxed.cluster", ".relaxed.cluster", wide, true),
+        (".relaxed.cluster", ".relaxed.cluster", narrow, false),
+        (".relaxed.cluster", ".relaxed.cta", wide, false),
+        (".relaxed.cta", ".relaxed.cluster", wide, false),
+    ];
+    for (arrive, wait, fence, is_ordered) in cases {
+        let body = body(arrive, wait, fence);
+        for seed in 0..8 {
+            if is_ordered {
+                assert_eq!(launch(&body, seed), Ok(vec![101, 100, 103, 102]), "{body}");
+                continue;
+            }
+            let (line, found) = fault(&body, seed);
+            let is_race = line == 7 && matches!(found, Fault::Race { .. });
+            assert!(is_race, "{found}\n{body}");
+        }
+    }
+}
+
+/// CTA 0 sends a word to another one, 1 of its cluster or 2 of the next.
+#[test]
+fn the_scope_of_the_cluster_ends_with_it() {
+    let body = |receiver: u32, send: &str, receive: &str, fence: &str| {
+        format!(
+            "ld.param.u64 %d2, [data]; @!%p0 bra DONE; setp.eq.u32 %p2, %r2, 0; @%p2 bra SEND;
+setp.ne.u32 %p3, %r2, {receiver}; @%p3 bra DONE;
+RECEIVE: {receive}; setp.eq.u32 %p4, %r7, 0; @%p4 bra RECEIVE;
+{fence} ld.global.u32 %r8, [%d2]; st.global.u32 [%d2+8], %r8; bra DONE;
+SEND: st.global.u32 [%d2], 42; {fence} {send};
+DONE:"
+        )
+    };
+    let store = |kind: &str| format!("st.{kind}.global.u32 [%d2+4], 1");
+    let load = |kind: &str| format!("ld.{kind}.global.u32 %r7, [%d2+4]");
+    let red = "red.release.cluster.global.add.u32 [%d2+4], 1".to_owned();
+    let atom = |kind: &str| format!("atom.{kind}.global.add.u32 %r7, [%d2+4], 0");
+    let fence = "fence.acq_rel.cluster;";
+    // Whether they order CTAs of a cluster, and others.
+    let cases = [
+        (store("release.gpu"), load("acquire.gpu"), "", [true, true]),
+        (
+            store("release.cluster"),
+            load("acquire.cluster"),
+            "",
+            [true, false],
+        ),
+        (
+            store("release.cluster"),
+            load("acquire.gpu"),
+            "",
+            [true, false],
+        ),
+        (
+            store("release.gpu"),
+            load("acquire.cluster"),
+            "",
+            [true, false],
+        ),
+        (
+            store("release.cta"),
+            load("acquire.cluster"),
+            "",
+            [false, false],
+        ),
+        (
+            store("release.cluster"),
+            load("acquire.cta"),
+            "",
+            [false, false],
+        ),
+        (
+            store("relaxed.gpu"),
+            load("relaxed.gpu"),
+            fence,
+            [true, false],
+        ),
+        (
+            store("relaxed.gpu"),
+            load("relaxed.cluster"),
+            "fence.acq_rel.gpu;",
+            [true, false],
+        ),
+        (red.clone(), atom("acquire.cluster"), "", [true, false]),
+        (red, atom("acquire.gpu"), "", [true, false]),
+    ];
+    for (send, receive, fence, are_ordered) in cases {
+        for (receiver, is_ordered) in [(1, are_ordered[0]), (2, are_ordered[1])] {
+            let body = body(receiver, &send, &receive, fence);
+            for seed in 0..6 {
+                let found = launch(&body, seed);
+                if is_ordered {
+                    assert_eq!(found.map(|words| words[2]), Ok(42), "{body}");
+                    continue;
+                }
+                let is_race = matches!(
+                    &found,
+                    Err(EmuError::Fault {
+                        fault: Fault::Race { .. },
+                        ..
+                    })
+                );
+                assert!(is_race, "{found:?}\n{body}");
+            }
+        }
+    }
+}
+
+/// Atomics of one address do not exclude those of whom their scope leaves out.
+#[test]
+fn atomics_of_narrow_scope_race_outside_of_it() {
+    let body = |scope: &str, ctas: u32| {
+        format!(
+            "ld.param.u64 %d2, [data]; setp.lt.u32 %p2, %r2, {ctas}; @%p2 red.relaxed.{scope}.global.add.u32 [%d2], 1;"
+        )
+    };
+    for seed in 0..4 {
+        for (scope, ctas, is_right) in [
+            ("gpu", 4, true),
+            ("cluster", 2, true),
+            ("cluster", 4, false),
+            ("cta", 1, true),
+            ("cta", 2, false),
+        ] {
+            let found = launch(&body(scope, ctas), seed);
+            match is_right {
+                true => assert_eq!(found.map(|words| words[0]), Ok(64 * ctas), "{scope}"),
+                false => assert!(found.is_err(), "{scope}, {ctas}"),
+            }
+        }
+    }
+}
+
+/// Shared memory that peers reach wants the scope of the cluster, too.
+#[test]
+fn scopes_count_in_the_shared_memory_of_clusters() {
+    let body = |send: &str, receive: &str| {
+        format!(
+            "@%p0 st.shared.u32 [%r0], 0;
+{MEET}mapa.shared::cluster.u32 %r6, %r0, %r4; @!%p0 bra DONE; @%p1 bra SEND;
+AGAIN: ld.{receive}.shared::cluster.u32 %r7, [%r6]; setp.eq.u32 %p4, %r7, 0; @%p4 bra AGAIN;
+ld.shared::cluster.u32 %r8, [%r6+4]; st.global.u32 [%d0], %r8; bra DONE;
+SEND: st.shared.u32 [%r0+4], %r5; st.{send}.shared.u32 [%r0], 1;
+DONE: {}",
+            MEET.replace(".aligned", "")
+        )
+    };
     for seed in 0..8 {
-        let right = launch(&body("arrive.release.cluster.shared::cluster"), seed);
-        assert_eq!(right, Ok(vec![101, 100, 103, 102]));
-        let (line, found) = fault(&body("arrive.release.cta.shared::cluster"), seed);
-        assert!(line == 7 && matches!(found, Fault::Race { .. }), "{found}");
+        let right = body("release.cluster", "acquire.cluster");
+        assert_eq!(launch(&right, seed), Ok(vec![0, 100, 0, 102]));
+        for (send, receive) in [
+            ("release.cta", "acquire.cluster"),
+            ("release.cluster", "acquire.cta"),
+        ] {
+            let found = fault(&body(send, receive), seed).1;
+            assert!(matches!(found, Fault::Race { .. }), "{send}: {found}");
+        }
     }
 }

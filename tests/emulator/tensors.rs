@@ -528,7 +528,7 @@ fn copies_by_maps_are_checked() {
         (
             text.clone(),
             &narrow,
-            "unsupported: a box 64 bytes wide with a swizzle over 128",
+            "unsupported: a box 64 bytes wide with a swizzle over 128, which is not modelled",
         ),
         (text.clone(), &beyond, "out of bounds"),
         (text.replace("[%s],", "[%s+64512],"), &ok, "out of bounds"),

@@ -55,8 +55,7 @@ impl<'a> Decoder<'_, 'a> {
         }
         let is_relaxed = self.take("relaxed");
         let _ = self.take("release") | self.take("acquire");
-        let is_narrow = self.take("cta");
-        self.take("cluster");
+        let (is_narrow, is_wide) = (self.take("cta"), self.take("cluster"));
         if !self.take("b64") {
             return self.bad("the type is `.b64`");
         }
@@ -75,6 +74,7 @@ impl<'a> Decoder<'_, 'a> {
                     by_parity,
                     blocks,
                     acquires: !is_relaxed,
+                    is_narrow: !is_wide,
                 },
                 address,
                 value: self.source(2, if by_parity { B32 } else { B64 })?,

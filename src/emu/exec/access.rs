@@ -5,7 +5,7 @@ use super::super::inst::{Address, Dst, Order, Scope, Src};
 use super::super::lane::integer::{signed, unsigned};
 use super::super::mem::{RANK_BIT, Region};
 use super::super::pending::{Issuer, Touch, Touching};
-use super::super::race::{Access, CONSTANT, Conflict, NARROW, Shadow, Strong, View, lanes};
+use super::super::race::{Access, CONSTANT, Conflict, Shadow, Strong, View, lanes, scope_bits};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
@@ -208,12 +208,25 @@ impl Machine<'_> {
         }
     }
 
-    /// Whether a scope is the CTA alone.
-    pub(super) fn is_narrow(&self, scope: Scope) -> bool {
-        match scope {
-            Scope::Cta => true,
-            Scope::Cluster => self.cluster == [1, 1, 1],
-            Scope::Device => false,
+    /// The scope of an access; only that of a strong one counts.
+    fn scope_of(&self, order: Order, space: Space) -> Scope {
+        match order.strong {
+            true => self.scope(order.scope, space),
+            false => Scope::Device,
+        }
+    }
+
+    /// What a scope means for memory of a space: a cluster of one CTA is that CTA, and where nobody else reaches there is no
+    /// difference.
+    pub(super) fn scope(&self, scope: Scope, space: Space) -> Scope {
+        let is_alone = self.cluster == [1, 1, 1];
+        match (space, scope) {
+            (Space::Shared | Space::Cluster, _) if is_alone => Scope::Device,
+            (Space::Global | Space::Shared | Space::Cluster, Scope::Cluster) if is_alone => {
+                Scope::Cta
+            }
+            (Space::Global | Space::Shared | Space::Cluster, _) => scope,
+            _ => Scope::Device,
         }
     }
 
@@ -301,7 +314,6 @@ impl Machine<'_> {
                 return Ok(());
             }
         }
-        let is_narrow = order.strong && self.is_narrow(order.scope);
         for lane in lanes(active) {
             let place = self.locate(
                 cta,
@@ -311,13 +323,14 @@ impl Machine<'_> {
                 self.operands[3][lane as usize],
                 bytes,
             )?;
+            let scope = self.scope_of(order, place.space);
             if order.strong && self.options.check_races {
                 let strong = Strong {
                     read: true,
                     write: false,
                     acquire: order.acquire,
                     release: false,
-                    narrow: is_narrow && place.space == Space::Global,
+                    scope,
                 };
                 self.synchronise(cta, warp, lane, place, strong);
             }
@@ -338,10 +351,9 @@ impl Machine<'_> {
             if notes_constant && place.space == Space::Global {
                 self.note_constant(cta, warp, (lane, line), place, bytes)?;
             } else if self.options.check_races {
-                let is_wide = !is_narrow || place.space != Space::Global;
                 let access = Access {
                     lane,
-                    line: if is_wide { line } else { line | NARROW },
+                    line: line | scope_bits(scope),
                     read: true,
                     write: false,
                     strong: order.strong,
@@ -418,11 +430,7 @@ impl Machine<'_> {
                     self.require(source, 1 << lane, defined)?;
                 }
             }
-            let is_narrow = order.strong && place.space == Space::Global;
-            let line = match is_narrow && self.is_narrow(order.scope) {
-                true => line | NARROW,
-                false => line,
-            };
+            let scope = self.scope_of(order, place.space);
             let region = self.region(cta, warp, lane, place);
             let mut same_value = region.is_written(place.offset, bytes as usize);
             for (index, values) in values[..sources.len()].iter().enumerate() {
@@ -437,7 +445,7 @@ impl Machine<'_> {
                 let same_value = same_value && !self.options.report_equal_writes && !order.strong;
                 let access = Access {
                     lane,
-                    line,
+                    line: line | scope_bits(scope),
                     read: false,
                     write: true,
                     strong: order.strong,
@@ -450,7 +458,7 @@ impl Machine<'_> {
                         write: true,
                         acquire: false,
                         release: order.release,
-                        narrow: line & NARROW != 0,
+                        scope,
                     };
                     self.synchronise(cta, warp, lane, place, strong);
                 }

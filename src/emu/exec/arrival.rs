@@ -1,7 +1,7 @@
 //! Arrivals and bytes at barriers in shared memory, and the phases that they complete.
 
 use super::super::error::{Fault, Space};
-use super::super::inst::{Dst, Inst, Op, PhaseOp};
+use super::super::inst::{Dst, Inst, Op, PhaseOp, Scope};
 use super::super::mbarrier::MBarrier;
 use super::super::mem::SHARED_BASE;
 use super::super::pending::{Transfer, Work};
@@ -26,14 +26,17 @@ impl Machine<'_> {
     ) -> Result<(), Trouble> {
         self.effects += 1;
         let in_cta = place.space == Space::Shared;
-        let (is_release, may_complete) = match op {
+        let (reaches, is_release, may_complete) = match op {
             PhaseOp::Arrive {
                 releases,
                 may_complete,
                 is_narrow,
                 ..
-            } => (releases && (in_cta || !is_narrow), may_complete),
-            _ => (false, true),
+            } => {
+                let reaches = in_cta || !is_narrow;
+                (reaches, reaches && releases, may_complete)
+            }
+            _ => (false, false, true),
         };
         self.use_barrier(cta, warp, mask.trailing_zeros(), place)?;
         if place.space == Space::Cluster && self.options.check_races {
@@ -43,12 +46,17 @@ impl Machine<'_> {
         }
         let is_arrival = matches!(op, PhaseOp::Arrive { .. });
         if is_arrival && self.options.check_races {
+            let scope = if in_cta { Scope::Cta } else { Scope::Cluster };
             let left = match is_release {
                 true => warp.clock.release(mask, &mut self.now),
-                false => warp.clock.release_fenced(mask, in_cta),
+                false if reaches => warp.clock.release_fenced(mask, scope),
+                false => Default::default(),
             };
             if let Some(barrier) = cta.mbarriers.get_mut(&place.offset) {
-                barrier.arriving.join(&left);
+                match in_cta {
+                    true => barrier.arriving.join(&left),
+                    false => barrier.arriving_peers.join(&left),
+                }
             }
         }
         for lane in lanes(mask) {

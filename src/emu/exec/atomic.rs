@@ -3,7 +3,7 @@
 use super::super::error::{Fault, Space};
 use super::super::inst::{AtomicOp, Inst, Op};
 use super::super::lane::integer::{signed, unsigned};
-use super::super::race::{Access, NARROW, Strong, lanes};
+use super::super::race::{Access, Strong, lanes, scope_bits};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::{Kind, Type};
 use super::super::warp::Warp;
@@ -87,13 +87,10 @@ impl Machine<'_> {
             }
             region.mark(place.offset, bytes as usize, true);
             if self.options.check_races {
-                let is_narrow = self.is_narrow(order.scope) && place.space == Space::Global;
+                let scope = self.scope(order.scope, place.space);
                 let access = Access {
                     lane,
-                    line: match is_narrow {
-                        true => inst.line | NARROW,
-                        false => inst.line,
-                    },
+                    line: inst.line | scope_bits(scope),
                     read: true,
                     write: wrote,
                     strong: true,
@@ -104,7 +101,7 @@ impl Machine<'_> {
                     write: wrote,
                     acquire: order.acquire,
                     release: order.release,
-                    narrow: is_narrow,
+                    scope,
                 };
                 self.synchronise(cta, warp, lane, place, strong);
                 self.check_race(cta, warp, place, bytes, access)?;

@@ -1,7 +1,7 @@
 //! Instructions by which CTAs of a cluster find and wait for each other.
 
-use super::super::error::Fault;
-use super::super::inst::{Inst, Op};
+use super::super::error::{Fault, Space};
+use super::super::inst::{Inst, Op, Scope};
 use super::super::mem::{RANK_BIT, SHARED_WINDOW};
 use super::super::race::lanes;
 use super::super::sched::{CtaState, Machine, Step, Trouble};
@@ -103,7 +103,10 @@ impl Machine<'_> {
         if self.options.check_races {
             let released = match releases {
                 true => warp.clock.release(active, &mut self.now),
-                false => warp.clock.release_fenced(active, false),
+                false => {
+                    let scope = self.scope(Scope::Cluster, Space::Global);
+                    warp.clock.release_fenced(active, scope)
+                }
             };
             cta.cluster_released.join(&released);
         }

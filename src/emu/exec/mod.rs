@@ -23,7 +23,7 @@ mod span;
 mod tensor;
 mod warpgroup;
 
-use super::error::Fault;
+use super::error::{Fault, Space};
 use super::inst::{BoolOp, Dst, Inst, Op, PredSrc, Special, Src};
 use super::race::{View, lanes};
 use super::sched::{CtaState, Machine, Step, Trouble};
@@ -494,9 +494,9 @@ impl Machine<'_> {
             }
             Op::Fence { scope } => {
                 if self.options.check_races {
-                    let is_narrow = self.is_narrow(*scope);
+                    let scope = self.scope(*scope, Space::Global);
                     for lane in lanes(active) {
-                        warp.clock.fence(lane, is_narrow, &mut self.now);
+                        warp.clock.fence(lane, scope, &mut self.now);
                     }
                 }
             }

@@ -1,14 +1,13 @@
 //! Barriers in shared memory, and fences between proxies.
 //!
 //! An arrival leaves what its thread knows, a wait that succeeds takes over what all arrivals of that phase left and what
-//! completed on it. A wait that fails blocks its lanes until a phase completes, as `try_wait` may; one in four gives up at
+//! completed on it; what peers left only if its scope is the cluster. A wait that fails blocks its lanes until a phase completes, as `try_wait` may; one in four gives up at
 //! once, as it may, too. `test_wait` never blocks unless it is polled again and again.
 //!
 //! A wait by parity means the phase behind the last one that its thread knows to be complete, or that one. Where the barrier
 //! has gone on further than that, the parity says something else than the thread asked, and that is reported.
 
 use std::mem::take;
-use std::rc::Rc;
 
 use super::super::error::{Fault, Space};
 use super::super::inst::{Inst, Op, PhaseOp};
@@ -84,7 +83,11 @@ impl Machine<'_> {
                     self.note_barrier(cta, warp, lane, inst.line, place)?;
                     cta.mbarriers.remove(&place.offset);
                 }
-                PhaseOp::Wait { acquires, .. } => {
+                PhaseOp::Wait {
+                    acquires,
+                    is_narrow,
+                    ..
+                } => {
                     let mut done = 0;
                     for lane in lanes(mask) {
                         let barrier = self.use_barrier(cta, warp, lane, place)?;
@@ -94,11 +97,16 @@ impl Machine<'_> {
                     }
                     if done != 0 && self.options.check_races {
                         let barrier = &cta.mbarriers[&place.offset];
-                        let released = Rc::clone(&barrier.released);
-                        if acquires {
-                            warp.clock.acquire_all(done, all, &released);
-                        } else {
-                            lanes(done).for_each(|lane| warp.clock.meet(lane, &released));
+                        let peers = (!is_narrow).then_some(&barrier.released_peers);
+                        let released = [Some(&barrier.released), peers];
+                        for released in released.into_iter().flatten() {
+                            if acquires {
+                                warp.clock.acquire_all(done, all, released);
+                            } else {
+                                lanes(done).for_each(|lane| warp.clock.meet(lane, released));
+                            }
+                        }
+                        if !acquires {
                             // That the phase is complete is known all the same.
                             let time = barrier.completed.last().copied().unwrap_or_default();
                             let engine = barrier.engine | PROGRESS;

@@ -98,7 +98,8 @@ impl Machine<'_> {
         if let Some(span) = map.swizzle.span()
             && row != span.get() as usize
         {
-            let what = format!("a box {row} bytes wide with a swizzle over {span}");
+            let what =
+                format!("a box {row} bytes wide with a swizzle over {span}, which is not modelled");
             return Err((lane, Fault::Unsupported(what)));
         }
         let rows: usize = moved[1..].iter().map(|&extent| extent as usize).product();

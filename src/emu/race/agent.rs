@@ -6,6 +6,7 @@
 //! *engine*, an agent that lives on (one for each mbarrier, for instance), and who observes the wait learns
 //! the engine up to that time.
 
+use super::super::inst::Scope;
 use super::clock::WarpClock;
 use super::knowledge::View;
 use super::{Record, lanes};
@@ -73,8 +74,8 @@ impl Agents {
 pub(in crate::emu) trait Party {
     fn who(&self, lane: u32) -> u32;
     fn knows(&self, lane: u32, record: Record, is_write: bool) -> bool;
-    /// Whether a thread of the own CTA made an access.
-    fn shares_cta(&self, record: Record) -> bool;
+    /// Whether a thread within a scope of the own one made an access.
+    fn shares(&self, record: Record, scope: Scope) -> bool;
 }
 
 impl Party for WarpClock {
@@ -88,8 +89,8 @@ impl Party for WarpClock {
         self.knows_record(lane, record)
     }
 
-    fn shares_cta(&self, record: Record) -> bool {
-        self.is_of_cta(record)
+    fn shares(&self, record: Record, scope: Scope) -> bool {
+        self.is_within(record.who >> 5, scope)
     }
 }
 
@@ -120,8 +121,8 @@ impl Party for Starting<'_> {
         }
     }
 
-    fn shares_cta(&self, record: Record) -> bool {
-        self.clock.is_of_cta(record)
+    fn shares(&self, record: Record, scope: Scope) -> bool {
+        self.clock.is_within(record.who >> 5, scope)
     }
 }
 

@@ -4,6 +4,8 @@ use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::super::inst::Scope;
+use super::agent::FIRST_AGENT;
 use super::knowledge::{Knowledge, Known, View};
 use super::{Record, lanes};
 
@@ -16,8 +18,8 @@ pub(super) struct LaneClock {
     last: Option<Rc<Knowledge>>,
     /// Met by relaxed accesses: acquired at the next fence.
     pub(super) met: Option<Rc<Knowledge>>,
-    /// What later relaxed writes release, since the last fence, and whether to its CTA alone.
-    pub(super) fenced: Option<(Rc<Knowledge>, bool)>,
+    /// What later relaxed writes release, since the last fence, and its scope.
+    pub(super) fenced: Option<(Rc<Knowledge>, Scope)>,
     /// Initialisations of barriers that later relaxed arrivals at the cluster's barrier release.
     pub(super) initialised: Option<Box<Knowledge>>,
 }
@@ -29,6 +31,8 @@ pub(in crate::emu) struct WarpClock {
     pub(in crate::emu) warp: u32,
     /// Number of the CTA's first warp.
     pub(super) first: u32,
+    /// The same of all CTAs of the cluster.
+    cluster: Rc<[u32]>,
     /// For each warp of the CTA: the time up to which its accesses are known. The own entry is
     /// the last time that the lanes were ordered among each other.
     cta: Vec<u32>,
@@ -46,10 +50,12 @@ pub(in crate::emu) struct Joined {
 }
 
 impl WarpClock {
-    pub(in crate::emu) fn new(first: u32, index: u32, warps: u32) -> WarpClock {
+    /// A warp of a CTA with so many, by the number of its first; `cluster` has these numbers of the CTAs of the cluster.
+    pub(in crate::emu) fn new(first: u32, index: u32, warps: u32, cluster: Rc<[u32]>) -> WarpClock {
         WarpClock {
             warp: first + index,
             first,
+            cluster,
             cta: vec![0; warps as usize],
             others: Knowledge::default(),
             pairs: None,
@@ -89,9 +95,14 @@ impl WarpClock {
             .is_some_and(|acquired| acquired.knows(record))
     }
 
-    /// Whether a thread of the own CTA made an access.
-    pub(super) fn is_of_cta(&self, record: Record) -> bool {
-        ((record.who >> 5).wrapping_sub(self.first) as usize) < self.cta.len()
+    /// Whether a warp is one of the own CTA, or of what else a scope has.
+    pub(super) fn is_within(&self, warp: u32, scope: Scope) -> bool {
+        let is_of = |first: u32| (warp.wrapping_sub(first) as usize) < self.cta.len();
+        match scope {
+            Scope::Cta => is_of(self.first),
+            Scope::Cluster => self.cluster.iter().any(|&first| is_of(first)),
+            Scope::Device => true,
+        }
     }
 
     /// Whether a lane knows other things than its warp.
@@ -277,26 +288,26 @@ impl WarpClock {
         }
     }
 
-    /// A fence of one lane, which orders with threads of its CTA alone if it is narrow.
-    pub(in crate::emu) fn fence(&mut self, lane: u32, is_narrow: bool, now: &mut u32) {
+    /// A fence of one lane, which orders with threads of its scope alone.
+    pub(in crate::emu) fn fence(&mut self, lane: u32, scope: Scope, now: &mut u32) {
         let met = self.lanes.get_mut(&lane);
-        if let Some(met) = met.and_then(|clock| match is_narrow {
-            true => clock.met.clone(),
-            false => clock.met.take(),
+        if let Some(met) = met.and_then(|clock| match scope {
+            Scope::Device => clock.met.take(),
+            _ => clock.met.clone(),
         }) {
-            match is_narrow {
-                true => self.acquire(lane, &Rc::new(self.of_cta(&met))),
-                false => self.acquire(lane, &met),
+            match scope {
+                Scope::Device => self.acquire(lane, &met),
+                _ => self.acquire(lane, &Rc::new(self.within(&met, scope))),
             }
         }
         let snapshot = self.snapshot(lane, *now);
-        self.lanes.entry(lane).or_default().fenced = Some((Rc::new(snapshot), is_narrow));
+        self.lanes.entry(lane).or_default().fenced = Some((Rc::new(snapshot), scope));
         *now += 1;
     }
 
-    /// What knowledge says of warps of the own CTA.
-    pub(super) fn of_cta(&self, all: &Knowledge) -> Knowledge {
-        let is_own = |warp: u32| (warp.wrapping_sub(self.first) as usize) < self.cta.len();
+    /// What knowledge says of warps within a scope, and of agents.
+    pub(super) fn within(&self, all: &Knowledge, scope: Scope) -> Knowledge {
+        let is_own = |warp: u32| warp >= FIRST_AGENT || self.is_within(warp, scope);
         let part = |known: &Known| {
             let mut known = known.copied();
             known.warps.retain(|warp, _| is_own(*warp));

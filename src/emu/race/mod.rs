@@ -9,18 +9,21 @@
 //! - a CTA barrier joins what all its warps know and gives it to the warps that wait;
 //! - `bar.warp.sync` orders the lanes of its mask;
 //! - a releasing atomic leaves what its thread knows at the address; an acquiring one that meets
-//!   it takes it over. A fence turns the relaxed accesses behind it into releasing ones and those
+//!   it takes it over, if the scope of each has the other's thread. A fence turns the relaxed accesses behind it into releasing ones and those
 //!   before it into acquiring ones.
 //!
 //! Knowledge is kept for each warp, plus for each lane what it acquired by itself; a barrier or a
 //! full `bar.warp.sync` spreads that to the warp. Approximations, all in favour of silence: only
 //! two readers of a byte are remembered, and all that are under way; a barrier that a part of a warp reaches alone counts for
-//! the whole warp; the scope of a cluster is that of the device unless clusters have one CTA.
+//! the whole warp; who acquires with a scope below the device's, what was released with that, takes over what it says
+//! of threads of the own scope and of all asynchronous work.
 //!
 //! Asynchronous work takes part as *agents* (see `agent`). What a thread knows is known through the generic
 //! proxy; a fence between proxies copies it to what is visible to another one, and that spreads by the
 //! same synchronisation. Writes of the generic proxy are ordered before work of the async proxy if they are
 //! visible to it where it starts; its reads, and whatever the async proxy itself did, if they are known there.
+
+use super::inst::Scope;
 
 mod agent;
 mod chain;
@@ -41,19 +44,21 @@ pub(super) struct Record {
     /// Number of the warp in the grid, or of an agent, times 32, plus lane.
     pub(super) who: u32,
     time: u32,
-    /// Line of the text, with the top bit set for strong accesses, the next one for those of narrow scope, and one for `.nc` loads.
+    /// Line of the text, with the top bit set for strong accesses, one each for those with the scope of a CTA and of a cluster, and one for `.nc` loads.
     line: u32,
 }
 
 const STRONG: u32 = 1 << 31;
 /// Beside the line of an access: its scope is the CTA, in memory that others reach.
-pub(super) const NARROW: u32 = 1 << 30;
+const IN_CTA: u32 = 1 << 30;
+/// The same of a cluster.
+const IN_CLUSTER: u32 = 1 << 28;
 /// Beside the line of a load: nobody may write these bytes while the kernel runs.
 pub(super) const CONSTANT: u32 = 1 << 29;
 
 impl Record {
     pub(super) fn line(self) -> u32 {
-        self.line & !(STRONG | NARROW | CONSTANT)
+        self.line & !(STRONG | IN_CTA | IN_CLUSTER | CONSTANT)
     }
 
     pub(super) fn is_constant(self) -> bool {
@@ -64,8 +69,22 @@ impl Record {
         self.line & STRONG != 0
     }
 
-    fn narrow(self) -> bool {
-        self.line & NARROW != 0
+    /// The scope of a strong access.
+    fn scope(self) -> Scope {
+        match (self.line & IN_CTA, self.line & IN_CLUSTER) {
+            (0, 0) => Scope::Device,
+            (0, _) => Scope::Cluster,
+            _ => Scope::Cta,
+        }
+    }
+}
+
+/// What stands beside the line of an access with a scope.
+pub(super) fn scope_bits(scope: Scope) -> u32 {
+    match scope {
+        Scope::Cta => IN_CTA,
+        Scope::Cluster => IN_CLUSTER,
+        Scope::Device => 0,
     }
 }
 

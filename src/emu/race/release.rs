@@ -1,14 +1,15 @@
 //! What releasing accesses leave at addresses for acquiring ones.
 //!
-//! What is released with the scope of the device is there for everybody; with that of the CTA, or behind a fence of it,
-//! for threads of that CTA alone, in memory that others reach. An acquiring access of that scope takes over what is known of
-//! its own CTA.
+//! What is released with the scope of the device is there for everybody; with that of the CTA or cluster, or behind a fence of
+//! it, for threads of that one alone, in memory that others reach. An acquiring access of such a scope takes over what was
+//! released within it, and of what is there for everybody what is known of threads within it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
 
 use rustc_hash::FxHashMap;
 
+use super::super::inst::Scope;
 use super::chain::Chain;
 use super::clock::WarpClock;
 use super::knowledge::{Knowledge, View};
@@ -31,8 +32,8 @@ struct Left {
     /// How many read-modify-writes made that, and where it is kept once they are many.
     joined: u32,
     chain: Option<Rc<RefCell<Chain>>>,
-    /// For threads of one CTA each, by its first warp.
-    narrow: Vec<(u32, Rc<Knowledge>)>,
+    /// By threads of one CTA each, which its first warp names, for that CTA or its cluster.
+    narrow: Vec<(u32, Scope, Rc<Knowledge>)>,
 }
 
 /// How a strong access takes part in synchronisation.
@@ -42,36 +43,35 @@ pub(in crate::emu) struct Strong {
     pub(in crate::emu) write: bool,
     pub(in crate::emu) acquire: bool,
     pub(in crate::emu) release: bool,
-    /// Its scope is the CTA, in memory that others reach.
-    pub(in crate::emu) narrow: bool,
+    /// That of the device where only the own CTA reaches the memory.
+    pub(in crate::emu) scope: Scope,
 }
 
 impl Left {
     /// What a lane meets here.
-    fn meet(&self, clock: &WarpClock, is_narrow: bool) -> Option<Rc<Knowledge>> {
-        let own = self.narrow.iter().find(|(cta, _)| *cta == clock.first);
-        match (&self.wide, own, is_narrow) {
-            (wide, None, false) => wide.clone(),
-            (None, own, _) => own.map(|(_, own)| Rc::clone(own)),
-            (Some(wide), own, _) => {
-                let mut all = match is_narrow {
-                    true => clock.of_cta(wide),
-                    false => Knowledge::clone(wide),
-                };
-                if let Some((_, own)) = own {
-                    all.join(own);
-                }
-                Some(Rc::new(all))
-            }
+    fn meet(&self, clock: &WarpClock, scope: Scope) -> Option<Rc<Knowledge>> {
+        let is_for = |&&(cta, reach, _): &&(u32, Scope, Rc<Knowledge>)| {
+            cta == clock.first || clock.is_within(cta, reach.min(scope))
+        };
+        let mut narrow = self.narrow.iter().filter(is_for);
+        let mut all = match (&self.wide, scope) {
+            (None, _) => Rc::clone(&narrow.next()?.2),
+            (Some(wide), Scope::Device) => Rc::clone(wide),
+            (Some(wide), _) => Rc::new(clock.within(wide, scope)),
+        };
+        for (.., left) in narrow {
+            Rc::make_mut(&mut all).join(left);
         }
+        Some(all)
     }
 
     /// Adds what a read-modify-write releases to what is here.
-    fn join(&mut self, released: Rc<Knowledge>, cta: u32, is_narrow: bool) {
-        if is_narrow {
-            match self.narrow.iter_mut().find(|(of, _)| *of == cta) {
-                Some((_, left)) => Rc::make_mut(left).join(&released),
-                None => self.narrow.push((cta, released)),
+    fn join(&mut self, released: Rc<Knowledge>, cta: u32, scope: Scope) {
+        if scope != Scope::Device {
+            let mut narrow = self.narrow.iter_mut();
+            match narrow.find(|(of, reach, _)| (*of, *reach) == (cta, scope)) {
+                Some((.., left)) => Rc::make_mut(left).join(&released),
+                None => self.narrow.push((cta, scope, released)),
             }
             return;
         }
@@ -104,7 +104,7 @@ impl Releases {
     ) {
         if strong.read
             && let Some(left) = self.at.get(&address)
-            && let Some(left) = left.meet(clock, strong.narrow)
+            && let Some(left) = left.meet(clock, strong.scope)
         {
             if strong.acquire {
                 clock.acquire(lane, &left);
@@ -118,7 +118,7 @@ impl Releases {
         let released = if strong.release {
             let snapshot = clock.snapshot(lane, *now);
             *now += 1;
-            Some((Rc::new(snapshot), false))
+            Some((Rc::new(snapshot), Scope::Device))
         } else {
             clock
                 .lanes
@@ -126,14 +126,13 @@ impl Releases {
                 .and_then(|clock| clock.fenced.clone())
         };
         match released {
-            Some((released, is_fence_narrow)) => {
-                let is_narrow = strong.narrow || is_fence_narrow;
+            Some((released, fence)) => {
                 let left = self.at.entry(address).or_default();
                 // A read-modify-write continues what was released before it.
                 if !strong.read {
                     *left = Left::default();
                 }
-                left.join(released, clock.first, is_narrow);
+                left.join(released, clock.first, strong.scope.min(fence));
             }
             None if !strong.read => {
                 self.at.remove(&address);
@@ -154,13 +153,13 @@ impl WarpClock {
         }
     }
 
-    /// What a relaxed arrival of the lanes of `mask` releases: what fences before it say. Those of the CTA's scope
-    /// count where only threads of the CTA wait.
-    pub(in crate::emu) fn release_fenced(&self, mask: u32, in_cta: bool) -> Knowledge {
+    /// What a relaxed arrival of the lanes of `mask` releases: what fences before it say, if their scope
+    /// is at least that of who waits.
+    pub(in crate::emu) fn release_fenced(&self, mask: u32, scope: Scope) -> Knowledge {
         let mut all = Knowledge::default();
         for clock in lanes(mask).filter_map(|lane| self.lanes.get(&lane)) {
             match &clock.fenced {
-                Some((fenced, is_narrow)) if in_cta || !is_narrow => all.join(fenced),
+                Some((fenced, fence)) if *fence >= scope => all.join(fenced),
                 _ => {}
             }
             if let Some(initialised) = &clock.initialised {

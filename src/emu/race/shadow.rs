@@ -341,8 +341,8 @@ impl Cell {
     ) -> Option<(Record, AccessKind)> {
         let lane = access.lane;
         let harmless = |other: Record| {
-            let is_narrow = other.narrow() || me.narrow();
-            other.strong() && access.strong && (!is_narrow || clock.shares_cta(other))
+            let both = || other.scope().min(me.scope());
+            other.strong() && access.strong && clock.shares(other, both())
         };
         if (access.read || !access.same_value)
             && !harmless(self.write)
