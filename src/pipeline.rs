@@ -36,6 +36,7 @@ use crate::thread::branch_around_rare::branch_around_rare;
 use crate::thread::check_shared::check_shared;
 use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
+use crate::thread::fence_copies::fence_copies;
 use crate::thread::insert_barriers::insert_barriers;
 use crate::thread::place_shared::place_shared;
 use crate::thread::share_quotients::share_quotients;
@@ -515,6 +516,9 @@ fn order_accesses(
     span!(TRACE, "order");
     let barriers = insert_barriers(thread);
     watch.thread("insert_barriers", thread)?;
+    if fence_copies(thread) > 0 {
+        watch.thread("fence_copies", thread)?;
+    }
     if delay_copies(thread) > 0 {
         watch.thread("delay_copies", thread)?;
     }

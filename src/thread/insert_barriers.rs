@@ -19,7 +19,8 @@
 //! that did. The units see what threads wrote only behind a fence of each writer ([`ThreadOp::FenceAsync`]) and a barrier.
 //!
 //! Boxes that the copy engine brings arrive on barriers of their own, at which every thread waits, so that no other stands between
-//! a box and its readers. The engine writes where threads wrote before only behind a fence, and where they read behind a barrier.
+//! a box and its readers. The engine writes where threads wrote before only behind a fence, and where they read behind a barrier, to which
+//! [`super::fence_copies`] adds a fence of its own.
 //!
 //! Boxes that the engine stores are read from their slots, and written to device memory, until a wait of the thread that started
 //! them. Who writes to bytes of such a slot waits for the reading alone ([`ThreadOp::BulkWaitRead`]), as does the end of the
@@ -702,7 +703,7 @@ fn origins(func: &ThreadFunction) -> SecondaryMap<Value, Origin> {
 }
 
 /// Whether two placed slots share bytes; slots without a place might.
-fn overlap(func: &ThreadFunction, a: Slot, b: Slot) -> bool {
+pub(super) fn overlap(func: &ThreadFunction, a: Slot, b: Slot) -> bool {
     let range = |s: Slot| func.slots[s].offset.map(|o| (o, o + func.slots[s].bytes));
     match (range(a), range(b)) {
         (Some((a0, a1)), Some((b0, b1))) => a0 < b1 && b0 < a1,

@@ -4,6 +4,7 @@ pub mod branch_around_rare;
 pub(crate) mod check_shared;
 pub mod delay_copies;
 pub mod drop_parameters;
+pub mod fence_copies;
 pub mod insert_barriers;
 pub mod place_shared;
 pub mod share_quotients;
