@@ -30,9 +30,9 @@ def main():
         # The first table is the one on Hopper.
         time, rate, triton, library = map(float, re.search(PRODUCT.format(re.escape(case)), text).groups())
         products.append((label, round(rate), round(rate * time / triton), round(rate / library)))
-    draw("products", "Products of matrices and attention in f16 on one H100, TFLOP/s: Tilelift, Triton 3.6, cuBLAS and cuDNN, 2026-11-23",
+    draw("products", "Products of matrices and attention in f16 on one H200, TFLOP/s: Tilelift, Triton 3.6, cuBLAS and cuDNN, 2026-11-23",
          products, (OURS, TRITON, LIBRARY), ("TFLOP/s", 800, 200),
-         "f16: products of matrices; attention forward, 128 columns; one H100, best configurations")
+         "f16: products of matrices; attention forward, 128 columns; one H200, best configurations")
 
 
 def draw(name, title, rows, sides, axis, caption):
