@@ -68,9 +68,9 @@
 //! Caches, timing, and the order in which weak accesses become visible: memory is sequentially consistent, and code that
 //! relies on more than PTX promises shows as a race. A fence between proxies counts anywhere between the write and the
 //! asynchronous work that it is ordered before; of `fence.proxy.tensormap` either side is enough. An asynchronous write
-//! behind generic reads needs a barrier here, and no fence, which is less than hardware needs: on an H200 (2026-11-23) threads read
-//! words by `ld.shared` that were not used yet at a `bar.sync`, `bar.arrive` or arrival at an mbarrier, behind which a thread filled
-//! the buffer by `cp.async.bulk`; of 1.8e12 reads 3.3e10 found the new bytes, for each kind of barrier. A wait at an mbarrier takes over what peers release if it names
+//! to shared memory behind generic reads needs a fence, too, of the readers or of who starts it: on an H200 (2026-11-23) threads read words by
+//! `ld.shared` that were not used yet at a `bar.sync`, `bar.arrive` or arrival at an mbarrier, behind which a thread filled the buffer by
+//! `cp.async.bulk`; of 1.8e12 reads 3.3e10 found the new bytes, for each kind of barrier, and of 1e12 with a fence none. A wait at an mbarrier takes over what peers release if it names
 //! the scope of the cluster; without a name it has the CTA's. A tensor map counts as read where its copy starts. Copies by im2col,
 //! `tensormap.cp_fenceproxy`, boxes narrower than their swizzle (the driver takes them; where their rows stand is not modelled), and device functions are not there. `bar.warp.sync` releases lanes that wait at the
 //! same instruction only. Grids run one after the other, so that `griddepcontrol` does nothing. Registers are as many as the

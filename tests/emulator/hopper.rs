@@ -253,8 +253,18 @@ fn attention(text: &str, entry: &str, swizzle: Swizzle, seed: u64) -> Result<Out
     })
 }
 
-/// The text with one of its two entries.
+/// The text with one of its two entries, and with a fence that it lacks: threads load Q from where the producer brings the next one, and
+/// their arrival alone does not keep a copy from overtaking loads.
 fn attention_text(entry: &str) -> String {
+    let text = attention_without_fences(entry);
+    let arrival = text.find("mbarrier.arrive.release");
+    let arrival = arrival.expect("Q has been read");
+    let place = text[..arrival].rfind("// begin inline asm");
+    let (before, behind) = text.split_at(place.expect("an arrival"));
+    format!("{before}fence.proxy.async.shared::cta; {behind}")
+}
+
+fn attention_without_fences(entry: &str) -> String {
     let text = text("attention_ws.ptx");
     let entries = text.find(".visible .entry").expect("an entry");
     let second = text

@@ -113,7 +113,7 @@ const HARMLESS: &[Harmless] = &[
         Some(Target::SM_90A),
         "forward",
         "fence.mbarrier_init.release.cluster",
-        3,
+        5,
         BESIDE,
     ),
     (
@@ -129,6 +129,13 @@ const HARMLESS: &[Harmless] = &[
         "fence.proxy.async.shared::cta",
         2,
         "another one stands in front of what the engine does next",
+    ),
+    (
+        Some(Target::SM_90A),
+        "forward",
+        "fence.proxy.async.shared::cta",
+        4,
+        "nothing was loaded before the first copies to bytes that are loaded later",
     ),
     (
         Some(Target::SM_90A),

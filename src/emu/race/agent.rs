@@ -114,7 +114,7 @@ impl Party for Starting<'_> {
         }
         match self.view {
             Some(View::Constant) if is_write => false,
-            Some(view) if is_write && is_generic(record.who >> 5) => {
+            Some(view) if (is_write || view == View::Shared) && is_generic(record.who >> 5) => {
                 self.clock.sees(lane, view, record)
             }
             _ => self.clock.knows_record(lane, record),
