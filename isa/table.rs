@@ -109,6 +109,8 @@ macro_rules! for_each_ptx {
             DivFull "div.full.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
             /// Quotient rounded to nearest even.
             DivRn "div.rn.{t}" (def T, imm T, imm T) sm 0 ptx 6 0, Float;
+            /// The other sign. Of a NaN it is left open what comes.
+            Neg "neg.{t}" (def T, use T) sm 0 ptx 6 0, Float;
             /// Smaller of two f16 or bf16; a NaN is ignored.
             MinHalf "min.{t}" (def T, use T, use T) sm 80 ptx 7 0, Float;
             /// Larger of two f16 or bf16; a NaN is ignored.
@@ -327,6 +329,8 @@ macro_rules! for_each_ptx {
             BoxCopy "cp.async.bulk.tensor{m}.shared::cluster.global.tile.mbarrier::complete_tx::bytes" (addr D, map D, coords W, addr D) sm 90 ptx 8 0, Copy;
             /// Starts to copy a box from shared memory to a tensor.
             BoxStore "cp.async.bulk.tensor{m}.global.shared::cta.tile.bulk_group" (map D, coords W, addr D) sm 90 ptx 8 0, Copy;
+            /// Starts to add a box from shared memory to a tensor.
+            BoxAdd "cp.reduce.async.bulk.tensor{m}.global.shared::cta.add.tile.bulk_group" (map D, coords W, addr D) sm 90 ptx 8 0, Copy;
             /// Makes copies to tensors a group.
             BulkCommit "cp.async.bulk.commit_group" () sm 90 ptx 8 0, Sync;
             /// Waits until shared memory of all but so many groups of copies to tensors has been read.

@@ -96,7 +96,8 @@ pub(super) fn stated(op: TileOp, scalar: Scalar) -> Option<Stated> {
             ..relative(0.0)
         }),
         TileOp::ExpPrecise | TileOp::Exp10 | TileOp::Log | TileOp::Cbrt => ulps(1.0, 1.0),
-        TileOp::Expm1 | TileOp::Log2 | TileOp::Log1p => ulps(1.1, 1.0),
+        TileOp::Log2 | TileOp::Log1p => ulps(1.1, 1.0),
+        TileOp::Expm1 => ulps(1.5, 1.0),
         TileOp::Log10 => ulps(2.0, 1.3),
         TileOp::Tan => ulps(4.0, 2.0),
         TileOp::Asin => ulps(2.1, 2.1),

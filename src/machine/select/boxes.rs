@@ -100,13 +100,17 @@ impl Lower<'_> {
 
     pub(super) fn select_box_store(&mut self, inst: Inst) -> Result<(), CompileError> {
         let data = &self.func.dfg.insts[inst];
+        let op = match data.rmw() {
+            Some(_) => Ptx::BoxAdd,
+            None => Ptx::BoxStore,
+        };
         let args = data.args.clone();
         let from = self.place(args[0], *data.offset().unwrap_or(&0));
         let map = self.use_value(args[1]);
         let map = self.in_register(map, RegClass::D);
         let (dims, coords) = self.coordinates(&args[3..]);
         let operands = [Arg::Regs(map), coords, Arg::Place(from)];
-        self.emit_if(args[2], Ptx::BoxStore, dims, &operands);
+        self.emit_if(args[2], op, dims, &operands);
         Ok(())
     }
 

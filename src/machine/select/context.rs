@@ -513,6 +513,11 @@ impl rules::Context for Lower<'_> {
         })
     }
 
+    fn only_computed_with(&mut self) -> bool {
+        let results = &self.func.dfg.insts[self.root].results;
+        results.iter().all(|&r| !self.read_as_bits.contains(r))
+    }
+
     fn propagates(&mut self) -> bool {
         AttrsOf(self.attrs()).nan() == Some(&NanRule::Propagate)
     }

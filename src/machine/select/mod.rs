@@ -61,6 +61,8 @@ struct Lower<'a> {
     const_units: SecondaryMap<Value, PackedOption<Unit>>,
     /// Number of uses in the function.
     n_uses: SecondaryMap<Value, u32>,
+    /// Values that something else than sums and products of floats reads.
+    read_as_bits: EntitySet<Value>,
     needed: EntitySet<Value>,
     /// Sums of which nobody reads what they hold before products.
     unread: EntitySet<Value>,
@@ -89,6 +91,7 @@ impl<'a> Lower<'a> {
             values: SecondaryMap::new(),
             const_units: SecondaryMap::new(),
             n_uses: SecondaryMap::new(),
+            read_as_bits: EntitySet::new(),
             needed: EntitySet::new(),
             unread: EntitySet::new(),
             renames: EntitySet::new(),
@@ -167,8 +170,16 @@ impl<'a> Lower<'a> {
             let calls = &func.dfg.insts[last].blocks;
             if next == 0 {
                 for &inst in func.order.insts(block) {
+                    let op = func.dfg.insts[inst].op;
+                    let computes = matches!(
+                        op,
+                        ThreadOp::Fadd | ThreadOp::Fsub | ThreadOp::Fmul | ThreadOp::Fma
+                    );
                     for value in func.dfg.uses(inst) {
                         self.n_uses[value] += 1;
+                        if !computes {
+                            self.read_as_bits.insert(value);
+                        }
                     }
                 }
             }

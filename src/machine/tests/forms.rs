@@ -79,6 +79,7 @@ fn numbers(s: Scalar, n: usize, random: &mut Random) -> Vec<u64> {
 /// Compiles, runs and compares them.
 pub(super) fn check_all(batch: &mut Batch, random: &mut Random) {
     fused(batch, random);
+    negated(batch, random);
     addresses(batch, random);
     masked(batch, random);
     exchange(batch, random);
@@ -86,6 +87,47 @@ pub(super) fn check_all(batch: &mut Batch, random: &mut Random) {
     uniform(batch, random);
     recast(batch, random);
     shared_memory(batch, random);
+}
+
+/// A sign that sums and products alone read is theirs; one that is stored changes a bit, of NaN too.
+fn negated(batch: &mut Batch, random: &mut Random) {
+    let [mut a, b, c] = [0; 3].map(|_| numbers(Scalar::F32, 64, random));
+    a[5] = 0x7f80_0001;
+    for stored in [false, true] {
+        let number = |x: u64| f32::from_bits(x as u32);
+        let result = |i: usize| {
+            let sum = (-number(a[i])).mul_add(number(b[i]), number(c[i]));
+            let bits = if sum.is_nan() {
+                0x7fff_ffff
+            } else {
+                sum.to_bits()
+            };
+            match stored {
+                true => [u64::from(bits), a[i] ^ 0x8000_0000],
+                false => [u64::from(bits); 2],
+            }
+        };
+        Form {
+            name: format!("negated_{stored}"),
+            inputs: [&a, &b, &c].map(|x| (Scalar::F32, x.clone())).to_vec(),
+            out: Scalar::F32,
+            expected: (0..THREADS).flat_map(result).collect(),
+            build: &|k, parts| {
+                let [x, y, z] =
+                    [0, 1, 2].map(|p| load_pack(k, parts.pointers[p], parts.tid, Scalar::F32, 1));
+                let negated = k.fneg(x);
+                let sum = k.fma(negated, y, z);
+                let two = k.const_bits(2, one(Scalar::I32));
+                let one = k.const_bits(1, one(Scalar::I32));
+                let at = k.imul(parts.tid, two);
+                store_pack(k, parts.pointers[3], at, Scalar::F32, 1, sum);
+                let at = k.iadd(at, one);
+                let second = if stored { negated } else { sum };
+                store_pack(k, parts.pointers[3], at, Scalar::F32, 1, second);
+            },
+        }
+        .check(batch);
+    }
 }
 
 fn fused(batch: &mut Batch, random: &mut Random) {

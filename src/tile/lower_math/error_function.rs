@@ -16,11 +16,16 @@ fn complement(a: X<'_>) -> X<'_> {
     let square = a * a;
     let lost = a.fma(a, -square);
     let Power { power, k, .. } = parts(-square, Some(-lost));
-    let t = (a - 4.0).quotient(a + 4.0);
+    let t = match a.formula().is_double() {
+        true => (a - 4.0).quotient(a + 4.0),
+        false => (a - 4.0) * (a + 4.0).reciprocal(),
+    };
     let bend = t.polynomial(&ERFC).quotient((a + a) + 1.0);
+    if !a.formula().is_double() {
+        return (power * bend).times_power(k);
+    }
     let (small, near) = (power * bend, (power * bend).times_ordinary_power(k));
-    let is_tiny = a.is_beyond(a.formula().pick(9.0, 26.0));
-    is_tiny.select(small.times_power(k), near)
+    a.is_beyond(26.0).select(small.times_power(k), near)
 }
 
 /// `1 - erf(x)`, near 0 as that difference.

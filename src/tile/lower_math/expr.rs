@@ -281,6 +281,21 @@ impl<'f> X<'f> {
         )
     }
 
+    /// The larger of two, NaN if one is.
+    pub(super) fn larger_or_nan(self, other: X<'f>) -> X<'f> {
+        let keep = Some(make::nan(NanRule::Propagate));
+        self.make(TileOp::Fmax, &[other], keep, self.elem())
+    }
+
+    /// Not below nor above two numbers; NaN stays.
+    pub(super) fn clamped(self, least: f64, most: f64) -> X<'f> {
+        let keep = || Some(make::nan(NanRule::Propagate));
+        let least = least.like(self);
+        let most = most.like(self);
+        let below = self.make(TileOp::Fmin, &[most], keep(), self.elem());
+        below.make(TileOp::Fmax, &[least], keep(), self.elem())
+    }
+
     /// The quotient, rounded to nearest.
     pub(super) fn over(self, other: impl Operand<'f>) -> X<'f> {
         self.op2(TileOp::FdivRn, other)
@@ -320,7 +335,11 @@ impl<'f> X<'f> {
         if self.formula.is_double() {
             return self.root();
         }
-        let inverse = self.op(TileOp::Rsqrt);
+        self.root_by(self.op(TileOp::Rsqrt))
+    }
+
+    /// The square root from the machine's reciprocal of it, in f32.
+    pub(super) fn root_by(self, inverse: X<'f>) -> X<'f> {
         let root = self * inverse;
         (-root).fma(root, self).fma(inverse * 0.5, root)
     }
@@ -421,17 +440,19 @@ impl<'f> X<'f> {
         terms.fold(last, |sum, term| sum.fma(self, term))
     }
 
-    /// Twice, half, .. of it: the number times 2^k for an integer k of the format's width, in two steps so that every
-    /// exponent of the result is reached and rounding happens once.
+    /// Twice, half, .. of it: the number times 2^k, in two steps so that every exponent of the result is reached and rounding
+    /// happens once. Of k, an integer of the format's width, only the low 9 bits count (f64: 12).
     pub(super) fn times_power(self, k: X<'f>) -> X<'f> {
         let half = k.signed_shift(1);
-        let power = |k: X<'f>| {
-            let formula = self.formula;
-            let shift = i64::from(formula.mantissa_bits());
-            ((k + formula.bias()) << shift).float()
-        };
         // The neutral sum keeps contraction from taking the product into another.
-        (self * power(half)).fma(power(k - half), -0.0)
+        (self * half.power_of_two()).fma((k - half).power_of_two(), -0.0)
+    }
+
+    /// 2^k as a number, for an integer k of the format's width of which only the low 9 bits count (f64: 12).
+    pub(super) fn power_of_two(self) -> X<'f> {
+        let formula = self.formula;
+        let shift = i64::from(formula.mantissa_bits());
+        ((self << shift) + (formula.bias() << shift)).float()
     }
 
     /// [`times_power`](X::times_power) of a normal number whose product is normal.
@@ -440,14 +461,13 @@ impl<'f> X<'f> {
         (self.bits() + (k << shift)).float()
     }
 
-    /// The nearest integral number as a float and as an integer; for sizes below 2^21 (f64: 2^50) only.
+    /// The nearest integral number as a float, and an integer whose low 9 bits (f64: 12) are those of that number; for sizes below
+    /// 2^21 (f64: 2^50) only.
     pub(super) fn nearest(self, factor: impl Operand<'f>) -> (X<'f>, X<'f>) {
-        let formula = self.formula;
-        // Its last bit is 1, so that the sum is rounded there.
-        let magic = formula.pick(12_582_912.0, 6_755_399_441_055_744.0);
+        // Its last bit is 1, so that the sum is rounded there; the bits of that are 0.
+        let magic = self.formula.pick(12_582_912.0, 6_755_399_441_055_744.0);
         let sum = self.fma(factor, magic);
-        let int = sum.bits() - formula.number(magic).bits();
-        (sum - magic, int)
+        (sum - magic, sum.bits())
     }
 }
 

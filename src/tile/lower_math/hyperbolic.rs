@@ -1,6 +1,6 @@
 //! Hyperbolic functions.
 
-use super::exponential::{Power, half_exp, parts};
+use super::exponential::{Power, half_exp, parts, quarter_exp};
 use super::expr::X;
 use super::tables::{LOG2_E_HI, SINH, TANH};
 use crate::ir::ops::TileOp;
@@ -8,15 +8,20 @@ use crate::ir::ops::TileOp;
 /// `h` with `sign / (4 h)`, which is added, where h is half the power of e of a number that is not negative.
 fn with_inverse(a: X<'_>, sign: f64) -> X<'_> {
     let formula = a.formula();
+    if !formula.is_double() {
+        // From there on it is infinite.
+        let quarter = quarter_exp(a.clamped(0.0, 89.7));
+        return quarter
+            .op(TileOp::RcpFtz)
+            .fma(sign * 0.125, quarter + quarter);
+    }
     let Power { power, lost, k } = parts(a, None);
-    let shift = i64::from(formula.mantissa_bits());
-    let scale = ((k + (formula.bias() - 1)) << shift).float();
+    let scale = (k - 1).power_of_two();
     let half = power * scale;
-    let inverse = half.reciprocal();
-    let near = half + inverse.fma(sign * 0.25, lost * scale);
+    let near = half + half.reciprocal().fma(sign * 0.25, lost * scale);
     let (half, lost) = half_exp(a);
     let far = half + (formula.number(sign * 0.25).over(half) + lost);
-    a.is_beyond(formula.pick(86.0, 708.0)).select(far, near)
+    a.is_beyond(708.0).select(far, near)
 }
 
 /// A polynomial up to 1; above, `h - 1 / (4 h)` with h half the power of e.
@@ -45,9 +50,7 @@ pub(super) fn tanh(x: X<'_>) -> X<'_> {
         // 1 from 20 on.
         let a = a.min(20.0);
         let Power { power, k, .. } = parts(a + a, None);
-        let shift = i64::from(formula.mantissa_bits());
-        let scale = ((k + formula.bias()) << shift).float();
-        let sum = power.fma(scale, 1.0);
+        let sum = power.fma(k.power_of_two(), 1.0);
         let rest = formula.number(2.0).over(sum);
         (formula.number(1.0) - rest, 1.0)
     } else {

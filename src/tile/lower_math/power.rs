@@ -63,24 +63,21 @@ fn log2_parts<'f>(a: X<'f>, more: Option<X<'f>>) -> (X<'f>, X<'f>) {
     (all, (y - all) + y_low)
 }
 
-/// x^y.
+/// x^y. Whatever is not the normal power of a normal positive number goes one way, behind one branch: what two selections
+/// share could be left to neither.
 pub(super) fn pow<'f>(x: X<'f>, y: X<'f>) -> X<'f> {
     let formula = x.formula();
-    let a = x.abs();
-    let (log, log_low) = log2_parts(a, None);
+    let (log, log_low) = log2_parts(x, None);
     let exponent = y * log;
     let low = y.fma(log, -exponent);
     let near = exp2_of_sum(exponent, y.fma(log_low, low), X::times_ordinary_power);
-    // Without a sign, which is hardly ever needed either.
-    let is_negative = x.lt(0.0).rare();
-    let near = is_negative.select(signed_power(x, y, near), near);
     let (least, most) = formula.pick(
         (f64::from(f32::MIN_POSITIVE), f64::from(f32::MAX)),
         (f64::MIN_POSITIVE, f64::MAX),
     );
     let limit = formula.pick(125.0, 1021.0);
-    let is_ordinary = a.compare(FloatPred::Oge, least)
-        & a.compare(FloatPred::Ole, most)
+    let is_ordinary = x.compare(FloatPred::Oge, least)
+        & x.compare(FloatPred::Ole, most)
         & exponent.abs().lt(limit);
     (is_ordinary ^ 1).rare().select(any_pow(x, y), near)
 }

@@ -69,6 +69,9 @@ pub(super) const PI_2_B: Number = Number(0xb33b_bd2e, 0x3c91_a626_3314_5c07);
 /// The third part.
 pub(super) const PI_2_C: Number = Number(0xa6f7_2ced, 0xb91f_1976_b7ed_8fbc);
 
+/// Two numbers whose product is half of pi but for 6e-14; f32 only.
+pub(super) const PI_2_FACTORS: (Number, Number) = (Number(0x3f20_6d38, 0), Number(0x4020_6bfa, 0));
+
 /// 2 / pi.
 pub(super) const TWO_BY_PI: Number = Number(0x3f22_f983, 0x3fe4_5f30_6dc9_c883);
 
@@ -209,18 +212,17 @@ pub(super) const EXPM1: Table = Table {
     ],
 };
 
-/// `(log(1 + r) - r + r^2 / 2) / r^3` for r from -1/3 to 1/3.
+/// `(log(1 + r) - r + r^2 / 2) / r^3` for r from -1/4 to 1/2 (f64: -1/3 to 1/3).
 pub(super) const LOG: Table = Table {
     single: &[
-        0x3eaa_aaac,
-        0xbe7f_ff87,
-        0x3e4c_cb42,
-        0xbe2a_cc93,
-        0x3e12_897d,
-        0xbdf9_c373,
-        0x3dda_de4a,
-        0xbe03_8bb1,
-        0x3dfb_448d,
+        0x3eaa_aad2,
+        0xbe80_0023,
+        0x3e4c_b4bc,
+        0xbe2a_771c,
+        0x3e14_420d,
+        0xbe06_cc4e,
+        0x3dd6_671f,
+        0xbd38_c79c,
     ],
     double: &[
         0x3fd5_5555_5555_553a,
@@ -244,6 +246,38 @@ pub(super) const LOG: Table = Table {
         0x3fb5_bbb4_951d_b025,
         0xbfb5_e691_f4e7_5ea3,
     ],
+};
+
+/// `(log2(1 + r) - r log2 e) / r^2` for 1 + r from the root of 1/2 to that of 2; f32 only.
+pub(super) const LOG_2: Table = Table {
+    single: &[
+        0xbf38_aa38,
+        0x3ef6_3849,
+        0xbeb8_ad7e,
+        0x3e93_bff0,
+        0xbe75_5216,
+        0x3e51_57cb,
+        0xbe43_e2af,
+        0x3e3f_e804,
+        0xbde3_3d1a,
+    ],
+    double: &[],
+};
+
+/// `(log10(1 + r) - r log10 e) / r^2` for 1 + r from the root of 1/2 to that of 2; f32 only.
+pub(super) const LOG_10: Table = Table {
+    single: &[
+        0xbe5e_5bd5,
+        0x3e14_3d38,
+        0xbdde_5fa2,
+        0x3db1_e839,
+        0xbd93_b688,
+        0x3d7c_27c7,
+        0xbd6b_aad4,
+        0x3d66_602b,
+        0xbd08_6928,
+    ],
+    double: &[],
 };
 
 /// `(log2((1 + f) / (1 - f)) - 2 f / log 2 - 2/3 f^3 / log 2) / f^5` in `f^2`, for `|f|` up to 0.1716.
@@ -288,6 +322,19 @@ pub(super) const COS: Table = Table {
         0xbda9_37c2_4df1_9633,
         0x3d2a_1450_852b_1eb8,
     ],
+};
+
+/// `(tan(r) - r) / r^3` in `r^2`, for `|r|` up to pi/4; f32 only.
+pub(super) const TAN: Table = Table {
+    single: &[
+        0x3eaa_aa6f,
+        0x3e08_96f1,
+        0x3d5a_c372,
+        0x3cc8_3127,
+        0x3b4b_bbfd,
+        0x3c19_dff6,
+    ],
+    double: &[],
 };
 
 /// `(asin(r) - r) / r^3` in `r^2`, for `|r|` up to 1/2.

@@ -6,8 +6,8 @@
 
 use super::expr::X;
 use super::tables::{
-    ASIN, ATAN, COS, PI_2_A, PI_2_B, PI_2_C, PI_HI, PI_LO, SIN, TWO_BY_PI, TWO_BY_PI_32,
-    TWO_BY_PI_64,
+    ASIN, ATAN, COS, PI_2_A, PI_2_B, PI_2_C, PI_2_FACTORS, PI_HI, PI_LO, SIN, TAN, TWO_BY_PI,
+    TWO_BY_PI_32, TWO_BY_PI_64,
 };
 use crate::ir::attrs::{FloatPred, IntPred};
 use crate::ir::ops::TileOp;
@@ -20,7 +20,7 @@ struct Angle<'f> {
     quadrant: X<'f>,
     /// The rest.
     r: X<'f>,
-    /// What rounding the rest cut off.
+    /// What rounding the rest cut off, which counts in f64 only.
     lost: X<'f>,
 }
 
@@ -191,16 +191,29 @@ fn reduce_far_double(x: X<'_>) -> Angle<'_> {
     )
 }
 
-/// Sine and cosine of a rest, each with what rounding cut off.
+/// Sine and cosine of a rest, in f64 each with what rounding cut off.
 fn both(angle: Angle<'_>) -> [(X<'_>, X<'_>); 2] {
     let (r, lost) = (angle.r, angle.lost);
     let one = r.formula().number(1.0);
     let square = r * r;
-    let sin_tail = (square.polynomial(&SIN) * square).fma(r, lost);
+    let sin_tail = square.polynomial(&SIN) * square;
     let cos_tail = square.polynomial(&COS).fma(square, -0.5);
+    if !r.formula().is_double() {
+        let none = r.formula().number(0.0);
+        return [
+            (sin_tail.fma(r, r), none),
+            (cos_tail.fma(square, 1.0), none),
+        ];
+    }
+    let sin_tail = sin_tail.fma(r, lost);
     let cos_tail = cos_tail.fma(square, -(r * lost));
     let (sin, cos) = (r + sin_tail, one + cos_tail);
     [(sin, (r - sin) + sin_tail), (cos, (one - cos) + cos_tail)]
+}
+
+/// Whether the multiple of pi / 2 is odd.
+fn is_odd(quadrant: X<'_>) -> X<'_> {
+    (quadrant & 1).int_compare(IntPred::Ne, 0)
 }
 
 /// The sine of an angle that is `quarters` times pi / 2 larger. Infinity gives NaN.
@@ -213,8 +226,7 @@ fn sine(x: X<'_>, quarters: i64) -> X<'_> {
         angle.quadrant + quarters
     };
     let [(sin, _), (cos, _)] = both(angle);
-    let odd = (quadrant & 1).int_compare(IntPred::Ne, 0);
-    let y = odd.select(cos, sin);
+    let y = is_odd(quadrant).select(cos, sin);
     let flip = (quadrant & 2) << formula.pick(30, 62);
     (y.bits() ^ flip).float()
 }
@@ -230,11 +242,19 @@ pub(super) fn cos(x: X<'_>) -> X<'_> {
     sine(x, 1)
 }
 
-/// Tangent: the quotient of sine and cosine, or minus its reciprocal, corrected by what all three roundings cut off.
+/// Tangent: in f32 a polynomial or minus its reciprocal; in f64 the quotient of sine and cosine, or minus its reciprocal, corrected
+/// by what all three roundings cut off.
 pub(super) fn tan(x: X<'_>) -> X<'_> {
     let angle = reduce(x);
+    let odd = is_odd(angle.quadrant);
+    if !x.formula().is_double() {
+        let r = angle.r;
+        let square = r * r;
+        let near = (square.polynomial(&TAN) * square).fma(r, r);
+        let y = odd.select((-near).reciprocal(), near);
+        return x.equals(0.0).select(x, y);
+    }
     let [(sin, sin_low), (cos, cos_low)] = both(angle);
-    let odd = (angle.quadrant & 1).int_compare(IntPred::Ne, 0);
     let above = odd.select(-cos, sin);
     let above_low = odd.select(-cos_low, sin_low);
     let below = odd.select(sin, cos);
@@ -247,52 +267,73 @@ pub(super) fn tan(x: X<'_>) -> X<'_> {
     x.equals(0.0).select(x, y)
 }
 
-/// `asin(s)` less s, for s up to 1/2.
-fn asin_tail<'f>(s: X<'f>, square: X<'f>) -> X<'f> {
-    square.polynomial(&ASIN) * square * s
+/// Where the arc sine of a size above 1/2 is that of the square root of `(1 - a) / 2`, which is half the arc cosine.
+struct HalfAngle<'f> {
+    /// Whether it is.
+    is_far: X<'f>,
+    /// The number of at most 1/2 whose arc sine is taken; none (NaN) above 1.
+    s: X<'f>,
+    /// The arc sine of `s`, less `s`, by `s`.
+    bend: X<'f>,
 }
 
-/// The square root of `(1 - a) / 2`, whose arc sine is half the arc cosine of a, and its square.
-fn half_angle(a: X<'_>) -> (X<'_>, X<'_>) {
-    let square = a.fma(-0.5, 0.5);
-    (square.root(), square)
+impl<'f> HalfAngle<'f> {
+    /// One polynomial serves both: of `near`, whose size is a, or of the root.
+    fn new(near: X<'f>, a: X<'f>) -> HalfAngle<'f> {
+        let is_far = a.gt(0.5);
+        let half = a.fma(-0.5, 0.5);
+        // What is added makes the reciprocal of a root of 0 finite, and changes no other.
+        let root = if a.formula().is_double() {
+            half.root()
+        } else {
+            half.root_by((half + (-100f64).exp2()).op(TileOp::Rsqrt))
+        };
+        let s = is_far.select(root, near);
+        let square = is_far.select(half, near * near);
+        let bend = square.polynomial(&ASIN) * square;
+        HalfAngle { is_far, s, bend }
+    }
 }
 
 /// A polynomial up to 1/2; above, `pi / 2 - 2 asin(sqrt((1 - x) / 2))`.
 pub(super) fn asin(x: X<'_>) -> X<'_> {
-    let formula = x.formula();
     let a = x.abs();
-    let square = a * a;
-    let near = (square.polynomial(&ASIN) * square).fma(a, a);
-    let (s, half) = half_angle(a);
-    let tail = asin_tail(s, half);
-    let far = tail.fma(-2.0, PI_2_B) + s.fma(-2.0, PI_2_A);
-    let y = a.gt(0.5).select(far, near);
-    let y = a.gt(1.0).select(formula.nan(), y);
-    y.with_sign_of(x)
+    let HalfAngle { is_far, s, bend } = HalfAngle::new(a, a);
+    let far = (bend * s).fma(-2.0, PI_2_B) + s.fma(-2.0, PI_2_A);
+    is_far.select(far, bend.fma(s, s)).with_sign_of(x)
 }
 
 /// `pi / 2 - asin(x)` up to 1/2 in size; twice the arc sine of the half angle, or what that leaves of pi, above.
-pub(super) fn acos(x: X<'_>) -> X<'_> {
+pub(super) fn acos<'f>(x: X<'f>) -> X<'f> {
     let formula = x.formula();
-    let a = x.abs();
-    let square = x * x;
-    let tail = (square.polynomial(&ASIN) * square).fma(x, -formula.constant(PI_2_B));
-    let near = formula.constant(PI_2_A) - (x + tail);
-    let (s, half) = half_angle(a);
-    let tail = asin_tail(s, half);
-    let angle = (half.polynomial(&ASIN) * half).fma(s, s);
-    let angle = angle + angle;
-    let left = s.fma(-2.0, PI_HI) + tail.fma(-2.0, PI_LO);
-    let far = x.gt(0.0).select(angle, left);
-    let y = a.gt(0.5).select(far, near);
-    a.gt(1.0).select(formula.nan(), y)
+    let HalfAngle { is_far, s, bend } = HalfAngle::new(x, x.abs());
+    // The angle is a base plus a multiple of the arc sine.
+    let is_positive = x.gt(0.0);
+    let choose = |near: X<'f>, above: X<'f>, below: X<'f>| {
+        is_far.select(is_positive.select(above, below), near)
+    };
+    let number = |x| formula.number(x);
+    let constant = |x| formula.constant(x);
+    let times = choose(number(-1.0), number(2.0), number(-2.0));
+    let high = choose(constant(PI_2_A), number(0.0), constant(PI_HI));
+    let low = choose(constant(PI_2_B), number(0.0), constant(PI_LO));
+    s.fma(times, high) + (bend * s).fma(times, low)
 }
 
 /// The arc tangent of a quotient of two numbers that are not negative, which is at most 1.
 fn atan_of(q: X<'_>) -> X<'_> {
     let square = q * q;
     (square.polynomial(&ATAN) * square).fma(q, q)
+}
+
+/// `pi / 2` less an angle. In f32 the product of two numbers is pi / 2 to twice the digits.
+fn less_than_quarter(angle: X<'_>) -> X<'_> {
+    let formula = angle.formula();
+    if formula.is_double() {
+        return formula.constant(PI_2_A) - (angle - formula.constant(PI_2_B));
+    }
+    let (first, second) = PI_2_FACTORS;
+    formula.constant(first).fma(second, -angle)
 }
 
 /// Up to 1 a polynomial; above, `pi / 2 - atan(1 / x)`.
@@ -302,8 +343,7 @@ pub(super) fn atan(x: X<'_>) -> X<'_> {
     let large = a.gt(1.0);
     let q = large.select(a.min(formula.pick(1e30, 1e300)).reciprocal(), a);
     let angle = atan_of(q);
-    let rest = formula.constant(PI_2_A) - (angle - formula.constant(PI_2_B));
-    let y = large.select(rest, angle);
+    let y = large.select(less_than_quarter(angle), angle);
     let y = x.is_nan().select(formula.nan(), y);
     y.with_sign_of(x)
 }
@@ -313,25 +353,33 @@ pub(super) fn atan2<'f>(y: X<'f>, x: X<'f>) -> X<'f> {
     let formula = x.formula();
     let (a, b) = (y.abs(), x.abs());
     let steep = a.gt(b);
-    let (small, large) = (a.min(b), a.max(b));
+    // An operand that is NaN is neither larger nor smaller.
+    let (small, large) = (a.min(b), a.larger_or_nan(b));
     let q = small.over(large);
     // 0 / 0 and infinity by infinity.
     let q = large.equals(0.0).select(large, q);
     let q = small.equals(f64::INFINITY).select(formula.number(1.0), q);
+    let q = y.compare(FloatPred::Uno, x).select(formula.nan(), q);
     let most = formula.pick(60f64, 500f64).exp2();
-    let q = (large.is_outside(1.0 / most, most)).select(q, small.quotient(large));
+    let outside = large.is_outside(1.0 / most, most);
+    let q = outside.select(q, small.quotient(large));
     let angle = atan_of(q);
     let zero = formula.number(0.0);
     let left = x.bits().int_compare(IntPred::Slt, 0);
-    // The multiple of pi / 2 from which the angle is taken off, or to which it is added.
-    let base = left.select(formula.constant(PI_HI), zero);
-    let base_rest = left.select(formula.constant(PI_LO), zero);
-    let base = steep.select(formula.constant(PI_2_A), base);
-    let base_rest = steep.select(formula.constant(PI_2_B), base_rest);
     let minus = steep ^ left;
     let angle = minus.select(-angle, angle);
-    let angle = base + (angle + base_rest);
-    let unordered = y.compare(FloatPred::Uno, x);
-    let angle = unordered.select(formula.nan(), angle);
+    // The multiple of pi / 2 from which the angle is taken off, or to which it is added.
+    let angle = if formula.is_double() {
+        let base = left.select(formula.constant(PI_HI), zero);
+        let base_rest = left.select(formula.constant(PI_LO), zero);
+        let base = steep.select(formula.constant(PI_2_A), base);
+        let base_rest = steep.select(formula.constant(PI_2_B), base_rest);
+        base + (angle + base_rest)
+    } else {
+        let (first, second) = PI_2_FACTORS;
+        let first = formula.constant(first);
+        let times = left.select(first + first, zero);
+        steep.select(first, times).fma(second, angle)
+    };
     angle.with_sign_of(y)
 }

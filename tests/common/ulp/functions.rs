@@ -86,7 +86,7 @@ pub(crate) fn functions() -> Vec<Function> {
         one(
             "expm1",
             B::expm1,
-            [1.1, 1.0],
+            [1.5, 1.0],
             [-3.0, 3.0],
             |x, _| x.exp_m1(),
             |x, _| Some(x.exp_m1()),

@@ -22,7 +22,7 @@ pub(crate) struct Measured {
 
 /// The GPU, and what was measured on it.
 pub(crate) fn measured() -> (&'static str, Vec<Measured>) {
-    let text = include_str!("../../data/ulp_gpu/h100.txt");
+    let text = include_str!("../../data/ulp_gpu/measured.txt");
     let (device, lines) = text.split_once('\n').expect("the first line names the GPU");
     let measured = lines.lines().map(|line| {
         let [label, ty, total, _, theirs, worst @ ..] = &line.split(';').collect::<Vec<_>>()[..]

@@ -16,13 +16,14 @@ use crate::common::on_interp;
 use crate::common::ptxas;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::case::{Case, Chain, GROUPS};
 use crate::common::executor::HostArg;
-use crate::common::package::{Batch, Package};
+#[cfg(feature = "json")]
+use crate::common::launches::{Close, Folder, Given, Launched};
+use crate::common::package::Batch;
 use tilelift::compile::{CompiledKernel, compile};
 use tilelift::error::CompileError;
 use tilelift::ir::attrs::DotPrecision;
@@ -33,6 +34,10 @@ use tilelift::settings::{Options, Target};
 const FEW: u64 = 48;
 /// The same for warpgroups: all their types, with the left operand in either place, are among them.
 const GROUP_FEW: u64 = 160;
+
+/// Most bytes of a case's buffers that are written for a GPU.
+#[cfg(feature = "json")]
+const MOST_BYTES: usize = 1 << 15;
 
 /// Half the distance from 1 to the next number.
 fn unit(scalar: Scalar) -> f64 {
@@ -77,6 +82,12 @@ fn numbers(scalar: Scalar, bytes: &[u8]) -> impl Iterator<Item = f64> {
     })
 }
 
+/// How much a sum may differ of which all products and sums are so large at most.
+fn tolerance(case: &Case, most: f64) -> f64 {
+    // The smallest numbers of f16 are further apart.
+    (bound(case) + 2.0 * unit(case.result)) * most + (-24f64).exp2()
+}
+
 /// Compares results, given what all products and sums are at most.
 fn compare(case: &Case, ours: &[u8], theirs: &[u8], most: &[u8]) -> Result<(), String> {
     if case.exact {
@@ -92,11 +103,9 @@ fn compare(case: &Case, ours: &[u8], theirs: &[u8], most: &[u8]) -> Result<(), S
             }
         };
     }
-    let part = bound(case);
     let all = numbers(case.result, ours).zip(numbers(case.result, theirs));
     for (i, ((a, b), most)) in all.zip(numbers(case.result, most)).enumerate() {
-        // The smallest numbers of f16 are further apart.
-        let tolerance = (part + 2.0 * unit(case.result)) * most + (-24f64).exp2();
+        let tolerance = tolerance(case, most);
         if !(tolerance.is_finite() && (a - b).abs() <= tolerance) {
             return Err(format!(
                 "element {i} is {a:e} and {b:e}, within {tolerance:e}"
@@ -352,45 +361,62 @@ fn sums_of_eight_bits_take_the_place_of_their_accumulators_alone() {
     assert!(products > 40, "{products} products");
 }
 
-/// With `TILELIFT_HARDWARE=DIR` writes there what `tests/common/gpu.py` runs on a GPU. Once that wrote `device.txt` there,
-/// compares instead.
+/// Writes launches of the cases, which `fuzz/launches.py` executes on a GPU, to the folder that `TILELIFT_LAUNCHES` names.
+#[cfg(feature = "json")]
 #[test]
-fn a_gpu_agrees() {
-    let Some(folder) = std::env::var_os("TILELIFT_HARDWARE") else {
-        eprintln!("skipped: TILELIFT_HARDWARE names no folder");
-        return;
-    };
-    let folder = Path::new(&folder);
+fn launches_for_a_gpu_are_written() {
+    let folder = Folder::new("dots");
     let can_run = |case: &Case| case.target.runs_on(9, 0);
-    let both = || wanted(FEW).chain(wanted_of_groups());
-    if folder.join("device.txt").exists() {
-        run_all(both(), can_run, |case, done| {
-            let path = folder.join(format!("{}.bin", done.kernel.meta.name));
-            let Ok(bytes) = std::fs::read(path) else {
-                return Ok(());
-            };
-            let mut rest = &bytes[..];
-            for arg in &done.emulated[..=RESULT] {
-                let (result, later) = rest.split_at(arg.bytes().len());
-                rest = later;
-                if later.is_empty() {
-                    compare(case, &done.ours, result, &done.most)?;
-                }
-            }
-            Ok(())
-        });
-        return;
-    }
-    let package = Mutex::new(Package::default());
-    run_all(both(), can_run, |case, done| {
-        let mut package = package.lock().expect("no thread panics with it");
+    let both: Vec<u64> = match folder.is_wanted {
+        true => wanted(FEW).chain(wanted_of_groups()).collect(),
+        false => (0..4).chain(GROUPS..GROUPS + 4).collect(),
+    };
+    let (written, left_out) = (AtomicU64::new(0), AtomicU64::new(0));
+    run_all(both.into_iter(), can_run, |case, mut done| {
         // The driver of a GPU with units for 8-bit floats has forgotten sm_70, but not its instructions.
-        let text = done.kernel.ptx.replace(".target sm_70", ".target sm_75");
-        let module = package.module(text);
-        let grid = [case.grid, 1, 1];
-        package.launch(&done.kernel, module, grid, &done.args, &done.emulated);
+        done.kernel.ptx = done
+            .kernel
+            .ptx
+            .replace(".version 6.0\n.target sm_70", ".version 6.3\n.target sm_75");
+        let poison = vec![0xa5; done.ours.len()];
+        let args = done.args.iter().map(|arg| match arg {
+            HostArg::Buffer(bytes) => Given::Buffer(bytes),
+            HostArg::Output(_) => Given::Buffer(&poison),
+            HostArg::I32(number) => Given::Number(u64::from(*number as u32)),
+            HostArg::F32(number) => Given::Number(u64::from(number.to_bits())),
+        });
+        let args: Vec<Given<'_>> = args.collect();
+        let held = |arg: &&HostArg| matches!(arg, HostArg::Buffer(_));
+        let after: Vec<&[u8]> = done
+            .emulated
+            .iter()
+            .filter(held)
+            .map(HostArg::bytes)
+            .collect();
+        let bytes: usize = after.iter().map(|content| content.len()).sum();
+        if MOST_BYTES < bytes {
+            left_out.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        let close = (!case.exact).then(|| Close {
+            buffer: RESULT,
+            element: case.result.to_string(),
+            within: numbers(case.result, &done.most)
+                .map(|most| tolerance(case, most))
+                .collect(),
+        });
+        let launched = Launched {
+            kernel: &done.kernel,
+            grid: [case.grid, 1, 1],
+            args,
+            after,
+            close,
+        };
+        launched.write(&folder.path, &format!("k{}", case.number));
+        written.fetch_add(1, Ordering::Relaxed);
         Ok(())
     });
-    let package = package.into_inner().expect("no thread panicked");
-    package.write(folder);
+    let written = written.into_inner() as usize;
+    println!("{written} launches, {} left out", left_out.into_inner());
+    folder.check(written);
 }
