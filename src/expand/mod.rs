@@ -33,6 +33,8 @@ mod limits;
 mod memory;
 mod promise;
 mod reduce;
+mod reduce_lanes;
+mod reduce_warps;
 mod regs;
 mod report;
 mod scan;

@@ -2,42 +2,33 @@
 //! trip to shared memory, each bit of the index along the axis one fold.
 //!
 //! The folds go through register bits, lane bits and warp bits in this sequence, low bits first: the
-//! sequence that the attribute `order` of the op states. After the butterflies all lanes of a group hold
-//! the result; each warp writes it once, all threads read the results of all warps in vectors and fold
-//! them in registers (or lane by lane where there are many warps), so one barrier suffices.
+//! sequence that the attribute `order` of the op states. Lanes are folded in [`super::reduce_lanes`], warps in
+//! [`super::reduce_warps`].
 
-use smallvec::SmallVec;
-
-use crate::ir::attrs::{IntPred, RedOp, make};
+use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Inst, Slot, Value};
-use crate::ir::function::SlotData;
-use crate::ir::ops::{ThreadOp, TileOp};
+use crate::ir::ops::{Opcode, ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
-use super::memory::slot_attrs;
 use super::regs::Expanded;
 use super::{Expander, Result, bug, own_bytes};
 
-/// Largest number of warp bits folded in registers after a vector read. With more, each lane reads one partial
-/// result and butterflies fold them: fewer instructions and registers, and on an H100 no slower (8 warps and more).
-const MAX_VECTOR_FOLD_BITS: usize = 2;
-
 /// What each bit of the thread index and of the register index means to a reduction.
-struct Plan {
-    axis_mask: u32,
+pub(super) struct Plan {
+    pub(super) axis_mask: u32,
     /// Lane bits to fold, ascending.
-    lanes: Vec<u32>,
+    pub(super) lanes: Vec<u32>,
     /// Warp bits to fold, ascending.
-    warps: Vec<u32>,
+    pub(super) warps: Vec<u32>,
     /// Lane bits that tell apart different results.
-    kept_lanes: Vec<u32>,
+    pub(super) kept_lanes: Vec<u32>,
     /// Warp bits that tell apart different results.
-    kept_warps: Vec<u32>,
+    pub(super) kept_warps: Vec<u32>,
     /// Bits of the thread index that only make copies or are folded.
-    silent_threads: u32,
+    pub(super) silent_threads: u32,
 }
 
 impl Plan {
@@ -102,9 +93,11 @@ impl Expander<'_> {
                 (held, values) = self.fold_registers(region, &held, values, bit)?;
             }
         }
-        self.fold_lanes(region, &plan, &mut values)?;
-        if !plan.warps.is_empty() {
-            self.fold_warps(region, &plan, layout, &mut values)?;
+        let exchanged = self.fold_lanes(region, &plan, &mut values)?;
+        if plan.warps.is_empty() {
+            self.gather_halves(exchanged, &mut values)?;
+        } else {
+            self.fold_warps(region, &plan, layout, exchanged, &mut values)?;
         }
 
         for (i, &result) in data.results.iter().enumerate() {
@@ -121,7 +114,7 @@ impl Expander<'_> {
     }
 
     /// Combines registers whose index differs in `bit`.
-    fn fold_registers(
+    pub(super) fn fold_registers(
         &mut self,
         region: Block,
         held: &[u32],
@@ -147,36 +140,6 @@ impl Expander<'_> {
         Ok((low, combined))
     }
 
-    fn fold_lanes(&mut self, region: Block, plan: &Plan, values: &mut Vec<Value>) -> Result<()> {
-        if plan.lanes.len() == 5
-            && self.target.sm >= 80
-            && let (Some(redop), &[value]) = (self.redux_op(region), &values[..])
-            && self.ty(value).elem == Elem::I32
-        {
-            let mut data = InstData::new(ThreadOp::Redux, &[value]);
-            data.attrs.push(make::redop(redop));
-            values[0] = self.op(data, &[])?;
-            return Ok(());
-        }
-        for &bit in &plan.lanes {
-            self.fold_lane_bit(region, 1 << bit, values)?;
-        }
-        Ok(())
-    }
-
-    fn fold_lane_bit(&mut self, region: Block, mask: u32, values: &mut Vec<Value>) -> Result<()> {
-        let mut others: Vec<Value> = Vec::with_capacity(values.len());
-        for (i, &value) in values.iter().enumerate() {
-            // One trip serves all operands that are one value.
-            others.push(match values[..i].iter().position(|&v| v == value) {
-                Some(same) => others[same],
-                None => self.shuffled(value, mask)?,
-            });
-        }
-        *values = self.combine_region(region, values, &others)?;
-        Ok(())
-    }
-
     /// The values of lane `lane ^ mask`, of any element type.
     pub(super) fn shuffled(&mut self, value: Value, mask: u32) -> Result<Value> {
         let ty = self.ty(value);
@@ -190,16 +153,20 @@ impl Expander<'_> {
     /// Truth values and pointers as integers, which can move between threads.
     pub(super) fn carrier_of(&mut self, value: Value) -> Result<Value> {
         let ty = self.ty(value);
+        let op = match ty.elem {
+            Elem::I1 => ThreadOp::Zext,
+            Elem::Ptr(..) => ThreadOp::PtrCast,
+            Elem::Num(_) | Elem::Map(_) | Elem::Token => return Ok(value),
+        };
+        self.op(InstData::new(op, &[value]), &[Self::carried_type(ty)])
+    }
+
+    /// The type of [`Self::carrier_of`].
+    pub(super) fn carried_type(ty: ThreadType) -> ThreadType {
         match ty.elem {
-            Elem::I1 => self.op(
-                InstData::new(ThreadOp::Zext, &[value]),
-                &[ty.with_elem(Elem::I32)],
-            ),
-            Elem::Ptr(..) => self.op(
-                InstData::new(ThreadOp::PtrCast, &[value]),
-                &[ty.with_elem(Elem::I64)],
-            ),
-            Elem::Num(_) | Elem::Map(_) | Elem::Token => Ok(value),
+            Elem::I1 => ty.with_elem(Elem::I32),
+            Elem::Ptr(..) => ty.with_elem(Elem::I64),
+            Elem::Num(_) | Elem::Map(_) | Elem::Token => ty,
         }
     }
 
@@ -215,119 +182,6 @@ impl Expander<'_> {
             Elem::Ptr(..) => self.op(InstData::new(ThreadOp::PtrCast, &[value]), &[ty]),
             Elem::Num(_) | Elem::Map(_) | Elem::Token => Ok(value),
         }
-    }
-
-    fn fold_warps(
-        &mut self,
-        region: Block,
-        plan: &Plan,
-        layout: &LinearLayout,
-        values: &mut Vec<Value>,
-    ) -> Result<()> {
-        let lane_bits = layout.bits(HwDim::Lane);
-        let thread_bits = (lane_bits + layout.bits(HwDim::Warp)) as usize;
-        let fold_bits = plan.warps.len();
-        // Index of a partial result: register, then kept thread bits, then the folded warp bits.
-        let mut writer = vec![0u32; thread_bits];
-        for (k, &bit) in plan.warps.iter().enumerate() {
-            writer[(bit + lane_bits) as usize] = 1 << k;
-        }
-        let mut reader = vec![0u32; thread_bits];
-        let kept = plan
-            .kept_lanes
-            .iter()
-            .copied()
-            .chain(plan.kept_warps.iter().map(|b| b + lane_bits));
-        let mut next = fold_bits;
-        for bit in kept {
-            writer[bit as usize] = 1 << next;
-            reader[bit as usize] = 1 << next;
-            next += 1;
-        }
-        let by_lane = fold_bits > MAX_VECTOR_FOLD_BITS && plan.kept_lanes.is_empty();
-        if by_lane {
-            for (k, column) in reader
-                .iter_mut()
-                .take(fold_bits.min(lane_bits as usize))
-                .enumerate()
-            {
-                *column = 1 << k;
-            }
-        }
-        // Of the threads that hold one partial result, the one whose lanes and copies are 0 writes; the folded warps differ.
-        let folded_warps = plan.warps.iter().fold(0, |m, b| m | 1 << (b + lane_bits));
-        let leader = self.leader(plan.silent_threads & !folded_warps)?;
-        let write_at = self.thread_part(&writer)?;
-        let read_at = self.thread_part(&reader)?;
-
-        let operands = values.clone();
-        let same = |i: usize| operands[..i].iter().position(|&v| v == operands[i]);
-        let types: Vec<ThreadType> = values.iter().map(|&v| self.ty(v)).collect();
-        let mut slots: Vec<(Slot, Value)> = Vec::new();
-        for (i, value) in values.iter_mut().enumerate() {
-            if let Some(same) = same(i) {
-                slots.push(slots[same]);
-                continue;
-            }
-            *value = self.carrier_of(*value)?;
-            let ty = self.ty(*value);
-            let size = ty.elem.bytes();
-            let bytes = (u32::from(ty.count) << next) * size;
-            let slot = self.b.func_mut().slots.push(SlotData {
-                bytes,
-                align: 16,
-                offset: None,
-                by_group: false,
-            });
-            let address = self.slot_address(slot, ty.elem)?;
-            let place = self.moved_pointer(address, write_at)?;
-            for reg in 0..ty.count {
-                let single = self.rearrange(&[*value], &[u32::from(reg)])?;
-                let mut data = InstData::new(ThreadOp::St, &[place, single]);
-                data.args.extend(leader);
-                data.attrs
-                    .extend(slot_attrs(slot, (u32::from(reg) << next) * size));
-                self.effect(data)?;
-            }
-            slots.push((slot, address));
-        }
-        for i in 0..values.len() {
-            if let Some(same) = same(i) {
-                values[i] = values[same];
-                continue;
-            }
-            let value = &mut values[i];
-            let ty = self.ty(*value);
-            let (slot, address) = slots[i];
-            let place = self.moved_pointer(address, read_at)?;
-            let each = if by_lane { 1 } else { 1u32 << fold_bits };
-            let mut parts = Vec::new();
-            for reg in 0..u32::from(ty.count) {
-                let width = each.min(16 / ty.elem.bytes());
-                for chunk in 0..each / width {
-                    let offset = ((reg << next) + chunk * width) * ty.elem.bytes();
-                    let mut data = InstData::new(ThreadOp::Ld, &[place]);
-                    data.attrs.extend(slot_attrs(slot, offset));
-                    parts.push(self.op(data, &[ThreadType::pack(ty.elem, width as u16)])?);
-                }
-            }
-            let total = u32::from(ty.count) * each;
-            let map: Vec<u32> = (0..total).collect();
-            let joined = self.rearrange(&parts, &map)?;
-            *value = self.carried_as(joined, ThreadType::pack(types[i].elem, total as u16))?;
-        }
-        if by_lane {
-            for k in 0..fold_bits {
-                self.fold_lane_bit(region, 1 << k, values)?;
-            }
-        } else {
-            let mut held: Vec<u32> = (0..u32::from(self.ty(values[0]).count)).collect();
-            for bit in 0..fold_bits {
-                let list = std::mem::take(values);
-                (held, *values) = self.fold_registers(region, &held, list, bit)?;
-            }
-        }
-        Ok(())
     }
 
     /// Address of a slot as a pointer to `elem`.
@@ -401,32 +255,17 @@ impl Expander<'_> {
         bug("a reduction's region does not end in yield")
     }
 
-    /// The op that `redux.sync` has for the region, if it is a single one.
-    fn redux_op(&self, region: Block) -> Option<RedOp> {
-        let insts = self.tile.order.insts(region);
-        let &[only, _yield] = insts else { return None };
-        let data = &self.tile.dfg.insts[only];
-        let params: SmallVec<[Value; 4]> = self.tile.dfg.blocks[region].params.clone();
-        let reversed: SmallVec<[Value; 4]> = params.iter().rev().copied().collect();
-        let yielded = self
-            .tile
-            .order
-            .last(region)
-            .map(|y| &self.tile.dfg.insts[y].args);
-        if (data.args != params && data.args != reversed) || yielded?[..] != data.results[..] {
+    /// The op of a region that combines its parameters by a single one, whose operands commute.
+    pub(super) fn single_op(&self, region: Block) -> Option<TileOp> {
+        let &[only, end] = self.tile.order.insts(region) else {
             return None;
-        }
-        Some(match data.op {
-            TileOp::Iadd => RedOp::Add,
-            TileOp::Smin => RedOp::Smin,
-            TileOp::Smax => RedOp::Smax,
-            TileOp::Umin => RedOp::Umin,
-            TileOp::Umax => RedOp::Umax,
-            TileOp::And => RedOp::And,
-            TileOp::Or => RedOp::Or,
-            TileOp::Xor => RedOp::Xor,
-            _ => return None,
-        })
+        };
+        let data = &self.tile.dfg.insts[only];
+        let params = &self.tile.dfg.blocks[region].params;
+        let are_params = data.args == *params || data.args.iter().eq(params.iter().rev());
+        let is_yielded = self.tile.dfg.insts[end].args[..] == data.results[..];
+        let commutes = data.op.info().effects.commutes;
+        (are_params && is_yielded && commutes).then_some(data.op)
     }
 
     /// For each register of the result's layout, the position among the registers left that holds its element.
