@@ -6,6 +6,7 @@
 //! cargo run --release --features cuda --example launch_cost -- tune         # the autotuner on 24 configurations
 //! cargo run --release --features cuda --example launch_cost -- throughput   # kernels compiled in a second
 //! cargo run --release --features cuda --example launch_cost -- count N      # N launches and nothing else, for callgrind
+//! cargo run --release --features cuda --example launch_cost -- count N maps # of a product with three tensor maps; `moved`: of others each time
 //! ```
 
 #![expect(
@@ -65,9 +66,11 @@ fn main() -> Outcome<()> {
         ["throughput"] => throughput(),
         ["first", dir] => first_launches(Path::new(dir)),
         ["count", n] => count(n.parse()?),
+        ["count", n, how @ ("maps" | "moved")] => count_products(n.parse()?, how == "moved"),
         _ => {
             correct()?;
             launch_costs()?;
+            launches_with_maps()?;
             kinds_of_launches()?;
             cold_and_warm()
         }
@@ -164,7 +167,13 @@ fn per_launch(
 struct Raw {
     function: usize,
     words: Vec<u64>,
+    /// How many parameters are zeros, if there are no words.
+    zeros: usize,
 }
+
+/// As many zeros as a tensor map has bytes, where one may stand.
+#[repr(align(64))]
+struct Zeros([u8; 128]);
 
 impl Raw {
     fn new(ptx: &str, name: &str, words: Vec<u64>) -> Outcome<Raw> {
@@ -182,11 +191,19 @@ impl Raw {
         if codes != [0; 4] {
             return Err(format!("the driver's own way fails: {codes:?}").into());
         }
-        Ok(Raw { function, words })
+        Ok(Raw {
+            function,
+            words,
+            zeros: 0,
+        })
     }
 
     fn launch(&mut self, stream: *mut c_void) -> Outcome<()> {
+        let mut zeros = Zeros([0; 128]);
         let mut places = [std::ptr::null_mut(); 16];
+        for place in places.iter_mut().take(self.zeros) {
+            *place = zeros.0.as_mut_ptr().cast();
+        }
         for (place, word) in places.iter_mut().zip(&mut self.words) {
             *place = std::ptr::from_mut(word).cast();
         }
@@ -215,6 +232,24 @@ impl Raw {
 
 /// PTX of a kernel as the run time makes it.
 fn ptx_of(name: &str, args: impl Args) -> Outcome<String> {
+    ptx_by(name, |device| {
+        kernel(device, name)?.prepare(args, &Deadline::default())?;
+        Ok(())
+    })
+}
+
+fn ptx_of_product() -> Outcome<String> {
+    ptx_by("product", |device| {
+        let product = Product::new(device)?;
+        product
+            .kernel
+            .prepare(product.args(0), &Deadline::default())?;
+        Ok(())
+    })
+}
+
+/// PTX that a device with this name writes down when `prepare` is done.
+fn ptx_by(name: &str, prepare: impl FnOnce(&Device) -> Outcome<()>) -> Outcome<String> {
     let dir = std::env::temp_dir().join(format!("tilelift-dump-{}", std::process::id()));
     let device = Device::best_with(DeviceOptions {
         dump: Dump {
@@ -223,7 +258,7 @@ fn ptx_of(name: &str, args: impl Args) -> Outcome<String> {
         },
         ..DeviceOptions::plain()
     });
-    kernel(&device, name)?.prepare(args, &Deadline::default())?;
+    prepare(&device)?;
     let mut found = String::new();
     for file in std::fs::read_dir(&dir)? {
         let path = file?.path();
@@ -282,6 +317,89 @@ fn launch_costs() -> Outcome<()> {
             || Ok(twelve.launch(&stream, 1, args)?),
         )?;
         println!("| {round} | {a:.3} | {b:.3} | {more:+.3} | {c:.3} | {d:.3} | {much:+.3} |");
+    }
+    Ok(())
+}
+
+/// A product of matrices whose operands and result the copy engine moves, where there is one, and two lists of arguments of which
+/// nothing is the same.
+struct Product {
+    kernel: Kernel,
+    buffers: [Buffer<half::f16>; 6],
+}
+
+impl Product {
+    fn new(device: &Device) -> Outcome<Product> {
+        let mut kernel = kernel(device, "product")?;
+        for (name, extent) in [("BM", 64), ("BN", 64), ("BK", 64)] {
+            kernel = kernel.constant(name, extent)?;
+        }
+        let buffer = || Buffer::from_slice(device, &vec![half::f16::ZERO; 128 * 128]);
+        let buffers = [
+            buffer()?,
+            buffer()?,
+            buffer()?,
+            buffer()?,
+            buffer()?,
+            buffer()?,
+        ];
+        Ok(Product { kernel, buffers })
+    }
+
+    /// Arguments of the list `which`, 0 or 1.
+    fn args(&self, which: usize) -> impl Args {
+        let [x, y, out] = [0, 1, 2].map(|i| Arg::from(&self.buffers[3 * which + i]));
+        let extent = 64 << which as i32;
+        (x, y, out, extent, extent, extent)
+    }
+
+    fn launch(&self, stream: &Stream, which: usize) -> Outcome<()> {
+        Ok(self.kernel.launch(stream, 1, self.args(which))?)
+    }
+}
+
+/// Launches of a kernel with three tensor maps: with the arguments of the last launch, and with others each time, beside the
+/// driver's own launch of an empty kernel with the same parameters.
+fn launches_with_maps() -> Outcome<()> {
+    let device = device(None);
+    let Some(context) = device.as_driver() else {
+        return Ok(());
+    };
+    let raw_stream = tilelift::driver::Stream::new(context)?;
+    let handle = raw_stream.as_raw();
+    let stream = Stream::from_driver(&device, raw_stream)?;
+    let product = Product::new(&device)?;
+    let dumped = ptx_of_product()?;
+    let Some((head, _)) = dumped.split_once("\n{") else {
+        return Err("the product has no entry".into());
+    };
+    let maps = head.matches("_map_").count();
+    if maps != 3 {
+        println!("launches with tensor maps: skipped, the product has {maps} of them here");
+        return Ok(());
+    }
+    let params = head.matches(".param").count();
+    let mut raw = Raw::new(&format!("{head}\n{{\nret;\n}}\n"), "product", Vec::new())?;
+    raw.zeros = params;
+    println!("product with three tensor maps, us a launch, median of {BURSTS} bursts of {BURST}");
+    println!("| round | raw | same arguments | more | other arguments each time | more |");
+    println!("|---|---|---|---|---|---|");
+    for round in 1..=5 {
+        let [a, b, more] = per_launch(
+            &stream,
+            || raw.launch(handle),
+            || product.launch(&stream, 0),
+        )?;
+        let mut which = 0;
+        let [_, d, much] = per_launch(
+            &stream,
+            || raw.launch(handle),
+            || {
+                which = 1 - which;
+                product.launch(&stream, which)
+            },
+        )?;
+        println!("| {round} | {a:.3} | {b:.3} | {more:+.3} | {d:.3} | {much:+.3} |");
     }
     Ok(())
 }
@@ -541,6 +659,17 @@ fn count(n: usize) -> Outcome<()> {
         // Nothing of the arguments is known before the launch, as in an application.
         let (x, n, m, f) = black_box((&x, 7_i32, 9_i64, 1.5_f32));
         twelve.launch(&stream, 1, (x, x, x, x, n, n, n, n, f, f, m, x))?;
+    }
+    Ok(())
+}
+
+/// The same of a product with three tensor maps, with the same arguments or with others each time.
+fn count_products(n: usize, moves: bool) -> Outcome<()> {
+    let device = device(None);
+    let product = Product::new(&device)?;
+    let stream = device.stream();
+    for i in 0..n {
+        product.launch(&stream, black_box(if moves { i % 2 } else { 0 }))?;
     }
     Ok(())
 }

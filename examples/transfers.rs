@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use tilelift::prelude::*;
-use tilelift::runtime::{Event, F8E4M3, Pinned, View};
+use tilelift::runtime::{Event, F8E4M3, Pinned};
 
 const TWICE: &str = r#"
 import triton
@@ -85,7 +85,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let half = n / 2;
     let (mut left, right) = x.view_mut().split_at(half)?;
     left.copy_from(&stream, right.as_view())?;
-    let read = View::from(left).read(&stream)?;
+    let read = left.read(&stream)?;
     let moved = read
         .iter()
         .zip(&numbers[half..])

@@ -29,8 +29,11 @@
 //! ```
 //!
 //! The compiler of the application checks that arguments are there and of the right types, and that what the kernel writes is
-//! borrowed to be written; [`RustModule`] says more. What is known at run time alone, that addresses
+//! borrowed to be written, and its message points to the argument; [`RustModule`] says more. What is known at run time alone, that addresses
 //! are the multiples that the signature promises, is checked at the launch.
+//!
+//! A parameter whose name is a word of Rust has `p_` before it, as in `p_type`. The modules are for the version of this crate that
+//! wrote them: the two lines in the manifest, of dependencies and build-dependencies, name one version.
 //!
 //! # The lines
 //!
@@ -82,22 +85,35 @@ impl std::error::Error for Failure {}
 ///
 /// The file cannot be read, or says of no kernel what it is to be compiled for; a kernel is not accepted, and where.
 pub fn compile(path: impl AsRef<Path>) -> Result<(), Failure> {
-    let path = path.as_ref();
     let folder = std::env::var_os("OUT_DIR").ok_or_else(|| {
         Failure(
             "there is no OUT_DIR: this is for build scripts; rust_source() gives the text"
                 .to_owned(),
         )
     })?;
+    compile_into(path.as_ref(), Path::new(&folder))
+}
+
+fn compile_into(path: &Path, folder: &Path) -> Result<(), Failure> {
     let shown = path.display();
     println!("cargo::rerun-if-changed={shown}");
-    let failed =
-        |path: &Path, error: std::io::Error| Failure(format!("{}: {error}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| failed(path, error))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let folder = std::env::current_dir().unwrap_or_default();
+        Failure(format!(
+            "{shown}: error: the file of kernels cannot be read: {error}; it is UTF-8 text, and a relative path is one in {}",
+            folder.display()
+        ))
+    })?;
     let source = rust_source(&shown.to_string(), &text)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let target = Path::new(&folder).join(format!("{stem}.kernels.rs"));
-    std::fs::write(&target, source).map_err(|error| failed(&target, error))
+    let target = folder.join(format!("{stem}.kernels.rs"));
+    std::fs::write(&target, source).map_err(|error| {
+        Failure(format!(
+            "{}: error: the module of the kernels of {shown} cannot be written: {error}; cargo makes OUT_DIR, where it goes, \
+             before a build script runs, and the script may write there",
+            target.display()
+        ))
+    })
 }
 
 /// The Rust text for the kernels of a Python text, which [`compile()`] writes to a file; `name` is for messages.
@@ -118,7 +134,7 @@ pub fn compile(path: impl AsRef<Path>) -> Result<(), Failure> {
 /// "#;
 /// let module = tilelift::build::rust_source("twice.py", text)?;
 /// assert!(module.contains("pub const BLOCK: ::core::primitive::u32 = 256;"));
-/// assert!(module.contains("::tilelift::runtime::ViewMut<'a, ::core::primitive::f32>"));
+/// assert!(module.contains("::tilelift::runtime::Writable<::core::primitive::f32>"));
 /// # Ok::<(), tilelift::build::Failure>(())
 /// ```
 pub fn rust_source(name: &str, text: &str) -> Result<String, Failure> {
@@ -142,7 +158,12 @@ pub fn rust_source(name: &str, text: &str) -> Result<String, Failure> {
                 "there is a module `{module_name}` already: give another name, as in `as={module_name}_2`"
             )));
         }
-        let text = request.compile(&module, name)?;
+        let text = request.compile(&module, name).map_err(|Failure(error)| {
+            Failure(format!(
+                "{name}:{}: error: the kernel that this line asks for is not compiled:\n{error}",
+                i + 1
+            ))
+        })?;
         // Text has a place in memory: writing there does not fail.
         let _ = writeln!(
             source,
@@ -236,10 +257,11 @@ impl Request {
             (None, None, [only]) => only.name.clone(),
             _ => return Err("there is not exactly one kernel, and none is named".to_owned()),
         };
-        match crate::runtime::is_rust_name(&name) {
+        match crate::runtime::rust_name(&name, &[]) == name {
             true => Ok(name),
             false => Err(format!(
-                "`{name}` is no name of a module in Rust: give another, as in `as=kernel_{name}`"
+                "`{name}` is no name of a module in Rust: give another, as in `as={}`",
+                crate::runtime::rust_name(&format!("kernel_{name}"), &[])
             )),
         }
     }
@@ -298,5 +320,35 @@ impl Request {
             }
         }
         Ok(text.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_cannot_be_read_or_written_are_told_apart() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let file = folder.path().join("twice.py");
+        let error = compile_into(&file, folder.path()).expect_err("there is none");
+        assert!(
+            error
+                .to_string()
+                .contains("twice.py: error: the file of kernels cannot be read: "),
+            "{error}"
+        );
+        let text = "import triton, triton.language as tl\n# kernel: twice \"*fp32\"\n@triton.jit\ndef twice(x):\n    tl.store(x, 2 * tl.load(x))\n";
+        std::fs::write(&file, text).expect("it can be written");
+        // A file is no folder, whoever asks.
+        let error = compile_into(&file, &file).expect_err("it is a file");
+        assert!(
+            error.to_string().contains("twice.py cannot be written: ")
+                && error.to_string().contains("twice.kernels.rs: error: "),
+            "{error}"
+        );
+        compile_into(&file, folder.path()).expect("it is right");
+        let module = std::fs::read_to_string(folder.path().join("twice.kernels.rs"));
+        assert!(module.expect("it is there").contains("pub mod twice {"));
     }
 }

@@ -15,6 +15,19 @@ def twelve(a, b, c, d, e, f, g, h, i, j, k, l):  # noqa: E741
 
 
 @triton.jit
+def product(x, y, out, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    sums = tl.zeros((BM, BN), tl.float32)
+    for i in range(0, K, BK):
+        a = tl.load(x + m[:, None] * K + (i + k)[None, :], (m[:, None] < M) & ((i + k)[None, :] < K), 0.0)
+        b = tl.load(y + (i + k)[:, None] * N + n[None, :], ((i + k)[:, None] < K) & (n[None, :] < N), 0.0)
+        sums = tl.dot(a, b, sums)
+    tl.store(out + m[:, None] * N + n[None, :], sums.to(tl.float16), (m[:, None] < M) & (n[None, :] < N))
+
+
+@triton.jit
 def add(x, y, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     mask = i < n

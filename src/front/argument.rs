@@ -153,11 +153,11 @@ pub(crate) fn bind_parameters<'m>(
                         0 => "there is no signature; `-s \"*fp32, i32, 1024\"` gives the types of parameters and constants".to_owned(),
                         _ => {
                             let next = match param.is_constexpr() {
-                                true => "a value behind the others, as in -s \".., 1024\", or",
-                                false => "its type behind the others, as in -s \".., i32\", or a constant by",
+                                true => "a value behind the others, as in \".., 1024\", or",
+                                false => "its type behind the others, as in \".., i32\", or a constant,",
                             };
                             format!(
-                                "the signature gives {given} of {wanted} arguments: add {next} -c {}=VALUE",
+                                "the signature gives {given} of {wanted} arguments: add {next} {0}=VALUE (for the command -c {0}=VALUE)",
                                 param.name
                             )
                         }

@@ -11,7 +11,7 @@ pub(crate) fn read_request(
     take: &mut dyn FnMut(&str, &str) -> Result<bool, String>,
 ) -> Result<Option<String>, String> {
     let parts = line.split_once('"').and_then(|(kernel, rest)| {
-        let (signature, constants) = rest.rsplit_once('"')?;
+        let (signature, constants) = signature_and_rest(rest)?;
         Some((kernel.trim(), signature, constants))
     });
     let (kernel, signature, entries) =
@@ -37,6 +37,16 @@ pub(crate) fn read_request(
     Ok((!kernel.is_empty()).then(|| kernel.to_owned()))
 }
 
+/// What stands before the mark that ends a signature, and behind it: one with a blank or nothing behind it that is not inside of
+/// a quoted string. Constants behind the signature may be quoted strings, too.
+fn signature_and_rest(text: &str) -> Option<(&str, &str)> {
+    text.match_indices('"')
+        .enumerate()
+        .filter(|(before, _)| before % 2 == 0)
+        .map(|(_, (at, _))| (&text[..at], &text[at + 1..]))
+        .find(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace))
+}
+
 /// `NAME=VALUE`.
 pub(crate) fn named_constant(entry: &str) -> Result<(String, Constant), String> {
     let constant = entry
@@ -48,4 +58,22 @@ pub(crate) fn named_constant(entry: &str) -> Result<(String, Constant), String> 
              type, or @NAME for a function of the file"
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signatures_end_where_their_mark_is() {
+        for (text, signature, rest) in [
+            (r#"*fp32, i32" BLOCK=64"#, "*fp32, i32", " BLOCK=64"),
+            (r#"*fp32" S="x" T="y""#, "*fp32", r#" S="x" T="y""#),
+            (r#"*fp32, "x"" S="y""#, r#"*fp32, "x""#, r#" S="y""#),
+            (r#"""#, "", ""),
+        ] {
+            assert_eq!(signature_and_rest(text), Some((signature, rest)), "{text}");
+        }
+        assert_eq!(signature_and_rest("*fp32"), None);
+    }
 }

@@ -1,7 +1,8 @@
 //! What a kernel is specialised for: types, promises and constants of its arguments.
 //!
 //! The text form is Triton's: `"*fp32:16, i32, 1024"`, one entry for each parameter in order. `*` is a pointer (`*k` to
-//! constant data), `:16` promises a multiple of 16 (bytes of a pointer), `:1` the number one, which makes it a constant. A
+//! constant data), `:16` promises a multiple of 16 (bytes of a pointer), `:8`, `:4` and `:2` the like, `:1` the number one, which
+//! makes it a constant. A
 //! number, `True`, `False`, `None`, a quoted string or, for a `constexpr` parameter, the name of a type is a constant.
 //! `tensordesc<fp16[64, 32]>` is a tensor descriptor that the host gives, with the extents of its blocks; behind it `:nan`
 //! says that NaN stands outside of the tensor, behind an extent (`[64, 32:16]`) `:16` that the tensor's own along this dimension
@@ -203,6 +204,9 @@ fn split(text: &str) -> Vec<&str> {
     entries
 }
 
+/// What arguments can be promised to be multiples of.
+const MULTIPLES: [u32; 4] = [2, 4, 8, 16];
+
 fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
     const EXPECTED: &str =
         "expected a type like `*fp32` or `i32`, a number, True, False, None or a quoted string";
@@ -226,6 +230,7 @@ fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
         Some((name, promise)) if !quoted => (name.trim(), Some(promise.trim())),
         _ => (entry, None),
     };
+    let multiple = |promise: &str| promise.parse().ok().filter(|n| MULTIPLES.contains(n));
     let ty = match name.strip_prefix('*') {
         Some(pointee) => {
             let (constant, pointee) = match pointee.strip_prefix('k') {
@@ -252,10 +257,13 @@ fn parse_entry(entry: &str, depth: usize) -> Result<Arg, &'static str> {
     match (ty, promise) {
         (Some(ty), None) => Ok(Arg::Typed { ty, divisible: 1 }),
         (Some(Ty::Num(d)), Some("1")) if d.is_int() => Ok(Arg::Constant(Constant::Int(1))),
-        (Some(ty), Some("16")) if ty.is_ptr() || ty.dtype().is_some_and(DType::is_int) => {
-            Ok(Arg::Typed { ty, divisible: 16 })
+        (Some(ty), Some(promise)) => {
+            let can_be = ty.is_ptr() || ty.dtype().is_some_and(DType::is_int);
+            let divisible = multiple(promise).filter(|_| can_be).ok_or(
+                "after a type stands what an integer or a pointer is a multiple of, `:2`, `:4`, `:8` or `:16`, or `:1` for an integer",
+            )?;
+            Ok(Arg::Typed { ty, divisible })
         }
-        (Some(_), Some(_)) => Err("after a type stands `:16`, or `:1` for an integer"),
         (None, Some(_)) => Err(EXPECTED),
         (None, None) => Constant::parse(entry).map(Arg::Constant).ok_or(EXPECTED),
     }
@@ -423,6 +431,16 @@ mod tests {
     }
 
     #[test]
+    fn multiples_are_powers_of_two_up_to_16() {
+        let args = parse_signature("i32:8, *fp16:4, i64:2").expect("three entries");
+        let of = |arg: &Arg| match arg {
+            Arg::Typed { divisible, .. } => *divisible,
+            _ => 0,
+        };
+        assert_eq!(args.iter().map(of).collect::<Vec<_>>(), [8, 4, 2]);
+    }
+
+    #[test]
     fn what_is_no_entry_is_named() {
         for (text, index) in [
             ("*fp32,", 2),
@@ -433,7 +451,9 @@ mod tests {
             ("(i32", 1),
             ("@", 1),
             ("i32, fp32:1", 2),
-            ("i32:8", 1),
+            ("i32:32", 1),
+            ("fp32:8", 1),
+            ("i32:x", 1),
             ("xyz", 1),
             ("'a", 1),
             ("tensordesc<fp16>", 1),

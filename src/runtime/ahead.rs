@@ -74,7 +74,8 @@ pub(super) fn best<'c>(
         .ok_or_else(|| RuntimeError::Setup {
             kernel: list.first().map_or("", |first| first.name).to_owned(),
             problem: format!(
-                "it was compiled for {}, and the device takes {}",
+                "it was compiled for {}, and the device takes {}: name that or an older target (`target=` of its line in the file \
+                 of kernels, `-t` of the command)",
                 list.iter()
                     .map(|compiled| compiled.target)
                     .collect::<Vec<_>>()

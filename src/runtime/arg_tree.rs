@@ -9,7 +9,7 @@
 //! descriptor   DESCRIPTOR, rank, 1 for padding with NaN, logarithms of the blocks' extents, class of the address
 //! ```
 //!
-//! Of the sizes of a descriptor it counts whether they are multiples of 16: [`DIVISIBLE`] stands beside the logarithms. Strides
+//! Of the sizes of a descriptor it counts whether they are multiples of 16: [`SIXTEEN`] stands beside the logarithms. Strides
 //! are numbers without promises and have no class. A launch without marks knows
 //! nothing of this.
 
@@ -17,7 +17,7 @@ use std::fmt;
 
 use smallvec::SmallVec;
 
-use super::argument::{Arg, Class, DESCRIPTOR, DIVISIBLE, DType, PLAIN, TUPLE};
+use super::argument::{Arg, Class, DESCRIPTOR, DType, PLAIN, SIXTEEN, TUPLE};
 use super::table::Classes;
 
 /// The bits of a descriptor's dimension that are the logarithm of the blocks' extent.
@@ -137,7 +137,7 @@ fn read_one(rest: &mut &[u8]) -> ArgTree {
             let (rank, nan) = (next(), next() != 0);
             let dims = (0..rank).map(|_| next());
             let dims: SmallVec<[u8; 5]> = dims.collect();
-            let dim = |&dim: &u8| (1_u64 << (dim & LOGARITHM), dim & DIVISIBLE != 0);
+            let dim = |&dim: &u8| (1_u64 << (dim & LOGARITHM), dim & SIXTEEN != 0);
             let (block, divisible) = dims.iter().map(dim).unzip();
             ArgTree::Descriptor {
                 // Written below from a class that has one.
@@ -238,7 +238,7 @@ fn classify_one(
     let base = rest.first()?;
     classes.extend([DESCRIPTOR, rank, nan]);
     let sizes = rest.get(1..=extents.len())?;
-    let divisible = |size: &Arg<'_>| size.class & mask & DIVISIBLE;
+    let divisible = |size: &Arg<'_>| size.class & mask & SIXTEEN;
     let dims = extents.iter().zip(sizes);
     classes.extend(dims.map(|(log, size)| log & LOGARITHM | divisible(size)));
     classes.push(Class(base.class).plain().0);
@@ -308,7 +308,7 @@ mod tests {
             ]
         );
         // Who asks for it is not specialised by a descriptor's sizes either.
-        let others = [0xff, 0xff, 0x7f, !DIVISIBLE, 0xff];
+        let others = [0xff, 0xff, 0x7f, !SIXTEEN, 0xff];
         let others = classify(&args, others.into_iter()).expect("the parts are there");
         assert_eq!(read(&others)[3].to_string(), "tensordesc<fp16[4, 16]>:nan");
         assert_eq!(read(&plain(&classes))[3], read(&others)[3]);

@@ -97,7 +97,17 @@ impl DType {
 
     /// Its number in a class.
     const fn code(self) -> u8 {
-        self.scalar as u8 | (self.unsigned as u8) << 4
+        // The four unsigned integers, whose scalars begin with `I8`, come behind the scalars.
+        match self.unsigned {
+            false => self.scalar as u8,
+            true => Scalar::ALL.len() as u8 + self.scalar as u8 - Scalar::I8 as u8,
+        }
+    }
+
+    /// The format of numbers of a kernel.
+    pub(crate) fn of_scalar(scalar: Scalar, unsigned: bool) -> Option<DType> {
+        let mut all = DType::ALL.iter().copied();
+        all.find(|dtype| dtype.scalar == scalar && dtype.unsigned == unsigned)
     }
 
     /// The format of a class.
@@ -124,24 +134,38 @@ impl fmt::Display for DType {
 }
 
 /// The bits of a class that tell the format.
-const CODE: u8 = 0x1f;
+const CODE: u8 = 0x0f;
 /// The class of an absent argument: a format that there is none of.
-const ABSENT: u8 = 0x1f;
+const ABSENT: u8 = 0x0f;
 /// The class of the mark of a tuple.
-pub(crate) const TUPLE: u8 = 0x1e;
+pub(crate) const TUPLE: u8 = ABSENT | EIGHT;
 /// The class of the mark of a tensor descriptor.
-pub(crate) const DESCRIPTOR: u8 = 0x1d;
+pub(crate) const DESCRIPTOR: u8 = ABSENT | SIXTEEN;
 /// The device of a mark, which is no device's number, so that a launch with marks leaves the way of those without.
 const MARK: u32 = u32::MAX;
 /// The bit of a class that tells a pointer.
-pub(crate) const POINTER: u8 = 0x20;
-/// The bit of a class that promises a multiple of 16.
-pub(crate) const DIVISIBLE: u8 = 0x40;
+pub(crate) const POINTER: u8 = 0x10;
+/// The bit of a class that promises a multiple of 8: rows of so many halves begin at multiples of 16 bytes, which wide accesses and
+/// the copy engine ask for.
+const EIGHT: u8 = 0x20;
+/// The bit of a class that promises a multiple of 16, beside that of 8.
+pub(crate) const SIXTEEN: u8 = 0x40;
+/// The bits of a class that promise multiples.
+pub(crate) const DIVISIBLE: u8 = EIGHT | SIXTEEN;
 /// The bit of a class that promises the number one.
 pub(crate) const ONE: u8 = 0x80;
 
 /// The bits of a class that tell the type.
 pub(crate) const PLAIN: u8 = CODE | POINTER;
+
+/// What a number promises to be a multiple of.
+const fn multiple(number: u64) -> u8 {
+    match number % 16 {
+        0 => DIVISIBLE,
+        8 => EIGHT,
+        _ => 0,
+    }
+}
 
 /// An argument of a launch.
 #[derive(Clone, Copy)]
@@ -194,8 +218,7 @@ impl<'a> Arg<'a> {
     const fn number(dtype: DType, bits: u64) -> Arg<'a> {
         let promises = match bits {
             1 => ONE,
-            _ if bits.is_multiple_of(16) => DIVISIBLE,
-            _ => 0,
+            _ => multiple(bits),
         };
         Arg {
             bits,
@@ -303,7 +326,7 @@ impl Arg<'_> {
 pub struct Specialize {
     /// That an integer is one.
     pub value: bool,
-    /// That an integer or an address is a multiple of 16.
+    /// That an integer or an address is a multiple of 8, or of 16.
     pub alignment: bool,
 }
 
@@ -358,6 +381,15 @@ impl Class {
         Class(dtype.code() | POINTER)
     }
 
+    /// What the value is a multiple of.
+    pub(crate) fn divisor(self) -> u32 {
+        match self.0 & DIVISIBLE {
+            DIVISIBLE => 16,
+            EIGHT => 8,
+            _ => 1,
+        }
+    }
+
     /// The same without what the value promises.
     pub(crate) fn plain(self) -> Class {
         Class(self.0 & PLAIN)
@@ -373,6 +405,7 @@ impl fmt::Display for Class {
         let promise = match self.0 & (ONE | DIVISIBLE) {
             0 => "",
             DIVISIBLE => ":16",
+            EIGHT => ":8",
             _ => ":1",
         };
         write!(f, "{star}{dtype}{promise}")
@@ -409,7 +442,7 @@ numbers! {
 impl<'a> From<Pointer<'a>> for Arg<'a> {
     #[inline]
     fn from(pointer: Pointer<'a>) -> Self {
-        let promises = u8::from(pointer.address().is_multiple_of(16)) * DIVISIBLE;
+        let promises = multiple(pointer.address());
         Arg {
             bits: pointer.address(),
             bytes: pointer.bytes(),
@@ -618,6 +651,8 @@ mod tests {
             ("i32", Arg::from(7)),
             ("i32:1", Arg::from(1)),
             ("i32:16", Arg::from(-32)),
+            ("i32:8", Arg::from(-24)),
+            ("i64:8", Arg::from(1000_i64)),
             ("i32:16", Arg::from(0)),
             ("u64:1", Arg::from(1_u64)),
             ("u8:16", Arg::from(16_u8)),
@@ -637,13 +672,23 @@ mod tests {
         };
         assert_eq!(shown(1, alignment), "i32");
         assert_eq!(shown(16, alignment), "i32:16");
+        assert_eq!(shown(8, alignment), "i32:8");
+        let value = Specialize {
+            value: true,
+            alignment: false,
+        };
+        assert_eq!(shown(8, value), "i32");
+        assert_eq!(shown(16, value), "i32");
+        assert_eq!(shown(1, value), "i32:1");
     }
 
     #[test]
     fn codes_tell_formats_apart() {
         for &dtype in DType::ALL {
             assert_eq!(DType::of_code(dtype.code()), Some(dtype));
-            assert!(dtype.code() < DESCRIPTOR);
+            assert!(dtype.code() < ABSENT);
+            let same = DType::ALL.iter().filter(|d| d.code() == dtype.code());
+            assert_eq!(same.count(), 1);
         }
         assert_eq!(DType::of_code(ABSENT), None);
         assert_eq!(size_of::<Arg<'_>>(), 24);

@@ -377,7 +377,7 @@ impl<'a> Pointer<'a> {
         self.dtype
     }
 
-    /// The same memory as numbers of another type, such as the 8-bit floats that Rust has no type for.
+    /// The same memory as numbers of another type.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Pointer<'a> {
         Pointer { dtype, ..self }
@@ -389,20 +389,32 @@ impl<'a> Pointer<'a> {
     ///
     /// The range does not lie in the memory.
     pub fn slice(self, range: Range<usize>) -> Result<Pointer<'a>, RuntimeError> {
-        let size = self.dtype.bytes();
+        self.slice_by(range, self.dtype.bytes())
+    }
+
+    /// A range of what lies there, as numbers of so many bytes.
+    pub(super) fn slice_by(
+        self,
+        range: Range<usize>,
+        size: usize,
+    ) -> Result<Pointer<'a>, RuntimeError> {
         let len = self.bytes / size;
         if range.start > range.end || range.end > len {
-            return Err(RuntimeError::Length {
-                what: "a range outside the memory",
-                got: range.end.max(range.start),
-                expected: len,
-            });
+            return Err(RuntimeError::Range { range, len });
         }
         Ok(Pointer {
             address: self.address + (range.start * size) as u64,
             bytes: (range.end - range.start) * size,
             ..self
         })
+    }
+
+    /// The same without the bytes at the end that are no whole number of so many.
+    pub(super) fn whole(self, size: usize) -> Pointer<'a> {
+        Pointer {
+            bytes: self.bytes - self.bytes % size,
+            ..self
+        }
     }
 
     /// Number of its device; 0 if that is not known.

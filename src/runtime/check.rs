@@ -137,7 +137,10 @@ impl KernelInner {
         let wanted = slot.clear + 1;
         self.wrong_argument(
             slot,
-            format!("{:#x} is not a multiple of {wanted}", arg.bits),
+            format!(
+                "{:#x} is not a multiple of {wanted}, and the kernel is compiled for one",
+                arg.bits
+            ),
         )
     }
 

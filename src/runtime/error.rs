@@ -155,6 +155,21 @@ pub enum RuntimeError {
         expected: usize,
     },
 
+    /// A part that is not in its memory.
+    #[error("a range outside of the memory: {range:?} of {len} elements")]
+    Range {
+        /// The range given.
+        range: std::ops::Range<usize>,
+        /// Elements of the memory.
+        len: usize,
+    },
+
+    /// A copy between two parts of memory that share some.
+    #[error(
+        "the memory that is copied from and the memory that is copied to overlap: copy by way of a third buffer"
+    )]
+    Overlap,
+
     /// A copy was awaited once more.
     #[error("the copy was awaited before, and gave its memory then: begin another")]
     CopyTaken,

@@ -75,13 +75,17 @@ fn reason(class: Class, arg: &Arg<'_>, mask: u8) -> String {
     };
     match class.0 & (ONE | DIVISIBLE) {
         ONE => "its value is 1 and becomes a constant".to_owned(),
-        DIVISIBLE => format!("its {kind} {:#x} is a multiple of 16", arg.bits),
+        promised if promised & DIVISIBLE != 0 => {
+            let divisor = class.divisor();
+            format!("its {kind} {:#x} is a multiple of {divisor}", arg.bits)
+        }
         _ if mask & (ONE | DIVISIBLE) == 0 => "it is not specialised for values".to_owned(),
         _ if class.dtype().is_none() => "it is absent".to_owned(),
         _ if mask & DIVISIBLE == 0 && arg.class & DIVISIBLE != 0 => {
             format!(
-                "its {kind} {:#x} is a multiple of 16, which it is not specialised for",
-                arg.bits
+                "its {kind} {:#x} is a multiple of {}, which it is not specialised for",
+                arg.bits,
+                Class(arg.class).divisor()
             )
         }
         _ if mask & ONE == 0 && arg.class & ONE != 0 => {

@@ -147,7 +147,7 @@ pub use program::Program;
 pub use report::{Explanation, Prediction, Report, Resources, Timing};
 pub use rust_module::{RustModule, rust_module};
 pub use stream::{Event, Stream};
-pub use view::{View, ViewMut};
+pub use view::{Readable, View, ViewMut, Writable};
 pub use waiting::{Copying, Done, Pinned};
 pub use warning::on_warning;
 
@@ -165,7 +165,7 @@ pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;
 #[cfg(feature = "triton")]
-pub(crate) use rust_module::is_rust_name;
+pub(crate) use rust_module::rust_name;
 #[cfg(feature = "triton")]
 pub(crate) use warning::warn;
 pub(crate) use warning::warn_once;

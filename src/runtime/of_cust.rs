@@ -13,7 +13,7 @@ use super::buffer::{Element, Pointer};
 use super::device::{Device, DeviceOptions};
 use super::error::RuntimeError;
 use super::stream::Stream;
-use super::view::{View, ViewMut};
+use super::view::{Readable, View, ViewMut, Writable};
 
 impl Device {
     /// The GPU of a context that the application has by way of `cust`, as [`Device::from_context`].
@@ -72,21 +72,30 @@ macro_rules! memory {
             }
         }
 
-        impl<'a, T: Element + DeviceCopy> From<&'a $memory<T>> for View<'a, T> {
-            fn from(memory: &'a $memory<T>) -> View<'a, T> {
-                Pointer::from(memory).into()
+        impl<T: Element + DeviceCopy> Readable<T> for &$memory<T> {
+            fn into_view<'a>(self) -> View<'a, T>
+            where
+                Self: 'a,
+            {
+                Pointer::from(self).into()
             }
         }
 
-        impl<'a, T: Element + DeviceCopy> From<&'a mut $memory<T>> for View<'a, T> {
-            fn from(memory: &'a mut $memory<T>) -> View<'a, T> {
-                Pointer::from(&*memory).into()
+        impl<T: Element + DeviceCopy> Readable<T> for &mut $memory<T> {
+            fn into_view<'a>(self) -> View<'a, T>
+            where
+                Self: 'a,
+            {
+                Pointer::from(&*self).into()
             }
         }
 
-        impl<'a, T: Element + DeviceCopy> From<&'a mut $memory<T>> for ViewMut<'a, T> {
-            fn from(memory: &'a mut $memory<T>) -> ViewMut<'a, T> {
-                Pointer::from(&*memory).into()
+        impl<T: Element + DeviceCopy> Writable<T> for &mut $memory<T> {
+            fn into_view_mut<'a>(self) -> ViewMut<'a, T>
+            where
+                Self: 'a,
+            {
+                Pointer::from(&*self).into()
             }
         }
     )*};

@@ -15,7 +15,7 @@ use crate::front;
 
 use super::ahead::{self, Compiled};
 use super::arg_tree::ArgTree;
-use super::argument::{Arg, Class, DIVISIBLE, DType, Specialize};
+use super::argument::{Arg, Class, DType, Specialize};
 use super::constant::Constant;
 use super::device::Device;
 use super::diagnostic::SourceError;
@@ -420,10 +420,8 @@ impl Source {
                 let mut func = func.clone();
                 for (param, given) in given {
                     let (param, class) = (*param, check_elem(kernel, &params[*param], given)?);
-                    if class.0 & DIVISIBLE != 0 {
-                        let hint = &mut func.param_hints[param];
-                        hint.divisible = hint.divisible.max(16);
-                    }
+                    let hint = &mut func.param_hints[param];
+                    hint.divisible = hint.divisible.max(class.divisor());
                 }
                 if let Some(num_warps) = options.num_warps {
                     func.set_num_warps(num_warps);
@@ -469,8 +467,15 @@ fn check_elem(kernel: &str, param: &Param, given: &ArgTree) -> Result<Class, Run
         return Ok(class);
     }
     let wanted = match param.elem {
-        Some(Elem::Ptr(to, _)) if param.unsigned => format!("ptr<u{}>", to.bits()),
-        Some(Elem::Num(scalar)) if param.unsigned => format!("u{}", scalar.bits()),
+        Some(elem @ (Elem::Ptr(scalar, _) | Elem::Num(scalar))) => {
+            let star = if matches!(elem, Elem::Ptr(..)) {
+                "*"
+            } else {
+                ""
+            };
+            let dtype = DType::of_scalar(scalar, param.unsigned);
+            dtype.map_or(String::new(), |dtype| format!("{star}{dtype}"))
+        }
         elem => elem.map_or(String::new(), |elem| elem.to_string()),
     };
     Err(RuntimeError::Argument {

@@ -4,7 +4,7 @@ use crate::front;
 use crate::settings::Target;
 
 use super::arg_tree::ArgTree;
-use super::argument::{Arg, Class, DIVISIBLE, DType, ONE};
+use super::argument::{Arg, Class, DType, ONE};
 use super::constant::Constant;
 use super::diagnostic::SourceError;
 use super::error::RuntimeError;
@@ -187,7 +187,7 @@ fn to_arg(class: Class) -> Option<front::Arg> {
     } else {
         Ty::Num(to)
     };
-    let divisible = if class.0 & DIVISIBLE != 0 { 16 } else { 1 };
+    let divisible = class.divisor();
     Some(front::Arg::Typed { ty, divisible })
 }
 

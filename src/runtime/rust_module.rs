@@ -79,12 +79,10 @@ const PATTERNS: &[&str] = &[
 ];
 
 /// A name that Rust takes and that differs from those in use.
-fn rust_name(name: &str, used: &[String]) -> String {
+pub(crate) fn rust_name(name: &str, used: &[String]) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let mut name: String = name.chars().map(plain).collect();
-    // Names of the function itself, and what does not begin as a name does.
-    let is_taken = matches!(name.as_str(), "stream" | "grid" | "");
-    if is_taken
+    if name.is_empty()
         || name.starts_with(|c: char| c.is_ascii_digit())
         || KEYWORDS.contains(&name.as_str())
         || PATTERNS.contains(&name.as_str())
@@ -95,12 +93,6 @@ fn rust_name(name: &str, used: &[String]) -> String {
         name.push_str("_2");
     }
     name
-}
-
-/// Whether a name is one in Rust as it is.
-#[cfg(feature = "triton")]
-pub(crate) fn is_rust_name(name: &str) -> bool {
-    rust_name(name, &[]) == name
 }
 
 /// The name of a kernel's type.
@@ -137,9 +129,10 @@ pub fn rust_module(kernel: &CompiledKernel, func: &TileFunction) -> String {
 /// A Rust module with a kernel and a typed function that launches it; shown, it is the text.
 ///
 /// The module has a type for the kernel, with a function that loads it and one that launches it, and `Args`, the arguments of a
-/// launch by name. Numbers have their types there. Memory that the kernel only reads is anything that becomes a
-/// [`View`](super::View) of the right type, such as `&buffer`; what it writes is a [`ViewMut`](super::ViewMut), such as `&mut
-/// buffer`, so that the compiler of the application sees what changes. A [`Pointer`](super::Pointer) becomes either, for memory
+/// launch by name. Numbers have their types there. Memory that the kernel only reads is whatever is
+/// [`Readable`](super::Readable) as the right type, such as `&buffer`; what it writes is [`Writable`](super::Writable), such as
+/// `&mut buffer`, so that the compiler of the application sees what changes. A name that is a word of Rust, such as `type`, has `p_`
+/// before it. A [`Pointer`](super::Pointer) is either, for memory
 /// of others and for what is read and written through two parameters.
 #[derive(Clone, Debug)]
 pub struct RustModule<'a> {
@@ -424,12 +417,14 @@ impl fmt::Display for RustModule<'_> {
             let (ty, value) = match is_pointer {
                 false => (number, format!("args.{name}")),
                 true => {
-                    let view = if is_written { "ViewMut" } else { "View" };
-                    let view = format!("::tilelift::runtime::{view}<'a, {number}>");
-                    let into = format!("::core::convert::Into<{view}>");
+                    let (bound, function) = match is_written {
+                        true => ("Writable", "into_view_mut"),
+                        false => ("Readable", "into_view"),
+                    };
+                    let bound = format!("::tilelift::runtime::{bound}<{number}>");
+                    let value = format!("{bound}::{function}(args.{name})").replacen('<', "::<", 1);
                     generics.push(format!("P{at}"));
-                    bounds.push(format!("impl {into}"));
-                    let value = format!("<_ as {into}>::into(args.{name})");
+                    bounds.push(format!("P{at}: {bound}"));
                     (format!("P{at}"), value)
                 }
             };
@@ -464,7 +459,8 @@ impl fmt::Display for RustModule<'_> {
         let versions = (0..self.versions.len()).map(|at| format!("COMPILED{}", ending(at)));
         write!(
             f,
-            "// Written by tilelift {version} from the kernel `{name}`; not to be edited.
+            "// Written by tilelift {version} from the kernel `{name}`; not to be edited, and for an application with that version:
+// where another one does not compile it, write it again.
 
 /// The kernel `{name}` on a device.
 #[derive(::core::clone::Clone, ::core::fmt::Debug)]
@@ -473,7 +469,7 @@ pub struct {type_name}(pub ::tilelift::runtime::Kernel);
 /// What a launch of the kernel takes.
 #[derive(::core::clone::Clone, ::core::marker::Copy, ::core::fmt::Debug)]
 #[{ALLOW}(non_snake_case)]
-pub struct Args{generics} {{
+pub struct Args{bounds} {{
 {fields}}}
 
 impl {type_name} {{
@@ -484,11 +480,11 @@ impl {type_name} {{
     }}
 
     /// Puts a launch into `stream`.
-    pub fn launch<'a>(
+    pub fn launch<'g{more}>(
         &self,
         stream: &::tilelift::runtime::Stream,
-        grid: impl ::core::convert::Into<::tilelift::runtime::Grid<'a>>,
-        args: Args{bounds},
+        grid: impl ::core::convert::Into<::tilelift::runtime::Grid<'g>>,
+        {args}: Args{generics},
     ) -> ::core::result::Result<(), ::tilelift::runtime::RuntimeError> {{
         let arguments: [::tilelift::runtime::Arg<'_>; {count}] = [
 {values}        ];
@@ -498,8 +494,10 @@ impl {type_name} {{
 ",
             version = env!("CARGO_PKG_VERSION"),
             name = meta.name,
+            args = if names.is_empty() { "_" } else { "args" },
             generics = list(&generics),
             bounds = list(&bounds),
+            more = bounds.iter().map(|bound| format!(", {bound}")).collect::<String>(),
             versions = versions.collect::<Vec<_>>().join(", "),
             count = names.len(),
         )?;
@@ -517,7 +515,8 @@ mod tests {
     #[test]
     fn names_are_those_of_rust_and_apart() {
         assert_eq!(rust_name("x", &[]), "x");
-        assert_eq!(rust_name("grid", &[]), "p_grid");
+        assert_eq!(rust_name("grid", &[]), "grid");
+        assert_eq!(rust_name("", &[]), "p_");
         assert_eq!(rust_name("type", &[]), "p_type");
         assert_eq!(rust_name("2nd", &[]), "p_2nd");
         assert_eq!(rust_name("x", &["x".to_owned()]), "x_2");

@@ -8,19 +8,27 @@ use super::stream::Stream;
 #[cfg(feature = "cuda")]
 use crate::driver::RawPtr;
 
+/// The two memories of a copy, in messages.
+const FROM: &str = "memory that is read";
+const TO: &str = "memory that is written";
+
 #[cfg(feature = "cuda")]
 pub(super) fn raw(pointer: Pointer<'_>) -> RawPtr<'_> {
     RawPtr::from_parts(pointer.address(), pointer.bytes())
 }
 
-/// An error unless memory and stream are of one device, as far as that is known.
-pub(super) fn expect_device(pointer: Pointer<'_>, stream: &Stream) -> Result<(), RuntimeError> {
+/// An error unless memory and stream are of one device, as far as that is known; `what` says which memory.
+pub(super) fn expect_device(
+    what: &str,
+    pointer: Pointer<'_>,
+    stream: &Stream,
+) -> Result<(), RuntimeError> {
     let device = stream.device();
     if pointer.device() == 0 || pointer.device() == device.id() {
         return device.usable();
     }
     Err(RuntimeError::OtherDevice {
-        what: "the stream".to_owned(),
+        what: format!("the {what}"),
     })
 }
 
@@ -48,7 +56,7 @@ pub(super) fn read<T: Element>(
 ) -> Result<(), RuntimeError> {
     let size = T::DTYPE.bytes();
     expect("values to read", from, values.len() * size, size)?;
-    expect_device(from, stream)?;
+    expect_device(FROM, from, stream)?;
     match stream.device().backend() {
         Backend::Emulated(emulated) => {
             stream.expect_no_recording("reading a buffer")?;
@@ -84,7 +92,7 @@ pub(super) fn write<T: Element>(
 ) -> Result<(), RuntimeError> {
     let size = T::DTYPE.bytes();
     expect("values to write", to, values.len() * size, size)?;
-    expect_device(to, stream)?;
+    expect_device(TO, to, stream)?;
     match stream.device().backend() {
         Backend::Emulated(emulated) => {
             stream.expect_no_recording("writing a buffer")?;
@@ -100,7 +108,7 @@ pub(super) fn write<T: Element>(
 
 /// Sets every byte, in the order of the stream.
 pub(super) fn fill(to: Pointer<'_>, stream: &Stream, byte: u8) -> Result<(), RuntimeError> {
-    expect_device(to, stream)?;
+    expect_device(TO, to, stream)?;
     if to.bytes() == 0 {
         return Ok(());
     }
@@ -121,8 +129,15 @@ pub(super) fn copy(
     stream: &Stream,
 ) -> Result<(), RuntimeError> {
     expect("numbers to copy", to, from.bytes(), to.dtype().bytes())?;
-    expect_device(from, stream)?;
-    expect_device(to, stream)?;
+    expect_device(FROM, from, stream)?;
+    expect_device(TO, to, stream)?;
+    let (start, end) = (
+        from.address().max(to.address()),
+        from.address().min(to.address()) + to.bytes() as u64,
+    );
+    if start < end && from.address() != to.address() {
+        return Err(RuntimeError::Overlap);
+    }
     if to.bytes() == 0 {
         return Ok(());
     }

@@ -61,7 +61,7 @@ macro_rules! views {
             ///
             /// The range does not lie in the view.
             pub fn slice(self, range: Range<usize>) -> Result<$view<'a, T>, RuntimeError> {
-                Ok(self.pointer.slice(range)?.into())
+                Ok(self.pointer.slice_by(range, T::DTYPE.bytes())?.into())
             }
 
             /// The numbers, after what `stream` holds. Those that nobody wrote are unspecified.
@@ -85,11 +85,12 @@ macro_rules! views {
             }
         }
 
-        /// The type of what lies there is the caller's word; a launch checks it once more.
+        /// The type of what lies there is the caller's word; a launch checks it once more. Bytes at the end that are no whole
+        /// number are left out.
         impl<'a, T: Element> From<Pointer<'a>> for $view<'a, T> {
             fn from(pointer: Pointer<'a>) -> Self {
                 $view {
-                    pointer,
+                    pointer: pointer.whole(T::DTYPE.bytes()),
                     element: PhantomData,
                 }
             }
@@ -150,34 +151,65 @@ impl<'a, T: Element> ViewMut<'a, T> {
     ///
     /// There are fewer.
     pub fn split_at(self, at: usize) -> Result<(ViewMut<'a, T>, ViewMut<'a, T>), RuntimeError> {
+        let (len, size) = (self.len(), T::DTYPE.bytes());
         let (first, rest) = (
-            self.pointer.slice(0..at)?,
-            self.pointer.slice(at..self.len())?,
+            self.pointer.slice_by(0..at, size)?,
+            self.pointer.slice_by(at..len.max(at), size)?,
         );
         Ok((first.into(), rest.into()))
     }
 }
 
-impl<'a, T: Element> From<&'a Buffer<T>> for View<'a, T> {
-    fn from(buffer: &'a Buffer<T>) -> View<'a, T> {
-        buffer.view()
-    }
+/// Memory that a typed launch reads as numbers of type `T`: a buffer, a view, a pointer, whose type is checked at the launch,
+/// and with the feature `cuda` memory of `cust`. The arguments of modules compiled ahead ask for it, see
+/// [`RustModule`](super::RustModule).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not memory of `{T}` that a kernel can read",
+    label = "expected memory of `{T}`",
+    note = "such memory is a `&Buffer<{T}>`, a `View<{T}>` or a `Pointer`, whose type is checked at the launch"
+)]
+pub trait Readable<T: Element> {
+    /// All of it.
+    fn into_view<'a>(self) -> View<'a, T>
+    where
+        Self: 'a;
 }
 
-impl<'a, T: Element> From<&'a mut Buffer<T>> for View<'a, T> {
-    fn from(buffer: &'a mut Buffer<T>) -> View<'a, T> {
-        buffer.view()
-    }
+/// Memory that a typed launch may write as numbers of type `T`: as [`Readable`], and borrowed to be written.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not memory of `{T}` that a kernel can write",
+    label = "expected memory of `{T}`, borrowed to be written",
+    note = "such memory is a `&mut Buffer<{T}>`, a `ViewMut<{T}>` or a `Pointer`, whose type is checked at the launch"
+)]
+pub trait Writable<T: Element> {
+    /// All of it.
+    fn into_view_mut<'a>(self) -> ViewMut<'a, T>
+    where
+        Self: 'a;
 }
 
-impl<'a, T: Element> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
-    fn from(buffer: &'a mut Buffer<T>) -> ViewMut<'a, T> {
-        buffer.view_mut()
-    }
+/// Implements a trait of the two for types of memory: `function` of `trait`, which makes a `view` of the pointer.
+macro_rules! memory {
+    ($($trait:ident::$function:ident -> $view:ident for $memory:ty: |$this:ident| $pointer:expr;)*) => {$(
+        impl<T: Element> $trait<T> for $memory {
+            fn $function<'a>(self) -> $view<'a, T>
+            where
+                Self: 'a,
+            {
+                let $this = self;
+                $pointer.into()
+            }
+        }
+    )*};
 }
 
-impl<'a, T: Element> From<ViewMut<'a, T>> for View<'a, T> {
-    fn from(view: ViewMut<'a, T>) -> View<'a, T> {
-        view.pointer.into()
-    }
+memory! {
+    Readable::into_view -> View for &Buffer<T>: |buffer| buffer.ptr();
+    Readable::into_view -> View for &mut Buffer<T>: |buffer| buffer.ptr();
+    Readable::into_view -> View for View<'_, T>: |view| view.pointer;
+    Readable::into_view -> View for ViewMut<'_, T>: |view| view.pointer;
+    Readable::into_view -> View for Pointer<'_>: |pointer| pointer;
+    Writable::into_view_mut -> ViewMut for &mut Buffer<T>: |buffer| buffer.ptr();
+    Writable::into_view_mut -> ViewMut for ViewMut<'_, T>: |view| view.pointer;
+    Writable::into_view_mut -> ViewMut for Pointer<'_>: |pointer| pointer;
 }

@@ -236,7 +236,11 @@ fn begin<T: Direct>(
     is_read: bool,
 ) -> Result<Copying<T>, RuntimeError> {
     let Pinned { device, memory } = pinned;
-    stream.expect_device(&device)?;
+    if stream.device().id() != device.id() {
+        let what = "the pinned memory".to_owned();
+        return Err(RuntimeError::OtherDevice { what });
+    }
+    device.usable()?;
     let under_way = match memory {
         Host::Plain(mut list) => {
             match is_read {
@@ -249,7 +253,7 @@ fn begin<T: Direct>(
         }
         #[cfg(feature = "cuda")]
         Host::Pinned(memory) => {
-            transfer::expect_device(pointer, stream)?;
+            transfer::expect_device("device memory", pointer, stream)?;
             let (raw, driver) = (transfer::raw(pointer), stream.driver()?);
             let begun = match is_read {
                 true => driver::Copying::read(raw, driver, memory),

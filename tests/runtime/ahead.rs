@@ -25,7 +25,7 @@ fn kernels_compiled_ahead_run() {
         r#"{ name: "x", pointer: true, element: "f32", divisible: 16 },"#,
         r#"{ name: "n", pointer: false, element: "i32", divisible: 1 },"#,
         "    pub n: ::core::primitive::i32,\n",
-        "impl ::core::convert::Into<::tilelift::runtime::ViewMut<'a, ::core::primitive::f32>>>",
+        "P2: ::tilelift::runtime::Writable<::core::primitive::f32>>",
         ".visible .entry add(",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
@@ -317,7 +317,7 @@ fn modules_keep_what_is_printed_and_signs() {
         .0
         .launch(&stream, 1, (signed, n))
         .expect_err("it has a sign");
-    let text = "kernel `say`, argument `x`: it is *i32, expected ptr<u32>";
+    let text = "kernel `say`, argument `x`: it is *i32, expected *u32";
     assert_eq!(error.to_string(), text);
     // What is written today says the same of the parameters.
     let (kernel, func, signature) = made(SAY, "*u32:16, u32, 32");
@@ -368,10 +368,21 @@ pub mod runtime {
     pub struct Kernel;
     pub struct Grid<'a>(pub &'a u32);
     pub struct Arg<'a>(pub &'a u32);
-    pub struct View<'a, T>(pub &'a T);
-    pub struct ViewMut<'a, T>(pub &'a T);
+    pub trait Element {}
+    impl Element for f32 {}
+    impl Element for u32 {}
+    impl Element for i32 {}
+    pub struct Buffer<T>(pub T);
+    pub struct View<'a, T>(pub core::marker::PhantomData<(&'a (), T)>);
+    pub struct ViewMut<'a, T>(pub core::marker::PhantomData<(&'a (), T)>);
     impl<'a, T> From<View<'a, T>> for Arg<'a> { fn from(_: View<'a, T>) -> Self { Arg(&0) } }
     impl<'a, T> From<ViewMut<'a, T>> for Arg<'a> { fn from(_: ViewMut<'a, T>) -> Self { Arg(&0) } }
+    impl<T: Element> Readable<T> for &Buffer<T> {
+        fn into_view<'a>(self) -> View<'a, T> where Self: 'a { View(core::marker::PhantomData) }
+    }
+    impl<T: Element> Writable<T> for &mut Buffer<T> {
+        fn into_view_mut<'a>(self) -> ViewMut<'a, T> where Self: 'a { ViewMut(core::marker::PhantomData) }
+    }
     impl From<i32> for Arg<'_> { fn from(_: i32) -> Self { Arg(&0) } }
     impl From<u32> for Arg<'_> { fn from(_: u32) -> Self { Arg(&0) } }
     impl From<f32> for Arg<'_> { fn from(_: f32) -> Self { Arg(&0) } }
@@ -382,41 +393,105 @@ pub mod runtime {
         pub fn kernel(&self, _: &Program, _: Option<&str>) -> Result<Kernel, RuntimeError> { Ok(Kernel) }
     }
     impl Kernel {
-        pub fn launch<'a>(&self, _: &Stream, _: impl Into<Grid<'a>>, _: impl AsRef<[Arg<'a>]>) -> Result<(), RuntimeError> {
+        pub fn launch<'g, 'a>(&self, _: &Stream, _: impl Into<Grid<'g>>, _: impl AsRef<[Arg<'a>]>) -> Result<(), RuntimeError> {
             Ok(())
         }
     }
 }
 "#;
 
-#[test]
-fn modules_compile_whatever_the_names_are() {
-    let rustc = |folder: &std::path::Path, args: &[&str]| {
+/// The stand-in with this crate's own traits of what a launch takes, whose messages users see.
+fn stand_in() -> String {
+    let view = include_str!("../../src/runtime/view.rs");
+    let (_, traits) = view
+        .split_once("#[diagnostic::on_unimplemented")
+        .expect("the first trait");
+    let (traits, _) = traits
+        .split_once("/// Implements a trait of the two")
+        .expect("what follows them");
+    STAND_IN.trim_end().trim_end_matches('}').to_owned()
+        + "#[diagnostic::on_unimplemented"
+        + traits
+        + "}\n"
+}
+
+/// Compiles modules, with these flags, against the stand-in: whether they are right, and what rustc says. `None` where there is
+/// no rustc.
+fn compiled(modules: &str, flags: &[&str]) -> Option<(bool, String)> {
+    let dir = tempfile::tempdir().expect("a folder for the test");
+    let rustc = |name: &str, text: &str, flags: &[&str]| {
+        std::fs::write(dir.path().join(name), text).expect("it can be written");
         let mut command = Command::new("rustc");
         let command = command
-            .current_dir(folder)
-            .args(["--edition", "2024"])
-            .args(args);
-        command.output()
+            .current_dir(dir.path())
+            .args(["--edition", "2024", "--crate-type", "rlib", name])
+            .args(flags);
+        let output = command.output().ok()?;
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        Some((output.status.success(), said))
     };
-    let dir = tempfile::tempdir().expect("a folder for the test");
-    std::fs::write(dir.path().join("stand_in.rs"), STAND_IN).expect("it can be written");
-    let library = [
-        "--crate-type",
-        "rlib",
-        "--crate-name",
-        "tilelift",
-        "stand_in.rs",
-    ];
-    let Ok(output) = rustc(dir.path(), &library) else {
+    let Some(library) = rustc("stand_in.rs", &stand_in(), &["--crate-name", "tilelift"]) else {
         eprintln!("skipped: there is no rustc");
+        return None;
+    };
+    assert!(library.0, "{}", library.1);
+    let flags = [&["--extern", "tilelift=libtilelift.rlib"], flags].concat();
+    rustc("modules.rs", modules, &flags)
+}
+
+#[test]
+fn wrong_arguments_are_told_where_they_stand() {
+    let (kernel, func, signature) = made(
+        "import triton, triton.language as tl\n@triton.jit\ndef twice(x, out, n):\n    tl.store(out, 2 * tl.load(x) + n)\n",
+        "*fp32, *fp32, u32",
+    );
+    let module = RustModule::new(&kernel, &func).signature(&signature);
+    let uses = |arguments: &str| {
+        format!(
+            "{module}
+            pub fn launch(k: Twice, s: &tilelift::runtime::Stream, g: tilelift::runtime::Grid<'_>,
+                x: tilelift::runtime::Buffer<f32>, u: tilelift::runtime::Buffer<u32>, mut out: tilelift::runtime::Buffer<f32>) {{
+                let _ = k.launch(s, g, Args {{ {arguments} }});
+                let _ = (&x, &u, &mut out);
+            }}"
+        )
+    };
+    let Some((is_right, said)) = compiled(&uses("x: &x, out: &mut out, n: 3"), &[]) else {
         return;
     };
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(is_right, "{said}");
+    for (arguments, message, at) in [
+        (
+            "x: &u, out: &mut out, n: 3",
+            "`&Buffer<u32>` is not memory of `f32` that a kernel can read",
+            "    ^^ expected memory of `f32`\n",
+        ),
+        (
+            "x: 3, out: &mut out, n: 3",
+            "`{integer}` is not memory of `f32` that a kernel can read",
+            "    ^ expected memory of `f32`\n",
+        ),
+        (
+            "x: &x, out: &out, n: 3",
+            "`&Buffer<f32>` is not memory of `f32` that a kernel can write",
+            "    ^^^^ expected memory of `f32`, borrowed to be written\n",
+        ),
+        ("x: &x, out: &mut out", "missing field `n`", "missing `n`"),
+        (
+            "x: &x, out: &mut out, m: 3",
+            "no field named `m`",
+            "unknown field",
+        ),
+    ] {
+        let (is_right, said) = compiled(&uses(arguments), &[]).expect("it ran before");
+        assert!(!is_right, "{arguments} is accepted");
+        assert!(said.contains(message), "{message}: {said}");
+        assert!(said.contains(at), "{at}: {said}");
+    }
+}
+
+#[test]
+fn modules_compile_whatever_the_names_are() {
     let kernels = [
         "result", "ok", "Err", "some", "none", "option", "into", "clone", "debug", "self_",
         "Self_", "PTX", "compiled", "cubin", "type", "arg", "str", "u8", "box_", "__2x", "kernel",
@@ -452,22 +527,15 @@ fn modules_compile_whatever_the_names_are() {
         text += &format!("pub mod n{i} {{\n{}}}\n", RustModule::new(&compiled, &func));
         count += 2;
     }
-    std::fs::write(dir.path().join("modules.rs"), &text).expect("it can be written");
-    let modules = [
-        "-Dwarnings",
-        "-Adead_code",
-        "--crate-type",
-        "rlib",
-        "--extern",
-        "tilelift=libtilelift.rlib",
-        "modules.rs",
-    ];
-    let output = rustc(dir.path(), &modules).expect("it ran before");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let none = "import triton\n@triton.jit\ndef nothing():\n    pass\n";
+    let (compiled_none, func, _) = made(none, "");
+    let nothing = RustModule::new(&compiled_none, &func);
+    text += &format!("pub mod nothing {{\n{nothing}}}\n");
+    count += 1;
+    let Some((is_right, said)) = compiled(&text, &["-Dwarnings", "-Adead_code"]) else {
+        return;
+    };
+    assert!(is_right, "{said}");
     assert_eq!(text.matches("pub struct Args").count(), count);
     assert_eq!(text.matches("pub struct").count(), 2 * count);
 }
@@ -545,7 +613,19 @@ fn what_a_build_script_cannot_compile_is_said_with_its_place() {
         ),
         (
             "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 as=fn",
-            "file.py:4: error: `fn` is no name of a module in Rust",
+            "file.py:4: error: `fn` is no name of a module in Rust: give another, as in `as=kernel_fn`",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=64 as=a-b",
+            "as in `as=kernel_a_b`",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32\" BLOCK=64",
+            "file.py:4: error: the kernel that this line asks for is not compiled:\nerror[F04]: `by` has no argument",
+        ),
+        (
+            "# kernel: scale \"*fp32, *fp32, i32, fp32\" BLOCK=\"64\" NOT=\"x\"",
+            "nothing in the file is called `NOT`",
         ),
         (
             "# kernel: other \"*fp32, *fp32, i32, fp32\" BLOCK=64",
@@ -608,6 +688,6 @@ fn a_device_gets_the_latest_that_it_runs() {
     }
     let old = emulator_for(Target::SM_75, 0);
     let error = Program::compiled_for(&old, &[compiled, newer]).expect_err("it is too old");
-    let text = "kernel `add`: it was compiled for sm_80, sm_90a, and the device takes sm_75";
-    assert_eq!(error.to_string(), text);
+    let text = "kernel `add`: it was compiled for sm_80, sm_90a, and the device takes sm_75: name that or an older target";
+    assert!(error.to_string().starts_with(text), "{error}");
 }

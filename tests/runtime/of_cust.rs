@@ -8,7 +8,7 @@ use tilelift::driver::cust::stream::{Stream as CustStream, StreamFlags};
 use tilelift::driver::cust::{self, context};
 use tilelift::driver::{self, DriverError, RawPtr};
 use tilelift::runtime::{
-    Arg, Buffer, Device, DeviceOptions, Pointer, RuntimeError, Stream, View, ViewMut,
+    Arg, Buffer, Device, DeviceOptions, Pointer, Readable, RuntimeError, Stream, Writable,
 };
 
 use crate::stub;
@@ -50,8 +50,8 @@ fn context_stream_and_memory_of_cust_are_launched_with() {
 
         // Given away, it goes with ours. Views copy, as for kernels with typed arguments.
         let stream = Stream::from_cust(&device, theirs()).expect("it is of this device");
-        let mut to = ViewMut::from(&mut y);
-        to.copy_from(&stream, View::from(&x)).expect("as long");
+        let mut to = (&mut y).into_view_mut();
+        to.copy_from(&stream, (&x).into_view()).expect("as long");
         assert_eq!(to.as_view().read(&stream), Ok(vec![1.5; 256]));
         assert_eq!(y.as_host_vec(), Ok(vec![1.5; 256]));
         let same = RawPtr::from(&y).to_cust::<f32>();
@@ -88,7 +88,7 @@ fn objects_of_cust_that_do_not_fit_are_refused() {
         let x = DeviceBuffer::from_slice(&[1_i32; 4]).expect("there is memory");
         let mut y = Buffer::<i32>::new(&here, 3).expect("there is memory");
         let stream = here.stream();
-        let error = y.view_mut().copy_from(&stream, View::from(&x));
+        let error = y.view_mut().copy_from(&stream, (&x).into_view());
         let text = error.expect_err("another length").to_string();
         assert!(text.contains('3') && text.contains('4'), "{text}");
         // No bytes are at the null pointer.

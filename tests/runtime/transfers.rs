@@ -53,7 +53,7 @@ fn copies(device: &Device) -> Result<(), RuntimeError> {
     right
         .reborrow()
         .slice(0..4)?
-        .copy_from(&stream, View::from(left))?;
+        .copy_from(&stream, left.as_view())?;
     assert_eq!(right.as_view().slice(0..4)?.read(&stream)?, [7, 8, 9, 70]);
 
     let wrong = |result: Result<(), RuntimeError>| result.expect_err("sizes differ").to_string();
@@ -137,14 +137,55 @@ fn memory_is_copied_on_the_emulator() {
     let (here, there) = (emulator(), emulator());
     let x = Buffer::from_slice(&here, &[1, 2]).expect("there is memory");
     let y = Buffer::from_slice(&there, &[1, 2]).expect("there is memory");
-    for error in [
-        y.copy_from(&there.stream(), &x),
-        y.copy_from(&here.stream(), &x),
-        y.read(&here.stream()).map(drop),
+    for (error, which) in [
+        (y.copy_from(&there.stream(), &x), "memory that is read"),
+        (y.copy_from(&here.stream(), &x), "memory that is written"),
+        (y.read(&here.stream()).map(drop), "memory that is read"),
+        (y.write(&here.stream(), &[1, 2]), "memory that is written"),
     ] {
         let text = error.expect_err("two devices").to_string();
-        assert_eq!(text, "the stream belongs to another device");
+        assert_eq!(text, format!("the {which} belongs to another device"));
     }
+    let pinned = Pinned::new(&there, 2).expect("there is memory");
+    let error = x.view().read_async(&here.stream(), pinned).map(drop);
+    let text = error.expect_err("two devices").to_string();
+    assert_eq!(text, "the pinned memory belongs to another device");
+}
+
+#[test]
+fn parts_are_of_the_view_s_numbers_and_apart() -> Result<(), RuntimeError> {
+    let device = emulator();
+    let stream = device.stream();
+    let bytes: Vec<u8> = (0..11).collect();
+    let memory = Buffer::from_slice(&device, &bytes)?;
+    // Seen as numbers of four bytes, of which there are two and a part of one.
+    let view: View<'_, u32> = memory.ptr().into();
+    assert_eq!(view.len(), 2);
+    assert_eq!(view.read(&stream)?, [0x0302_0100, 0x0706_0504]);
+    assert_eq!(view.slice(1..2)?.read(&stream)?, [0x0706_0504]);
+    let view_mut: ViewMut<'_, u32> = memory.ptr().into();
+    let (first, second) = view_mut.split_at(1)?;
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_eq!(second.read(&stream)?, [0x0706_0504]);
+    // What is no part says which it would be.
+    for (range, shown) in [
+        (0..3, "0..3"),
+        (std::ops::Range { start: 2, end: 1 }, "2..1"),
+        (0..usize::MAX, "0..18446744073709551615"),
+    ] {
+        let error = view.slice(range).expect_err("it is not inside").to_string();
+        let text = format!("a range outside of the memory: {shown} of 2 elements");
+        assert_eq!(error, text);
+    }
+    assert!(second.split_at(2).is_err(), "it has one");
+    // A copy onto a part of itself would be in an order that nobody says.
+    let mut to: ViewMut<'_, u8> = memory.slice(0..8)?.into();
+    let error = to.copy_from(&stream, memory.slice(3..11)?.into());
+    assert_eq!(error, Err(RuntimeError::Overlap));
+    let mut to: ViewMut<'_, u8> = memory.slice(0..4)?.into();
+    to.copy_from(&stream, memory.slice(4..8)?.into())?;
+    assert_eq!(memory.read(&stream)?, [4, 5, 6, 7, 4, 5, 6, 7, 8, 9, 10]);
+    Ok(())
 }
 
 #[test]
@@ -244,7 +285,7 @@ fn views_are_arguments() {
     let args = [
         x.view().into(),
         x.view().into(),
-        ViewMut::from(&mut out).into(),
+        out.view_mut().into(),
         64.into(),
     ];
     add.run(1, args).expect("it runs");

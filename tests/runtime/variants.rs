@@ -78,6 +78,24 @@ fn what_is_opted_out_of_is_told() {
 }
 
 #[test]
+fn multiples_of_eight_have_a_variant_of_their_own() {
+    let device = emulator(None);
+    let (total, out) = total(&device);
+    for (number, class) in [(24, "i32:8"), (48, "i32:16"), (12, "i32")] {
+        total.run(1, (&out, number, 7, 7)).expect("it runs");
+        assert_eq!(out.read(&device.stream()), Ok(vec![2 * (number + 14)]));
+        let told = total.explain((&out, number, 7, 7)).expect("they fit");
+        assert_eq!(told.signature, format!("*i32:16, {class}, i32, i32"));
+    }
+    let told = total
+        .explain((&out, 24, 7, 7))
+        .expect("they fit")
+        .to_string();
+    let reason = "a: i32:8, its value 0x18 is a multiple of 8";
+    assert!(told.contains(reason), "{told}");
+}
+
+#[test]
 fn a_bound_of_one_is_for_the_variant_of_the_types() {
     let device = emulator(None);
     let (total, out) = total(&device);

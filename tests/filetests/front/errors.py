@@ -361,7 +361,7 @@ def warned(x, N: tl.constexpr):
 # 56 | def too_few(x, n, SIZE: tl.constexpr):
 #    |                ^
 #    |
-# help: the signature gives 1 of 3 arguments: add its type behind the others, as in -s ".., i32", or a constant by -c n=VALUE
+# help: the signature gives 1 of 3 arguments: add its type behind the others, as in ".., i32", or a constant, n=VALUE (for the command -c n=VALUE)
 #
 # error[F04]: `SIZE` has no argument
 #   --> errors.py:56:19
@@ -369,7 +369,7 @@ def warned(x, N: tl.constexpr):
 # 56 | def too_few(x, n, SIZE: tl.constexpr):
 #    |                   ^^^^^^^^^^^^^^^^^^
 #    |
-# help: the signature gives 1 of 3 arguments: add a value behind the others, as in -s ".., 1024", or -c SIZE=VALUE
+# help: the signature gives 1 of 3 arguments: add a value behind the others, as in ".., 1024", or SIZE=VALUE (for the command -c SIZE=VALUE)
 # == error too_few "*fp32, i32, 16, 16"
 # error[F04]: 4 arguments for 3 parameters of `too_few`
 #   --> errors.py:56:5

@@ -632,7 +632,7 @@ def odd_warps(x):
 # 282 | def missing_argument(x, N: tl.constexpr, BLOCK: tl.constexpr):
 #     |                                          ^^^^^^^^^^^^^^^^^^^
 #     |
-# help: the signature gives 2 of 3 arguments: add a value behind the others, as in -s ".., 1024", or -c BLOCK=VALUE
+# help: the signature gives 2 of 3 arguments: add a value behind the others, as in ".., 1024", or BLOCK=VALUE (for the command -c BLOCK=VALUE)
 # == error too_many_arguments "*fp32, 16, 16, 16"
 # error[F04]: 4 arguments for 2 parameters of `too_many_arguments`
 #    --> constants.py:287:5
