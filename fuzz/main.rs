@@ -3,6 +3,9 @@
 #[cfg(feature = "cuda")]
 mod gpu;
 mod hardware;
+#[cfg(feature = "json")]
+#[path = "../tests/common/launches.rs"]
+mod launches;
 mod ptxas;
 #[cfg(feature = "json")]
 mod role_kernels;

@@ -1,16 +1,17 @@
 //! Generated kernels whose warps have roles, written for a machine with a GPU that has no Rust.
 //!
-//! With `TILELIFT_ROLE_KERNELS=DIR` each kernel of the target `roles` that gets roles is judged, compiled and executed on the
-//! emulator, and PTX, description, arguments and results lie in `DIR`; `TILELIFT_FUZZ_KERNELS` says how many seeds are tried.
-//! `fuzz/role_kernels.py` launches them. Sums are of small whole numbers, so every byte must be the same.
+//! Each kernel of the target `roles` that gets roles is judged, compiled and executed on the emulator, and its launch is written to
+//! the folder that `TILELIFT_LAUNCHES` names ([`crate::launches`]); `TILELIFT_FUZZ_KERNELS` says how many seeds are tried. Sums are of
+//! small whole numbers, so every byte must be the same.
 
 use std::path::Path;
 
 use tilelift::compile::compile;
 use tilelift::fuzzing::batch::emulate_launch;
-use tilelift::fuzzing::generate::{Argument, Case};
+use tilelift::fuzzing::generate::Argument;
 use tilelift::fuzzing::{number, roles};
-use tilelift::metadata;
+
+use crate::launches::{Folder, Given, Launched};
 
 /// The buffer with the sums, and how large they may be: a quarter of what f32 holds exactly, for what they were meanwhile.
 const SUMS: usize = 2;
@@ -18,6 +19,8 @@ const LARGEST: f32 = 4194304.0;
 
 /// Seeds that are tried if nobody says how many.
 const KERNELS: u64 = 200;
+/// The same if nobody names a folder.
+const FEW: u64 = 8;
 
 /// The kernel of a seed, if it has roles and the emulator executes it. What cannot be compiled or executed is found by the target `roles`.
 fn write(folder: &Path, seed: u64) -> Option<()> {
@@ -34,27 +37,18 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
     {
         return None;
     }
-    let mut bytes = Vec::new();
-    for buffer in buffers(&case).chain(results.iter().map(Vec::as_slice)) {
-        bytes.extend_from_slice(buffer);
-    }
-    let args: Vec<String> = case.args.iter().map(described).collect();
-    let launch = format!(
-        "{{\"grid\": {:?}, \"args\": [{}]}}",
-        case.grid,
-        args.join(", ")
-    );
-    let meta = metadata::json(&kernel.meta, 1, &[], None);
-    let files = [
-        ("ptx", kernel.ptx.as_bytes()),
-        ("json", meta.as_bytes()),
-        ("launch", launch.as_bytes()),
-        ("bytes", &bytes),
-    ];
-    for (extension, content) in files {
-        let path = folder.join(format!("k{seed}.{extension}"));
-        std::fs::write(&path, content).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    }
+    let args = case.args.iter().map(|arg| match arg {
+        Argument::Buffer(_, bytes) => Given::Buffer(bytes),
+        Argument::Number(_, bits) => Given::Number(*bits),
+    });
+    let launched = Launched {
+        kernel: &kernel,
+        grid: case.grid,
+        args: args.collect(),
+        after: results.iter().map(Vec::as_slice).collect(),
+        close: None,
+    };
+    launched.write(folder, &format!("k{seed}"));
     Some(())
 }
 
@@ -68,34 +62,15 @@ fn are_exact(sums: &[u8]) -> bool {
     })
 }
 
-fn buffers(case: &Case) -> impl Iterator<Item = &[u8]> {
-    case.args.iter().filter_map(|arg| match arg {
-        Argument::Buffer(_, bytes) => Some(bytes.as_slice()),
-        Argument::Number(..) => None,
-    })
-}
-
-/// An argument: the bytes of a buffer by their number, a number by its bits.
-fn described(arg: &Argument) -> String {
-    match arg {
-        Argument::Buffer(_, bytes) => format!("{{\"bytes\": {}}}", bytes.len()),
-        Argument::Number(_, bits) => format!("{{\"bits\": {bits}}}"),
-    }
-}
-
 #[test]
 fn role_kernels() {
-    let Some(folder) = std::env::var_os("TILELIFT_ROLE_KERNELS") else {
-        eprintln!("skipped: TILELIFT_ROLE_KERNELS names no folder");
-        return;
-    };
+    let folder = Folder::new("role-kernels");
     let count = number("TILELIFT_FUZZ_KERNELS").unwrap_or_else(|message| panic!("{message}"));
     let first = number("TILELIFT_FUZZ_SEED").unwrap_or_else(|message| panic!("{message}"));
-    let folder = Path::new(&folder);
-    std::fs::create_dir_all(folder).expect("the folder can be made");
     let first = first.unwrap_or(0);
-    let seeds = first..first + count.unwrap_or(KERNELS);
-    let written = seeds.filter_map(|seed| write(folder, seed)).count();
+    let count = count.unwrap_or(if folder.is_wanted { KERNELS } else { FEW });
+    let seeds = first..first + count;
+    let written = seeds.filter_map(|seed| write(&folder.path, seed)).count();
     println!("{written} kernels with roles");
-    assert!(0 < written, "no kernel has roles");
+    folder.check(written);
 }

@@ -187,7 +187,8 @@ pub mod prelude;
 pub mod guide;
 
 /// Brings in the kernels of a file that the build script compiled (`tilelift::build::compile`): a module for each.
-/// The name is the file's, without folder and ending.
+/// The name is the file's, without folder and ending. A file of that name that rustc "couldn't read" is one that the build script
+/// does not compile.
 #[macro_export]
 macro_rules! include_kernels {
     ($name:literal) => {

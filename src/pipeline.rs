@@ -58,14 +58,14 @@ use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::order_programs::{order_programs, uneven};
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
-use crate::tile::promote::{Programs, Promotion, promote};
+use crate::tile::promote::{Programs, Promotion, holds_small_boxes, promote};
 use crate::tile::resources::Resources;
 use crate::tile::rotate_loops::rotate_loops;
 use crate::tile::settle_asserts::settle_asserts;
 use crate::tile::share_operands::{share_invariant, share_loaded, split_readers};
 use crate::tile::simplify::simplify;
 use crate::tile::start_dots::{has_started_dots, start_dots};
-use crate::verify::verify;
+use crate::verify::{VerifierErrors, verify, verify_rings};
 
 /// The kernel as it stands after a pass.
 #[derive(Clone, Copy, Debug)]
@@ -146,10 +146,22 @@ impl Watch<'_> {
         if !self.verifies {
             return Ok(());
         }
-        verify(func).map_err(|errors| CompileError::Internal {
-            pass,
-            message: errors.to_string(),
-        })
+        verify(func).map_err(|errors| internal(pass, &errors))
+    }
+
+    /// The rings that loops were scheduled with.
+    fn rings(&self, func: &TileFunction) -> Result<(), CompileError> {
+        if !self.verifies {
+            return Ok(());
+        }
+        verify_rings(func).map_err(|errors| internal("schedule", &errors))
+    }
+}
+
+fn internal(pass: &'static str, errors: &VerifierErrors) -> CompileError {
+    CompileError::Internal {
+        pass,
+        message: errors.to_string(),
     }
 }
 
@@ -201,6 +213,9 @@ pub(crate) fn run(
             .map_or(first, u32::from);
         if has_started_dots(&tile) && needed > most + TOO_HIGH {
             match tile.producer() {
+                _ if resources.small_boxes && holds_small_boxes(&tile) => {
+                    resources.small_boxes = false;
+                }
                 Some(_) => resources.roles = Policy::Never,
                 None => resources.warpgroup_units = false,
             }
@@ -287,6 +302,8 @@ fn tile_passes(
     watch: &mut Watch<'_>,
 ) -> Result<TileStats, CompileError> {
     span!(TRACE, "tile");
+    // What rings of the kernel's own hold is its author's business.
+    let has_rings = func.slots.keys().any(|slot| func.buffers[slot].is_some());
     clean_passes(func, target, options, watch)?;
     let mut several = func.clone();
     let uneven = uneven(func);
@@ -351,6 +368,9 @@ fn tile_passes(
         watch.tile("start_dots", func)?;
     }
     let axis = Axis::compute(func);
+    if !has_rings {
+        watch.rings(func)?;
+    }
     let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
     watch.tile("assign_layouts", func)?;
     Ok(TileStats {
@@ -454,7 +474,7 @@ fn map_passes(
         return Ok(Vec::new());
     }
     let plain = func.clone();
-    let promotions = promote(func, target, programs, resources.stored_boxes);
+    let promotions = promote(func, target, programs, resources);
     if promotions.iter().any(|load| load.refusal.is_none()) {
         watch.tile("promote", func)?;
         simplify(func);

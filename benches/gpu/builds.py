@@ -2,10 +2,10 @@
 
 usage: builds.py prepare FOLDER TILELIFT [FILTER]     compiles for TARGET (sm_90a); needs no GPU; more flags of tilelift in FLAGS
        builds.py run FOLDER,.. [FILTER]               each build's best configuration in alternating rounds
-FILTER is a regular expression for names of cases: those of products.py, and those of `product_cases.hopper`.
+FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `odd` and `thin`.
 
-Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. A configuration that has the same
-text in two builds is measured once.
+Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. Behind each time stands the last
+side's time over it: the library's, or the last build's where there is none. SEED changes the data; ALL shows every configuration.
 """
 import os
 import re
@@ -16,11 +16,11 @@ os.environ.setdefault("TARGET", "sm_90a")
 
 import product_cases
 import products
-from product_cases import cases, hopper
+from product_cases import cases, hopper, odd, thin
 
 
 def chosen(pattern):
-    return [case for case in (*hopper(), *cases()) if re.search(pattern, case.name)]
+    return [case for case in (*hopper(), *odd(), *thin(), *cases()) if re.search(pattern, case.name)]
 
 
 def run(folders, pattern):
@@ -31,7 +31,7 @@ def run(folders, pattern):
         tensors = products.inputs(case)
         expected = getattr(products, case.expected)(tensors)
         sides, line, problems = [], [], []
-        for number, folder in enumerate(folders):
+        for folder in folders:
             best, complaints, tried = products.try_all(
                 case, tensors, expected, lambda config: products.ours(folder, case, config, tensors), False)
             problems += [f"{folder.name}: {x}" for x in complaints]

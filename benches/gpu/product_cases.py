@@ -4,6 +4,8 @@ import hashlib
 import json
 import subprocess
 
+# What integers are specialised for; MULTIPLES=16 is what Triton asks for.
+MULTIPLES = [int(n) for n in os.environ.get("MULTIPLES", "16,8").split(",")]
 BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8e4nv": 1, "i8": 1, "i32": 4, "i64": 8}
 
 
@@ -24,7 +26,7 @@ class Number:
     def entry(self, _):
         if isinstance(self.value, float):
             return "fp32"
-        return "i32:1" if self.value == 1 else "i32:16" if self.value % 16 == 0 else "i32"
+        return "i32:1" if self.value == 1 else next((f"i32:{n}" for n in MULTIPLES if self.value % n == 0), "i32")
 
 
 class Const:
@@ -90,6 +92,8 @@ KEYS = {64: [(32, 128, 4, 2), (32, 128, 8, 3), (64, 128, 8, 2), (32, 64, 4, 3), 
         128: [(32, 128, 8, 2), (64, 128, 8, 2), (32, 64, 4, 2), (64, 64, 8, 2), (16, 128, 8, 2)]}
 ROWS = {64: [(128, 32, 4, 3), (128, 64, 4, 2), (128, 64, 8, 3), (64, 64, 4, 3), (64, 32, 4, 3)],
         128: [(128, 32, 8, 3), (128, 64, 8, 2), (64, 32, 4, 3), (64, 64, 4, 2), (128, 32, 8, 2)]}
+ONE_PASS = {64: [(64, 128, 8, 2), (64, 128, 4, 2), (32, 128, 8, 2), (64, 64, 4, 2), (128, 128, 8, 2)],
+            128: [(64, 128, 8, 2), (32, 128, 8, 2), (64, 64, 4, 2), (64, 64, 8, 2), (64, 128, 8, 1)]}
 # Products of a grouped call: M, N, K.
 GROUPS = [(2048, 2048, 1024), (1024, 4096, 2048), (512, 1024, 4096), (4096, 512, 512), (1536, 1536, 1536), (256, 4096, 1024),
           (1040, 2064, 1008), (3072, 768, 768)]
@@ -125,7 +129,14 @@ def attention(name, heads, length, d, causal):
     yield Case(f"attention dq {name} {mode}", "attention.py", "backward_rows",
                [B("dq", "fp16", shape, "poison"), q, k, v, dout, logs, delta, *tail], grid("BM"), configs(names, ROWS[d]),
                "attention_backward", work * 3 // 2)
+    sums = B("sums", "fp32", shape, "zero")
+    yield Case(f"attention backward {name} {mode}", "attention.py", "backward",
+               [B("dk", "fp16", shape, "poison"), B("dv", "fp16", shape, "poison"), sums, q, k, v, dout, logs, delta, *tail], grid("BN"),
+               configs(names, ONE_PASS[d]), "attention_backward", work * 5 // 2, "sdpa_backward")
     if not causal:
+        yield Case(f"attention finish {name}", "attention.py", "finish",
+                   [B("dq", "fp16", shape, "poison"), B("sums", "fp32", shape), N(scale), C("BM"), C(d)],
+                   lambda c: (heads * length // c["BM"],), configs(("BM",), [(16, 4, 1), (32, 4, 1), (64, 4, 1)]), "finished", 0, "zeros")
         yield Case(f"attention preprocess {name}", "attention.py", "preprocess",
                    [B("delta", "fp32", shape[:2], "poison"), B("out", "fp16", shape), dout, C("BM"), C(d)],
                    lambda c: (heads * length // c["BM"],), configs(("BM",), [(32, 4, 1), (64, 4, 1), (128, 4, 1)]), "delta", 0)
@@ -205,6 +216,25 @@ def hopper():
                 order = "n x k" if transposed else "k x n"
                 yield product(f"hopper {short} {m}x{n}x{k}, b {order}", m, n, k, dtype, dtype, rows, transposed=transposed, peer="mm",
                               graph=2 * m * n * k < 5e9)
+
+
+def thin():
+    """Products of few rows with weights as n x k, as inference launches them."""
+    rows = [(64, 64, 64, 4, 8), (64, 32, 128, 4, 6), (64, 64, 128, 4, 5), (64, 128, 64, 4, 6), (128, 64, 64, 4, 6), (128, 32, 64, 4, 8),
+            (16, 32, 256, 4, 4), (16, 64, 128, 4, 5), (32, 64, 128, 4, 5), (32, 32, 128, 4, 6)]
+    for n, k in ((4096, 4096), (14336, 4096), (4096, 14336), (7168, 2048)):
+        for m in (16, 32, 64, 128):
+            yield product(f"few rows bf16 {m}x{n}x{k}, b n x k", m, n, k, "bf16", "bf16", rows, transposed=True, peer="mm", graph=True)
+
+
+def odd():
+    """Products of sizes that are no multiples of 16, in both orders of b."""
+    middle = [(128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 64, 64, 4, 4), (64, 128, 64, 4, 3), (64, 64, 64, 4, 4)]
+    for m, n, k in ((1000, 1000, 1000), (3000, 5008, 1000), (2040, 2056, 2008), (4095, 4097, 4099)):
+        for transposed in (True, False):
+            order = "n x k" if transposed else "k x n"
+            yield product(f"odd f16 {m}x{n}x{k}, b {order}", m, n, k, "fp16", "fp16", middle, transposed=transposed, peer="mm",
+                          graph=2 * m * n * k < 5e9)
 
 
 def seeds():

@@ -259,8 +259,15 @@ def attention_backward(t):
     with torch.enable_grad():
         out = scores(q, k, t["causal"]).softmax(-1) @ v
     grads = dict(zip(("dq", "dk", "dv"), torch.autograd.grad(out, (q, k, v), t["dout"][:1].double())))
+    # Before `finish` scales them, in f32.
+    grads["sums"] = grads["dq"] * q.shape[-1] ** 0.5
     # Probabilities, their derivatives and the results are rounded to f16.
     return {x: (g, 2.0**-8 * g.abs().max()) for x, g in grads.items() if x in t}
+
+
+def finished(t):
+    want = wide(t["sums"]) / t["sums"].shape[-1] ** 0.5
+    return {"dq": (want, 2.0**-10 * want.abs().max())}
 
 
 def delta(t):
@@ -326,6 +333,15 @@ def peer(case, t):
                 with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
                     F.scaled_dot_product_attention(q, k, v, is_causal=t["causal"])
             return sdpa
+        case "sdpa_backward":
+            from torch.nn.attention import SDPBackend, sdpa_kernel
+            q, k, v = (t[x][None].detach().clone().requires_grad_() for x in "qkv")
+            with torch.enable_grad(), sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+                out = F.scaled_dot_product_attention(q, k, v, is_causal=t["causal"])
+            return lambda: torch.autograd.grad(out, (q, k, v), t["dout"][None], retain_graph=True)
+        case "zeros":
+            # What comes before a kernel that adds to its results.
+            return lambda: t["sums"].zero_()
 
 
 # ---- measuring ------------------------------------------------------------------------------------------------------------
@@ -394,6 +410,10 @@ def ours(folder, case, config, tensors):
 
 
 def theirs(kernels, case, config, tensors):
+    import torch
+    import triton
+    # Its descriptors lie in memory that the host gives.
+    triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     kernel = getattr(load(kernels, case.file), case.kernel)
     values = [tensors[a.name] if isinstance(a, Buffer) else triton_value(a, config) for a in case.args]
     grid = case.grid(config)

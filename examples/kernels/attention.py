@@ -69,12 +69,14 @@ def pull_keys(dk, dv, k, v, q_ptr, dout_ptr, logs, delta, columns, begin, end, s
     for start in range(begin, end, BM):
         m = start + tl.arange(0, BM)
         q = tl.load(q_ptr + m[:, None] * D + d[None, :])
-        p = tl.exp2(tl.dot(k, tl.trans(q)) * scale - tl.load(logs + m)[None, :])
+        dout = tl.load(dout_ptr + m[:, None] * D + d[None, :])
+        s = tl.dot(k, tl.trans(q))
+        dp = tl.dot(v, tl.trans(dout))
+        p = tl.exp2(s * scale - tl.load(logs + m)[None, :])
         if DIAGONAL:
             p = tl.where(m[None, :] >= columns[:, None], p, 0.0)
-        dout = tl.load(dout_ptr + m[:, None] * D + d[None, :])
         dv = tl.dot(p.to(dout.dtype), dout, dv)
-        ds = p * (tl.dot(v, tl.trans(dout)) - tl.load(delta + m)[None, :])
+        ds = p * (dp - tl.load(delta + m)[None, :])
         dk = tl.dot(ds.to(q.dtype), q, dk)
     return dk, dv
 
@@ -143,7 +145,66 @@ def backward_rows(dq_ptr, q_ptr, k_ptr, v_ptr, dout_ptr, logs, delta, N, scale, 
     tl.store(dq_ptr + at, (dq * (scale * 0.6931471805599453)).to(dq_ptr.dtype.element_ty))
 
 
+@triton.jit
+def pull_all(dk, dv, dq, k, v, q_ptr, dout_ptr, logs, delta, columns, row, begin, end, scale, BM: tl.constexpr, D: tl.constexpr,
+             DIAGONAL: tl.constexpr):
+    # As `pull_keys`; what the rows get of this block of columns is added to `dq`, in which the head begins at `row`.
+    d = tl.arange(0, D)
+    for start in range(begin, end, BM):
+        m = start + tl.arange(0, BM)
+        q = tl.load(q_ptr + m[:, None] * D + d[None, :])
+        dout = tl.load(dout_ptr + m[:, None] * D + d[None, :])
+        s = tl.dot(k, tl.trans(q))
+        dp = tl.dot(v, tl.trans(dout))
+        p = tl.exp2(s * scale - tl.load(logs + m)[None, :])
+        if DIAGONAL:
+            p = tl.where(m[None, :] >= columns[:, None], p, 0.0)
+        dv = tl.dot(p.to(dout.dtype), dout, dv)
+        ds = (p * (dp - tl.load(delta + m)[None, :])).to(q.dtype)
+        own = tl.dot(tl.trans(ds), k)
+        dk = tl.dot(ds, q, dk)
+        dq.atomic_add([row + start, 0], own)
+    return dk, dv
+
+
+@triton.jit
+def backward(dk_ptr, dv_ptr, dq_ptr, q_ptr, k_ptr, v_ptr, dout_ptr, logs, delta, N, scale, BM: tl.constexpr, BN: tl.constexpr,
+             D: tl.constexpr, CAUSAL: tl.constexpr):
+    # All derivatives in one pass over the scores. `dq` is of f32 and zero before; `finish` scales and rounds it. The order of its sums
+    # differs from run to run. A program owns BN columns and walks the rows in steps of BM, which divides BN.
+    head = tl.program_id(1)
+    first = tl.program_id(0) * BN
+    columns = first + tl.arange(0, BN)
+    at = head.to(tl.int64) * N * D + columns[:, None] * D + tl.arange(0, D)[None, :]
+    k = tl.load(k_ptr + at)
+    v = tl.load(v_ptr + at)
+    q_ptr += head.to(tl.int64) * N * D
+    dout_ptr += head.to(tl.int64) * N * D
+    logs += head.to(tl.int64) * N
+    delta += head.to(tl.int64) * N
+    row = head * N
+    dq = tl.make_tensor_descriptor(dq_ptr, [tl.num_programs(1) * N, D], [D, 1], [BM, D])
+    dk = tl.zeros((BN, D), dtype=tl.float32)
+    dv = tl.zeros((BN, D), dtype=tl.float32)
+    begin = 0
+    if CAUSAL:
+        begin = first + BN
+        dk, dv = pull_all(dk, dv, dq, k, v, q_ptr, dout_ptr, logs, delta, columns, row, first, begin, scale, BM, D, True)
+    dk, dv = pull_all(dk, dv, dq, k, v, q_ptr, dout_ptr, logs, delta, columns, row, begin, N, scale, BM, D, False)
+    tl.store(dv_ptr + at, dv.to(dv_ptr.dtype.element_ty))
+    tl.store(dk_ptr + at, (dk * (scale * 0.6931471805599453)).to(dk_ptr.dtype.element_ty))
+
+
+@triton.jit
+def finish(dq_ptr, sums, scale, BM: tl.constexpr, D: tl.constexpr):
+    # The derivative by q of what `backward` added up, for rows of all heads.
+    at = tl.program_id(0).to(tl.int64) * (BM * D) + tl.arange(0, BM * D)
+    tl.store(dq_ptr + at, (tl.load(sums + at) * (scale * 0.6931471805599453)).to(dq_ptr.dtype.element_ty))
+
+
 # run: forward "*fp16, *fp32, *fp16, *fp16, *fp16, i32, fp32, 32, 32, 16, True" : grid(2,2) out=f16[2048] poison logs=f32[128] poison q_ptr=f16[2048] normal(1) k_ptr=f16[2048] normal(2) v_ptr=f16[2048] normal(3) N=64 scale=0.3
 # run: preprocess "*fp32, *fp16, *fp16, 32, 16" : grid(2) delta=f32[64] poison out=f16[1024] normal(1) dout=f16[1024] normal(2)
 # run: backward_keys "*fp16, *fp16, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, False" : grid(1,1) dk_ptr=f16[512] poison dv_ptr=f16[512] poison q_ptr=f16[512] normal(1) k_ptr=f16[512] normal(2) v_ptr=f16[512] normal(3) dout_ptr=f16[512] normal(4) logs=f32[32] uniform(5,3,4) delta=f32[32] normal(6) N=32 scale=0.3
 # run: backward_rows "*fp16, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, True" : grid(1,1) dq_ptr=f16[512] poison q_ptr=f16[512] normal(1) k_ptr=f16[512] normal(2) v_ptr=f16[512] normal(3) dout_ptr=f16[512] normal(4) logs=f32[32] uniform(5,3,4) delta=f32[32] normal(6) N=32 scale=0.3
+# run: backward "*fp16, *fp16, *fp32, *fp16, *fp16, *fp16, *fp16, *fp32, *fp32, i32, fp32, 32, 32, 16, True" : grid(2,2) dk_ptr=f16[2048] poison dv_ptr=f16[2048] poison dq_ptr=f32[2048] zeros q_ptr=f16[2048] normal(1) k_ptr=f16[2048] normal(2) v_ptr=f16[2048] normal(3) dout_ptr=f16[2048] normal(4) logs=f32[128] uniform(5,3,4) delta=f32[128] normal(6) N=64 scale=0.3
+# run: finish "*fp16, *fp32, fp32, 32, 16" : grid(2) dq_ptr=f16[1024] poison sums=f32[1024] normal(1) scale=0.3

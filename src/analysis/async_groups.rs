@@ -4,6 +4,9 @@
 //! how many groups were committed after its own, at least, on any way to the wait; waiting for more than is needed is harmless.
 //! Around a loop the number is the smaller of what the entry and the end of an iteration give, found by repeating the walk
 //! until nothing changes, which each time lowers a number.
+//!
+//! A group may be done at its wait, as a wait in front of it left fewer under way. Such a wait names as many as can be under way:
+//! it waits for nothing either way, but the assembler, which goes by the numbers, keeps sums in registers of products until then.
 
 use cranelift_entity::SecondaryMap;
 
@@ -40,6 +43,7 @@ impl AsyncGroups {
                 kind,
                 born: SecondaryMap::new(),
                 now: 0,
+                open: 0,
                 groups,
             };
             walk.block(func.entry);
@@ -90,6 +94,8 @@ struct Walk<'a> {
     born: SecondaryMap<Value, i64>,
     /// Commitments so far on the way walked.
     now: i64,
+    /// Groups that may be under way, up to one more than a wait can leave.
+    open: i64,
     groups: AsyncGroups,
 }
 
@@ -108,22 +114,28 @@ impl Walk<'_> {
             let data = &func.dfg.insts[inst];
             if let Some(token) = self.kind.starts(data) {
                 self.now += 1;
+                self.open = (self.open + 1).min(i64::from(MOST_PENDING) + 1);
                 self.born[token] = self.now;
                 continue;
             }
             if let Some(tokens) = self.kind.waited(data) {
                 let ages = tokens.iter().map(|&token| self.age(token));
-                let most = i64::from(MOST_PENDING);
-                self.groups.pending[inst] = ages.min().unwrap_or(0).clamp(0, most) as u32;
+                let most = self.open.min(i64::from(MOST_PENDING));
+                self.open = ages.min().unwrap_or(0).clamp(0, most);
+                self.groups.pending[inst] = self.open as u32;
                 continue;
             }
             match data.op {
                 TileOp::DotDone => self.born[data.results[1]] = LONG_AGO,
                 TileOp::For => self.loop_of(inst),
                 _ => {
+                    let (before, mut after) = (self.open, self.open);
                     for region in func.regions(inst) {
+                        self.open = before;
                         self.block(region);
+                        after = after.max(self.open);
                     }
+                    self.open = after;
                     for &result in &data.results {
                         self.born[result] = self.now;
                     }
@@ -141,8 +153,10 @@ impl Walk<'_> {
             .filter(|&i| self.is_token(params[i]))
             .collect();
         let mut ages: Vec<i64> = tokens.iter().map(|&i| self.age(data.args[3 + i])).collect();
+        let mut open = self.open;
         loop {
             let start = self.now;
+            self.open = open;
             for (&i, age) in tokens.iter().zip(&ages) {
                 self.born[params[i]] = start - age;
             }
@@ -156,12 +170,15 @@ impl Walk<'_> {
                     *age = next.min(*age);
                 }
             }
+            changed |= self.open > open;
+            open = open.max(self.open);
             // Without an iteration nothing was committed: what was made before the loop counts no group of it.
             self.now = start;
             if !changed {
                 break;
             }
         }
+        self.open = open;
         for (&i, age) in tokens.iter().zip(&ages) {
             self.born[data.results[i]] = self.now - age;
         }

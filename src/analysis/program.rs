@@ -8,7 +8,7 @@ use cranelift_entity::{SecondaryMap, packed_option::PackedOption};
 
 use crate::ir::entities::{Block, Inst};
 use crate::ir::function::TileFunction;
-use crate::ir::ops::Opcode;
+use crate::ir::ops::{Opcode, TileOp};
 
 /// A step of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +86,36 @@ impl ProgramOrder {
             .block_of(inst)
             .and_then(|block| self.owner(block))
     }
+
+    /// Whether a program may execute an instruction, and later another one or the same again.
+    pub fn may_precede(&self, func: &TileFunction, first: Inst, later: Inst) -> bool {
+        let outwards = |inst| std::iter::successors(Some(inst), |&inst| self.parent(func, inst));
+        let place = |inst| {
+            let block = func.order.block_of(inst)?;
+            let at = func.order.insts(block).iter().position(|&i| i == inst)?;
+            Some((block, at))
+        };
+        // What holds them, or is them, in the innermost block that holds both.
+        let common = outwards(later).find_map(|b| {
+            let (block, at) = place(b)?;
+            let a = outwards(first).find(|&a| func.order.block_of(a) == Some(block))?;
+            Some((a, b, place(a)?.1 < at))
+        });
+        let Some((a, b, stands_before)) = common else {
+            return true;
+        };
+        let around = if a == b {
+            Some(b)
+        } else {
+            self.parent(func, b)
+        };
+        let mut around = around.into_iter().flat_map(outwards);
+        let is_repeated = around.any(|inst| {
+            let op = func.dfg.insts[inst].op;
+            matches!(op, TileOp::For | TileOp::While)
+        });
+        stands_before || is_repeated
+    }
 }
 
 #[cfg(test)]
@@ -94,6 +124,29 @@ mod tests {
     use crate::ir::builder::TileBuilder;
     use crate::ir::dfg::ValueList;
     use crate::linear_layout::shape::Shape;
+
+    #[test]
+    fn what_may_come_first_stands_before_or_in_a_common_loop() {
+        let mut b = TileBuilder::new("k", 4);
+        let lo = b.i32(0, Shape::SCALAR);
+        let hi = b.i32(4, Shape::SCALAR);
+        let (mut inner, mut last) = (lo, lo);
+        let sum = b.for_loop(lo, hi, hi, &[lo], |b, iv, carried| {
+            inner = b.iadd(iv, carried[0]);
+            last = b.iadd(inner, inner);
+            ValueList::from_slice(&[last])
+        });
+        let after = b.iadd(sum[0], hi);
+        b.ret();
+        let func = b.finish().expect("valid");
+        let order = ProgramOrder::compute(&func);
+        let def = |value| func.dfg.def_inst(value).expect("an instruction makes it");
+        let [hi, inner, last, after] = [hi, inner, last, after].map(def);
+        let may = |first, later| order.may_precede(&func, first, later);
+        assert!(may(hi, inner) && may(hi, after) && may(inner, after));
+        assert!(may(inner, last) && may(last, inner) && may(last, last));
+        assert!(!may(after, inner) && !may(after, hi) && !may(hi, hi));
+    }
 
     #[test]
     fn regions_are_walked_where_their_owner_stands() {

@@ -13,7 +13,7 @@ Messages go to standard error, in colours on a terminal (NO_COLOR, CLICOLOR and 
 pub(super) const KERNEL: &str = r#"Of a .py file -n names a function with @triton.jit, and -s has an entry for each of its parameters, in order:
   *fp32, *ki8            a pointer, one to data that is only read
   i32, u8, fp16, bf16    a number known at launch: i1 i8 i16 i32 i64, u8 .. u64, fp16 bf16 fp32 fp64, fp8e4nv fp8e5
-  *fp32:16, i32:16, i32:1    the same with a promise: a multiple of 16 (bytes of a pointer), the number one
+  *fp32:16, i32:16, i32:1    the same with a promise: a multiple of 16 (bytes of a pointer; or :8, :4, :2), the number one
   1024, 0.5, True, None, 'text', fp16, @relu    a constant, for a `tl.constexpr`: @relu is a function of the file
   (*fp32, i32, 4), Stats(*fp32, i32)    a tuple, an object of a class of the file
   tensordesc<fp16[64, 32]>    a tensor descriptor with the extents of its block

@@ -423,7 +423,8 @@ impl Expander<'_> {
                 coords[dim] = self.binary(ThreadOp::Iadd, coords[dim], first)?;
             }
         }
-        let store = InstData::new(ThreadOp::TensorStore, &[from, map, pred]);
+        let mut store = InstData::new(ThreadOp::TensorStore, &[from, map, pred]);
+        store.attrs.extend(data.rmw().map(|&rmw| make::rmw(rmw)));
         let others = rows.iter().sum();
         for (bytes, at) in self.boxes(inst, &cut, elem.bytes(), &coords, others)? {
             let mut data = store.clone();

@@ -240,10 +240,17 @@ impl Expander<'_> {
             .map(|i| self.arg(inst, i).and_then(|e| self.pack_of(&e, 1)))
             .collect::<Result<_>>()?;
         let types: Vec<TileType> = data.args[3..].iter().map(|&v| tile.dfg.ty(v)).collect();
-        let inits: Vec<Expanded> = data.args[3..]
+        let mut inits: Vec<Expanded> = data.args[3..]
             .iter()
             .map(|&v| self.expanded(v))
             .collect::<Result<_>>()?;
+        for (i, init) in inits.iter_mut().enumerate() {
+            let sum = data.results[i];
+            let param = tile.dfg.blocks[region].params[i + 1];
+            if self.is_added_to_in_flight(sum) && self.is_added_to_in_flight(param) {
+                *init = self.in_registers_of_products(init, types[i])?;
+            }
+        }
         let mut forms = self.first_forms(inst, &types, &inits)?;
         self.attempt(inst, &mut forms, |this, forms| {
             this.try_for(region, &bounds, &types, &inits, forms, &data.results)

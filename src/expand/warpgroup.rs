@@ -218,20 +218,48 @@ impl<'a> Expander<'a> {
         Ok(acc)
     }
 
-    /// A sum in the registers that products will add to, before any does: ptxas serialises products whose registers get their
-    /// first numbers on ways that join them (C7515).
     pub(super) fn expand_dot_done(&mut self, inst: Inst) -> Result<()> {
         let tile = self.tile;
         let [sum, token] = tile.dfg.insts[inst].results[..] else {
             return bug("a product that is done gives a sum and a token");
         };
-        let layout = self.layout(tile.dfg.ty(sum))?;
         let acc = self.arg(inst, 0)?;
-        let acc = self.pack_of(&acc, layout.num_registers() as usize)?;
-        let fenced = self.give_back(ThreadOp::WgmmaFence, &[acc], &[])?;
-        self.values[sum] = Some(Expanded::Pack(fenced));
+        let fenced = self.in_registers_of_products(&acc, tile.dfg.ty(sum))?;
+        self.values[sum] = Some(fenced);
         self.values[token] = Some(Expanded::nothing());
         Ok(())
+    }
+
+    /// A sum in the registers that products will add to, before any does: ptxas serialises products whose registers get their
+    /// first numbers on ways that join them (C7515).
+    pub(super) fn in_registers_of_products(
+        &mut self,
+        acc: &Expanded,
+        ty: TileType,
+    ) -> Result<Expanded> {
+        let layout = self.layout(ty)?;
+        let acc = self.pack_of(acc, layout.num_registers() as usize)?;
+        let fenced = self.give_back(ThreadOp::WgmmaFence, &[acc], &[])?;
+        Ok(Expanded::Pack(fenced))
+    }
+
+    /// Whether products of warpgroups add to a value, or to what loops carry of it.
+    pub(super) fn is_added_to_in_flight(&self, value: Value) -> bool {
+        let tile = self.tile;
+        tile.all_insts().any(|(_, inst)| {
+            let data = &tile.dfg.insts[inst];
+            let at = data.args.iter().position(|&arg| arg == value);
+            match (data.op, at) {
+                (TileOp::DotStart, _) => data.args.get(2) == Some(&value),
+                (TileOp::DotDone, at) => at.is_some(),
+                (TileOp::For, Some(at)) if 3 <= at => {
+                    let body = data.blocks.first().map(|call| call.block);
+                    let param = body.and_then(|b| tile.dfg.blocks[b].params.get(at - 2));
+                    param.is_some_and(|&param| self.is_added_to_in_flight(param))
+                }
+                _ => false,
+            }
+        })
     }
 
     pub(super) fn expand_dot_sum(&mut self, inst: Inst) -> Result<Expanded> {

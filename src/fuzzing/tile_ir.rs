@@ -67,6 +67,20 @@ pub fn check_case(case: &Case) -> Verdict {
     verdict(case, judge)
 }
 
+/// What to say of a kernel that does not compile.
+pub(super) fn refused(case: &Case, error: &CompileError) -> Result<Judgement, Failure> {
+    match error {
+        CompileError::SharedMemory { .. } => Ok(Judgement::Skipped("too much shared memory")),
+        // Layouts that nobody likes may give few threads all the work.
+        CompileError::Operations { .. } | CompileError::Elements { .. }
+            if case.options.diversity.is_some() =>
+        {
+            Ok(Judgement::Skipped("too much for a thread"))
+        }
+        error => Err(fail("does not compile")(error.to_string())),
+    }
+}
+
 /// Whether no oracle finds fault with a case.
 pub fn is_sound(case: &Case) -> bool {
     matches!(judge(case), Judgement::Passed(_))
@@ -176,16 +190,7 @@ fn try_oracles(case: &Case) -> Result<Judgement, Failure> {
     });
     let kernel = match compiled {
         Ok(kernel) => kernel,
-        Err(CompileError::SharedMemory { .. }) => {
-            return Ok(Judgement::Skipped("too much shared memory"));
-        }
-        // Layouts that nobody likes may give few threads all the work.
-        Err(CompileError::Operations { .. } | CompileError::Elements { .. })
-            if case.options.diversity.is_some() =>
-        {
-            return Ok(Judgement::Skipped("too much for a thread"));
-        }
-        Err(e) => return Err(fail("does not compile")(e.to_string())),
+        Err(e) => return refused(case, &e),
     };
     let tile = last.ok_or_else(|| fail("no tile level")(String::new()))?;
     // The first time the verifier looked on.

@@ -10,6 +10,8 @@ use crate::settings::Policy;
 pub struct Resources {
     /// Blocks may go to memory as boxes, for which they stand in shared memory first.
     pub stored_boxes: bool,
+    /// Small blocks may come as boxes beside large ones, and threads load them from shared memory when they read them.
+    pub small_boxes: bool,
     /// Operands of `dot` may be kept there instead of in registers.
     pub shared_operands: bool,
     /// Products may go to warpgroups, which want sums and fragments in registers while they work.
@@ -26,6 +28,7 @@ impl Resources {
     /// Everything that makes code faster.
     pub const ALL: Resources = Resources {
         stored_boxes: true,
+        small_boxes: true,
         shared_operands: true,
         warpgroup_units: true,
         roles: Policy::Auto,

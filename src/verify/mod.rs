@@ -55,11 +55,14 @@
 //! - **V24** A kernel whose second partition has warps for it starts one `producer` at most, outside of regions. One thread executes
 //!   it: scalars that pure ops make, `for` and `if`, copies of boxes, announcements and waits at barriers, and `device_assert`.
 //! - **V25** The body of a persistent kernel has no `program_id`; `cta_id` and `num_ctas` stand nowhere else.
+//! - **V26** What is read of a ring has arrived, and is filled again only when it was read: see `verify_rings`. It is checked of what the
+//!   compiler schedules alone ([`verify_rings`]), as that takes an execution.
 
 mod function;
 mod layouts;
 mod products;
 mod regions;
+mod rings;
 mod roles;
 mod ssa;
 mod structure;
@@ -79,6 +82,7 @@ use crate::text::print::{Notes, Numbering, print_with};
 pub(crate) use function::is_ptx_identifier;
 #[cfg(feature = "triton")]
 pub(crate) use regions::combines;
+pub use rings::verify_rings;
 
 coded_enum! {
     /// A rule of the [module](self)'s list.
@@ -136,6 +140,8 @@ coded_enum! {
     Producer = "V24",
     /// Programs and CTAs.
     Persistent = "V25",
+    /// What stands in rings, and when.
+    Rings = "V26",
 }
 
 impl fmt::Display for Rule {

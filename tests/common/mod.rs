@@ -8,6 +8,8 @@ pub(crate) mod edges;
 pub(crate) mod executor;
 pub(crate) mod kernel_set;
 pub(crate) mod kernels;
+#[cfg(feature = "json")]
+pub(crate) mod launches;
 pub(crate) mod on_emu;
 pub(crate) mod on_interp;
 pub(crate) mod package;

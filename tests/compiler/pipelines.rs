@@ -590,6 +590,7 @@ fn sums_of_warpgroups_share_their_names_with_nothing() {
     let forward = ("forward", format!("*fp16:16, *fp32:16, {}", types(3, 0)));
     let keys = ("backward_keys", types(6, 2));
     let rows = ("backward_rows", types(5, 2));
+    let all = ("backward", [types(2, 1), types(4, 2)].join(", "));
     // Rows, columns and depth of blocks, whether causal, warps and stages.
     for ((name, pointers), constants, warps, stages) in [
         (&forward, "64, 64, 128, False", 4, 2),
@@ -602,6 +603,9 @@ fn sums_of_warpgroups_share_their_names_with_nothing() {
         (&keys, "64, 128, 64, False", 8, 2),
         (&keys, "64, 128, 128, True", 8, 2),
         (&keys, "16, 128, 128, True", 8, 2),
+        (&all, "64, 128, 128, False", 8, 2),
+        (&all, "64, 128, 128, True", 8, 2),
+        (&all, "64, 64, 64, False", 4, 2),
         (&rows, "64, 32, 64, False", 4, 3),
         (&rows, "128, 32, 64, False", 4, 3),
         (&rows, "128, 64, 64, True", 8, 3),
@@ -628,6 +632,28 @@ fn sums_of_warpgroups_share_their_names_with_nothing() {
             .iter()
             .find(|line| written(line).any(|register| sums.contains(register)));
         assert_eq!(shared, None, "{what}");
+    }
+}
+
+/// Rows of numbers that a loop's products need come with the matrices, where threads have registers for two loops of it, too.
+#[test]
+fn small_boxes_come_beside_large_ones() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/kernels/attention.py");
+    let text = std::fs::read_to_string(path).expect("the examples are there");
+    let module = Module::parse(path, &text).expect("the file parses");
+    for (causal, loads) in [("False", false), ("True", true)] {
+        let pointers = [["*fp16:16"; 6].join(", "), ["*fp32:16"; 2].join(", ")].join(", ");
+        let signature = format!("{pointers}, i32:16, fp32, 64, 128, 128, {causal}");
+        let args = parse_signature(&signature).expect("the signature parses");
+        let mut spec = Specialization::new(args, Target::SM_90A);
+        (spec.num_warps, spec.num_stages) = (8, Some(2));
+        let kernel = module.lower(Some("backward_keys"), &spec);
+        let kernel = compiled(&kernel.expect("it is right"), Target::SM_90A);
+        let first = kernel.ptx.find("wgmma.mma_async");
+        let last = kernel.ptx.rfind("wgmma.mma_async");
+        let (first, last) = first.zip(last).expect("four warps multiply");
+        let between = &kernel.ptx[first..last];
+        assert_eq!(between.contains("ld.global"), loads, "{causal}");
     }
 }
 

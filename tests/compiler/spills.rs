@@ -97,10 +97,6 @@ fn examples(root: &Path) -> Vec<Case> {
     cases
 }
 
-/// Kernels whose products ptxas 13.0 serialises where they have no roles (C7515), as their sums come from a loop that waits for
-/// each product and go on in one that does not. A test of roles alone; that they may be so is an open mistake of ours.
-const SERIALISED: [&str; 1] = ["alone_with_one_entry"];
-
 /// The kernels of `filetests/run`.
 fn run_tests(root: &Path) -> Vec<Case> {
     let folder = std::fs::read_dir(root.join("tests/filetests/run")).expect("it can be read");
@@ -113,9 +109,7 @@ fn run_tests(root: &Path) -> Vec<Case> {
         for variant in variants(&text).expect("other tests run it") {
             let parsed = parse_file(&variant.text).expect("other tests run it");
             for function in parsed.functions {
-                if let AnyFunction::Tile(func) = function.func
-                    && !SERIALISED.contains(&func.name.as_str())
-                {
+                if let AnyFunction::Tile(func) = function.func {
                     let takes_maps = func.insts_with(TileOp::TensorMap).next().is_some();
                     cases.push(Case {
                         name: format!("{file} {} {}", func.name, variant.label),

@@ -19,11 +19,12 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::rings::Entry;
+use super::slack::combined;
 use super::{Elems, Machine, Outcome, Results, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
-use crate::interp::int;
 use crate::interp::order::Kind;
-use crate::ir::attrs::Attrs;
+use crate::interp::{float, int};
+use crate::ir::attrs::{Attrs, MemOrder, RmwOp};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Slot};
 use crate::ir::function::MBAR_BYTES;
@@ -184,7 +185,7 @@ impl Machine<'_> {
         self.read_box(data, 1)
     }
 
-    /// Writes what is inside of the tensor.
+    /// Writes what is inside of the tensor, or adds it.
     pub(super) fn tensor_store(&mut self, data: &InstData<Tile>) -> Outcome<()> {
         let (places, elem) = self.places(data, 2)?;
         let number = self.single(data, 0)? as usize;
@@ -217,10 +218,22 @@ impl Machine<'_> {
                 continue;
             };
             self.element = Some(i);
-            self.memory.store(address, elem.bytes(), bits)?;
             self.stats.stored += 1;
+            let mut off = slack.as_ref().map_or(0.0, |slack| slack.of(value, i));
+            match data.rmw() {
+                None => self.memory.store(address, elem.bytes(), bits)?,
+                Some(&rmw) => {
+                    let old = self.memory.load(address, elem.bytes(), Kind::Atomic)?;
+                    self.stats.loaded += 1;
+                    let sum = added(rmw, elem, old, bits);
+                    self.memory.replace(address, elem.bytes(), sum)?;
+                    self.memory.synchronise(address, MemOrder::Relaxed, false);
+                    let before = slack.as_ref().map_or(0.0, |slack| slack.at(address, elem));
+                    off = combined(rmw, elem, [before, off], [old, bits]);
+                }
+            }
             if let Some(slack) = &mut slack {
-                slack.keep(address, elem, slack.of(value, i));
+                slack.keep(address, elem, off);
             }
         }
         self.element = None;
@@ -455,5 +468,13 @@ impl Machine<'_> {
             }
         }
         Ok(barrier)
+    }
+}
+
+/// What the copy engine makes of an element in memory: subnormal numbers of all types stay.
+fn added(rmw: RmwOp, elem: Scalar, old: u64, new: u64) -> u64 {
+    match rmw {
+        RmwOp::Fadd => float::add(elem, old, new),
+        _ => int::add(elem.bits(), old, new),
     }
 }

@@ -4,6 +4,8 @@ mod elements;
 mod memory;
 mod products;
 
+pub(super) use memory::combined;
+
 use cranelift_entity::SecondaryMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;

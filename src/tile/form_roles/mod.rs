@@ -36,6 +36,7 @@ use crate::ir::dfg::{BlockCall, InstData};
 use crate::ir::function::{PartitionData, TileFunction};
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
+use crate::layout::warpgroup;
 use crate::settings::{Policy, Target};
 use crate::tile::resources::Resources;
 use crate::tile::share_operands::registers_needed;
@@ -73,14 +74,15 @@ fn budget(warps: u32, needed: u32) -> Option<u16> {
 
 /// Whether one warpgroup alone multiplies, which leaves room for another one.
 pub fn has_warpgroup_alone(func: &TileFunction, target: Target, resources: &Resources) -> bool {
-    let is_for_one = func.num_warps() == turns::WARPS && resources.roles != Policy::Never;
+    let is_for_one =
+        func.num_warps() == warpgroup::group_warps() && resources.roles != Policy::Never;
     is_for_one && resources.warpgroup_units && {
         let mut insts = func.all_insts();
         insts.any(|(_, inst)| start_dots::is_for_warpgroup(func, inst, target))
     }
 }
 
-/// Lets warps of their own bring blocks if that pays; whether it does.
+/// Lets warps of their own bring blocks if that pays; whether it does, else the function stays as it is.
 pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources) -> bool {
     let groups = match turns::can_take(func, target, resources) {
         true => &[turns::GROUPS, 1][..],
@@ -97,6 +99,7 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources
     let Some(needed) = slice::needed(func, &loads) else {
         return false;
     };
+    let before = (1 < groups).then(|| func.clone());
     let warps = func.num_warps();
     let first_warp = warps * groups;
     let registers = func
@@ -136,7 +139,13 @@ pub fn form_roles(func: &mut TileFunction, target: Target, resources: &Resources
     let copied = |inst| copies.get(&inst).copied();
     Weaver::new(func, &places, Role::Producer, &channels.renamed(copied)).run(region);
     Weaver::new(func, &places, Role::Consumer, &channels.groups).run(entry);
-    groups == 1 || turns::take(func).is_some()
+    match before {
+        Some(before) if turns::take(func).is_none() => {
+            *func = before;
+            false
+        }
+        _ => true,
+    }
 }
 
 #[cfg(test)]

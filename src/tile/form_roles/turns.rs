@@ -27,14 +27,12 @@ use crate::ir::entities::{Inst, Value};
 use crate::ir::function::{SlotData, TileFunction};
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, TileType};
+use crate::layout::warpgroup;
 use crate::settings::{Policy, Target};
 use crate::tile::edit::{read_by, rename_uses};
 use crate::tile::maker::Maker;
 use crate::tile::resources::Resources;
 use crate::tile::start_dots;
-
-/// Warps of a group: those that the unit of matrices takes together.
-pub(super) const WARPS: u32 = 4;
 
 /// Groups that take turns.
 pub(super) const GROUPS: u32 = 2;
@@ -43,7 +41,10 @@ pub(super) const GROUPS: u32 = 2;
 /// multiply, and something comes behind them. A loop that does more than that, as those of attention do, leaves the unit idle in
 /// its own turn.
 pub(super) fn can_take(func: &TileFunction, target: Target, resources: &Resources) -> bool {
-    if !func.persistent || func.num_warps() != WARPS || resources.persistent == Policy::Never {
+    if !func.persistent
+        || func.num_warps() != warpgroup::group_warps()
+        || resources.persistent == Policy::Never
+    {
         return false;
     }
     let Some((_, programs)) = loop_over_programs(func) else {
@@ -76,12 +77,19 @@ pub(super) fn can_take(func: &TileFunction, target: Target, resources: &Resource
     carries_nothing && multiplies && all_fit
 }
 
-/// The loop over the programs of a CTA, and where it stands.
+/// The loop over the programs of a CTA, and where it stands: it goes from the CTA's number by the number of CTAs, so that no iteration
+/// asks for what another one did.
 fn loop_over_programs(func: &TileFunction) -> Option<(usize, Inst)> {
     let list = func.order.insts(func.entry);
     let is_loop = |inst: &Inst| func.dfg.insts[*inst].op == TileOp::For;
     let at = list.iter().position(is_loop)?;
-    Some((at, list[at])).filter(|&(_, inst)| holds_loops(func, inst))
+    let args = &func.dfg.insts[list[at]].args;
+    let is = |value, op| {
+        let inst = func.dfg.def_inst(value);
+        inst.is_some_and(|inst| func.dfg.insts[inst].op == op)
+    };
+    let strides = is(args[0], TileOp::CtaId) && is(args[2], TileOp::NumCtas);
+    Some((at, list[at])).filter(|&(_, inst)| strides && holds_loops(func, inst))
 }
 
 /// Lets the groups take turns. The loop over programs carries the states of channels and nothing else.

@@ -8,7 +8,7 @@ use super::plan::{MAX_NUMBERS, Plan, needed, size};
 use crate::analysis::affine::host::{Host, Hosts, Le, Node};
 use crate::analysis::affine::reach::extend;
 use crate::analysis::affine::{Atom, Forms, Monomial, Poly};
-use crate::ir::attrs::{IntPred, make};
+use crate::ir::attrs::{Attrs, IntPred, RmwOp, make};
 use crate::ir::dfg::{InstData, SourceLoc, ValueDef};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
@@ -350,18 +350,19 @@ impl Maker<'_> {
     fn access(&mut self, plan: &Plan, starts: &[Number], map: Value) {
         let data = &self.func.dfg.insts[plan.access];
         self.loc = data.loc;
+        let (is_load, rmw) = (data.op == TileOp::Load, data.rmw().copied());
         let (read, stored) = (data.results.first().copied(), data.args.get(1).copied());
         let mut coords = Vec::new();
         for start in starts {
             coords.push(self.number(start));
         }
         match (read, stored) {
-            (Some(old), _) => {
+            (Some(old), _) if is_load => {
                 let new = self.load(plan, old, map, &coords);
                 rename_uses(self.func, old, new);
             }
-            (None, Some(stored)) => self.store(plan, stored, map, &coords),
-            (None, None) => {}
+            (_, Some(stored)) => self.store(plan, stored, rmw, map, &coords),
+            (_, None) => {}
         }
         let made = std::mem::take(&mut self.made);
         let Some(block) = self.func.order.block_of(plan.access) else {
@@ -400,7 +401,14 @@ impl Maker<'_> {
         self.permuted(new, &back)
     }
 
-    fn store(&mut self, plan: &Plan, stored: Value, map: Value, coords: &[Value]) {
+    fn store(
+        &mut self,
+        plan: &Plan,
+        stored: Value,
+        rmw: Option<RmwOp>,
+        map: Value,
+        coords: &[Value],
+    ) {
         let ty = self.func.dfg.ty(stored);
         let mut block = self.permuted(stored, &memory_order(plan, ty.shape));
         // What stands in memory as a matrix is one.
@@ -413,6 +421,7 @@ impl Maker<'_> {
         }
         let mut data = InstData::new(TileOp::TensorStore, &[map, block]);
         data.args.extend(coords.iter().copied());
+        data.attrs.extend(rmw.map(make::rmw));
         data.loc = self.loc;
         let inst = self.func.dfg.make_inst(data, &[]);
         self.made.push(inst);

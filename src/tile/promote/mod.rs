@@ -20,7 +20,7 @@
 //! - **Wrap.** Addresses and bounds in i32 arithmetic are those of the integers in all programs of a launch that meets the
 //!   condition.
 //! - **Memory.** The kernel does not write through the parameter, nor through pointers of unknown origin, nor does it wait
-//!   for what other programs write.
+//!   for what other programs write before it reads.
 //!
 //! Maps of some kernels, the outermost dimension first (extents; strides; box):
 //!
@@ -42,7 +42,7 @@
 //! is stored is read by nobody else in the kernel, nor are there other stores to the tensor by pointers. They pay from 2 KB on: the
 //! sums leave the registers by `stmatrix` without conflicts of banks, where threads would exchange them through shared memory
 //! and read them back for wide stores, and compute an address and a mask for each of those; and the threads are free while the
-//! engine writes. Stores of other kernels have their elements in the order of memory already, which the engine would
+//! engine writes. So do sums of this with memory (`atomic_add`) that order nothing. Stores of other kernels have their elements in the order of memory already, which the engine would
 //! only take a detour through shared memory to write.
 
 mod emit;
@@ -60,6 +60,7 @@ use self::emit::Planned;
 use self::plan::Facts;
 pub use self::refusal::{Promotion, Refusal};
 use self::used::Used;
+use super::resources::Resources;
 use super::start_dots::is_for_warpgroup;
 use crate::analysis::affine::Forms;
 use crate::analysis::affine::host::Hosts;
@@ -70,6 +71,7 @@ use crate::ir::attrs::Attrs;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::ir::types::Elem;
 use crate::settings::Target;
 
 /// How many programs a CTA is to execute.
@@ -81,17 +83,17 @@ pub enum Programs {
     Several,
 }
 
-/// Makes loads that feed products of warpgroups in loops ones of tensor maps, and if `stores` is set stores of what these make;
-/// says of each what became of it.
+/// Makes loads that feed products of warpgroups in loops ones of tensor maps, and as far as resources allow stores of what these
+/// make; says of each what became of it.
 pub fn promote(
     func: &mut TileFunction,
     target: Target,
     programs: Programs,
-    stores: bool,
+    resources: &Resources,
 ) -> Vec<Promotion> {
     let loads = candidates(func, target, programs);
-    let stores = match stores {
-        true => sums::stores(func, target),
+    let stores = match resources.stored_boxes {
+        true => sums::stores(func, &ProgramOrder::compute(func), target),
         false => Vec::new(),
     };
     if loads.is_empty() && stores.is_empty() {
@@ -109,6 +111,8 @@ pub fn promote(
             axis: &Axis::compute(func),
             demand: &Demand::compute(func, &order, &mut forms),
             used: &Used::compute(func),
+            order: &order,
+            added: &sums::with_memory(func, &order),
         };
         for (access, summed) in loads.into_iter().chain(stores) {
             let plan = plan::plan(&facts, &mut forms, &mut hosts, access).and_then(|plan| {
@@ -124,13 +128,14 @@ pub fn promote(
             judged.push((access, plan));
         }
         keep_together(&mut judged, facts.used);
+        leave_small(func, &mut judged, resources.small_boxes);
     }
     let mut planned = Vec::new();
     let mut out = Vec::new();
     for (access, plan) in judged {
         let data = &func.dfg.insts[access];
         out.push(Promotion {
-            is_store: data.op == TileOp::Store,
+            is_store: data.op != TileOp::Load,
             line: data.loc.0.expand(),
             refusal: plan.as_ref().err().copied(),
         });
@@ -157,6 +162,44 @@ fn keep_together(judged: &mut [(Inst, Result<Planned, Refusal>)], used: &Used) {
     for ((_, plan), is_mixed) in judged.iter_mut().zip(mixed) {
         if is_mixed {
             *plan = Err(Refusal::Mixed);
+        }
+    }
+}
+
+/// Whether there are boxes of small blocks.
+pub fn holds_small_boxes(func: &TileFunction) -> bool {
+    let mut maps = func.insts_with(TileOp::TensorMap);
+    maps.any(|(_, map)| {
+        let data = &func.dfg.insts[map];
+        let count: u64 = data.values().map_or(0, |tile| tile.iter().copied().map(u64::from).product());
+        let elem = func.dfg.ty(data.results[0]).elem;
+        matches!(elem, Elem::Map(scalar) if count * u64::from(scalar.bytes()) < u64::from(plan::MIN_BYTES))
+    })
+}
+
+/// Small boxes pay where larger ones come at the same time, and are waited for together, and where registers are left: who loads
+/// from memory has the numbers of one loop at a time.
+fn leave_small(
+    func: &TileFunction,
+    judged: &mut [(Inst, Result<Planned, Refusal>)],
+    may_come: bool,
+) {
+    let bytes = |access: Inst| {
+        let read = func.dfg.insts[access].results.first();
+        let ty = read.map(|&read| func.dfg.ty(read));
+        ty.map_or(0, |ty| ty.elem.bytes() << ty.shape.log2_elements())
+    };
+    let large: Vec<_> = judged
+        .iter()
+        .filter(|(access, plan)| plan.is_ok() && plan::MIN_BYTES <= bytes(*access))
+        .filter_map(|(access, _)| func.order.block_of(*access))
+        .collect();
+    for (access, plan) in judged {
+        let is_load = func.dfg.insts[*access].op == TileOp::Load;
+        let block = func.order.block_of(*access);
+        let is_alone = !may_come || !large.iter().any(|&at| Some(at) == block);
+        if is_load && bytes(*access) < plan::MIN_BYTES && is_alone && plan.is_ok() {
+            *plan = Err(Refusal::Small);
         }
     }
 }

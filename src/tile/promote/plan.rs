@@ -7,6 +7,7 @@ use crate::analysis::affine::reach::{Reach, extend};
 use crate::analysis::affine::{Atom, Form, Forms, Monomial, Poly};
 use crate::analysis::axis::Axis;
 use crate::analysis::demand::{Bound, Demand};
+use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::Attrs;
 use crate::ir::dfg::ValueDef;
 use crate::ir::entities::{Inst, Value};
@@ -21,7 +22,9 @@ const ALIGN: u32 = 16;
 /// Largest extent of a box.
 const MAX_BOX: u64 = 256;
 /// Bytes of a block from which on a box is worth its barrier.
-const MIN_BYTES: u32 = 2048;
+pub(super) const MIN_BYTES: u32 = 2048;
+/// Bytes from which on a box is worth its instruction, where others arrive on the same barrier.
+const MIN_BESIDE: u32 = 128;
 /// Most values that a condition is made of; [`crate::ir::recipe::Number::of`] takes a few more.
 pub(super) const MAX_NUMBERS: usize = 240;
 /// An extent that no index of 32 bits reaches.
@@ -60,6 +63,9 @@ pub(super) struct Facts<'a> {
     pub(super) axis: &'a Axis,
     pub(super) demand: &'a Demand,
     pub(super) used: &'a Used,
+    pub(super) order: &'a ProgramOrder,
+    /// Sums with memory that the engine can do.
+    pub(super) added: &'a [Inst],
 }
 
 /// An index that elements are accessed below of: `less - than`, with the index of one dimension.
@@ -100,7 +106,7 @@ pub(super) fn plan<'f>(
 ) -> Result<Plan, Refusal> {
     let func = facts.func;
     let data = &func.dfg.insts[access];
-    let is_store = data.op == TileOp::Store;
+    let is_store = data.op != TileOp::Load;
     let (block, mask) = match is_store {
         true => (data.args[1], data.args.get(2)),
         false => (data.results[0], data.args.get(1)),
@@ -109,7 +115,8 @@ pub(super) fn plan<'f>(
     if is_volatile(func, access) {
         return Err(Refusal::Volatile);
     }
-    if ty.elem.bytes() << ty.shape.log2_elements() < MIN_BYTES {
+    let least = if is_store { MIN_BYTES } else { MIN_BESIDE };
+    if ty.elem.bytes() << ty.shape.log2_elements() < least {
         return Err(Refusal::Small);
     }
     if ty.elem.bits() < 8 || ty.elem == Elem::Num(Scalar::I1) {
@@ -143,11 +150,13 @@ impl Planner<'_, '_> {
     fn plan(mut self) -> Result<Plan, Refusal> {
         let base = self.base()?;
         let used = self.facts.used;
-        if used.acquires {
+        let (func, order) = (self.facts.func, self.facts.order);
+        let comes_first = |&inst: &Inst| order.may_precede(func, inst, self.access);
+        if used.acquires.iter().any(comes_first) {
             return Err(Refusal::Acquires);
         }
         match self.is_store {
-            true if used.is_read(base) => return Err(Refusal::Read),
+            true if used.is_read(base, |read| self.adds_too(read)) => return Err(Refusal::Read),
             false if used.is_written(base) => return Err(Refusal::Written),
             _ => {}
         }
@@ -228,6 +237,14 @@ impl Planner<'_, '_> {
             dims,
             conds: self.conds,
         })
+    }
+
+    /// Whether this is a sum with memory and the other access is one, too: sums have no order, and nobody sees what was there.
+    fn adds_too(&self, other: Inst) -> bool {
+        let insts = &self.facts.func.dfg.insts;
+        let rmw = insts[self.access].rmw();
+        let is_sum = self.facts.added.contains(&other);
+        rmw.is_some() && is_sum && insts[other].rmw() == rmw
     }
 
     /// The parameter that addresses start from.

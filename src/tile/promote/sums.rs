@@ -1,15 +1,20 @@
-//! Stores of what products of warpgroups make.
+//! Stores of what products of warpgroups make, and sums of it with what is in memory.
 
 use cranelift_entity::EntitySet;
 
+use crate::analysis::program::ProgramOrder;
+use crate::ir::attrs::{Attrs, MemOrder, Scope};
+use crate::ir::effects::{Class, How, Space};
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
+use crate::ir::ops::rules::engine_adds;
 use crate::settings::Target;
+use crate::tile::edit::use_counts;
 use crate::tile::start_dots::is_for_warpgroup;
 
-/// The stores of blocks that are computed from products of warpgroups.
-pub(super) fn stores(func: &TileFunction, target: Target) -> Vec<Inst> {
+/// The stores of blocks that are computed from products of warpgroups, and sums of these with memory.
+pub(super) fn stores(func: &TileFunction, order: &ProgramOrder, target: Target) -> Vec<Inst> {
     let mut made: EntitySet<Value> = EntitySet::new();
     // Values are only added, and each round goes through the program once.
     let mut changed = true;
@@ -21,14 +26,53 @@ pub(super) fn stores(func: &TileFunction, target: Target) -> Vec<Inst> {
             }
         }
     }
+    let added = with_memory(func, order);
     let insts = func.all_insts().map(|(_, inst)| inst);
     let is_one = |&inst: &Inst| {
         let data = &func.dfg.insts[inst];
-        data.op == TileOp::Store
+        (data.op == TileOp::Store || added.contains(&inst))
             && made.contains(data.args[1])
             && !func.dfg.ty(data.args[1]).is_scalar()
     };
     insts.filter(is_one).collect()
+}
+
+/// Sums of blocks with memory that the copy engine can do: nobody asks what was there, and they order nothing. What the author lets
+/// order other accesses (as `atomic_add` does unless it is told otherwise) has nothing to order if the kernel writes nothing before,
+/// and accesses nothing after it.
+pub(super) fn with_memory(func: &TileFunction, order: &ProgramOrder) -> Vec<Inst> {
+    let atomics: Vec<Inst> = func.insts_with(TileOp::AtomicRmw).map(|(_, i)| i).collect();
+    if atomics.is_empty() {
+        return atomics;
+    }
+    let uses = use_counts(func);
+    let orders = |inst: Inst| {
+        let mut others = func.all_insts();
+        others.any(|(_, other)| {
+            let accesses = func.accesses(other);
+            let mut of_memory = accesses
+                .iter()
+                .filter(|a| matches!(a.space, Space::Global(_)));
+            let is_foreign = func.dfg.insts[other].class() == Class::Foreign;
+            let writes = of_memory.clone().any(|access| access.how != How::Read);
+            let comes_first = || order.may_precede(func, other, inst);
+            let comes_later = || order.may_precede(func, inst, other);
+            (writes || is_foreign) && comes_first()
+                || (is_foreign || of_memory.next().is_some()) && comes_later()
+        })
+    };
+    let can_be_done = |&inst: &Inst| {
+        let data = &func.dfg.insts[inst];
+        let elem = func.dfg.ty(data.args[1]).elem.scalar();
+        let adds = data.rmw().zip(elem);
+        let is_free = || data.sem() == Some(&MemOrder::Relaxed) || !orders(inst);
+        data.results.iter().all(|&old| uses[old] == 0)
+            && matches!(data.scope(), Some(Scope::Cta | Scope::Gpu))
+            && adds.is_some_and(|(&rmw, elem)| engine_adds(rmw, elem))
+            && !func.dfg.ty(data.args[1]).is_scalar()
+            && is_free()
+    };
+    atomics.into_iter().filter(can_be_done).collect()
 }
 
 /// What an instruction makes of products, of which `made` is known so far.

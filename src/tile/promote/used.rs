@@ -14,14 +14,14 @@ use crate::ir::ops::TileOp;
 pub(crate) struct Used {
     /// What it writes through each parameter, or changes.
     writes: FxHashMap<Value, Vec<Inst>>,
-    /// Parameters through which it reads, or changes what it reads.
-    reads: FxHashSet<Value>,
+    /// What it reads through each parameter, or changes.
+    reads: FxHashMap<Value, Vec<Inst>>,
     /// Whether it writes through other pointers.
     writes_anywhere: bool,
     /// Whether it reads through other pointers.
     reads_anywhere: bool,
-    /// Whether it reads what other programs have just written.
-    pub(super) acquires: bool,
+    /// What reads what other programs have just written.
+    pub(super) acquires: Vec<Inst>,
 }
 
 impl Used {
@@ -32,7 +32,9 @@ impl Used {
             let is_foreign = data.class() == Class::Foreign;
             out.writes_anywhere |= is_foreign;
             out.reads_anywhere |= is_foreign;
-            out.acquires |= data.sem().is_some_and(|sem| sem.acquires()) || is_volatile(func, inst);
+            if data.sem().is_some_and(|sem| sem.acquires()) || is_volatile(func, inst) {
+                out.acquires.push(inst);
+            }
             for access in func.accesses(inst) {
                 let Space::Global(pointer) = access.space else {
                     continue;
@@ -43,7 +45,7 @@ impl Used {
                 out.writes_anywhere |= writes && params.is_none();
                 for param in params.into_iter().flatten() {
                     if reads {
-                        out.reads.insert(param);
+                        out.reads.entry(param).or_default().push(inst);
                     }
                     if writes {
                         out.writes.entry(param).or_default().push(inst);
@@ -59,9 +61,11 @@ impl Used {
         self.writes_anywhere || self.writes.contains_key(&param)
     }
 
-    /// Whether what a parameter points to may be read, or written by what does not start from a parameter.
-    pub(super) fn is_read(&self, param: Value) -> bool {
-        self.writes_anywhere || self.reads_anywhere || self.reads.contains(&param)
+    /// Whether what a parameter points to may be read by what is not excepted, or written by what does not start from a parameter.
+    pub(super) fn is_read(&self, param: Value, except: impl Fn(Inst) -> bool) -> bool {
+        let reads = self.reads.get(&param).map_or(&[][..], |all| all);
+        let is_read = reads.iter().any(|&read| !except(read));
+        self.writes_anywhere || self.reads_anywhere || is_read
     }
 
     /// What writes through a parameter.

@@ -9,6 +9,7 @@ use crate::ir::attrs::{Attrs, RmwOp};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::Value;
 use crate::ir::level::Tile;
+use crate::ir::types::Scalar;
 
 impl Machine<'_> {
     pub(super) fn load_slack(&self, slack: &Slack, data: &InstData<Tile>) -> Outcome<Vec<f64>> {
@@ -79,25 +80,7 @@ impl Machine<'_> {
             }
             let (before, added) = (slack.at(address, scalar), slack.of(value, i));
             found[i] = before;
-            let after = match rmw {
-                RmwOp::Fadd => {
-                    let size = |bits| float::to_f64(scalar, bits).abs();
-                    let terms = size(old) + size(values[i]);
-                    // A sum with zero is exact; larger ones may be formed in another order.
-                    let is_exact = size(old) == 0.0 || size(values[i]) == 0.0;
-                    let own = if is_exact {
-                        0.0
-                    } else {
-                        2.0 * unit(scalar) * terms
-                    };
-                    before + added + if terms.is_finite() { own } else { 0.0 }
-                }
-                RmwOp::Add => before + added,
-                RmwOp::Xchg => added,
-                RmwOp::Smax | RmwOp::Smin | RmwOp::Umax | RmwOp::Umin => before.max(added),
-                RmwOp::And | RmwOp::Or | RmwOp::Xor if before + added > 0.0 => f64::INFINITY,
-                RmwOp::And | RmwOp::Or | RmwOp::Xor => 0.0,
-            };
+            let after = combined(rmw, scalar, [before, added], [old, values[i]]);
             slack.keep(address, scalar, after);
         }
         Ok(found)
@@ -123,5 +106,33 @@ impl Machine<'_> {
             }
         }
         Ok(Vec::new())
+    }
+}
+
+/// How far what was combined may be off, of numbers that may be so far off each.
+pub(in crate::interp::exec) fn combined(
+    rmw: RmwOp,
+    scalar: Scalar,
+    off: [f64; 2],
+    numbers: [u64; 2],
+) -> f64 {
+    let [before, added] = off;
+    match rmw {
+        RmwOp::Fadd => {
+            let [old, new] = numbers.map(|bits| float::to_f64(scalar, bits).abs());
+            let terms = old + new;
+            // A sum with zero is exact; larger ones may be formed in another order.
+            let is_exact = old == 0.0 || new == 0.0;
+            let own = match is_exact || !terms.is_finite() {
+                true => 0.0,
+                false => 2.0 * unit(scalar) * terms,
+            };
+            before + added + own
+        }
+        RmwOp::Add => before + added,
+        RmwOp::Xchg => added,
+        RmwOp::Smax | RmwOp::Smin | RmwOp::Umax | RmwOp::Umin => before.max(added),
+        RmwOp::And | RmwOp::Or | RmwOp::Xor if before + added > 0.0 => f64::INFINITY,
+        RmwOp::And | RmwOp::Or | RmwOp::Xor => 0.0,
     }
 }

@@ -308,6 +308,15 @@ pub(crate) fn block_rmw_takes(rmw: RmwOp, elem: Elem) -> Result<(), &'static str
     rmw_takes(rmw, elem)
 }
 
+/// Whether the copy engine combines elements so with those in memory, on the way there.
+pub(crate) fn engine_adds(rmw: RmwOp, scalar: Scalar) -> bool {
+    match rmw {
+        RmwOp::Fadd => matches!(scalar, Scalar::F16 | Scalar::Bf16 | Scalar::F32),
+        RmwOp::Add => scalar == Scalar::I32,
+        _ => false,
+    }
+}
+
 /// Whether elements of the type can be compared and exchanged in one step; else what can be.
 pub(crate) fn cas_takes(elem: Elem) -> Result<(), &'static str> {
     if elem.scalar().is_some() && elem.bits() >= 16 {

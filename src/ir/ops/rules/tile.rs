@@ -4,7 +4,7 @@ use smallvec::smallvec;
 
 use super::{
     Operands, TypeError, Types, bad_attribute, bad_operand, bad_result, block_rmw_takes, cas_takes,
-    given_one, shared,
+    engine_adds, given_one, shared,
 };
 use crate::ir::attrs::{AttrKind, Attrs, RmwOp};
 use crate::ir::level::Tile;
@@ -207,6 +207,11 @@ pub(crate) fn result_types(
             let block = args[1];
             if block.is_scalar() || block.elem != Elem::Num(elem) || block.is_shared() {
                 return Err(bad_operand(operands, 1, format!("a block of {elem}")));
+            }
+            if operands.rmw().is_some_and(|&rmw| !engine_adds(rmw, elem)) {
+                let problem = "is a sum of i32, f16, bf16 or f32".to_owned();
+                let key = "rmw";
+                return Err(TypeError::BadAttribute { key, problem });
             }
             coordinates_fit(operands, 2).map(|()| smallvec![])
         }
