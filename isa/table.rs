@@ -290,21 +290,21 @@ macro_rules! for_each_ptx {
             MmaF8 "mma.sync.aligned.m16n8k32.row.col.f32.{t}.{u}.f32" (vdef W, vuse W, vuse W, vuse W) sm 89 ptx 8 4, Matrix;
             /// Product of four warps: adds the product of two matrices of 16-bit numbers in shared memory, given by descriptors, to
             /// 64 rows of sums, some time before a wait. Behind the operands: whether it adds, signs, which matrix is transposed.
-            Wgmma16 "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, use D, use D, imm W, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            Wgmma16 "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, use D, use D, imm P, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.
-            Wgmma16Regs "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, vuse W, use D, imm W, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            Wgmma16Regs "wgmma.mma_async.sync.aligned.m64{m}k16.f32.{t}.{t}" (tied W, vuse W, use D, imm P, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same of f32 cut to 11 bits.
-            WgmmaTf32 "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, use D, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            WgmmaTf32 "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, use D, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.
-            WgmmaTf32Regs "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, vuse W, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            WgmmaTf32Regs "wgmma.mma_async.sync.aligned.m64{m}k8.f32.tf32.tf32" (tied W, vuse W, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same of 8-bit floats.
-            WgmmaF8 "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, use D, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            WgmmaF8 "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, use D, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.
-            WgmmaF8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, vuse W, use D, imm W, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
+            WgmmaF8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.f32.{t}.{u}" (tied W, vuse W, use D, imm P, imm W, imm W) sm (90 only) ptx 8 0, Matrix;
             /// The same of signed bytes.
-            WgmmaS8 "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, use D, use D, imm W) sm (90 only) ptx 8 0, Matrix;
+            WgmmaS8 "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, use D, use D, imm P) sm (90 only) ptx 8 0, Matrix;
             /// The same with the left matrix in registers.
-            WgmmaS8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, vuse W, use D, imm W) sm (90 only) ptx 8 0, Matrix;
+            WgmmaS8Regs "wgmma.mma_async.sync.aligned.m64{m}k32.s32.s8.s8" (tied W, vuse W, use D, imm P) sm (90 only) ptx 8 0, Matrix;
             /// Lets products of four warps see and change what registers hold.
             WgmmaFence "wgmma.fence.sync.aligned" (held W, kept W) sm (90 only) ptx 8 0, Sync;
             /// Makes products a group.

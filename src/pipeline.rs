@@ -38,8 +38,10 @@ use crate::thread::delay_copies::delay_copies;
 use crate::thread::drop_parameters::drop_parameters;
 use crate::thread::fence_copies::fence_copies;
 use crate::thread::insert_barriers::insert_barriers;
+use crate::thread::multiply_by_reciprocals::multiply_by_reciprocals;
 use crate::thread::place_shared::place_shared;
 use crate::thread::share_quotients::share_quotients;
+use crate::thread::start_sums::start_sums;
 use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
@@ -521,6 +523,12 @@ fn expand_and_place(
     }
     if share_quotients(&mut thread) > 0 {
         watch.thread("share_quotients", &thread)?;
+    }
+    if multiply_by_reciprocals(&mut thread) > 0 {
+        watch.thread("multiply_by_reciprocals", &thread)?;
+    }
+    if start_sums(&mut thread) > 0 {
+        watch.thread("start_sums", &thread)?;
     }
     let shared = place_shared(&mut thread, &mut choices(Site::Offsets));
     watch.thread("place_shared", &thread)?;

@@ -9,6 +9,7 @@ pub mod demand;
 pub mod depends;
 pub mod domtree;
 pub mod in_flight;
+pub(crate) mod loops;
 pub mod program;
 
 #[cfg(test)]

@@ -437,6 +437,8 @@ attrs! {
     TransA trans_a: Flag;
     /// The same of the right operand.
     TransB trans_b: Flag;
+    /// Nobody reads what the sums hold.
+    Unread unread: Flag;
     /// Columns of sums that an instruction adds to.
     Columns columns: u32;
     /// Shared-memory buffer that the left operand stands in.

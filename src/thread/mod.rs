@@ -1,4 +1,4 @@
-//! Passes over what one thread does: what it hardly ever computes, which bytes of shared memory a slot gets, where threads wait for each other.
+//! Passes over what one thread does: what it hardly ever computes, which products begin a sum, which bytes of shared memory a slot gets, where threads wait for each other.
 
 pub mod branch_around_rare;
 pub(crate) mod check_shared;
@@ -6,5 +6,7 @@ pub mod delay_copies;
 pub mod drop_parameters;
 pub mod fence_copies;
 pub mod insert_barriers;
+pub mod multiply_by_reciprocals;
 pub mod place_shared;
 pub mod share_quotients;
+pub mod start_sums;

@@ -5,6 +5,9 @@
 //!                       =>   for i in cta_id .. n by num_ctas { body of i }
 //! ```
 //!
+//! Where a kernel asks for its number along the first axis alone, that is `i`, unless the launch has programs along other axes, too. So
+//! a division, which would take dozens of instructions for each program, stands in a choice.
+//!
 //! A launch then has as many CTAs as the device executes at a time. With roles that gains what a program alone cannot have: while
 //! its warps bring the results of one program to memory, the producer fetches for the next. So the pass stands in front of
 //! [`super::form_roles`], whose channels go through loops of any depth.
@@ -29,7 +32,7 @@ use super::order_programs::{
 use super::resources::Resources;
 use crate::analysis::depends::dependents;
 use crate::analysis::program::ProgramOrder;
-use crate::ir::attrs::IntPred;
+use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::dfg::BlockCall;
 use crate::ir::effects::{Access, How};
 use crate::ir::entities::Value;
@@ -59,6 +62,9 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
     };
     let mut body = func.order.insts(func.entry).to_vec();
     body.pop();
+    let mut numbers = func.insts_with(TileOp::ProgramId);
+    let by_first_axis = numbers.all(|(_, inst)| func.dfg.insts[inst].axis() == Some(&0));
+    drop(numbers);
     let region = func.dfg.make_block();
     let index = func.dfg.append_param(region, number_type());
     func.persistent = true;
@@ -80,6 +86,7 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
             let index = back_and_forth(&mut maker, index, [ctas, all]);
             ordered_program(&mut maker, index, counts, uneven, None)
         }
+        None if by_first_axis => first_number(&mut maker, index, counts[0]),
         None => program(&mut maker, index, counts),
     };
     let mut inside = std::mem::take(&mut maker.made);
@@ -91,6 +98,29 @@ pub fn loop_over_programs(func: &mut TileFunction, uneven: Option<Uneven>) {
     func.order.replace(region, inside);
     func.order.replace(entry, outside);
     name_programs(func, program, 0);
+}
+
+/// The program that is executed as number `index`, if nobody asks for its numbers along the other axes.
+fn first_number(maker: &mut Maker<'_>, index: Value, count: Value) -> [Value; 3] {
+    let is_it = maker.compare(IntPred::Ult, index, count);
+    let before = std::mem::take(&mut maker.made);
+    let [same, other] = [true, false].map(|is_same| {
+        let value = match is_same {
+            true => index,
+            false => divide(maker, index, count)[1],
+        };
+        maker.emit(TileOp::Yield, &[value], &[], &[]);
+        let block = maker.func.dfg.make_block();
+        let made = std::mem::take(&mut maker.made);
+        maker.func.order.replace(block, made);
+        BlockCall::region(block)
+    });
+    maker.made = before;
+    let choice = maker.emit(TileOp::If, &[is_it], &[], &[number_type()]);
+    let data = &mut maker.func.dfg.insts[choice];
+    data.blocks.extend([same, other]);
+    let number = data.results[0];
+    [number; 3]
 }
 
 /// The number that is dealt out instead of `index` if every second round goes backwards, so that nobody always gets the longest. The last

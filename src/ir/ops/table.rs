@@ -467,11 +467,12 @@ macro_rules! for_each_op {
                 CpAsyncWait "cp_async_wait" cp_async_wait() {pending: u32} {} [] NoResult, Sync;
                 /// Says to the asynchronous units of the machine that registers are as the thread left them: a sum, which it
                 /// gives back, and fragments, before products of four warps read and write them. What these read in shared memory is named here, too, so that
-                /// barriers come first.
-                WgmmaFence "wgmma_fence" wgmma_fence(sum: Value, fragments: &[Value]) {} {unit: MmaUnit, slot: Slot, left_slot: Slot} [] SameFirst, Sync {reads_until_wait("slot"), reads_until_wait("left_slot")};
+                /// barriers come first. What an `unread` sum holds counts for nothing.
+                WgmmaFence "wgmma_fence" wgmma_fence(sum: Value, fragments: &[Value]) {} {unit: MmaUnit, slot: Slot, left_slot: Slot, unread: Flag} [] SameFirst, Sync {reads_until_wait("slot"), reads_until_wait("left_slot")};
                 /// Starts products of 64 rows, of which each of four warps holds 16, by `columns` columns each, one for each pair of
                 /// operands: a matrix as a descriptor or as a fragment in registers, and a descriptor. They are added to parts of `c` in
-                /// turn, and none of it may be touched before a wait. `slot` and `left_slot` say what is described. With `trans_a`,
+                /// turn, and none of it may be touched before a wait. A truth value behind the pairs says whether the first product of
+                /// each part adds to it, or overwrites it. `slot` and `left_slot` say what is described. With `trans_a`,
                 /// `trans_b` elements next to each other in memory belong to different terms of a sum.
                 Wgmma "wgmma" wgmma(c: Value, pairs: &[Value]) {unit: MmaUnit, columns: u32} {trans_a: Flag, trans_b: Flag, slot: Slot, left_slot: Slot} [] Wgmma, Sync {reads_until_wait("slot"), reads_until_wait("left_slot")};
                 /// Makes the products started since the last commitment a group.

@@ -163,7 +163,18 @@ impl Lower<'_> {
         ) else {
             return Err(self.not_selected(data.op));
         };
+        let (adds, pairs) = match pairs.split_last() {
+            Some((&last, pairs)) if self.func.dfg.ty(last).elem == Elem::I1 => (Some(last), pairs),
+            _ => (None, pairs),
+        };
         let pairs = pairs.to_vec();
+        let adds = match adds {
+            Some(adds) => {
+                let adds = self.use_value(adds);
+                Some(self.in_register(adds, RegClass::P))
+            }
+            None => None,
+        };
         let transposed = [data.trans_a().is_some(), data.trans_b().is_some()];
         // Two columns of each eight are this thread's, in two rows.
         let each = (columns / 2) as u16;
@@ -200,9 +211,11 @@ impl Lower<'_> {
             let sums = own.part((i % parts) as u16 * each, each);
             let mut args = vec![Arg::Regs(sums), Arg::Regs(left), Arg::Regs(right)];
             // Whether it adds, and the signs as they are.
-            let adds = !from_zero || i >= parts;
+            args.push(match adds {
+                Some(adds) if i < parts => Arg::Regs(adds),
+                _ => Arg::Imm(u64::from(!from_zero || i >= parts)),
+            });
             let signs = if is_float { 2 } else { 0 };
-            args.push(Arg::Imm(u64::from(adds)));
             args.extend(vec![Arg::Imm(1); signs]);
             if matches!(op, Ptx::Wgmma16 | Ptx::Wgmma16Regs) {
                 let flags = transposed.map(|flag| Arg::Imm(u64::from(flag)));
@@ -222,8 +235,9 @@ impl Lower<'_> {
             None => (None, Vec::new()),
         };
         let result = data.results.first().copied();
+        let is_unread = data.unread().is_some();
         let held = match (result, first) {
-            (Some(result), Some(_)) if self.unread.contains(result) => {
+            (Some(result), Some(_)) if is_unread || self.unread.contains(result) => {
                 let Some(Arg::Regs(own)) = self.values[result] else {
                     return Err(internal("a tied value has no registers"));
                 };

@@ -283,10 +283,14 @@ fn mma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
 }
 
 /// Sums, of which a thread has half as many as there are columns for each part; then pairs of a descriptor or a fragment of 64 rows
-/// and a descriptor.
+/// and a descriptor; then, if it is there, a truth value.
 fn wgmma(operands: &Operands<'_, Thread>) -> Result<Types<Thread>, TypeError> {
     let Some((&c, pairs)) = operands.args.split_first() else {
         return Err(bad_operand(operands, 0, "sums"));
+    };
+    let pairs = match pairs.split_last() {
+        Some((&last, pairs)) if last == ThreadType::scalar(Elem::I1) => pairs,
+        _ => pairs,
     };
     let unit = operands.unit().copied().unwrap_or(MmaUnit::F16);
     let info = unit.info();
