@@ -2,7 +2,7 @@
 
 usage: builds.py prepare FOLDER TILELIFT [FILTER]     compiles for TARGET (sm_90a); needs no GPU; more flags of tilelift in FLAGS
        builds.py run FOLDER,.. [FILTER]               each build's best configuration in alternating rounds
-FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `odd` and `thin`.
+FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `odd`, `thin` and `shapes`.
 
 Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. Behind each time stands the last
 side's time over it: the library's, or the last build's where there is none. SEED changes the data; ALL shows every configuration.
@@ -17,10 +17,11 @@ os.environ.setdefault("TARGET", "sm_90a")
 import product_cases
 import products
 from product_cases import cases, hopper, odd, thin
+from shape_cases import shapes
 
 
 def chosen(pattern):
-    return [case for case in (*hopper(), *odd(), *thin(), *cases()) if re.search(pattern, case.name)]
+    return [case for case in (*hopper(), *odd(), *thin(), *shapes(), *cases()) if re.search(pattern, case.name)]
 
 
 def run(folders, pattern):
@@ -29,7 +30,7 @@ def run(folders, pattern):
     print(products.environment(), flush=True)
     for case in chosen(pattern):
         tensors = products.inputs(case)
-        expected = getattr(products, case.expected)(tensors)
+        expected = products.named(case.expected)(tensors)
         sides, line, problems = [], [], []
         for folder in folders:
             best, complaints, tried = products.try_all(

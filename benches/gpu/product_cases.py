@@ -6,11 +6,12 @@ import subprocess
 
 # What integers are specialised for; MULTIPLES=16 is what Triton asks for.
 MULTIPLES = [int(n) for n in os.environ.get("MULTIPLES", "16,8").split(",")]
-BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8e4nv": 1, "i8": 1, "i32": 4, "i64": 8}
+BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "fp8e4nv": 1, "i8": 1, "u8": 1, "i32": 4, "i64": 8}
 
 
 class Buffer:
-    """A tensor argument; `begin` names how it starts: `normal`, `poison`, `zero`, or a function of `products.py`."""
+    """A tensor argument; `begin` names how it starts: `normal`, `poison`, `zero`, or a function, by name
+    one of `products.py`, of all that is made before; for it `shape` is the shape."""
 
     def __init__(self, name, dtype, shape, begin="normal"):
         self.name, self.dtype, self.shape, self.begin = name, dtype, shape, begin
@@ -46,7 +47,7 @@ class Const:
 
 
 class Case:
-    """A kernel on data. `expected` and `peer` name functions of `products.py`; `graph` asks for times of graph replay too."""
+    """A kernel on data. `expected` and `peer` are functions of the data or names of such in `products.py`; `graph` asks for times of graph replay too."""
 
     def __init__(self, name, file, kernel, args, grid, configs, expected, flops, peer=None, graph=False, arch=80, constants=None):
         self.name, self.file, self.kernel, self.args, self.grid, self.configs = name, file, kernel, args, grid, configs

@@ -53,7 +53,7 @@ def triton_value(arg, config):
 
 def torch_type(name):
     import torch
-    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "i8": torch.int8, "i32": torch.int32,
+    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32,
             "i64": torch.int64}[name]
 
 
@@ -81,10 +81,17 @@ def begin(arg, made):
     if arg.begin == "zero":
         return torch.zeros(shape, dtype=dtype, device="cuda")
     if arg.begin == "normal":
-        if dtype == torch.int8:
-            return torch.randint(-128, 128, shape, dtype=dtype, device="cuda")
+        if dtype in (torch.int8, torch.uint8):
+            low = torch.iinfo(dtype).min
+            return torch.randint(low, low + 256, shape, dtype=dtype, device="cuda")
         return torch.randn(shape, device="cuda").to(dtype)
-    return globals()[arg.begin](made).to(dtype)
+    made["shape"] = shape
+    return named(arg.begin)(made).to(dtype)
+
+
+def named(function):
+    """A function, or the one of this file with this name."""
+    return function if callable(function) else globals()[function]
 
 
 def sums_of(t):
@@ -288,13 +295,18 @@ def error(found, want):
     return ((found.double() - want).norm() / want.norm()).item()
 
 
+def value(tensors, name):
+    """A tensor by its name, or what a function makes of all."""
+    return name(tensors) if callable(name) else tensors[name]
+
+
 def wrong(tensors, expected):
     """A complaint, or None."""
     for name, (want, bound) in expected.items():
-        found = tensors[name][: want.shape[0]].double()
+        found = value(tensors, name)[: want.shape[0]].double()
         off = (found - want).abs()
         if not bool((off <= bound).all()):
-            return f"{name} off by {off.nan_to_num(float('inf')).max().item():.2g}"
+            return f"{getattr(name, '__name__', name)} off by {off.nan_to_num(float('inf')).max().item():.2g}"
 
 
 # ---- what libraries do ----------------------------------------------------------------------------------------------------
@@ -303,6 +315,8 @@ def peer(case, t):
     """A call of torch that does the same, or None."""
     import torch
     F = torch.nn.functional
+    if callable(case.peer):
+        return case.peer(t)
     match case.peer:
         case "mm" | "mm_tf32":
             allowed = case.peer == "mm_tf32"
@@ -380,7 +394,7 @@ def inputs(case):
             made[arg.name] = None
     # What depends on others is made last.
     buffers = [a for a in case.args if isinstance(a, Buffer)]
-    for arg in sorted(buffers, key=lambda a: a.begin.endswith("_of")):
+    for arg in sorted(buffers, key=lambda a: callable(a.begin) or a.begin.endswith("_of")):
         made[arg.name] = begin(arg, made)
     return made
 
@@ -457,7 +471,7 @@ def try_all(case, tensors, expected, launch, may_spill=True):
         if problem:
             complaints.append(f"{short(config)}: {problem}")
             continue
-        facts["error"] = max(error(tensors[x][: want.shape[0]], want) for x, (want, _) in expected.items())
+        facts["error"] = max(error(value(tensors, x)[: want.shape[0]], want) for x, (want, _) in expected.items())
         timed = graph_of(go) if case.graph else go
         entry = (median(timed), config, go, facts, *more)
         tried[short(config)] = round(entry[0] / (20 if case.graph else 1), 1)
@@ -517,7 +531,7 @@ def run(folder, kernels, seed_folder):
     print(environment(), f"Triton for sm_{arch}; {len(jobs)} configurations compiled in {time.monotonic() - before:.0f} s", flush=True)
     def measure(case):
         tensors = inputs(case)
-        expected = globals()[case.expected](tensors)
+        expected = named(case.expected)(tensors)
         a, mine, mine_tried = try_all(case, tensors, expected, lambda config: ours(folder, case, config, tensors), False)
         b, other, other_tried = try_all(case, tensors, expected, lambda config: theirs(kernels, case, config, tensors))
         row = {"complaints": [f"ours {x}" for x in mine] + [f"Triton {x}" for x in other]}

@@ -53,6 +53,15 @@ fn product(a: u64, b: u64) -> u64 {
     u64::MAX.checked_shl(zeros).unwrap_or(0)
 }
 
+/// Bits that the quotient of a signed number by 2^`by` can have: where nothing is left over, the zeros below move down. Which way
+/// others are rounded is not asked.
+fn exact_quotient(a: u64, by: u32) -> u64 {
+    match a {
+        0 => 0,
+        _ => u64::MAX << a.trailing_zeros().saturating_sub(by),
+    }
+}
+
 /// The mask of a width of `bits`.
 fn width(bits: u32) -> u64 {
     if bits >= 64 {
@@ -123,12 +132,25 @@ impl PossibleBits {
             ThreadOp::And => arg(0) & arg(1),
             ThreadOp::Or | ThreadOp::Xor => arg(0) | arg(1),
             ThreadOp::Select => arg(1) | arg(2),
+            ThreadOp::Smin | ThreadOp::Smax | ThreadOp::Umin | ThreadOp::Umax => arg(0) | arg(1),
+            ThreadOp::Sdiv => match power_of_two(func, data.args[1]) {
+                Some(by) => exact_quotient(arg(0), by),
+                None => u64::MAX,
+            },
+            ThreadOp::Udiv => match power_of_two(func, data.args[1]) {
+                Some(by) => (arg(0) & arg_width(0)).checked_shr(by).unwrap_or(0),
+                None => u64::MAX,
+            },
             ThreadOp::Shl => match shift() {
                 Some(by) => arg(0).checked_shl(by).unwrap_or(0),
                 None => u64::MAX << arg(0).trailing_zeros().min(63),
             },
             ThreadOp::Ushr => match shift() {
                 Some(by) => (arg(0) & arg_width(0)).checked_shr(by).unwrap_or(0),
+                None => u64::MAX,
+            },
+            ThreadOp::Sshr => match shift() {
+                Some(by) => exact_quotient(arg(0), by),
                 None => u64::MAX,
             },
             ThreadOp::Zext | ThreadOp::Itrunc | ThreadOp::PtrCast => arg(0) & arg_width(0),
@@ -150,6 +172,13 @@ impl PossibleBits {
         };
         self.set(value, mask & width(ty.elem.bits()));
     }
+}
+
+/// The exponent of a constant that is a power of two, and positive as a signed number.
+fn power_of_two(func: &ThreadFunction, value: Value) -> Option<u32> {
+    let number = constant(func, value).filter(|&number| number > 0)?;
+    let power = number.unsigned_abs();
+    power.is_power_of_two().then(|| power.trailing_zeros())
 }
 
 /// Bits of a number of `bits` bits after sign extension.
@@ -197,6 +226,22 @@ mod tests {
                 assert_eq!(a.wrapping_sub(b) & !difference(a, b), 0, "{a} - {b}");
             }
         }
+    }
+
+    #[test]
+    fn quotients_keep_the_zeros_of_multiples() {
+        for by in 0..4 {
+            for zeros in 0..6 {
+                let mask = exact_quotient(u64::MAX << zeros, by);
+                for i in -40i64..40 {
+                    let number = i << zeros;
+                    let [down, to_zero] = [number >> by, number / (1 << by)];
+                    assert_eq!(down as u64 & !mask, 0, "{number} >> {by}");
+                    assert_eq!(to_zero as u64 & !mask, 0, "{number} / 2^{by}");
+                }
+            }
+        }
+        assert_eq!(exact_quotient(0, 3), 0);
     }
 
     #[test]

@@ -1,0 +1,234 @@
+"""Products that inference launches: few rows, scales, four bits, experts, and attention of one step. What is compiled, on what it runs,
+what comes out in f64, and what a library does. `builds.py` measures them beside Triton where TRITON=1.
+
+Beside attention of one step stands a copy of as many bytes, read and written together: what the memory gives.
+"""
+from product_cases import Buffer, Case, Const, Number, cdiv, configs
+
+B, N, C = Buffer, Number, Const
+SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (64, 128, 128, 4, 5), (64, 64, 128, 4, 6)]
+EXPERTS = [(64, 128, 64, 4, 4), (64, 256, 64, 8, 3), (64, 128, 64, 4, 3), (64, 64, 64, 4, 5)]
+DECODE = [(64, 1024, 4, 3), (64, 2048, 4, 3), (128, 1024, 4, 2), (64, 1024, 4, 2), (32, 1024, 4, 4)]
+
+
+def near(want, sizes, terms, dtype):
+    """A result, and what rounding may change in a sum of so many terms whose sizes are summed in `sizes`."""
+    import torch
+    unit = {torch.float32: 2.0**-24, torch.float16: 2.0**-11, torch.bfloat16: 2.0**-8}[dtype]
+    return want, (terms + 2) * 2.0**-24 * sizes + unit * want.abs() + 2.0**-24
+
+
+def matrix(t, name):
+    return t[name].double()
+
+
+def few(m, n, k):
+    def expected(t):
+        x, w = matrix(t, "x"), matrix(t, "weight")
+        return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
+
+    def peer(t):
+        import torch
+        return lambda: torch.mm(t["x"], t["weight"].T, out=t["out"])
+    return Case(f"few_rows bf16 {m}x{n}x{k}", "thin.py", "few_rows", [B("out", "bf16", (m, n), "poison"), B("x", "bf16", (m, k)),
+                B("weight", "bf16", (n, k)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C(1)], lambda c: (cdiv(n, c["BN"]), 1),
+                configs(("BM", "BN", "BK"), [(16, 64, 128, 4, 6), (16, 64, 256, 4, 4), (16, 64, 256, 4, 5), (16, 64, 128, 4, 8), (16, 128, 128, 8, 5)]),
+                expected, 2 * m * n * k, peer, graph=True)
+
+
+def vector(n, k):
+    def expected(t):
+        x, w = matrix(t, "x"), matrix(t, "weight")
+        return {"out": near(w @ x, w.abs() @ x.abs(), k, t["out"].dtype)}
+
+    def peer(t):
+        import torch
+        return lambda: torch.mv(t["weight"], t["x"], out=t["out"])
+    return Case(f"vector_matrix bf16 1x{n}x{k}", "thin.py", "vector_matrix", [B("out", "bf16", (n,), "poison"), B("x", "bf16", (k,)),
+                B("weight", "bf16", (n, k)), N(n), N(k), C("BN"), C("BK")], lambda c: (cdiv(n, c["BN"]),),
+                configs(("BN", "BK"), [(8, 1024, 4, 3), (4, 1024, 4, 3), (4, 2048, 4, 3), (8, 512, 4, 3), (2, 1024, 2, 3), (16, 256, 4, 3)]),
+                expected, 2 * n * k, peer, graph=True)
+
+
+def scaled(m, n, k, dtype):
+    total = ":i32" if dtype == "i8" else ":fp32"
+
+    def expected(t):
+        x, w = matrix(t, "x"), matrix(t, "weight")
+        scales = matrix(t, "x_scales")[:, None] * matrix(t, "weight_scales")[None, :]
+        want, sizes = (x @ w.T) * scales, (x.abs() @ w.abs().T) * scales.abs()
+        want, bound = near(want, sizes, 0, t["out"].dtype)
+        # The unit's sums of fp8 keep 13 bits behind the point of the largest; i8 is exact, and its scaling rounds.
+        return {"out": (want, bound + (2.0**-11 if dtype != "i8" else 2.0**-22) * sizes)}
+
+    def peer(t):
+        import torch
+        if dtype == "i8":
+            return lambda: torch._int_mm(t["x"], t["weight"].T)
+        rows, columns = t["x_scales"][:, None], t["weight_scales"][None, :]
+        return lambda: torch._scaled_mm(t["x"], t["weight"].T, rows, columns, out_dtype=torch.bfloat16, use_fast_accum=True)
+    return Case(f"scaled {dtype} {m}x{n}x{k}", "scaled.py", "scaled_matmul", [B("out", "bf16", (m, n), "poison"), B("x", dtype, (m, k)),
+                B("weight", dtype, (n, k)), B("x_scales", "fp32", (m,)), B("weight_scales", "fp32", (n,)), N(m), N(n), N(k), C("BM"), C("BN"),
+                C("BK"), C(8), C(total), C(True)], lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),), configs(("BM", "BN", "BK"), SCALED),
+                expected, 2 * m * n * k, peer, graph=2 * m * n * k < 5e9)
+
+
+def block_scaled(m, n, k):
+    def expected(t):
+        x, w = matrix(t, "x"), matrix(t, "weight")
+        x = x * matrix(t, "x_scales").repeat_interleave(128, 1)
+        w = w * matrix(t, "weight_scales").repeat_interleave(128, 0).repeat_interleave(128, 1)
+        want, sizes = x @ w.T, x.abs() @ w.abs().T
+        want, bound = near(want, sizes, k // 128, t["out"].dtype)
+        return {"out": (want, bound + 2.0**-11 * sizes)}
+    rows = [(128, 128, 128, 8, 4), (128, 128, 128, 8, 3), (128, 128, 128, 4, 3), (64, 128, 128, 4, 4), (128, 64, 128, 4, 4)]
+    return Case(f"block scaled fp8 {m}x{n}x{k}", "scaled.py", "block_scaled_matmul", [B("out", "bf16", (m, n), "poison"),
+                B("x", "fp8e4nv", (m, k)), B("weight", "fp8e4nv", (n, k)), B("x_scales", "fp32", (m, k // 128)),
+                B("weight_scales", "fp32", (n // 128, k // 128)), N(m), N(n), N(k), C("BM"), C("BN"), C("BK"), C(8), C(128)],
+                lambda c: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),), configs(("BM", "BN", "BK"), rows), expected, 2 * m * n * k,
+                graph=2 * m * n * k < 5e9)
+
+
+def four_bits(m, n, k, group=128):
+    def expected(t):
+        import torch
+        packed = t["weight"].view(torch.uint8).int()
+        halves = torch.stack((packed & 15, packed >> 4), 2).reshape(n, k).double()
+        spread = lambda name: matrix(t, name).repeat_interleave(group, 1)
+        # What is subtracted and multiplied is rounded to 16 bits.
+        w = ((halves - spread("zeros")).half().double() * spread("scales")).half().double()
+        x = matrix(t, "x")
+        return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
+
+    def peer(t):
+        import torch
+        w = torch.randn((n, k), device="cuda").half()
+        return lambda: torch.mm(t["x"], w.T, out=t["out"])
+    return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"), B("x", "fp16", (m, k)),
+                B("weight", "u8", (n, k // 2)), B("scales", "fp16", (n, k // group), small), B("zeros", "fp16", (n, k // group), eighths), N(m), N(n), N(k),
+                C(group), C("BM"), C("BN"), C("BK"), C(1)], lambda c: (cdiv(n, c["BN"]), 1),
+                configs(("BM", "BN", "BK"), [(16, 64, 128, 4, 4), (16, 64, 128, 4, 3), (16, 128, 128, 8, 4), (16, 64, 64, 4, 5), (16, 128, 128, 4, 3)]),
+                expected, 2 * m * n * k, peer, graph=True)
+
+
+def small(t):
+    """Scales that are powers of two, so that weights are exact."""
+    import torch
+    return 2.0 ** -torch.randint(3, 8, t["shape"], device="cuda").float()
+
+
+def eighths(t):
+    """Zeros of weights: whole numbers below 16."""
+    import torch
+    return torch.randint(0, 16, t["shape"], device="cuda").float()
+
+
+def experts(tokens, count, top, n, k, skewed):
+    block = 64
+
+    def routing(t):
+        import torch
+        if "routing" not in t:
+            weights = torch.arange(1, count + 1).float() ** -1.5 if skewed else torch.ones(count)
+            chosen = torch.multinomial(weights.repeat(tokens, 1), top, generator=torch.Generator().manual_seed(5)).flatten()
+            order, owners = [], []
+            for expert in range(count):
+                pairs = (chosen == expert).nonzero().flatten().tolist()
+                pairs += [tokens * top] * (-len(pairs) % block)
+                order += pairs
+                owners += [expert] * (len(pairs) // block)
+            t["routing"] = torch.tensor(order, dtype=torch.int32), torch.tensor(owners, dtype=torch.int32), chosen
+        return t["routing"]
+
+    def expected(t):
+        import torch
+        chosen = routing(t)[2].cuda()
+        want = torch.empty((tokens * top, n), dtype=torch.float64, device="cuda")
+        sizes = torch.empty_like(want)
+        x = t["x"].double().repeat_interleave(top, 0)
+        for expert in range(count):
+            rows = (chosen == expert).nonzero().flatten()
+            w = t["weight"][expert].double()
+            want[rows], sizes[rows] = x[rows] @ w.T, x[rows].abs() @ w.abs().T
+        return {"out": near(want, sizes, k, t["out"].dtype)}
+
+    def peer(t):
+        import torch
+        chosen = routing(t)[2].cuda()
+        rows = [(chosen == expert).nonzero().flatten() // top for expert in range(count)]
+        inputs = [t["x"][r] for r in rows]
+        return lambda: [torch.mm(x, w.T) for x, w in zip(inputs, t["weight"]) if len(x)]
+    # The grid has as many rows of blocks as the routing, which is the same for all runs.
+    blocks = {}
+
+    def grid(c):
+        if "n" not in blocks:
+            blocks["n"] = len(routing({})[1])
+        return cdiv(n, c["BN"]), blocks["n"]
+    kind = "skewed" if skewed else "uniform"
+    return Case(f"experts bf16 {tokens}x{top} of {count} {n}x{k} {kind}", "experts.py", "experts_matmul", [B("out", "bf16", (tokens * top, n), "poison"),
+                B("x", "bf16", (tokens, k)), B("weight", "bf16", (count, n, k)), B("order", "i32", None, lambda t: routing(t)[0].cuda()),
+                B("experts", "i32", None, lambda t: routing(t)[1].cuda()), B("shares", "fp32", (tokens * top,)), N(tokens * top), N(n), N(k), C(top),
+                C(False), C("BM"), C("BN"), C("BK")], grid, configs(("BM", "BN", "BK"), EXPERTS), expected, 2 * tokens * top * n * k, peer)
+
+
+def one_step(sequences, length, heads, group, d, page):
+    most = length // page
+
+    def table(t):
+        import torch
+        return torch.randperm(sequences * most, device="cuda").int().reshape(sequences, most)
+
+    def lengths(t):
+        import torch
+        return torch.full((sequences,), length, device="cuda", dtype=torch.int32)
+
+    def expected(t):
+        # Of the first sequence: what the parts hold, joined.
+        import torch
+        k, v = (t[x][t["table"][0].long()].double().reshape(length, heads, d) for x in ("k", "v"))
+        q = t["q"][0].double().reshape(heads, group, d)
+        scores = torch.einsum("hgd,nhd->hgn", q, k) / d**0.5
+        want = torch.einsum("hgn,nhd->hgd", scores.softmax(-1), v).reshape(heads * group, d)
+        # p is rounded to 16 bits, and so is what it is multiplied with.
+        return {joined: (want, 2.0**-7 * want.abs().max())}
+
+    def joined(t):
+        """What `finish` makes of the parts, for the first sequence. A configuration writes as many parts as it has, the others stay NaN."""
+        import torch
+        parts = t["parts"].reshape(-1, sequences, heads * group, d)[:, 0].double()
+        tops, totals = (t[x].reshape(-1, sequences, heads * group)[:, 0].double() for x in ("tops", "totals"))
+        used = ~tops[:, 0].isnan()
+        parts, tops, totals = parts[used], tops[used], totals[used]
+        weight = torch.exp2(tops - tops.max(0).values)
+        return (parts * weight[..., None]).sum(0) / (totals * weight).sum(0)[:, None]
+    size = sequences * length * heads * d * 2 * 2
+
+    def peer(t):
+        import torch
+        a, b = (torch.empty(size // 2, dtype=torch.uint8, device="cuda") for _ in range(2))
+        return lambda: a.copy_(b)
+    parts = 8
+    rows = sequences * heads * group
+    return Case(f"decode bf16 {sequences}x{length} {heads}x{group}x{d} pages {page}", "decode.py", "decode",
+                [B("parts", "fp32", (parts * rows, d), "poison"), B("tops", "fp32", (parts * rows,), "poison"),
+                 B("totals", "fp32", (parts * rows,), "poison"), B("q", "bf16", (sequences, heads * group, d)),
+                 B("k", "bf16", (sequences * most, page, heads, d)), B("v", "bf16", (sequences * most, page, heads, d)),
+                 B("table", "i32", None, table), B("lengths", "i32", None, lengths), N(most), N(1.4426950408889634 / d**0.5), C("SPAN"),
+                 C(heads), C(group), C(16), C(page), C("BN"), C(d)], lambda c: (sequences, heads, cdiv(length, c["SPAN"])),
+                configs(("BN", "SPAN"), DECODE), expected, 4 * sequences * length * heads * group * d, peer)
+
+
+def shapes():
+    for n, k in ((4096, 4096), (14336, 4096)):
+        yield vector(n, k)
+        yield few(16, n, k)
+    for m, n, k in ((4096, 4096, 4096), (64, 7168, 16384)):
+        yield scaled(m, n, k, "fp8e4nv")
+        yield block_scaled(m, n, k)
+    yield scaled(4096, 4096, 4096, "i8")
+    yield four_bits(16, 8192, 8192)
+    yield four_bits(1, 8192, 8192)
+    for skewed in (False, True):
+        yield experts(4096, 8, 2, 4096, 2048, skewed)
+    yield one_step(32, 8192, 8, 4, 128, 16)
