@@ -66,5 +66,5 @@ def varied(out, q_ptr, k_ptr, v_ptr, begins, sinks, heads, kv_heads, window, sca
     tl.store(out + m[:, None] * stride + d[None, :], (acc / total[:, None]).to(out.dtype.element_ty), mask=m[:, None] < length)
 
 
-# run: varied "*fp16, *fp16, *fp16, *fp16, *i32, *fp32, i32, i32, i32, fp32, fp32, True, True, True, True, 16, 16, 32" : grid(3,4,2) out=f16[7168] poison q_ptr=f16[7168] normal(1) k_ptr=f16[3584] normal(2) v_ptr=f16[3584] normal(3) begins=i32[3] [0,37,56] sinks=f32[4] normal(4) heads=4 kv_heads=2 kv_heads=2 window=20 scale=0.25 cap=2.0
+# run: varied "*fp16, *fp16, *fp16, *fp16, *i32, *fp32, i32, i32, i32, fp32, fp32, True, True, True, True, 16, 16, 32" : grid(3,4,2) out=f16[7168] poison q_ptr=f16[7168] normal(1) k_ptr=f16[3584] normal(2) v_ptr=f16[3584] normal(3) begins=i32[3] [0,37,56] sinks=f32[4] normal(4) heads=4 kv_heads=2 window=20 scale=0.25 cap=2.0
 # run: varied "*bf16, *bf16, *bf16, *bf16, *i32, *fp32, i32, i32, i32, fp32, fp32, False, False, False, False, 32, 16, 16" : grid(2,2,2) out=bf16[1792] poison q_ptr=bf16[1792] normal(1) k_ptr=bf16[1792] normal(2) v_ptr=bf16[1792] normal(3) begins=i32[3] [0,37,56] sinks=f32[2] normal(4) heads=2 kv_heads=2 window=0 scale=0.25 cap=0.0

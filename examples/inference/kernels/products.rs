@@ -1,0 +1,278 @@
+//! Products: few rows, scales, four bits, experts. `x` is M x K, `weight` N x K, `out` M x N, the last index next to each other.
+
+use tilelift::runtime::{Buffer, Constants, Element, Stream};
+use tilelift::tune::Config;
+
+use super::{Error, Kernels, MULTIPROCESSORS, expect, expect_multiple, product, size, sum_type};
+
+/// Scales of a product of numbers of eight bits.
+#[derive(Clone, Copy)]
+pub(crate) enum Scales<'a> {
+    /// One for each row of `x` and for each row of `weight`.
+    Rows(&'a Buffer<f32>, &'a Buffer<f32>),
+    /// One for `x` and one for `weight`.
+    Whole(&'a Buffer<f32>, &'a Buffer<f32>),
+    /// One for each 128 elements of a row of `x`, and for each 128 x 128 of `weight`.
+    Blocks(&'a Buffer<f32>, &'a Buffer<f32>),
+}
+
+/// Which experts the tokens go to: pairs of a token and a choice, sorted by expert and filled up to whole blocks.
+pub(crate) struct Routing {
+    /// Numbers of pairs; those from `pairs` on are fillers.
+    pub(crate) order: Vec<i32>,
+    /// The expert of each block.
+    pub(crate) experts: Vec<i32>,
+    /// How many pairs there are.
+    pub(crate) pairs: usize,
+    /// Pairs of a block.
+    pub(crate) block: usize,
+}
+
+impl Routing {
+    /// Sorts the choices of all tokens, one behind the other. Blocks have about as many pairs as an expert has on average.
+    pub(crate) fn new(chosen: &[u32], experts: usize) -> Result<Routing, Error> {
+        let mut of_each = vec![Vec::new(); experts];
+        for (pair, &expert) in chosen.iter().enumerate() {
+            let list = of_each.get_mut(expert as usize);
+            let list = list.ok_or_else(|| {
+                Error::Shape(format!("pair {pair} goes to expert {expert} of {experts}"))
+            })?;
+            list.push(size("the number of a pair", pair)?);
+        }
+        let filler = size("the number of pairs", chosen.len())?;
+        let average = chosen.len() / experts.max(1);
+        let block = average.next_power_of_two().clamp(16, 128);
+        let (mut order, mut owners) = (Vec::new(), Vec::new());
+        for (expert, mut list) in of_each.into_iter().enumerate() {
+            let blocks = list.len().div_ceil(block);
+            list.resize(blocks * block, filler);
+            order.append(&mut list);
+            owners.extend(vec![expert as i32; blocks]);
+        }
+        Ok(Routing {
+            order,
+            experts: owners,
+            pairs: chosen.len(),
+            block,
+        })
+    }
+}
+
+/// In how many parts a sum over K is cut, so that all multiprocessors have something to load: each part has eight steps at least.
+fn parts(n: usize, k: usize, bn: usize, bk: usize) -> usize {
+    let programs = n.div_ceil(bn);
+    let wanted = (2 * MULTIPROCESSORS).div_ceil(programs);
+    let most = (k.div_ceil(bk) / 8).max(1);
+    wanted.clamp(1, most)
+}
+
+impl Kernels {
+    /// `out = x @ weight.T` for at most 64 rows of `x`. Sums over K may be computed in parts, which are added in a fixed order: the same
+    /// arguments give the same bits.
+    pub(crate) fn few_rows<T: Element>(
+        &self,
+        stream: &Stream,
+        out: &Buffer<T>,
+        x: &Buffer<T>,
+        weight: &Buffer<T>,
+        [m, n, k]: [usize; 3],
+    ) -> Result<(), Error> {
+        expect("out", out, &[m, n])?;
+        expect("x", x, &[m, k])?;
+        expect("weight", weight, &[n, k])?;
+        if m > 64 {
+            return Err(Error::Shape(format!(
+                "{m} rows; this kernel is for 64 at most"
+            )));
+        }
+        let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
+        if m == 1 {
+            let kernel = self.device.kernel(&self.thin, "vector_matrix")?;
+            let configs =
+                [(8, 512, 4), (4, 1024, 4), (8, 1024, 4), (2, 1024, 2)].map(|(bn, bk, warps)| {
+                    let config = Config::new().constant("BN", bn).constant("BK", bk);
+                    config.warps(warps)
+                });
+            let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), 1, 1]);
+            let args = (out, x, weight, columns, depth);
+            return self.launch(stream, &kernel, configs.to_vec(), &["N", "K"], &grid, args);
+        }
+        let kernel = self.device.kernel(&self.thin, "few_rows")?;
+        let bm = m.next_power_of_two().max(16);
+        let parts = parts(n, k, 64, 128);
+        let blocks = [(64, 128, 6), (64, 256, 4), (128, 128, 4)];
+        let configs = blocks
+            .map(|(bn, bk, stages)| product(bm, bn, bk, 4, stages).constant("PARTS", parts as u32));
+        let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), c.int("PARTS")?, 1]);
+        let key = ["M", "N", "K"];
+        if parts == 1 {
+            let args = (out, x, weight, rows, columns, depth);
+            return self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args);
+        }
+        let shares = Buffer::<f32>::new(&self.device, parts * m * n)?;
+        let args = (&shares, x, weight, rows, columns, depth);
+        self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)?;
+        let sum = self.device.kernel(&self.thin, "sum_parts")?;
+        let sum = sum.constant("PARTS", parts as u32)?;
+        let sum = sum.constant("BLOCK", 1024)?;
+        let programs = (m * n).div_ceil(1024) as u32;
+        Ok(sum.launch(stream, programs, (out, &shares, size("M * N", m * n)?))?)
+    }
+
+    /// The product of numbers of eight bits with their scales. With [`Scales::Blocks`] K and N are multiples of 128.
+    pub(crate) fn scaled<T: Element, Out: Element>(
+        &self,
+        stream: &Stream,
+        out: &Buffer<Out>,
+        x: &Buffer<T>,
+        weight: &Buffer<T>,
+        scales: Scales<'_>,
+        [m, n, k]: [usize; 3],
+    ) -> Result<(), Error> {
+        expect("out", out, &[m, n])?;
+        expect("x", x, &[m, k])?;
+        expect("weight", weight, &[n, k])?;
+        let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
+        let (name, of_x, of_weight, counts) = match scales {
+            Scales::Rows(a, b) => ("scaled_matmul", a, b, [m, n]),
+            Scales::Whole(a, b) => ("scaled_matmul", a, b, [1, 1]),
+            Scales::Blocks(a, b) => {
+                expect_multiple("K", k, 128)?;
+                expect_multiple("N", n, 128)?;
+                (
+                    "block_scaled_matmul",
+                    a,
+                    b,
+                    [m * k / 128, n / 128 * (k / 128)],
+                )
+            }
+        };
+        expect("the scales of x", of_x, &counts[..1])?;
+        expect("the scales of weight", of_weight, &counts[1..])?;
+        let kernel = self
+            .device
+            .kernel(&self.scaled, name)?
+            .constant("GROUP", 8)?;
+        let is_by_block = matches!(scales, Scales::Blocks(..));
+        let kernel = match is_by_block {
+            true => kernel.constant("ROWS", 128)?,
+            false => {
+                let kernel = kernel.constant("SUM", sum_type::<T>())?;
+                kernel.constant("BY_ROW", matches!(scales, Scales::Rows(..)))?
+            }
+        };
+        // Two sets of sums, where blocks have scales, take the registers of a block twice as wide.
+        let large = [
+            (128, 256, 8, 3),
+            (128, 128, 8, 4),
+            (64, 128, 4, 4),
+            (64, 64, 4, 6),
+        ];
+        let first = match (m, is_by_block) {
+            (..=64, _) => 3,
+            (65..=512, _) => 2,
+            (_, true) => 1,
+            (_, false) => 0,
+        };
+        let last = if is_by_block { 1 } else { 0 };
+        let order = (first..4).chain(last..first);
+        let configs: Vec<Config> = order
+            .map(|i| large[i])
+            .map(|(bm, bn, warps, stages)| product(bm, bn, 128, warps, stages))
+            .collect();
+        let grid = |c: Constants<'_>| {
+            let [rows, columns] = [(m, "BM"), (n, "BN")]
+                .map(|(size, block)| c.int(block).map(|block| (size as u32).div_ceil(block)));
+            Some([rows? * columns?, 1, 1])
+        };
+        let args = (out, x, weight, of_x, of_weight, rows, columns, depth);
+        self.launch(stream, &kernel, configs, &["M", "N", "K"], &grid, args)
+    }
+
+    /// `out = x @ ((weight - zeros) * scales).T` with weights of four bits, two in a byte, for at most 64 rows of `x`; scales and zeros for each
+    /// `group` elements of a row. K is a multiple of 128, and the group a power of two from 32 to 128 (so that a step has one).
+    #[expect(clippy::too_many_arguments, reason = "what the product is of")]
+    pub(crate) fn int4<T: Element>(
+        &self,
+        stream: &Stream,
+        out: &Buffer<T>,
+        x: &Buffer<T>,
+        weight: &Buffer<u8>,
+        scales: &Buffer<T>,
+        zeros: &Buffer<T>,
+        group: usize,
+        [m, n, k]: [usize; 3],
+    ) -> Result<(), Error> {
+        expect_multiple("K", k, 128)?;
+        if m > 64 || ![32, 64, 128].contains(&group) {
+            let problem =
+                format!("{m} rows in groups of {group}: 64 rows at most, groups of 32, 64 or 128");
+            return Err(Error::Shape(problem));
+        }
+        expect("out", out, &[m, n])?;
+        expect("x", x, &[m, k])?;
+        expect("weight", weight, &[n, k / 2])?;
+        expect("scales", scales, &[n, k / group])?;
+        expect("zeros", zeros, &[n, k / group])?;
+        let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
+        let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
+        let kernel = kernel.constant("G", group as u32)?.constant("PARTS", 1)?;
+        let bm = m.next_power_of_two().max(16);
+        let configs = [(64, 4, 4), (128, 8, 4), (64, 4, 3)]
+            .map(|(bn, warps, stages)| product(bm, bn, group, warps, stages));
+        let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), 1, 1]);
+        let args = (out, x, weight, scales, zeros, rows, columns, depth);
+        self.launch(
+            stream,
+            &kernel,
+            configs.to_vec(),
+            &["M", "N", "K"],
+            &grid,
+            args,
+        )
+    }
+
+    /// `out[pair] = x[token] @ weight[expert].T` times the pair's share, for each pair of a token and one of its `top` experts.
+    #[expect(clippy::too_many_arguments, reason = "what the product is of")]
+    pub(crate) fn experts<T: Element>(
+        &self,
+        stream: &Stream,
+        out: &Buffer<T>,
+        x: &Buffer<T>,
+        weight: &Buffer<T>,
+        shares: &Buffer<f32>,
+        routing: &Routing,
+        top: usize,
+        [experts, n, k]: [usize; 3],
+    ) -> Result<(), Error> {
+        let pairs = routing.pairs;
+        expect_multiple("the number of pairs", pairs, top)?;
+        expect("out", out, &[pairs, n])?;
+        expect("x", x, &[pairs / top, k])?;
+        expect("weight", weight, &[experts, n, k])?;
+        expect("shares", shares, &[pairs])?;
+        let order = Buffer::from_slice(&self.device, &routing.order)?;
+        let owners = Buffer::from_slice(&self.device, &routing.experts)?;
+        let kernel = self.device.kernel(&self.experts, "experts_matmul")?;
+        let kernel = kernel
+            .constant("TOP", top as u32)?
+            .constant("SCALE", true)?;
+        let configs = [(128, 64, 4), (64, 64, 5), (128, 32, 4)]
+            .map(|(bn, bk, stages)| product(routing.block, bn, bk, 4, stages));
+        let blocks = routing.experts.len() as u32;
+        let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), blocks, 1]);
+        let (columns, depth) = (size("N", n)?, size("K", k)?);
+        let args = (
+            out,
+            x,
+            weight,
+            &order,
+            &owners,
+            shares,
+            size("the number of pairs", pairs)?,
+            columns,
+            depth,
+        );
+        self.launch(stream, &kernel, configs.to_vec(), &["N", "K"], &grid, args)
+    }
+}
