@@ -223,7 +223,9 @@ fn four_bits(on: &On) -> Result<f64> {
     )?;
     let weight: Vec<f64> = (0..n * k)
         .map(|i| {
-            let number = bytes[i / 2] >> (4 * (i % 2)) & 15;
+            // The first half of a group stands in the low halves of its bytes.
+            let (byte, is_high) = (i % (group / 2), i % group / (group / 2));
+            let number = bytes[i / group * (group / 2) + byte] >> (4 * is_high) & 15;
             (f64::from(number) - f64::from(zeros[i / group])) * f64::from(scales[i / group])
         })
         .collect();

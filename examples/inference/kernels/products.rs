@@ -190,7 +190,7 @@ impl Kernels {
     }
 
     /// `out = x @ ((weight - zeros) * scales).T` with weights of four bits, two in a byte, for at most 64 rows of `x`; scales and zeros for each
-    /// `group` elements of a row. K is a multiple of 128, and the group a power of two from 32 to 128 (so that a step has one).
+    /// `group` elements of a row. K is a multiple of 128, and the group 32, 64 or 128. In a group, low halves of bytes come before high ones.
     #[expect(clippy::too_many_arguments, reason = "what the product is of")]
     pub(crate) fn int4<T: Element>(
         &self,
@@ -218,8 +218,11 @@ impl Kernels {
         let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
         let kernel = kernel.constant("G", group as u32)?.constant("PARTS", 1)?;
         let bm = m.next_power_of_two().max(16);
-        let configs = [(64, 4, 4), (128, 8, 4), (64, 4, 3)]
-            .map(|(bn, warps, stages)| product(bm, bn, group, warps, stages));
+        let configs =
+            [(64, 4, 4), (128, 8, 4), (64, 4, 3)].map(|(bn, warps, stages): (u32, _, _)| {
+                let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
+                config.warps(warps).stages(stages)
+            });
         let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), 1, 1]);
         let args = (out, x, weight, scales, zeros, rows, columns, depth);
         self.launch(
