@@ -24,21 +24,49 @@ def chosen(pattern):
     return [case for case in (*hopper(), *odd(), *thin(), *shapes(), *cases()) if re.search(pattern, case.name)]
 
 
+KERNELS = Path(__file__).resolve().parents[2] / "examples/kernels"
+
+
+def assemble(folders, pattern):
+    """Cubins of what will be launched; what is refused stays for the driver, which says why."""
+    ptxas = os.environ.get("PTXAS") or shutil.which("ptxas")
+    if not ptxas:
+        return
+    keys = {case.key(config) for case in chosen(pattern) for config in case.configs}
+    texts = [folder / f"{key}.ptx" for folder in folders for key in keys]
+    one = lambda text: subprocess.run([ptxas, f"-arch={os.environ['TARGET']}", text, "-o", text.with_suffix(".cubin")], capture_output=True)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, texts))
+
+
+def warm(name, number):
+    """Compiles one configuration by Triton, for its cache on disk."""
+    return products.warm_one(KERNELS, next(case for case in chosen("") if case.name == name), number)
+
+
 def run(folders, pattern):
+    assemble(folders, pattern)
+    has_triton = bool(os.environ.get("TRITON"))
+    if has_triton:
+        with ProcessPoolExecutor(os.cpu_count(), get_context("fork")) as pool:
+            jobs = [pool.submit(warm, case.name, number) for case in chosen(pattern) for number in range(len(case.configs))]
+            print(*[job.result() for job in jobs if job.result()], sep="\n", flush=True)
     import torch
     torch.manual_seed(int(os.environ.get("SEED", "7")))
     print(products.environment(), flush=True)
     for case in chosen(pattern):
         tensors = products.inputs(case)
         expected = products.named(case.expected)(tensors)
+        launches = [(folder.name, lambda config, folder=folder: products.ours(folder, case, config, tensors), False) for folder in folders]
+        if has_triton:
+            launches.append(("Triton", lambda config: products.theirs(KERNELS, case, config, tensors), True))
         sides, line, problems = [], [], []
-        for folder in folders:
-            best, complaints, tried = products.try_all(
-                case, tensors, expected, lambda config: products.ours(folder, case, config, tensors), False)
-            problems += [f"{folder.name}: {x}" for x in complaints]
+        for name, launch, may_spill in launches:
+            best, complaints, tried = products.try_all(case, tensors, expected, launch, may_spill)
+            problems += [f"{name}: {x}" for x in complaints]
             if best:
                 sides.append(best[2])
-                line.append((folder.name, products.short(best[1]), tried))
+                line.append((name, products.short(best[1]), tried))
         library = products.peer(case, tensors)
         if library:
             sides.append(library)
@@ -58,8 +86,7 @@ def run(folders, pattern):
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["prepare", folder, tilelift, *more]:
-            kernels = Path(__file__).resolve().parents[2] / "examples/kernels"
-            count = len(product_cases.prepare(Path(folder), kernels, tilelift, chosen(*more or [""])))
+            count = len(product_cases.prepare(Path(folder), KERNELS, tilelift, chosen(*more or [""])))
             print(count, "kernels")
         case ["run", folders, *more]:
             run([Path(folder) for folder in folders.split(",")], *more or [""])

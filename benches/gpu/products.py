@@ -59,7 +59,10 @@ def torch_type(name):
 
 def warm(kernels, index, number):
     """Compiles one configuration, in a process of its own, for Triton's cache on disk."""
-    case = list(cases())[index]
+    return warm_one(kernels, list(cases())[index], number)
+
+
+def warm_one(kernels, case, number):
     config = case.configs[number]
     values = [torch_type(a.dtype) if isinstance(a, Buffer) else triton_value(a, config) for a in case.args]
     try:
@@ -415,7 +418,9 @@ def ours(folder, case, config, tensors):
     """A launch of our code and what the driver says of it."""
     from launch import Kernel
     key = case.key(config)
-    kernel = Kernel((folder / f"{key}.ptx").read_text(), json.loads((folder / f"{key}.json").read_text()))
+    text, cubin = folder / f"{key}.ptx", folder / f"{key}.cubin"
+    code = cubin.read_bytes() if cubin.exists() else text.read_text()
+    kernel = Kernel(code, json.loads((folder / f"{key}.json").read_text()))
     # Arguments equal to one are no parameters.
     values = [tensors[a.name] if isinstance(a, Buffer) else a.value for a in case.args
               if not isinstance(a, Const) and a.entry(config) != "i32:1"]

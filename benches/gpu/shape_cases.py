@@ -200,6 +200,8 @@ def one_step(sequences, length, heads, group, d, page):
         parts = t["parts"].reshape(-1, sequences, heads * group, d)[:, 0].double()
         tops, totals = (t[x].reshape(-1, sequences, heads * group)[:, 0].double() for x in ("tops", "totals"))
         used = ~tops[:, 0].isnan()
+        if not used.any():
+            return parts[0]
         parts, tops, totals = parts[used], tops[used], totals[used]
         weight = torch.exp2(tops - tops.max(0).values)
         return (parts * weight[..., None]).sum(0) / (totals * weight).sum(0)[:, None]
