@@ -9,7 +9,11 @@ side's time over it: the library's, or the last build's where there is none. SEE
 """
 import os
 import re
+import shutil
+import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 os.environ.setdefault("TARGET", "sm_90a")
