@@ -53,7 +53,7 @@ def triton_value(arg, config):
 
 def torch_type(name):
     import torch
-    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "i8": torch.int8, "u8": torch.uint8, "i32": torch.int32,
+    return {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "fp8e4nv": torch.float8_e4m3fn, "i8": torch.int8, "u8": torch.uint8, "u16": torch.uint16, "i32": torch.int32,
             "i64": torch.int64}[name]
 
 
@@ -84,9 +84,9 @@ def begin(arg, made):
     if arg.begin == "zero":
         return torch.zeros(shape, dtype=dtype, device="cuda")
     if arg.begin == "normal":
-        if dtype in (torch.int8, torch.uint8):
-            low = torch.iinfo(dtype).min
-            return torch.randint(low, low + 256, shape, dtype=dtype, device="cuda")
+        if not dtype.is_floating_point:
+            limits = torch.iinfo(dtype)
+            return torch.randint(limits.min, limits.max + 1, shape, device="cuda").to(dtype)
         return torch.randn(shape, device="cuda").to(dtype)
     made["shape"] = shape
     return named(arg.begin)(made).to(dtype)

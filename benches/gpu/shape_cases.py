@@ -7,7 +7,7 @@ from product_cases import Buffer, Case, Const, Number, cdiv, configs
 
 B, N, C = Buffer, Number, Const
 SCALED = [(128, 256, 128, 8, 3), (128, 128, 128, 8, 4), (128, 128, 128, 4, 3), (64, 128, 128, 4, 5), (64, 64, 128, 4, 6)]
-EXPERTS = [(64, 128, 64, 4, 4), (64, 256, 64, 8, 3), (64, 128, 64, 4, 3), (64, 64, 64, 4, 5)]
+EXPERTS = [(128, 128, 64, 4, 3), (128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 64, 64, 4, 4)]
 DECODE = [(64, 1024, 4, 3), (64, 2048, 4, 3), (128, 1024, 4, 2), (64, 1024, 4, 2), (32, 1024, 4, 4)]
 
 
@@ -90,25 +90,31 @@ def block_scaled(m, n, k):
 
 
 def four_bits(m, n, k, group=128):
+    parts = 8
+
     def expected(t):
         import torch
-        packed = t["weight"].view(torch.uint8).int()
-        packed = packed.reshape(n, k // group, group // 2)
-        halves = torch.cat((packed & 15, packed >> 4), 2).reshape(n, k).double()
+        words = t["weight"].view(torch.int16).int().reshape(n, k // group, group // 4)
+        numbers = torch.cat([words >> (4 * quarter) & 15 for quarter in range(4)], 2).reshape(n, k).double()
         spread = lambda name: matrix(t, name).repeat_interleave(group, 1)
-        # What is subtracted and multiplied is rounded to 16 bits.
-        w = ((halves - spread("zeros")).half().double() * spread("scales")).half().double()
-        x = matrix(t, "x")
-        return {"out": near(x @ w.T, x.abs() @ w.abs().T, k, t["out"].dtype)}
+        w, x = (numbers - spread("zeros")) * spread("scales"), matrix(t, "x")
+        return {summed: near(x @ w.T, x.abs() @ w.abs().T, k, torch.float32)}
+
+    def summed(t):
+        """The sum of all parts. A configuration writes as many as it has, the others stay NaN."""
+        out = t["out"].reshape(parts, m, n).double()
+        used = ~out[:, 0, 0].isnan()
+        return out[used].sum(0) if used.any() else out[0]
 
     def peer(t):
         import torch
-        w = torch.randn((n, k), device="cuda").half()
-        return lambda: torch.mm(t["x"], w.T, out=t["out"])
-    return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp16", (m, n), "poison"), B("x", "fp16", (m, k)),
-                B("weight", "u8", (n, k // 2)), B("scales", "fp16", (n, k // group), small), B("zeros", "fp16", (n, k // group), eighths), N(m), N(n), N(k),
-                C(group), C("BM"), C("BN"), C(1)], lambda c: (cdiv(n, c["BN"]), 1),
-                configs(("BM", "BN"), [(16, 64, 4, 4), (16, 64, 4, 3), (16, 128, 8, 4), (16, 128, 4, 3), (16, 64, 4, 6)]),
+        w, out = torch.randn((n, k), device="cuda").half(), torch.empty((m, n), device="cuda").half()
+        return lambda: torch.mm(t["x"], w.T, out=out)
+    return Case(f"int4 weights f16 {m}x{n}x{k}", "packed.py", "int4_matmul", [B("out", "fp32", (parts * m, n), "poison"), B("x", "fp16", (m, k)),
+                B("weight", "u16", (n, k // 4)), B("scales", "fp16", (n, k // group), small), B("zeros", "u8", (n, k // group), below_16), N(m),
+                N(n), N(k), C(group), C("BM"), C("BN"), C("PARTS")], lambda c: (cdiv(n, c["BN"]), c["PARTS"]),
+                configs(("BM", "BN", "PARTS"), [(16, 64, 4, 4, 4), (16, 64, 8, 4, 4), (16, 64, 4, 4, 3), (16, 64, 2, 4, 6), (16, 64, 8, 4, 3),
+                                                (16, 128, 4, 8, 4), (16, 128, 4, 4, 4)]),
                 expected, 2 * m * n * k, peer, graph=True)
 
 
@@ -118,14 +124,14 @@ def small(t):
     return 2.0 ** -torch.randint(3, 8, t["shape"], device="cuda").float()
 
 
-def eighths(t):
-    """Zeros of weights: whole numbers below 16."""
+def below_16(t):
+    """Zeros of weights."""
     import torch
-    return torch.randint(0, 16, t["shape"], device="cuda").float()
+    return torch.randint(0, 16, t["shape"], device="cuda")
 
 
 def experts(tokens, count, top, n, k, skewed):
-    block = 64
+    block = EXPERTS[0][0]
 
     def routing(t):
         import torch

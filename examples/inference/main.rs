@@ -8,7 +8,7 @@ use tilelift::settings::Target;
 
 mod kernels;
 
-use kernels::{Blocks, Cache, Kernels, Routing, Scales, Sequences, Variant};
+use kernels::{Blocks, Cache, Kernels, Routing, Scales, Sequences, Variant, Weights4};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -191,49 +191,36 @@ fn eight_bits(on: &On) -> Result<f64> {
 }
 
 fn four_bits(on: &On) -> Result<f64> {
-    let ([m, n, k], group) = ([3, 70, 256], 64);
-    let bytes: Vec<u8> = numbers(1, n * k / 2)
+    let ([m, n, k], group) = ([3, 70, 1024], 64);
+    let words: Vec<i16> = numbers(1, n * k / 4)
         .iter()
-        .map(|x| (x * 127.9 + 128.0) as u8)
+        .map(|x| (x * 32767.9) as i16)
         .collect();
     let x = halves(2, m * k);
-    // Powers of two and whole numbers: weights are exact.
+    // Powers of two: weights are exact.
     let scales: Vec<f16> = (0..n * k / group)
         .map(|i| f16::from_f32(0.5_f32.powi(1 + (i % 4) as i32)))
         .collect();
-    let zeros: Vec<f16> = (0..n * k / group)
-        .map(|i| f16::from_f32((i % 16) as f32))
-        .collect();
+    let zeros: Vec<u8> = (0..n * k / group).map(|i| (i % 16) as u8).collect();
     let out = Buffer::<f16>::new(&on.device, m * n)?;
-    let buffers = (
-        on.buffer(&x)?,
-        on.buffer(&bytes)?,
-        on.buffer(&scales)?,
-        on.buffer(&zeros)?,
-    );
-    on.kernels.int4(
-        &on.stream,
-        &out,
-        &buffers.0,
-        &buffers.1,
-        &buffers.2,
-        &buffers.3,
+    let weight = Weights4 {
+        words: &on.buffer(&words)?,
+        scales: &on.buffer(&scales)?,
+        zeros: &on.buffer(&zeros)?,
         group,
-        [m, n, k],
-    )?;
+    };
+    on.kernels
+        .int4(&on.stream, &out, &on.buffer(&x)?, &weight, [m, n, k])?;
     let weight: Vec<f64> = (0..n * k)
         .map(|i| {
-            // The first half of a group stands in the low halves of its bytes.
-            let (byte, is_high) = (i % (group / 2), i % group / (group / 2));
-            let number = bytes[i / group * (group / 2) + byte] >> (4 * is_high) & 15;
+            // Each quarter of a group stands in four bits of the group's words.
+            let (quarter, word) = (i % group / (group / 4), i % (group / 4));
+            let number = words[i / group * (group / 4) + word] >> (4 * quarter) & 15;
             (f64::from(number) - f64::from(zeros[i / group])) * f64::from(scales[i / group])
         })
         .collect();
-    compare(
-        &out.read(&on.stream)?,
-        &rows_times_rows(&wide(&x), &weight, k),
-        HALF,
-    )
+    let expected = rows_times_rows(&wide(&x), &weight, k);
+    compare(&out.read(&on.stream)?, &expected, HALF)
 }
 
 fn experts(on: &On) -> Result<f64> {

@@ -12,7 +12,7 @@ mod attention;
 mod products;
 
 pub(crate) use attention::{Cache, Sequences, Variant};
-pub(crate) use products::{Routing, Scales};
+pub(crate) use products::{Routing, Scales, Weights4};
 
 /// Why a call is refused, or fails.
 #[derive(Debug)]

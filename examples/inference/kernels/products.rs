@@ -16,6 +16,18 @@ pub(crate) enum Scales<'a> {
     Blocks(&'a Buffer<f32>, &'a Buffer<f32>),
 }
 
+/// Weights of four bits, as `packed.py` says.
+pub(crate) struct Weights4<'a, T: Element> {
+    /// Four in each word of 16 bits.
+    pub(crate) words: &'a Buffer<i16>,
+    /// One for each group of elements of a row.
+    pub(crate) scales: &'a Buffer<T>,
+    /// What is taken off the elements of a group before they are scaled: below 16.
+    pub(crate) zeros: &'a Buffer<u8>,
+    /// Elements of a group: 64 or 128.
+    pub(crate) group: usize,
+}
+
 /// Which experts the tokens go to: pairs of a token and a choice, sorted by expert and filled up to whole blocks.
 pub(crate) struct Routing {
     /// Numbers of pairs; those from `pairs` on are fillers.
@@ -58,10 +70,9 @@ impl Routing {
     }
 }
 
-/// In how many parts a sum over K is cut, so that all multiprocessors have something to load: each part has eight steps at least.
-fn parts(n: usize, k: usize, bn: usize, bk: usize) -> usize {
-    let programs = n.div_ceil(bn);
-    let wanted = (2 * MULTIPROCESSORS).div_ceil(programs);
+/// In how many parts a sum over K is cut for so many programs: each part has eight steps at least.
+fn parts(programs: usize, n: usize, k: usize, bn: usize, bk: usize) -> usize {
+    let wanted = programs.div_ceil(n.div_ceil(bn));
     let most = (k.div_ceil(bk) / 8).max(1);
     wanted.clamp(1, most)
 }
@@ -99,7 +110,7 @@ impl Kernels {
         }
         let kernel = self.device.kernel(&self.thin, "few_rows")?;
         let bm = m.next_power_of_two().max(16);
-        let parts = parts(n, k, 64, 128);
+        let parts = parts(2 * MULTIPROCESSORS, n, k, 64, 128);
         let blocks = [(64, 128, 6), (64, 256, 4), (128, 128, 4)];
         let configs = blocks
             .map(|(bn, bk, stages)| product(bm, bn, bk, 4, stages).constant("PARTS", parts as u32));
@@ -112,11 +123,7 @@ impl Kernels {
         let shares = Buffer::<f32>::new(&self.device, parts * m * n)?;
         let args = (&shares, x, weight, rows, columns, depth);
         self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)?;
-        let sum = self.device.kernel(&self.thin, "sum_parts")?;
-        let sum = sum.constant("PARTS", parts as u32)?;
-        let sum = sum.constant("BLOCK", 1024)?;
-        let programs = (m * n).div_ceil(1024) as u32;
-        Ok(sum.launch(stream, programs, (out, &shares, size("M * N", m * n)?))?)
+        self.sum_parts(stream, out, &shares, parts, m * n)
     }
 
     /// The product of numbers of eight bits with their scales. With [`Scales::Blocks`] K and N are multiples of 128.
@@ -189,50 +196,67 @@ impl Kernels {
         self.launch(stream, &kernel, configs, &["M", "N", "K"], &grid, args)
     }
 
-    /// `out = x @ ((weight - zeros) * scales).T` with weights of four bits, two in a byte, for at most 64 rows of `x`; scales and zeros for each
-    /// `group` elements of a row. K is a multiple of 128, and the group 32, 64 or 128. In a group, low halves of bytes come before high ones.
-    #[expect(clippy::too_many_arguments, reason = "what the product is of")]
+    /// `out = x @ weight.T` with weights of four bits, for at most 64 rows of `x`. K is a multiple of the group. Sums over K may be computed
+    /// in parts, which are added in a fixed order.
     pub(crate) fn int4<T: Element>(
         &self,
         stream: &Stream,
         out: &Buffer<T>,
         x: &Buffer<T>,
-        weight: &Buffer<u8>,
-        scales: &Buffer<T>,
-        zeros: &Buffer<T>,
-        group: usize,
+        weight: &Weights4<'_, T>,
         [m, n, k]: [usize; 3],
     ) -> Result<(), Error> {
-        expect_multiple("K", k, 128)?;
-        if m > 64 || ![32, 64, 128].contains(&group) {
+        let group = weight.group;
+        if m > 64 || ![64, 128].contains(&group) {
             let problem =
-                format!("{m} rows in groups of {group}: 64 rows at most, groups of 32, 64 or 128");
+                format!("{m} rows, groups of {group}: 64 rows at most, groups of 64 or 128");
             return Err(Error::Shape(problem));
         }
+        expect_multiple("K", k, group)?;
         expect("out", out, &[m, n])?;
         expect("x", x, &[m, k])?;
-        expect("weight", weight, &[n, k / 2])?;
-        expect("scales", scales, &[n, k / group])?;
-        expect("zeros", zeros, &[n, k / group])?;
+        expect("words", weight.words, &[n, k / 4])?;
+        expect("scales", weight.scales, &[n, k / group])?;
+        expect("zeros", weight.zeros, &[n, k / group])?;
         let (rows, columns, depth) = (size("M", m)?, size("N", n)?, size("K", k)?);
         let kernel = self.device.kernel(&self.packed, "int4_matmul")?;
-        let kernel = kernel.constant("G", group as u32)?.constant("PARTS", 1)?;
+        // Numbers become floats between loads and products: four programs on each multiprocessor hide one another's waits.
+        let parts = parts(4 * MULTIPROCESSORS, n, k, 64, group);
+        let kernel = kernel.constant("G", group as u32)?;
+        let kernel = kernel.constant("PARTS", parts as u32)?;
         let bm = m.next_power_of_two().max(16);
-        let configs =
-            [(64, 4, 4), (128, 8, 4), (64, 4, 3)].map(|(bn, warps, stages): (u32, _, _)| {
-                let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
-                config.warps(warps).stages(stages)
-            });
-        let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), 1, 1]);
-        let args = (out, x, weight, scales, zeros, rows, columns, depth);
-        self.launch(
-            stream,
-            &kernel,
-            configs.to_vec(),
-            &["M", "N", "K"],
-            &grid,
-            args,
-        )
+        let configs = [(64, 4, 4), (128, 8, 4), (64, 4, 3)];
+        let configs = configs.map(|(bn, warps, stages): (u32, _, _)| {
+            let config = Config::new().constant("BM", bm as u32).constant("BN", bn);
+            config.warps(warps).stages(stages)
+        });
+        let grid = |c: Constants<'_>| Some([(n as u32).div_ceil(c.int("BN")?), parts as u32, 1]);
+        let key = ["M", "N", "K"];
+        let of = (weight.words, weight.scales, weight.zeros);
+        if parts == 1 {
+            let args = (out, x, of.0, of.1, of.2, rows, columns, depth);
+            return self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args);
+        }
+        let shares = Buffer::<f32>::new(&self.device, parts * m * n)?;
+        let args = (&shares, x, of.0, of.1, of.2, rows, columns, depth);
+        self.launch(stream, &kernel, configs.to_vec(), &key, &grid, args)?;
+        self.sum_parts(stream, out, &shares, parts, m * n)
+    }
+
+    /// Adds the parts of a product, in their order.
+    fn sum_parts<T: Element>(
+        &self,
+        stream: &Stream,
+        out: &Buffer<T>,
+        shares: &Buffer<f32>,
+        parts: usize,
+        count: usize,
+    ) -> Result<(), Error> {
+        let sum = self.device.kernel(&self.thin, "sum_parts")?;
+        let sum = sum.constant("PARTS", parts as u32)?;
+        let sum = sum.constant("BLOCK", 1024)?;
+        let programs = count.div_ceil(1024) as u32;
+        Ok(sum.launch(stream, programs, (out, shares, size("M * N", count)?))?)
     }
 
     /// `out[pair] = x[token] @ weight[expert].T` times the pair's share, for each pair of a token and one of its `top` experts.

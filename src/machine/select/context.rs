@@ -468,6 +468,20 @@ impl rules::Context for Lower<'_> {
         Arg::Imm(u64::MAX >> (64 - width) & u64::MAX << n)
     }
 
+    fn shift_of_halves(&mut self, value: Value) -> Option<u64> {
+        let dfg = &self.func.dfg;
+        let amount = *dfg.insts[dfg.def_inst(value)?].value()?;
+        (0 < amount && amount < 16).then_some(amount)
+    }
+
+    fn upper_of_halves(&mut self, n: u64) -> Arg {
+        Arg::Imm((0xffff << n & 0xffff) * 0x1_0001)
+    }
+
+    fn lower_of_halves(&mut self, n: u64) -> Arg {
+        Arg::Imm((0xffff >> n) * 0x1_0001)
+    }
+
     fn is_number(&mut self, value: Value, bits: u64) -> bool {
         let dfg = &self.func.dfg;
         let inst = dfg.def_inst(value);
