@@ -2,10 +2,13 @@
 
 usage: builds.py prepare FOLDER TILELIFT [FILTER]     compiles for TARGET (sm_90a); needs no GPU; more flags of tilelift in FLAGS
        builds.py run FOLDER,.. [FILTER]               each build's best configuration in alternating rounds
-FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `odd`, `thin` and `shapes`.
+FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `orders`, `lengths`, `odd`,
+`thin` and `shapes`.
 
 Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. Behind each time stands the last
-side's time over it: the library's, or the last build's where there is none. SEED changes the data; ALL shows every configuration.
+side's time over it: the library's, or the last build's where there is none. SEED changes the data; ALL shows every configuration;
+TRITON=1 adds Triton's code of the same text, in the same configurations. Where there is ptxas (PTXAS), it assembles all kernels on all
+cores first.
 """
 import os
 import re
@@ -20,12 +23,12 @@ os.environ.setdefault("TARGET", "sm_90a")
 
 import product_cases
 import products
-from product_cases import cases, hopper, odd, thin
+from product_cases import cases, hopper, lengths, odd, orders, thin
 from shape_cases import shapes
 
 
 def chosen(pattern):
-    return [case for case in (*hopper(), *odd(), *thin(), *shapes(), *cases()) if re.search(pattern, case.name)]
+    return [case for case in (*hopper(), *orders(), *lengths(), *odd(), *thin(), *shapes(), *cases()) if re.search(pattern, case.name)]
 
 
 KERNELS = Path(__file__).resolve().parents[2] / "examples/kernels"

@@ -219,6 +219,31 @@ def hopper():
                               graph=2 * m * n * k < 5e9)
 
 
+def orders():
+    """Products of operands in the four orders of memory, by the kernel that takes all strides: a cousin of the one of `hopper`."""
+    B, N, C = Buffer, Number, Const
+    rows = [(128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4)]
+    for m, n, k in ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 512)):
+        for a_rows in "mk":
+            for b_rows in "kn":
+                a = B("a", "fp16", (m, k) if a_rows == "m" else (k, m))
+                b = B("b", "fp16", (k, n) if b_rows == "k" else (n, k))
+                strides = (*((k, 1) if a_rows == "m" else (1, m)), *((n, 1) if b_rows == "k" else (1, k)), n, 1)
+                name = f"orders f16 {m}x{n}x{k}, a {'m x k' if a_rows == 'm' else 'k x m'}, b {'k x n' if b_rows == 'k' else 'n x k'}"
+                yield Case(name, "strides.py", "strided_matmul", [a, b, B("c", "fp16", (m, n), "poison"), *map(N, (m, n, k, *strides)),
+                           *map(C, BLOCKS), C(8)], lambda c, m=m, n=n: (cdiv(m, c["BM"]) * cdiv(n, c["BN"]),), configs(BLOCKS, rows), "product",
+                           2 * m * n * k, "mm")
+
+
+def lengths():
+    """Attention forward of sequences of other lengths, 64 heads of 4,096 rows in all."""
+    for d in (64, 128):
+        for length in (1024, 2048, 8192):
+            for causal in (False, True):
+                heads = 64 * 4096 // length
+                yield next(attention(f"{heads}x{length}x{d}", heads, length, d, causal))
+
+
 def thin():
     """Products of few rows with weights as n x k, as inference launches them."""
     rows = [(64, 64, 64, 4, 8), (64, 32, 128, 4, 6), (64, 64, 128, 4, 5), (64, 128, 64, 4, 6), (128, 64, 64, 4, 6), (128, 32, 64, 4, 8),

@@ -175,7 +175,7 @@ def rounded(want, scale, k, dtype):
 
 def turn(t):
     a, b = wide(t["a"]), wide(t["b"])
-    return a, b if t["b rows"] == "k" else b.T
+    return a if t["a rows"] == "m" else a.T, b if t["b rows"] == "k" else b.T
 
 
 def product(t):
@@ -323,11 +323,12 @@ def peer(case, t):
     match case.peer:
         case "mm" | "mm_tf32":
             allowed = case.peer == "mm_tf32"
+            a = t["a"] if t["a rows"] == "m" else t["a"].T
             b = t["b"] if t["b rows"] == "k" else t["b"].T
 
             def mm():
                 torch.backends.cuda.matmul.allow_tf32 = allowed
-                torch.mm(t["a"], b, out=t["c"])
+                torch.mm(a, b, out=t["c"])
             return mm
         case "bmm":
             w = t["weight"].transpose(1, 2)
@@ -391,7 +392,8 @@ def alternate(sides, rep=20, count=5):
 
 
 def inputs(case):
-    made = {"causal": "causal" in case.name, "b rows": "n" if "b n x k" in case.name else "k"}
+    made = {"causal": "causal" in case.name, "a rows": "k" if "a k x m" in case.name else "m",
+            "b rows": "n" if "b n x k" in case.name else "k"}
     for arg in case.args:
         if isinstance(arg, Buffer):
             made[arg.name] = None
