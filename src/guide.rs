@@ -2,10 +2,10 @@
 //!
 #![doc = include_str!("guide/index.md")]
 
-/// A picture of `docs`, as part of a page: the empty line ends the paragraph before it.
+/// A picture of `docs`, as part of a page: empty lines part it from the text around it.
 macro_rules! picture {
     ($name:literal) => {
-        concat!("\n", include_str!(concat!("../docs/", $name, ".svg")))
+        concat!("\n\n", include_str!(concat!("../docs/", $name, ".svg")), "\n\n")
     };
 }
 
