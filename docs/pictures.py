@@ -1,4 +1,5 @@
-"""Draws the pictures of the guide's pages on the compiler, and README's layout, from what the tool prints.
+"""Draws the pictures of the guide's pages on the compiler, and README's layout, from what the tool prints. What these pages
+quote of it has to be what it prints, too.
 
     cargo build && python3 docs/pictures.py target/debug/tilelift    # writes them
     python3 docs/pictures.py target/debug/tilelift --check           # fails if one is not what the tool prints
@@ -67,10 +68,11 @@ def side_by_side(title, heads, left, right):
         for i, (number, words) in enumerate(lines):
             y = top + i * ROW
             body.append(rect(x - 4, y, WIDTH / 2 - 8, ROW, PASTELS[number % len(PASTELS)]))
-            stripped = words.lstrip()
+            shown = words.lstrip()
+            indent = len(words) - len(shown)
             if len(words) > MOST:
-                stripped = stripped[:MOST - 3 - len(words) + len(stripped)] + " .."
-            body.append(text(x + (len(words) - len(stripped)) * CHAR, y + 11, stripped))
+                shown = shown[:MOST - indent - 3] + " .."
+            body.append(text(x + indent * CHAR, y + 11, shown))
     return picture(title, top + ROW * max(len(left), len(right)) + 6, body, "monospace", 10)
 
 
@@ -206,12 +208,24 @@ def live(listing):
     return picture("Live registers and live ranges along the instructions", top + 24, body)
 
 
+def quoted(printed):
+    """Fails if a page on the compiler quotes a line that the tool does not print."""
+    known = {line.strip() for text in printed for line in text.splitlines()}
+    for page in sorted((ROOT / "src/guide/compiler").glob("*.md")):
+        for block in re.findall(r"```text\n(.*?)```", page.read_text(), re.S):
+            for line in block.splitlines():
+                if line.strip() not in known | {""}:
+                    sys.exit(f"{page.relative_to(ROOT)} quotes what the tool does not print: {line}")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "softmax.py"
         path.write_text(SOURCE)
-        stage = lambda name: tool("compile", str(path), *SOFTMAX, "-t", "sm_80", "--emit", name)
-        tile, opt, layout, thread, machine = map(stage, ("tile", "opt", "layout", "thread", "machine"))
+        stages = ("tile", "opt", "layout", "thread", "machine", "shared", "ptx", "stats")
+        printed = [tool("compile", str(path), *SOFTMAX, "-t", "sm_80", "--emit", name) for name in stages]
+        tile, opt, layout, thread, machine = printed[:5]
+        quoted(printed)
         shown = tool("show", str(path), *SOFTMAX, "-t", "sm_80")
         drawn = pathlib.Path(folder) / "layout.svg"
         tool("show", *MATMUL, "*fp16:16, *fp16:16, *fp32:16, i32:16, 16", "-w", "1", "-t", "sm_80", "--layout", "0", "--svg", str(drawn))

@@ -5,7 +5,11 @@
 /// A picture of `docs`, as part of a page: empty lines part it from the text around it.
 macro_rules! picture {
     ($name:literal) => {
-        concat!("\n\n", include_str!(concat!("../docs/", $name, ".svg")), "\n\n")
+        concat!(
+            "\n\n",
+            include_str!(concat!("../docs/", $name, ".svg")),
+            "\n\n"
+        )
     };
 }
 
