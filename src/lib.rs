@@ -39,8 +39,8 @@
 //!
 //! # Write kernels
 //!
-//! The `guide` begins here: five minutes, Triton's tutorials, what to do if a kernel is wrong or slow. A kernel is written in the
-//! Triton language (`front`; what people who come from Triton must know is `guide::triton`), in Rust ([`ir::builder`]), or
+//! Begin with the `guide`: five minutes, Triton's tutorials, what to do if a kernel is wrong or slow. A kernel is written in the Triton
+//! language (`front`; `guide::triton` is for those who know Triton), in Rust ([`ir::builder`]), or
 //! as text ([`text`]). [`emu`] runs the PTX of a kernel on the CPU and reports races and accesses outside of buffers; [`interp`] runs
 //! the kernel itself; [`device_print`] is what it prints. [`testing`] tests kernels in a suite of one's own, `fuzzing` (a feature)
 //! with random cases, and `filetest` (feature `tool`) as files. [`verify`] says what is wrong with a kernel.
@@ -75,7 +75,8 @@
 //!   text, arguments --runtime--> launch                                runtime  specialisation, caches, both devices
 //! ```
 //!
-//! [`pipeline`] is this way on one page, [`compile::compile`] as one call, [`stages`] its texts. At each stage:
+//! [`pipeline`] is this way on one page, [`compile::compile`] as one call, [`stages`] its texts. `guide::compiler` explains each stage with
+//! pictures; `guide::contributing` says what is where and how to add things. At each stage:
 //!
 //! - **tile IR**: typed SSA; what verified compiles without panic, or is refused with numbers (shared memory).
 //! - **tile IR with layouts**: every block value has a layout; operands of an elementwise op share it; data changes

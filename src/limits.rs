@@ -101,24 +101,3 @@ pub const RUN_LINE_BYTES: usize = 1 << 28;
 pub const RUN_LINE_PROGRAMS: u64 = 1 << 20;
 /// Warp instructions of the emulator for a `; run:` line that says nothing else.
 pub const RUN_LINE_STEPS: u64 = 1 << 24;
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    /// The table would be believed without this.
-    #[test]
-    fn the_tests_that_hold_the_limits_exist() {
-        let text = include_str!("limits.rs");
-        let (table, _) = text.split_once("pub const").expect("constants");
-        let names: Vec<&str> = table
-            .split('`')
-            .filter(|name| name.ends_with(".rs") || name.ends_with(".sh"))
-            .collect();
-        assert!(names.len() >= 16, "{names:?}");
-        for name in names {
-            let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
-            assert!(path.is_file(), "{name}");
-        }
-    }
-}

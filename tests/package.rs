@@ -1,6 +1,7 @@
 //! What is published: its size, and the licences of what it is built from.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 fn cargo(args: &[&str]) -> String {
@@ -36,15 +37,75 @@ fn the_package_is_sources_and_what_documents_them() {
     ] {
         assert!(files.contains(needed), "{needed} is not in the package");
     }
+    // What the README links is there wherever it is read.
+    let readme = include_str!("../README.md");
+    let links = readme.split("](").skip(1).filter_map(|rest| {
+        let (link, _) = rest.split_once(')')?;
+        (!link.contains("://") && !link.starts_with('#')).then_some(link)
+    });
+    let links: Vec<&str> = links.collect();
+    assert!(links.contains(&"docs/softmax.svg"), "{links:?}");
+    for link in links {
+        assert!(
+            files.contains(link),
+            "README links {link}, which is not in the package"
+        );
+    }
+    let read = what_sources_read();
+    let missing: Vec<&String> = read
+        .iter()
+        .filter(|file| !files.contains(file.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "not in the package: {missing:?}");
     let tops = ["src", "isa", "docs"];
     let foreign: Vec<&&str> = files
         .iter()
         .filter(|file| {
             file.split_once('/')
-                .is_some_and(|(top, _)| !tops.contains(&top))
+                .is_some_and(|(top, _)| !tops.contains(&top) && !read.contains(**file))
         })
         .collect();
     assert!(foreign.is_empty(), "in the package: {foreign:?}");
+}
+
+/// The files beside the sources that are part of them or of their unit tests, by their paths.
+fn what_sources_read() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut read = BTreeSet::new();
+    let mut folders = vec![root.join("src")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the folder can be read") {
+            let path = entry.expect("the folder can be read").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let bytes = std::fs::read(&path).expect("the file can be read");
+            let text = String::from_utf8_lossy(&bytes);
+            let folder = path.parent().expect("a file is in a folder");
+            for (start, base) in [
+                ("include_str!(\"", folder),
+                ("include_bytes!(\"", folder),
+                ("#[path = \"", folder),
+                // An absolute path, made of the root and what follows.
+                ("env!(\"CARGO_MANIFEST_DIR\"), \"/", root),
+            ] {
+                for (at, _) in text.match_indices(start) {
+                    let rest = &text[at + start.len()..];
+                    let name = rest.split('"').next().unwrap_or_default();
+                    let file = base.join(name).canonicalize();
+                    let file = file.unwrap_or_else(|e| panic!("{}: {name}: {e}", path.display()));
+                    let file = file.strip_prefix(root.canonicalize().expect("it is there"));
+                    let file = file.expect("a file of this repository");
+                    read.insert(file.display().to_string().replace('\\', "/"));
+                }
+            }
+        }
+    }
+    for known in ["tests/common/ptxas.rs", "fuzz/README.md", "README.md"] {
+        assert!(read.contains(known), "{known} is not seen to be read");
+    }
+    read
 }
 
 /// Whether an expression of SPDX can be met with these licences alone. `/` is the old way to write `OR`.

@@ -422,23 +422,61 @@ fn what_pages_name_is_there() {
         "docs/",
         ".ci/",
     ];
+    let mut pages = files("src/guide", "md");
+    assert!(pages.len() > 20, "the guide has {} pages", pages.len());
+    pages.extend(
+        [
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "README.md",
+            "benches/README.md",
+            "fuzz/README.md",
+            // The table of limits names the tests that hold them.
+            "src/limits.rs",
+        ]
+        .map(|page| root().join(page)),
+    );
+    // In the crate of whoever reads the guide.
+    let readers_own = ["src/main.rs"];
     let mut missing = Vec::new();
-    for page in [
-        "CONTRIBUTING.md",
-        "README.md",
-        "benches/README.md",
-        "fuzz/README.md",
-    ] {
-        let text = read(&root().join(page));
-        for word in text.split(['`', '(', ')', ' ', '\n']) {
+    for page in pages {
+        for word in read(&page).split(['`', '(', ')', ' ', '\n']) {
             let path = word.trim_end_matches([',', '.', ':', ';']);
             let is_path = roots.iter().any(|root| path.starts_with(root));
             let has_pattern = path.contains(['*', '{', '<', '"']);
             let path = path.split(['#', ':']).next().unwrap_or_default();
-            if is_path && !has_pattern && !root().join(path).exists() {
-                missing.push(format!("{page}: {path}"));
+            let is_there = root().join(path).exists() || readers_own.contains(&path);
+            if is_path && !has_pattern && !is_there {
+                missing.push(format!("{}: {path}", name(&page)));
             }
         }
     }
     assert!(missing.is_empty(), "not there:\n{}", missing.join("\n"));
+}
+
+/// What the guide shows of an application that is compiled ahead of time is the example, which `.ci/applications` builds and runs.
+#[test]
+fn the_page_about_ahead_of_time_shows_the_example() {
+    let page = read(&root().join("src/guide/ahead.md"));
+    let (_, rest) = page
+        .split_once("\n# In a build script\n")
+        .expect("the section");
+    let (section, _) = rest
+        .split_once("\n# Without a build script\n")
+        .expect("the next section");
+    let example = ["add.py", "build.rs", "src/main.rs", "Cargo.toml"]
+        .map(|file| read(&root().join("examples/ahead").join(file)))
+        // Outside of the repository the crate has a version.
+        .map(|text| text.replace("path = \"../..\"", "version = \"0.1\""));
+    let blocks: Vec<&str> = section.split("\n```").skip(1).step_by(2).collect();
+    assert_eq!(
+        blocks.len(),
+        4,
+        "a kernel, a build script, a manifest and a program"
+    );
+    for block in blocks {
+        let (_, text) = block.split_once('\n').expect("lines");
+        let is_there = example.iter().any(|file| file.contains(text));
+        assert!(is_there, "in no file of examples/ahead:\n{text}");
+    }
 }

@@ -489,8 +489,10 @@ impl Device {
         }
     }
 
-    /// What the last launch of this thread did; none on a GPU.
-    pub(crate) fn emulator_counts(&self) -> Option<emu::Stats> {
+    /// What the last launch from this thread did on the emulator: instructions, and sectors of memory touched. None on a GPU.
+    ///
+    /// The numbers say what a kernel asks for, not how long a GPU takes for it; the guide's page "my kernel is slow" has an example.
+    pub fn emulator_counts(&self) -> Option<emu::Stats> {
         self.as_emulated()?;
         Some(COUNTS.get())
     }
