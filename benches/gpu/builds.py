@@ -2,11 +2,13 @@
 
 usage: builds.py prepare FOLDER TILELIFT [FILTER]     compiles for TARGET (sm_90a); needs no GPU; more flags of tilelift in FLAGS
        builds.py run FOLDER,.. [FILTER]               each build's best configuration in alternating rounds
-FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `odd` and `thin`.
+FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `odd`, `thin` and `described`, where
+descriptors and plain pointers alternate.
 
 Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. Behind each time stands the last
 side's time over it: the library's, or the last build's where there is none. SEED changes the data; ALL shows every configuration.
 """
+import itertools
 import os
 import re
 import sys
@@ -16,11 +18,11 @@ os.environ.setdefault("TARGET", "sm_90a")
 
 import product_cases
 import products
-from product_cases import cases, hopper, odd, thin
+from product_cases import cases, described, hopper, odd, thin
 
 
 def chosen(pattern):
-    return [case for case in (*hopper(), *odd(), *thin(), *cases()) if re.search(pattern, case.name)]
+    return [case for case in (*hopper(), *odd(), *thin(), *described(), *cases()) if re.search(pattern, case.name)]
 
 
 def run(folders, pattern):
@@ -31,13 +33,15 @@ def run(folders, pattern):
         tensors = products.inputs(case)
         expected = getattr(products, case.expected)(tensors)
         sides, line, problems = [], [], []
-        for folder in folders:
+        kernels = [case, case.beside] if case.beside else [case]
+        for folder, kernel in itertools.product(folders, kernels):
+            name = f"{folder.name}/{kernel.kernel}" if case.beside else folder.name
             best, complaints, tried = products.try_all(
-                case, tensors, expected, lambda config: products.ours(folder, case, config, tensors), False)
-            problems += [f"{folder.name}: {x}" for x in complaints]
+                kernel, tensors, expected, lambda config: products.ours(folder, kernel, config, tensors), False)
+            problems += [f"{name}: {x}" for x in complaints]
             if best:
                 sides.append(best[2])
-                line.append((folder.name, products.short(best[1]), tried))
+                line.append((name, products.short(best[1]), tried))
         library = products.peer(case, tensors)
         if library:
             sides.append(library)
