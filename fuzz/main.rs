@@ -6,6 +6,8 @@ mod hardware;
 #[cfg(feature = "json")]
 #[path = "../tests/common/launches.rs"]
 mod launches;
+#[cfg(all(feature = "json", feature = "triton"))]
+mod promoted_kernels;
 mod ptxas;
 #[cfg(feature = "json")]
 mod role_kernels;
@@ -14,6 +16,8 @@ use tilelift::fuzzing::{
     Report, Verdict, allocation, cache_files, ir_text, layouts, metamorphic, passes, ptx_text,
     roles, run, tile_ir,
 };
+#[cfg(feature = "json")]
+use tilelift::fuzzing::{SEED, number};
 #[cfg(feature = "triton")]
 use tilelift::fuzzing::{promotion, rotation, source_text};
 
@@ -24,6 +28,14 @@ fn judge(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
     assert!(failures == 0, "{failures} failures");
     assert!(report.passed > 0, "nothing was judged");
     report
+}
+
+/// The seeds that kernels are written of: so many, if the environment does not say how many, or from where on.
+#[cfg(feature = "json")]
+fn seeds(count: u64) -> std::ops::Range<u64> {
+    let asked = |name| number(name).unwrap_or_else(|message| panic!("{message}"));
+    let first = asked(SEED).unwrap_or(0);
+    first..first + asked("TILELIFT_FUZZ_KERNELS").unwrap_or(count)
 }
 
 /// Generated kernels: verifier, interpreter before and after the passes, emulator, text.
@@ -88,7 +100,7 @@ fn allocation() {
 #[test]
 fn promotion() {
     let report = judge("promotion", promotion::check);
-    for note in ["both loads promoted", "stores promoted"] {
+    for note in ["both loads promoted", "stores promoted", "emulated"] {
         assert!(report.notes.contains_key(note), "none had {note}");
     }
 }

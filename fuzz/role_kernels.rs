@@ -9,9 +9,11 @@ use std::path::Path;
 use tilelift::compile::compile;
 use tilelift::fuzzing::batch::emulate_launch;
 use tilelift::fuzzing::generate::Argument;
-use tilelift::fuzzing::{number, roles};
+use tilelift::fuzzing::roles;
+use tilelift::settings::{Asserts, Options};
 
 use crate::launches::{Folder, Given, Launched};
+use crate::seeds;
 
 /// The buffer with the sums, and how large they may be: a quarter of what f32 holds exactly, for what they were meanwhile.
 const SUMS: usize = 2;
@@ -31,6 +33,11 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
     if !has_roles {
         return None;
     }
+    let options = Options {
+        asserts: Asserts::Report,
+        ..case.options
+    };
+    let bounded = compile(&case.func, case.target, &options).ok()?;
     let (results, _) = emulate_launch(&kernel, &case).ok()?;
     if case.func.to_string().contains("f32[")
         && !results.get(SUMS).is_some_and(|sums| are_exact(sums))
@@ -38,11 +45,12 @@ fn write(folder: &Path, seed: u64) -> Option<()> {
         return None;
     }
     let args = case.args.iter().map(|arg| match arg {
-        Argument::Buffer(_, bytes) => Given::Buffer(bytes),
+        Argument::Buffer(_, bytes) => Given::Buffer(bytes, 0),
         Argument::Number(_, bits) => Given::Number(*bits),
     });
     let launched = Launched {
         kernel: &kernel,
+        bounded: Some(&bounded),
         grid: case.grid,
         args: args.collect(),
         after: results.iter().map(Vec::as_slice).collect(),
@@ -65,12 +73,10 @@ fn are_exact(sums: &[u8]) -> bool {
 #[test]
 fn role_kernels() {
     let folder = Folder::new("role-kernels");
-    let count = number("TILELIFT_FUZZ_KERNELS").unwrap_or_else(|message| panic!("{message}"));
-    let first = number("TILELIFT_FUZZ_SEED").unwrap_or_else(|message| panic!("{message}"));
-    let first = first.unwrap_or(0);
-    let count = count.unwrap_or(if folder.is_wanted { KERNELS } else { FEW });
-    let seeds = first..first + count;
-    let written = seeds.filter_map(|seed| write(&folder.path, seed)).count();
+    let count = if folder.is_wanted { KERNELS } else { FEW };
+    let written = seeds(count)
+        .filter_map(|seed| write(&folder.path, seed))
+        .count();
     println!("{written} kernels with roles");
     folder.check(written);
 }

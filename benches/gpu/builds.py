@@ -3,13 +3,14 @@
 usage: builds.py prepare FOLDER TILELIFT [FILTER]     compiles for TARGET (sm_90a); needs no GPU; more flags of tilelift in FLAGS
        builds.py run FOLDER,.. [FILTER]               each build's best configuration in alternating rounds
 FILTER is a regular expression for names of cases: those of products.py, and those of `hopper`, `orders`, `lengths`, `odd`,
-`thin` and `shapes`.
+`thin`, `shapes`, and `described`, where descriptors and plain pointers alternate.
 
 Every configuration of every build is checked against f64 on fresh inputs and poisoned outputs. Behind each time stands the last
 side's time over it: the library's, or the last build's where there is none. SEED changes the data; ALL shows every configuration;
 TRITON=1 adds Triton's code of the same text, in the same configurations. Where there is ptxas (PTXAS), it assembles all kernels on all
 cores first.
 """
+import itertools
 import os
 import re
 import shutil
@@ -23,12 +24,12 @@ os.environ.setdefault("TARGET", "sm_90a")
 
 import product_cases
 import products
-from product_cases import cases, hopper, lengths, odd, orders, thin
+from product_cases import cases, described, hopper, lengths, odd, orders, thin
 from shape_cases import shapes
 
 
 def chosen(pattern):
-    return [case for case in (*hopper(), *orders(), *lengths(), *odd(), *thin(), *shapes(), *cases()) if re.search(pattern, case.name)]
+    return [case for case in (*hopper(), *orders(), *lengths(), *odd(), *thin(), *shapes(), *described(), *cases()) if re.search(pattern, case.name)]
 
 
 KERNELS = Path(__file__).resolve().parents[2] / "examples/kernels"
@@ -39,7 +40,8 @@ def assemble(folders, pattern):
     ptxas = os.environ.get("PTXAS") or shutil.which("ptxas")
     if not ptxas:
         return
-    keys = {case.key(config) for case in chosen(pattern) for config in case.configs}
+    both = itertools.chain.from_iterable((case, case.beside) for case in chosen(pattern))
+    keys = {case.key(config) for case in both if case for config in case.configs}
     texts = [folder / f"{key}.ptx" for folder in folders for key in keys]
     one = lambda text: subprocess.run([ptxas, f"-arch={os.environ['TARGET']}", text, "-o", text.with_suffix(".cubin")], capture_output=True)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -64,12 +66,16 @@ def run(folders, pattern):
     for case in chosen(pattern):
         tensors = products.inputs(case)
         expected = products.named(case.expected)(tensors)
-        launches = [(folder.name, lambda config, folder=folder: products.ours(folder, case, config, tensors), False) for folder in folders]
+        launches = []
+        for folder, kernel in itertools.product(folders, [case, case.beside] if case.beside else [case]):
+            name = f"{folder.name}/{kernel.kernel}" if case.beside else folder.name
+            launch = lambda config, folder=folder, kernel=kernel: products.ours(folder, kernel, config, tensors)
+            launches.append((name, kernel, launch, False))
         if has_triton:
-            launches.append(("Triton", lambda config: products.theirs(KERNELS, case, config, tensors), True))
+            launches.append(("Triton", case, lambda config: products.theirs(KERNELS, case, config, tensors), True))
         sides, line, problems = [], [], []
-        for name, launch, may_spill in launches:
-            best, complaints, tried = products.try_all(case, tensors, expected, launch, may_spill)
+        for name, kernel, launch, may_spill in launches:
+            best, complaints, tried = products.try_all(kernel, tensors, expected, launch, may_spill)
             problems += [f"{name}: {x}" for x in complaints]
             if best:
                 sides.append(best[2])

@@ -47,11 +47,13 @@ class Const:
 
 
 class Case:
-    """A kernel on data. `expected` and `peer` are functions of the data or names of such in `products.py`; `graph` asks for times of graph replay too."""
+    """A kernel on data. `expected` and `peer` are functions of the data or names of such in `products.py`; `graph` asks for times of graph
+    replay too. `beside` is another kernel of ours for the same tensors, by their names: `builds.py` has them alternate."""
 
-    def __init__(self, name, file, kernel, args, grid, configs, expected, flops, peer=None, graph=False, arch=80, constants=None):
+    def __init__(self, name, file, kernel, args, grid, configs, expected, flops, peer=None, graph=False, arch=80, constants=None,
+                 beside=None):
         self.name, self.file, self.kernel, self.args, self.grid, self.configs = name, file, kernel, args, grid, configs
-        self.expected, self.flops, self.peer, self.graph, self.arch = expected, flops, peer, graph, arch
+        self.expected, self.flops, self.peer, self.graph, self.arch, self.beside = expected, flops, peer, graph, arch, beside
         self.constants = constants or {}
 
     def command(self, config):
@@ -76,6 +78,7 @@ def configs(names, rows):
 BLOCKS = ("BM", "BN", "BK")
 BIG = [(128, 256, 64, 8, 3), (128, 256, 32, 8, 4), (256, 128, 32, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 8, 3),
        (128, 128, 64, 4, 3), (128, 128, 32, 4, 3), (128, 128, 32, 4, 4), (128, 64, 64, 4, 3), (64, 256, 32, 4, 4)]
+HOPPER = [(128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (128, 64, 64, 4, 4)]
 SMALL = [(64, 64, 128, 4, 2), (32, 64, 128, 4, 2), (128, 64, 64, 4, 3), (32, 64, 64, 4, 5), (64, 128, 64, 4, 3), (64, 64, 64, 4, 4),
          (64, 64, 128, 4, 3), (64, 32, 128, 4, 3), (32, 64, 128, 4, 3), (32, 32, 128, 4, 4)]
 THIN = [(16, 32, 128, 4, 5), (16, 32, 256, 4, 3), (16, 32, 256, 4, 4), (16, 64, 128, 4, 5), (16, 64, 256, 4, 3), (16, 128, 128, 4, 4),
@@ -208,10 +211,9 @@ def cases():
 
 def hopper():
     """Products as libraries for Hopper are judged by them: both types, both orders of b, large and small depths."""
-    big = [(128, 256, 64, 8, 3), (256, 128, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (128, 64, 64, 4, 4)]
-    for m, n, k, rows in ((512, 512, 512, SMALL), (1024, 1024, 1024, SMALL), (2048, 2048, 2048, big), (4096, 4096, 4096, big),
-                          (8192, 8192, 8192, big), (12288, 12288, 12288, big), (4096, 4096, 512, big), (8192, 8192, 512, big),
-                          (65536, 1024, 1024, big)):
+    for m, n, k, rows in ((512, 512, 512, SMALL), (1024, 1024, 1024, SMALL), (2048, 2048, 2048, HOPPER), (4096, 4096, 4096, HOPPER),
+                          (8192, 8192, 8192, HOPPER), (12288, 12288, 12288, HOPPER), (4096, 4096, 512, HOPPER), (8192, 8192, 512, HOPPER),
+                          (65536, 1024, 1024, HOPPER)):
         for short, dtype in (("f16", "fp16"), ("bf16", "bf16")):
             for transposed in (True, False):
                 order = "n x k" if transposed else "k x n"
@@ -263,6 +265,20 @@ def odd():
                           graph=2 * m * n * k < 5e9)
 
 
+def described():
+    """Products by descriptors beside those by plain pointers, in the same configurations; and one whose first factor has more than 2^31
+    elements, where pointers would take indices of 64 bits."""
+    B, N, C = Buffer, Number, Const
+    for m, n, k in ((2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (131072, 64, 16448)):
+        for transposed in (True, False):
+            order = "n x k" if transposed else "k x n"
+            pointers = product("", m, n, k, "fp16", "fp16", HOPPER, transposed=transposed)
+            numbers = (m, n, k, k, k if transposed else n, n)
+            yield Case(f"described f16 {m}x{n}x{k}, b {order}", "matmul.py", "matmul_descriptors",
+                       [*pointers.args[:3], *map(N, numbers), *map(C, BLOCKS), C(8), C(transposed), C(":fp32"), C("tf32")], pointers.grid,
+                       pointers.configs, "product", pointers.flops, "mm", beside=pointers if m * k < 1 << 31 else None)
+
+
 def seeds():
     """The files that the project starts from, as they stand, on sizes of their documents."""
     B, N, C = Buffer, Number, Const
@@ -284,7 +300,7 @@ def prepare(folder, sources, tilelift, chosen):
     """Compiles every configuration once; needs no GPU."""
     folder.mkdir(parents=True, exist_ok=True)
     kept = set()
-    for case in chosen:
+    for case in [*chosen, *(case.beside for case in chosen if case.beside)]:
         for config in case.configs:
             key = case.key(config)
             if key in kept:

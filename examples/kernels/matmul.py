@@ -37,6 +37,21 @@ def matmul(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_bk, stride_bn, stride_
 
 
 @triton.jit
+def matmul_descriptors(a_ptr, b_ptr, c_ptr, M, N, K, stride_a, stride_b, stride_c, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+                       GROUP: tl.constexpr, TURNED: tl.constexpr, SUM: tl.constexpr, PRECISION: tl.constexpr):
+    # The same with descriptors, which know where a tensor ends. TURNED: b lies in memory as N x K.
+    row, column = place(tl.program_id(0), tl.cdiv(M, BM), tl.cdiv(N, BN), GROUP)
+    a = tl.make_tensor_descriptor(a_ptr, [M, K], [stride_a, 1], [BM, BK])
+    b = tl.make_tensor_descriptor(b_ptr, [N, K] if TURNED else [K, N], [stride_b, 1], [BN, BK] if TURNED else [BK, BN])
+    c = tl.make_tensor_descriptor(c_ptr, [M, N], [stride_c, 1], [BM, BN])
+    acc = tl.zeros((BM, BN), dtype=SUM)
+    for k in range(0, K, BK):
+        y = b.load([column * BN, k]).T if TURNED else b.load([k, column * BN])
+        acc = tl.dot(a.load([row * BM, k]), y, acc, input_precision=PRECISION, out_dtype=SUM)
+    c.store([row * BM, column * BN], acc.to(c_ptr.dtype.element_ty))
+
+
+@triton.jit
 def batched_matmul(out, x, weight, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr):
     # out[i] = x[i] @ weight[i].T: both factors are contiguous along K, as linear layers keep them.
     batch = tl.program_id(1).to(tl.int64)
@@ -114,5 +129,7 @@ def thin_matmul(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr
 
 
 # run: matmul "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32:1, i32, 32, 32, 16, 2, fp32, 'tf32'" : grid(2) a_ptr=f16[1600] normal(1) b_ptr=f16[960] normal(2) c_ptr=f16[960] poison M=40 N=24 K=40 stride_a=40 stride_bk=24 stride_c=24
+# run: matmul_descriptors "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32, 32, 32, 16, 2, False, fp32, 'tf32'" : grid(2) a_ptr=f16[1600] normal(1) b_ptr=f16[960] normal(2) c_ptr=f16[960] poison M=40 N=24 K=40 stride_a=40 stride_b=24 stride_c=24
+# run: matmul_descriptors "*fp16, *fp16, *fp16, i32, i32, i32, i32, i32, i32, 32, 32, 16, 2, True, fp32, 'tf32'" : grid(2) a_ptr=f16[1600] normal(1) b_ptr=f16[960] normal(2) c_ptr=f16[960] poison M=40 N=24 K=40 stride_a=40 stride_b=40 stride_c=24
 # run: batched_matmul "*fp32, *fp32, *fp32, i32, i32, i32, 32, 32, 16, 2" : grid(2,2) out=f32[2560] poison x=f32[1280] normal(1) weight=f32[1024] normal(2) M=40 N=32 K=16
 # run: thin_matmul "*bf16, *bf16, *fp32, i32, i32, i32, 16, 32, 16, 2" : grid(2,2) a_ptr=bf16[400] normal(1) b_ptr=bf16[3200] normal(2) c_ptr=f32[256] zeros M=4 N=64 K=50

@@ -60,7 +60,7 @@
 //! | `ir_text` | broken and strange texts of kernels | no panic; what verifies compiles |
 //! | `ptx_text` | broken and strange PTX | no panic; the step limit holds |
 //! | `source_text` | texts of the Triton language, made by a grammar or broken | no panic; what is accepted compiles |
-//! | `promotion` | kernels of that language that multiply matrices | interpreter before and after promotion to tensor maps |
+//! | `promotion` | kernels of that language that multiply matrices | interpreter before and after promotion to tensor maps, emulator with maps and without |
 //! | `rotation` | kernels of that language with products of products in loops | interpreter before and after loops are rotated |
 //! | `cache_files` | broken and strange files in the place of cache entries | what is read is what was written |
 //! | `layouts` | conversions between random layouts | simulation of the plan |

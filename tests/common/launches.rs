@@ -1,7 +1,9 @@
 //! Kernels with a launch each, as files that `fuzz/launches.py` executes on a machine with a GPU and without Rust.
 //!
-//! Of each kernel there are `NAME.ptx`, its description `NAME.json`, the grid and the arguments `NAME.launch`, and `NAME.bytes`: the
-//! buffers before the launch, then those that the emulator leaves, then, if results need only be close, how close for each element as f64.
+//! Of each kernel there are `NAME.ptx`, its description `NAME.json`, the same of a text whose waits give up (`NAME.bounded.ptx`), if
+//! it has any, the grid and the arguments `NAME.launch`, and `NAME.bytes`: the
+//! buffers before the launch, then what the emulator leaves of those that change, then, if results need only be close, how close for
+//! each element as f64.
 
 use std::path::{Path, PathBuf};
 
@@ -11,11 +13,14 @@ use tilelift::metadata;
 /// Names the folder to which tests write launches.
 pub(crate) const FOLDER: &str = "TILELIFT_LAUNCHES";
 
+/// What waits for boxes.
+const WAIT: &str = "mbarrier.try_wait";
+
 /// An argument.
 #[derive(Clone, Copy)]
 pub(crate) enum Given<'a> {
-    /// Device memory with these bytes.
-    Buffer(&'a [u8]),
+    /// A place in device memory with these bytes, so many behind its begin.
+    Buffer(&'a [u8], usize),
     /// A number, by its bits.
     Number(u64),
 }
@@ -33,6 +38,8 @@ pub(crate) struct Close {
 /// A launch and what it leaves.
 pub(crate) struct Launched<'a> {
     pub(crate) kernel: &'a CompiledKernel,
+    /// The same with assertions, where waits give up.
+    pub(crate) bounded: Option<&'a CompiledKernel>,
     pub(crate) grid: [u32; 3],
     pub(crate) args: Vec<Given<'a>>,
     /// The buffers afterwards.
@@ -48,19 +55,29 @@ impl Launched<'_> {
     /// If they cannot be written.
     pub(crate) fn write(&self, folder: &Path, name: &str) -> usize {
         let mut bytes = Vec::new();
+        let mut changed = Vec::new();
         let mut args = Vec::new();
+        let mut after = self.after.iter();
         for arg in &self.args {
-            args.push(match arg {
-                Given::Buffer(content) => {
-                    bytes.extend_from_slice(content);
-                    format!("{{\"bytes\": {}}}", content.len())
+            let (content, at) = match *arg {
+                Given::Buffer(content, at) => (content, at),
+                Given::Number(bits) => {
+                    args.push(format!("{{\"bits\": {bits}}}"));
+                    continue;
                 }
-                Given::Number(bits) => format!("{{\"bits\": {bits}}}"),
-            });
+            };
+            let left = *after.next().expect("each buffer is left");
+            bytes.extend_from_slice(content);
+            let is_kept = left == content;
+            if !is_kept {
+                changed.extend_from_slice(left);
+            }
+            let length = content.len();
+            args.push(format!(
+                "{{\"bytes\": {length}, \"at\": {at}, \"kept\": {is_kept}}}"
+            ));
         }
-        self.after
-            .iter()
-            .for_each(|content| bytes.extend_from_slice(content));
+        bytes.append(&mut changed);
         let close = self.close.as_ref().map_or_else(String::new, |close| {
             close
                 .within
@@ -74,14 +91,18 @@ impl Launched<'_> {
             self.grid,
             args.join(", ")
         );
-        let meta = metadata::json(&self.kernel.meta, 1, &[], None);
-        let files = [
-            ("ptx", self.kernel.ptx.as_bytes()),
-            ("json", meta.as_bytes()),
-            ("launch", launch.as_bytes()),
-            ("bytes", &bytes),
+        let json = |kernel: &CompiledKernel| metadata::json(&kernel.meta, 1, &[], None);
+        let mut files = vec![
+            ("ptx", self.kernel.ptx.clone().into_bytes()),
+            ("json", json(self.kernel).into_bytes()),
+            ("launch", launch.into_bytes()),
+            ("bytes", bytes),
         ];
-        for (extension, content) in files {
+        if let Some(bounded) = self.bounded.filter(|bounded| bounded.ptx.contains(WAIT)) {
+            files.push(("bounded.ptx", bounded.ptx.clone().into_bytes()));
+            files.push(("bounded.json", json(bounded).into_bytes()));
+        }
+        for (extension, content) in &files {
             let path = folder.join(format!("{name}.{extension}"));
             std::fs::write(&path, content).unwrap_or_else(|error| panic!("{path:?}: {error}"));
         }
@@ -115,11 +136,14 @@ impl Folder {
         assert!(0 < launches, "no launch was written");
         let entries = std::fs::read_dir(&self.path).expect("it was made");
         let files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        let ends = |name: &std::ffi::OsStr, extension: &str| {
+            let name = name.to_string_lossy();
+            let rest = name.split_once('.');
+            rest.is_some_and(|(_, rest)| rest == extension)
+        };
         let of = |extension: &str| {
-            let those = files
-                .iter()
-                .filter(|path| path.extension().is_some_and(|of| of == extension));
-            those.count()
+            let name = |path: &&PathBuf| path.file_name().is_some_and(|name| ends(name, extension));
+            files.iter().filter(name).count()
         };
         for extension in ["ptx", "json", "launch", "bytes"] {
             let found = of(extension);

@@ -278,6 +278,44 @@ fn promotion_is_part_of_what_a_kernel_is() {
     assert_eq!((variants(&never), variants(&auto)), (1, 0));
 }
 
+/// Writes ones through `c` and, behind a barrier, multiplies what `a` points to.
+const OVERWRITTEN: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def overwritten(a, b, c, out, K):
+    m, n, k = tl.arange(0, 64), tl.arange(0, 32), tl.arange(0, 32)
+    ones = tl.full((64, 64), 1.0, tl.float16)
+    tl.store(c + m[:, None] * 64 + m[None, :], ones)
+    tl.debug_barrier()
+    sums = tl.zeros((64, 32), tl.float32)
+    for i in range(0, K, 32):
+        x = tl.load(a + m[:, None] * 64 + (i + k)[None, :])
+        y = tl.load(b + (i + k)[:, None] * 32 + n[None, :])
+        sums = tl.dot(x, y, sums)
+    tl.store(out + m[:, None] * 32 + n[None, :], sums)
+"#;
+
+/// The copy engine would need a fence to see what threads stored; the emulator reports a copy without one.
+#[test]
+fn one_buffer_for_two_parameters_is_seen_behind_a_barrier() {
+    let device = emulator();
+    let program = Program::python("overwritten.py", OVERWRITTEN).expect("it is Python");
+    let kernel = device.kernel(&program, None).expect("there is one kernel");
+    let half = half::f16::from_f32;
+    let a = Buffer::from_slice(&device, &[half(2.0); 64 * 64]).expect("there is memory");
+    let numbers: Vec<half::f16> = (0..64 * 32).map(|i| half((i % 7) as f32)).collect();
+    let b = Buffer::from_slice(&device, &numbers).expect("there is memory");
+    let out = Buffer::<f32>::new(&device, 64 * 32).expect("there is memory");
+    kernel.run(1, (&a, &b, &a, &out, 64)).expect("it runs");
+    let found = out.read(&device.stream()).expect("it was written");
+    for (at, &found) in found.iter().enumerate() {
+        let column = (0..64).map(|k| numbers[k * 32 + at % 32].to_f32());
+        assert_eq!(found, column.sum::<f32>(), "at {at}");
+    }
+}
+
 /// On the stand-in for the driver, which logs what it is told.
 #[cfg(feature = "cuda")]
 mod stub {

@@ -20,7 +20,8 @@
 //! - **Wrap.** Addresses and bounds in i32 arithmetic are those of the integers in all programs of a launch that meets the
 //!   condition.
 //! - **Memory.** The kernel does not write through the parameter, nor through pointers of unknown origin, nor does it wait
-//!   for what other programs write before it reads.
+//!   for what other programs write before it reads. Two parameters may be given one buffer: no barrier of the author stands between
+//!   a store through any of them and the load, or the engine might not see what was stored.
 //!
 //! Maps of some kernels, the outermost dimension first (extents; strides; box):
 //!

@@ -158,6 +158,7 @@ impl Planner<'_, '_> {
         match self.is_store {
             true if used.is_read(base, |read| self.adds_too(read)) => return Err(Refusal::Read),
             false if used.is_written(base) => return Err(Refusal::Written),
+            false if used.may_see_writes(func, order, self.access) => return Err(Refusal::Seen),
             _ => {}
         }
         let ty = self.ty;

@@ -24,6 +24,8 @@ pub enum Refusal {
     BaseAlignment,
     /// The kernel writes there, or may do so.
     Written,
+    /// A barrier lets the load see what the kernel wrote through another parameter, which may be given the same buffer.
+    Seen,
     /// The kernel reads what it stores, or may do so.
     Read,
     /// Another store there stays one of pointers.
@@ -73,6 +75,7 @@ impl fmt::Display for Refusal {
             Refusal::Base => "its addresses do not start from a pointer that is a parameter",
             Refusal::BaseAlignment => "the tensor is not known to start at a multiple of 16 bytes",
             Refusal::Written => "the kernel may write to the tensor",
+            Refusal::Seen => "a barrier stands between the kernel's stores and it, and two parameters may be given one buffer",
             Refusal::Read => "the kernel may read the tensor, or change it by other pointers",
             Refusal::Mixed => "another store to the tensor stays one of pointers",
             Refusal::Acquires => "the kernel waits for what other programs write",

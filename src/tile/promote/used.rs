@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, Cache};
 use crate::ir::dfg::ValueDef;
 use crate::ir::effects::{Class, How, Space};
@@ -22,6 +23,8 @@ pub(crate) struct Used {
     reads_anywhere: bool,
     /// What reads what other programs have just written.
     pub(super) acquires: Vec<Inst>,
+    /// Barriers of the author, behind which all threads see what any of them wrote.
+    barriers: Vec<Inst>,
 }
 
 impl Used {
@@ -34,6 +37,9 @@ impl Used {
             out.reads_anywhere |= is_foreign;
             if data.sem().is_some_and(|sem| sem.acquires()) || is_volatile(func, inst) {
                 out.acquires.push(inst);
+            }
+            if data.op == TileOp::Barrier {
+                out.barriers.push(inst);
             }
             for access in func.accesses(inst) {
                 let Space::Global(pointer) = access.space else {
@@ -59,6 +65,19 @@ impl Used {
     /// Whether what a parameter points to may be written.
     pub(crate) fn is_written(&self, param: Value) -> bool {
         self.writes_anywhere || self.writes.contains_key(&param)
+    }
+
+    /// Whether something reads what the kernel wrote, whatever parameters both start from: these may be given one buffer, and a
+    /// barrier lets all threads see what is in it.
+    pub(super) fn may_see_writes(
+        &self,
+        func: &TileFunction,
+        order: &ProgramOrder,
+        read: Inst,
+    ) -> bool {
+        let mut writes = self.writes.values().flatten();
+        let comes_first = |&inst: &Inst| order.may_precede(func, inst, read);
+        self.barriers.iter().any(comes_first) && writes.any(comes_first)
     }
 
     /// Whether what a parameter points to may be read by what is not excepted, or written by what does not start from a parameter.

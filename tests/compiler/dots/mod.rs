@@ -28,7 +28,7 @@ use tilelift::compile::{CompiledKernel, compile};
 use tilelift::error::CompileError;
 use tilelift::ir::attrs::DotPrecision;
 use tilelift::ir::types::Scalar;
-use tilelift::settings::{Options, Target};
+use tilelift::settings::{Asserts, Options, Target};
 
 /// Cases without `TILELIFT_DOTS`.
 const FEW: u64 = 48;
@@ -380,8 +380,8 @@ fn launches_for_a_gpu_are_written() {
             .replace(".version 6.0\n.target sm_70", ".version 6.3\n.target sm_75");
         let poison = vec![0xa5; done.ours.len()];
         let args = done.args.iter().map(|arg| match arg {
-            HostArg::Buffer(bytes) => Given::Buffer(bytes),
-            HostArg::Output(_) => Given::Buffer(&poison),
+            HostArg::Buffer(bytes) => Given::Buffer(bytes, 0),
+            HostArg::Output(_) => Given::Buffer(&poison, 0),
             HostArg::I32(number) => Given::Number(u64::from(*number as u32)),
             HostArg::F32(number) => Given::Number(u64::from(number.to_bits())),
         });
@@ -405,8 +405,14 @@ fn launches_for_a_gpu_are_written() {
                 .map(|most| tolerance(case, most))
                 .collect(),
         });
+        let options = Options {
+            asserts: Asserts::Report,
+            ..Options::DEFAULT
+        };
+        let bounded = compile(&kernel::kernel(case), case.target, &options).ok();
         let launched = Launched {
             kernel: &done.kernel,
+            bounded: bounded.as_ref(),
             grid: [case.grid, 1, 1],
             args,
             after,

@@ -139,3 +139,13 @@ for causal in (False, True):
     for name, ty, x in rest:
         case.data(name, ty, x)
     numbers(case, 32, 16)
+
+for m, n, k, ty, turned in ((40, 24, 40, "f16", False), (33, 48, 24, "bf16", True)):
+    a, b = whole((m, k), ty), whole((k, n), ty)
+    case = Case("matmul.py", "matmul_descriptors", [-(-m // BLOCKS[0]) * -(-n // BLOCKS[1])]).data("a", ty, a)
+    case.data("b", ty, b.T if turned else b).out("c", "f32", wide(a) @ wide(b), "exact")
+    for name, number in (("M", m), ("N", n), ("K", k), ("stride_a", k), ("stride_b", k if turned else n), ("stride_c", n)):
+        case.number(name, "i32", number)
+    for constant in (*BLOCKS, 2, turned, "fp32", "'tf32'"):
+        case.constant(constant)
+    case.print()
