@@ -3,11 +3,11 @@
 #[cfg(feature = "cuda")]
 mod gpu;
 mod hardware;
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 #[path = "../tests/common/launches.rs"]
 mod launches;
 mod ptxas;
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 mod role_kernels;
 
 use tilelift::fuzzing::{

@@ -1,11 +1,16 @@
 //! Constants: what a kernel is compiled for beside the classes of its arguments.
 
+#[cfg(feature = "serde")]
+mod data;
+
 use std::fmt;
 
 use super::argument::DType;
 
 /// A value that is known when a kernel is compiled. Two are equal if a kernel is the same with either: floats by their
 /// bits, so that 0.0 and -0.0 differ.
+///
+/// For `serde` a number is a number and a text a text; a type is `{"type": "fp16"}`, a function `{"function": "relu"}`.
 #[derive(Clone, Debug)]
 pub enum Constant {
     /// `None` of the language.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::parse::ParseError;
+use crate::text::parse::{Lines, ParseError};
 use crate::verify::VerifierErrors;
 
 pub use crate::coded::Severity;
@@ -29,7 +29,7 @@ pub struct Diagnostic {
     pub column: Option<u32>,
     /// What kind of message it is, as documentation lists them: `F..` of the Triton language
     /// (`tilelift::front::diagnostic::Code`), `P..` of the text form ([`Code`](crate::text::parse::Code)), `V..` of what breaks
-    /// rules of the IR ([`Rule`](crate::verify::Rule)).
+    /// rules of the IR ([`Rule`](crate::verify::Rule)). Empty of what has no kind.
     pub code: &'static str,
     /// How bad it is.
     pub severity: Severity,
@@ -63,7 +63,7 @@ impl std::error::Error for SourceError {}
 impl SourceError {
     /// Of a Python text.
     #[cfg(feature = "triton")]
-    pub(super) fn of_front(errors: &crate::front::Diagnostics) -> SourceError {
+    pub(crate) fn of_front(errors: &crate::front::Diagnostics) -> SourceError {
         let position = |byte: usize| {
             let (line, column) = errors.position(byte);
             let number = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
@@ -104,16 +104,34 @@ impl SourceError {
         SourceError::shown(diagnostics.collect())
     }
 
-    /// Of a function that breaks rules of the IR.
-    pub(super) fn of_function(name: &str, errors: &VerifierErrors) -> SourceError {
+    /// Of a function that breaks rules of the IR; `lines` are those of its text, if it has one.
+    pub(super) fn of_function(
+        name: &str,
+        errors: &VerifierErrors,
+        lines: Option<&Lines>,
+    ) -> SourceError {
         let diagnostics = errors.0.iter().map(|e| {
-            let message = format!("{}: {}", e.entity, e.message);
-            Diagnostic::error(name, e.rule.code(), message)
+            let Some(lines) = lines else {
+                let message = format!("{}: {}", e.entity, e.message);
+                return Diagnostic::error(name, e.rule.code(), message);
+            };
+            let pos = lines.pos(e.entity);
+            Diagnostic {
+                line: Some(pos.line),
+                column: (pos.column > 0).then_some(pos.column),
+                ..Diagnostic::error(name, e.rule.code(), e.message.clone())
+            }
         });
         SourceError {
             diagnostics: diagnostics.collect(),
             text: format!("{name}: {errors}"),
         }
+    }
+
+    /// Messages as data, and as text.
+    #[cfg(feature = "tool")]
+    pub(crate) fn new(diagnostics: Vec<Diagnostic>, text: String) -> SourceError {
+        SourceError { diagnostics, text }
     }
 
     fn shown(diagnostics: Vec<Diagnostic>) -> SourceError {
@@ -126,7 +144,7 @@ impl SourceError {
 }
 
 impl Diagnostic {
-    fn error(file: &str, code: &'static str, message: String) -> Diagnostic {
+    pub(crate) fn error(file: &str, code: &'static str, message: String) -> Diagnostic {
         Diagnostic {
             file: file.to_owned(),
             line: None,

@@ -125,11 +125,13 @@ impl Program {
     /// The text cannot be read, or its kernels break rules of the IR.
     pub fn tir(name: &str, text: &str) -> Result<Program, RuntimeError> {
         let file = parse_file(text).map_err(|errors| SourceError::of_text(name, &errors))?;
-        let functions = file.functions.iter();
-        let tile = functions.filter_map(|parsed| parsed.func.as_tile().cloned());
-        let tile: Vec<TileFunction> = tile.collect();
-        for func in &tile {
-            verify(func).map_err(|errors| SourceError::of_function(name, &errors))?;
+        let mut tile: Vec<TileFunction> = Vec::new();
+        for parsed in &file.functions {
+            if let Some(func) = parsed.func.as_tile() {
+                let lines = Some(&parsed.lines);
+                verify(func).map_err(|errors| SourceError::of_function(name, &errors, lines))?;
+                tile.push(func.clone());
+            }
         }
         Ok(Program::with(name, text.to_owned(), Form::Tile(tile)))
     }
@@ -140,7 +142,7 @@ impl Program {
     ///
     /// It breaks rules of the IR.
     pub fn function(func: TileFunction) -> Result<Program, RuntimeError> {
-        verify(&func).map_err(|errors| SourceError::of_function(&func.name, &errors))?;
+        verify(&func).map_err(|errors| SourceError::of_function(&func.name, &errors, None))?;
         let (name, text) = (func.name.clone(), func.to_string());
         Ok(Program::with(&name, text, Form::Tile(vec![func])))
     }

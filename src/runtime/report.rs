@@ -9,7 +9,7 @@ use super::cache::Origin;
 
 /// What a variant uses, as the driver's assembler made it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Resources {
     /// 32-bit registers of a thread.
     pub registers: u32,
@@ -31,7 +31,7 @@ pub struct Resources {
 /// What a variant is expected to use, before the driver has seen it. Registers are right within 8 for nine kernels of ten
 /// that use up to 100 or so, and often 30 too few for larger ones, which the assembler lets have what there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Prediction {
     /// Registers of a thread, if it can have so many.
     pub registers: u32,
@@ -67,7 +67,7 @@ impl fmt::Display for Prediction {
 
 /// How long the steps to a variant took; a step that was not needed took no time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Timing {
     /// Looking up and reading entries of the cache, and waiting for others who make them.
     pub cache: Duration,
@@ -90,7 +90,7 @@ impl Timing {
 
 /// A variant of a kernel: the kernel for arguments of certain classes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Report {
     /// The kernel.
     pub kernel: String,
@@ -147,7 +147,7 @@ impl fmt::Display for Report {
 
 /// Which variant a launch uses, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Explanation {
     /// The signature of the variant.
     pub signature: String,
