@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use crate::grid;
 
-use super::arg_tree::{self, ArgTree};
+use super::arg_tree;
 use super::argument::Arg;
 use super::constant::{Constants, Grid};
-use super::deadline::Deadline;
+use super::deadline::{Deadline, FOREVER};
 use super::error::RuntimeError;
 use super::executable::Executable;
-use super::kernel::{FOREVER, KernelInner};
+use super::kernel::KernelInner;
 use super::recording;
 use super::stream::Stream;
 use super::table::Classes;
@@ -80,15 +80,6 @@ impl KernelInner {
             return Cow::Borrowed(classes);
         }
         Cow::Owned(arg_tree::plain(classes))
-    }
-
-    /// Classes as a signature.
-    pub(crate) fn signature(&self, classes: &Classes) -> String {
-        let entries: Vec<String> = arg_tree::read(classes)
-            .iter()
-            .map(ArgTree::to_string)
-            .collect();
-        entries.join(", ")
     }
 
     pub(super) fn launch(

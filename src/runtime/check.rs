@@ -4,8 +4,9 @@ use crate::emu::{Fault, Space};
 
 use super::arg_tree;
 use super::argument::Arg;
+use super::blueprint::Slot;
 use super::error::RuntimeError;
-use super::kernel::{KernelInner, Slot};
+use super::kernel::KernelInner;
 use super::table::Classes;
 
 impl KernelInner {

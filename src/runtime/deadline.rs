@@ -51,6 +51,12 @@ pub struct Deadline {
     pub cancel: Option<CancelToken>,
 }
 
+/// The deadline of a plain launch.
+pub(super) static FOREVER: Deadline = Deadline {
+    deadline: None,
+    cancel: None,
+};
+
 impl Deadline {
     /// Waits so long from now.
     pub fn within(time: Duration) -> Deadline {

@@ -10,12 +10,12 @@ use crate::driver::{
 use crate::ir::function::PROGRAM_NUMBERS;
 use crate::settings::Target;
 
+use super::blueprint::Blueprint;
 use super::cache::{Key, KeyBuilder, Kind, Origin};
 use super::deadline::{Deadline, Stopped};
 use super::device::Gpu;
 use super::error::RuntimeError;
 use super::executable::Code;
-use super::kernel::KernelInner;
 use super::mapped::Mapped;
 use super::report::{Report, Resources};
 use super::stored::Stored;
@@ -23,7 +23,7 @@ use super::warning::warn;
 
 /// A kernel on its way to a device.
 pub(super) struct Loading<'a> {
-    pub(super) kernel: &'a KernelInner,
+    pub(super) kernel: &'a Blueprint,
     pub(super) device: &'a Gpu,
     pub(super) stored: &'a Stored,
     /// The beginning of the names of its dumps.

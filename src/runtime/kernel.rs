@@ -14,8 +14,8 @@
 //! be left out. A number for a parameter with the annotation of a type (`n: tl.int64`, `x: float`) becomes that type: an
 //! integer that it does not hold is an error, a float is rounded.
 
-use std::collections::HashMap;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -23,15 +23,16 @@ use crate::settings::{Policy, Promote};
 use crate::stages::Stage;
 
 use super::arg_tree;
-use super::argument::{Arg, ArgList, Args, DType, Specialize};
+use super::argument::{Arg, ArgList, Args};
+use super::blueprint::{Blueprint, Slot};
 use super::cache::KeyBuilder;
 use super::constant::Grid;
-use super::deadline::Deadline;
+use super::deadline::{Deadline, FOREVER};
 use super::device::Device;
 use super::error::RuntimeError;
 use super::making::{identity, predict};
 use super::pool;
-use super::program::{Param, Program, Source};
+use super::program::{Program, Source};
 use super::report::{Explanation, Prediction, Report};
 use super::setup::KernelOptions;
 use super::setups::Setups;
@@ -41,12 +42,6 @@ use super::variant::Variant;
 
 /// Variants that a kernel may have where nothing is said.
 pub const DEFAULT_VARIANTS: usize = 256;
-
-/// The deadline of a plain launch.
-pub(super) static FOREVER: Deadline = Deadline {
-    deadline: None,
-    cancel: None,
-};
 
 /// A kernel on a device. Clones are the same kernel, and so is one that is set up the same way again; every method may
 /// be called from any thread.
@@ -66,20 +61,14 @@ pub(crate) struct Call {
     values: Vec<Option<u64>>,
 }
 
+/// What launches a kernel: arguments become classes, and classes find the variant.
 pub(crate) struct KernelInner {
+    pub(super) blueprint: Blueprint,
     /// What it is found by among the kernels of its program.
     pub(super) setup: String,
     /// These kernels.
     pub(super) setups: Weak<Setups>,
-    /// No handle: what a program keeps holds no device.
-    pub(crate) device: Device,
-    pub(crate) source: Arc<Source>,
-    pub(crate) name: String,
-    pub(crate) options: KernelOptions,
-    pub(crate) params: Vec<Param>,
-    /// The parameters that take an argument.
-    pub(crate) slots: Vec<Slot>,
-    /// For each of these the bits of an argument's class that count.
+    /// For each parameter that takes an argument the bits of its class that count.
     pub(super) masks: Masks,
     /// How many of them must have one.
     pub(super) required: usize,
@@ -90,20 +79,11 @@ pub(crate) struct KernelInner {
     plain: OnceLock<Arc<KernelInner>>,
 }
 
-/// A parameter that takes an argument.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
-    /// Its index among all parameters.
-    pub(crate) param: usize,
-    /// Bits that every argument must have clear.
-    pub(super) clear: u64,
-    /// What every number becomes.
-    pub(super) pinned: Option<DType>,
-}
+impl Deref for KernelInner {
+    type Target = Blueprint;
 
-impl Slot {
-    fn is_picky(&self) -> bool {
-        self.clear != 0 || self.pinned.is_some()
+    fn deref(&self) -> &Blueprint {
+        &self.blueprint
     }
 }
 
@@ -423,60 +403,18 @@ impl fmt::Debug for Kernel {
 }
 
 impl KernelInner {
-    fn new(
-        device: Device,
-        source: Arc<Source>,
-        name: String,
-        options: KernelOptions,
-    ) -> Result<KernelInner, RuntimeError> {
-        let params = source.params(&name);
-        let opted_out: HashMap<&str, Specialize> = options
-            .opted_out
-            .iter()
-            .map(|(name, allowed)| (name.as_str(), *allowed))
-            .collect();
-        let (mut slots, mut masks) = (Vec::new(), Vec::new());
-        let mut required = 0;
-        for (index, param) in params.iter().enumerate() {
-            if param.constexpr || options.constant(&param.name).is_some() {
-                continue;
-            }
-            let allowed = opted_out.get(param.name.as_str());
-            let allowed = allowed.copied().unwrap_or(Specialize::ALL);
-            masks.push(param.specialize.mask() & allowed.mask());
-            slots.push(Slot {
-                param: index,
-                clear: u64::from(param.divisible.max(1)) - 1,
-                pinned: param.pinned,
-            });
-            if !param.default {
-                required = slots.len();
-            }
-        }
-        if !source.has_lines()
-            && let Some((constant, _)) = options.constants.first()
-        {
-            return Err(RuntimeError::Setup {
-                kernel: name,
-                problem: format!("a function of the IR has no constant `{constant}`"),
-            });
-        }
-        let table = Table::new(options.variants);
-        Ok(KernelInner {
-            setup: String::new(),
-            setups: Weak::new(),
-            device,
-            source,
-            name,
-            options,
-            params,
-            is_picky: slots.iter().any(Slot::is_picky),
-            slots,
-            masks: Masks::new(&masks),
-            required,
-            table,
+    fn new(blueprint: Blueprint, setup: String, setups: Weak<Setups>) -> KernelInner {
+        let is_picky = |slot: &Slot| slot.clear != 0 || slot.pinned.is_some();
+        KernelInner {
+            setup,
+            setups,
+            masks: Masks::new(&blueprint.masks()),
+            required: blueprint.required(),
+            is_picky: blueprint.slots.iter().any(is_picky),
+            table: Table::new(blueprint.options.variants),
+            blueprint,
             plain: OnceLock::new(),
-        })
+        }
     }
 
     /// The same kernel without tensor maps.
@@ -512,12 +450,8 @@ impl KernelInner {
             )?,
             None => {
                 let (device, source) = (self.device.clone(), self.source.clone());
-                Arc::new(KernelInner::new(
-                    device,
-                    source,
-                    self.name.clone(),
-                    options,
-                )?)
+                let blueprint = Blueprint::new(device, source, self.name.clone(), options)?;
+                Arc::new(KernelInner::new(blueprint, String::new(), Weak::new()))
             }
         };
         Ok(self.plain.get_or_init(|| plain))
@@ -533,12 +467,12 @@ impl KernelInner {
     ) -> Result<Arc<KernelInner>, RuntimeError> {
         let setup = format!("{} {name} {}", device.instance(), options.identity());
         setups.intern(&setup, || {
-            let kernel = KernelInner::new(device, source.clone(), name, options)?;
-            Ok(KernelInner {
-                setup: setup.clone(),
-                setups: Arc::downgrade(setups),
-                ..kernel
-            })
+            let blueprint = Blueprint::new(device, source.clone(), name, options)?;
+            Ok(KernelInner::new(
+                blueprint,
+                setup.clone(),
+                Arc::downgrade(setups),
+            ))
         })
     }
 }

@@ -7,8 +7,8 @@
 //!   GPU:      PTX, device, driver --key--> cache: cubin? --miss--> assemble --> machine code --> load
 //! ```
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use smallvec::SmallVec;
@@ -18,16 +18,16 @@ use crate::emu;
 use crate::pipeline::Snapshot;
 use crate::settings::{Target, Usage, spilled_bytes};
 
-use super::arg_tree::{self, ArgTree};
+use super::arg_tree;
+use super::blueprint::Blueprint;
 use super::cache::{Key, KeyBuilder, Kind, Origin};
-use super::deadline::{Deadline, Stopped};
+use super::deadline::{Deadline, FOREVER, Stopped};
 use super::device::Backend;
 use super::dump::file_name;
 use super::error::RuntimeError;
 use super::executable::{Code, Executable};
 #[cfg(feature = "cuda")]
 use super::gpu;
-use super::kernel::{FOREVER, KernelInner};
 use super::locate;
 use super::pool;
 use super::program::{Made, Param};
@@ -60,7 +60,7 @@ impl From<RuntimeError> for Problem {
 }
 
 impl Problem {
-    fn of(self, kernel: &KernelInner) -> RuntimeError {
+    fn of(self, kernel: &Blueprint) -> RuntimeError {
         match self {
             Problem::Stopped(stopped) => RuntimeError::Stopped {
                 kernel: kernel.name.clone(),
@@ -72,7 +72,7 @@ impl Problem {
 }
 
 pub(super) fn build(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     deadline: &Deadline,
 ) -> Result<Executable, RuntimeError> {
@@ -156,7 +156,7 @@ pub(super) fn build(
 }
 
 /// PTX that the emulator does not accept: a mistake of ours, unless it was edited, or made who knows where.
-fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> RuntimeError {
+fn refused(kernel: &Blueprint, stored: &Stored, error: &emu::ParseError) -> RuntimeError {
     match &stored.replaced {
         Some(path) => RuntimeError::File {
             path: format!("{path}:{}", error.line),
@@ -177,7 +177,7 @@ fn refused(kernel: &KernelInner, stored: &Stored, error: &emu::ParseError) -> Ru
 ///
 /// A caller whose deadline may end leaves the work to a thread in the background, so that it can leave.
 pub(crate) fn predict(
-    kernel: &Arc<KernelInner>,
+    kernel: &Blueprint,
     classes: &Classes,
     deadline: &Deadline,
 ) -> Result<Prediction, RuntimeError> {
@@ -200,7 +200,7 @@ pub(crate) fn predict(
 }
 
 fn predict_here(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     deadline: &Deadline,
 ) -> Result<Prediction, RuntimeError> {
@@ -210,7 +210,7 @@ fn predict_here(
 }
 
 /// What the driver's assembler is expected to make of it.
-fn prediction(kernel: &KernelInner, stored: &Stored) -> Prediction {
+fn prediction(kernel: &Blueprint, stored: &Stored) -> Prediction {
     let threads = 32 * stored.meta.num_warps;
     let bound = kernel.options.max_registers.map_or(u32::MAX, u32::from);
     let most = Target::most_registers(threads).min(bound);
@@ -238,14 +238,13 @@ fn prediction(kernel: &KernelInner, stored: &Stored) -> Prediction {
 
 /// PTX and description, from the cache or made now.
 fn obtain_kernel(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     deadline: &Deadline,
     timing: &mut Timing,
 ) -> Result<(Stored, Origin), Problem> {
     let key = kernel_key(kernel, classes);
-    let slots = kernel.slots.iter().map(|slot| slot.param);
-    let by_param: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
+    let by_param = kernel.by_param(classes);
     if let Some(stored) = kernel.source.compiled(&kernel.options, &by_param) {
         let stored = stored?;
         if !kernel.device.runs(stored.meta.target) {
@@ -301,12 +300,12 @@ fn obtain_kernel(
 }
 
 /// Everything that a kernel depends on.
-fn kernel_key(kernel: &KernelInner, classes: &Classes) -> Key {
+fn kernel_key(kernel: &Blueprint, classes: &Classes) -> Key {
     identity(kernel, classes).finish()
 }
 
 /// As [`kernel_key`], for more to be added.
-pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
+pub(crate) fn identity(kernel: &Blueprint, classes: &Classes) -> KeyBuilder {
     let options = &kernel.options;
     let mut key = KeyBuilder::new()
         .part("build", BUILD)
@@ -337,29 +336,27 @@ pub(crate) fn identity(kernel: &KernelInner, classes: &Classes) -> KeyBuilder {
 }
 
 /// The beginning of the names of a variant's dumps.
-fn dump_name(kernel: &KernelInner, key: &Key) -> String {
+fn dump_name(kernel: &Blueprint, key: &Key) -> String {
     format!("{}-{}", file_name(&kernel.name), &key.to_string()[..12])
 }
 
 /// The kernel as the compiler takes it.
-pub(super) fn lower(kernel: &KernelInner, classes: &Classes) -> Result<Made, RuntimeError> {
+pub(super) fn lower(kernel: &Blueprint, classes: &Classes) -> Result<Made, RuntimeError> {
     span!(DEBUG, "lower", kernel = kernel.name.as_str());
-    let slots = kernel.slots.iter().map(|slot| slot.param);
-    let classes: Vec<(usize, ArgTree)> = slots.zip(arg_tree::read(classes)).collect();
-    let target = kernel.device.target();
-    let KernelInner {
-        source,
-        name,
-        options,
-        params,
-        ..
-    } = kernel;
-    source.make(name, options, target, params, &classes)
+    let classes = kernel.by_param(classes);
+    let (source, target) = (&kernel.source, kernel.device.target());
+    source.make(
+        &kernel.name,
+        &kernel.options,
+        target,
+        &kernel.params,
+        &classes,
+    )
 }
 
 /// The compiler's own work.
 fn compile_kernel(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     key: &Key,
     deadline: &Deadline,
@@ -371,7 +368,7 @@ fn compile_kernel(
 
 /// [`compile_kernel`] with other options; dumped with a key.
 fn compile_as(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     options: &crate::settings::Options,
     key: Option<&Key>,
@@ -427,7 +424,7 @@ fn compile_as(
 
 /// Which argument each parameter of the PTX entry takes: those that have not become constants, in order.
 fn argument_of_each_param(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     meta: &KernelMeta,
 ) -> Result<SmallVec<[u16; 32]>, RuntimeError> {
@@ -465,7 +462,7 @@ fn argument_of_each_param(
 
 /// The place of a line of a kernel's PTX, as `name:line`: in the source, or in the file that the PTX was taken from.
 pub(super) fn locate(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     ptx: &str,
     replaced: Option<&str>,
@@ -490,7 +487,7 @@ pub(super) fn locate(
 /// Adds the place in the source to an error of the driver's assembler.
 #[cfg(feature = "cuda")]
 fn locate_error(
-    kernel: &KernelInner,
+    kernel: &Blueprint,
     classes: &Classes,
     stored: &Stored,
     error: RuntimeError,

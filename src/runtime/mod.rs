@@ -83,6 +83,7 @@ mod arg_tree;
 mod argument;
 #[cfg(feature = "cuda")]
 mod asserting;
+mod blueprint;
 mod buffer;
 pub mod cache;
 mod call;

@@ -2,8 +2,9 @@
 
 use super::arg_tree;
 use super::argument::{Arg, ArgList, Class, Number};
+use super::blueprint::Slot;
 use super::error::RuntimeError;
-use super::kernel::{KernelInner, Slot};
+use super::kernel::KernelInner;
 
 impl Slot {
     /// Whether an argument is not of the type that it must be of; what is absent or a tuple has none.
