@@ -60,9 +60,9 @@ pub use store::{Shared, Store};
 use self::entry::{Trust, decode, encode, read_file};
 use self::folder::entry_name;
 use self::store::Client;
-use super::deadline::{Deadline, Stopped};
-use super::warning::{hold, warn};
 use crate::limits::CACHE_ENTRY_BYTES;
+use crate::runtime::api::deadline::{Deadline, Stopped};
+use crate::runtime::api::warning::{hold, warn};
 
 /// The folder of the autotuner's results.
 const TUNED: &str = "tune";
