@@ -3,13 +3,13 @@
 #[cfg(feature = "cuda")]
 mod gpu;
 mod hardware;
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 #[path = "../tests/common/launches.rs"]
 mod launches;
 #[cfg(all(feature = "json", feature = "triton"))]
 mod promoted_kernels;
 mod ptxas;
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 mod role_kernels;
 
 use tilelift::fuzzing::{

@@ -23,7 +23,11 @@ macro_rules! coded_enum {
 
 /// How bad what a message tells is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Severity {
     /// The kernel does not compile.
     Error,

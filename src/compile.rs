@@ -87,6 +87,7 @@ impl KernelMeta {
 /// What the compiler did, for reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct KernelStats {
     /// What layout assignment arrived at.
     pub layouts: LayoutStats,

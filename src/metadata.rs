@@ -1,5 +1,5 @@
 //! What a launcher must know of a kernel, as JSON: with the PTX and this, any CUDA program can launch it. What `tilelift compile
-//! --meta` writes. With the feature `json`.
+//! --meta` writes. With the feature `serde`.
 //!
 //! ```
 //! use tilelift::{metadata, prelude::*};

@@ -224,6 +224,11 @@ impl<'de> serde::Deserialize<'de> for Target {
 
 /// What becomes of assertions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Asserts {
     /// They are left out.
     #[default]
@@ -237,6 +242,11 @@ pub enum Asserts {
 /// Whether loads and stores through plain pointers may become copies by the copy engine of Hopper and later devices (TMA), where the
 /// launcher makes tensor maps from the arguments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Promote {
     /// Where that is faster. The launcher needs what the compiler says of maps, and compiles the kernel without maps, too, when
     /// a launch's arguments ask for it.
@@ -246,8 +256,13 @@ pub enum Promote {
     Never,
 }
 
-/// Policy something is done that may make a kernel faster or slower.
+/// Whether something is done that may make a kernel faster or slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Policy {
     /// Where that is faster.
     #[default]
@@ -258,8 +273,13 @@ pub enum Policy {
     Never,
 }
 
-/// How to compile.
+/// How to compile. Read by `serde`, what is not said is as in [`Options::DEFAULT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct Options {
     /// Turn products that only a sum uses into fused multiply-adds, and take sums that a loop adds up behind it.
     pub fp_fusion: bool,
@@ -330,6 +350,12 @@ impl Options {
     };
 }
 
+impl Default for Options {
+    fn default() -> Options {
+        Options::DEFAULT
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,6 +379,30 @@ mod tests {
             message(bounded(0), Target::SM_80),
             Err("a bound of 0 registers per thread; 16 to 255 are possible".to_owned())
         );
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn options_come_back_from_json() {
+        let options = Options {
+            max_registers: Some(64),
+            asserts: Asserts::Trap,
+            roles: Policy::Never,
+            promote: Promote::Never,
+            diversity: Some(u64::MAX),
+            ..Options::DEFAULT
+        };
+        let json = serde_json::to_string(&options).expect("it is data");
+        let read: Options = serde_json::from_str(&json).expect("as written");
+        assert_eq!(read, options);
+        let read: Options = serde_json::from_str(r#"{"asserts": "report"}"#).expect("a part");
+        let expected = Options {
+            asserts: Asserts::Report,
+            ..Options::DEFAULT
+        };
+        assert_eq!(read, expected);
+        let wrong: Result<Options, _> = serde_json::from_str(r#"{"fusion": true}"#);
+        assert!(wrong.is_err_and(|e| e.to_string().contains("unknown field `fusion`")));
     }
 
     #[test]

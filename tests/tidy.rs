@@ -204,6 +204,20 @@ fn modules_use_only_what_stands_above_them() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// What a kernel is built from is known without what launches it.
+#[test]
+fn building_knows_nothing_of_launches() {
+    let knows = |path: &PathBuf| {
+        let lines = code_lines(path);
+        lines.iter().any(|(_, line)| has_word(line, "KernelInner"))
+    };
+    let build = files("src/runtime/build", "rs");
+    let wrong: Vec<String> = build.iter().filter(|p| knows(p)).map(|p| name(p)).collect();
+    assert!(wrong.is_empty(), "{wrong:?}");
+    // A new name for it would let everything pass.
+    assert!(files("src/runtime/execute", "rs").iter().any(|p| knows(p)));
+}
+
 /// A room that others may rely on is a decision: it stands in the list above and on the front page.
 #[test]
 fn the_public_face_is_what_was_decided() {

@@ -159,7 +159,7 @@ pub(super) enum PromoteArg {
     Never,
 }
 
-/// Policy something is done that may make a kernel faster or slower.
+/// Whether something is done that may make a kernel faster or slower.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum PolicyArg {
     /// Where that is faster.
@@ -188,6 +188,26 @@ pub(super) struct KernelArgs {
     pub(super) file: PathBuf,
     #[command(flatten)]
     pub(super) how: HowArgs,
+    /// Write messages as JSON, one a line, and with --emit stats these too.
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl Command {
+    /// Whether messages are written as JSON.
+    pub(super) fn as_json(&self) -> bool {
+        match self {
+            Command::Compile(CompileArgs { kernel, .. })
+            | Command::Explain(ExplainArgs { kernel, .. })
+            | Command::Show(ShowArgs { kernel, .. })
+            | Command::Reduce(ReduceArgs { kernel, .. }) => kernel.json,
+            Command::Run(_)
+            | Command::Test(_)
+            | Command::Cache { .. }
+            | Command::Info
+            | Command::Completions { .. } => false,
+        }
+    }
 }
 
 /// How kernels are chosen and compiled.

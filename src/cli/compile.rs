@@ -7,12 +7,13 @@ use std::process::ExitCode;
 use super::args::{CompileArgs, Emit};
 use super::cubin;
 use super::input::Kernel;
+use super::messages::say_remark;
 use super::{Failure, Result, write_bytes, write_out};
-use crate::compile::{self, CompiledKernel};
+use crate::compile::{self, CompiledKernel, KernelStats};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::metadata;
-use crate::runtime::{RustModule, name_source};
+use crate::runtime::{Diagnostic, RustModule, Severity, name_source};
 use crate::settings::{Options, Promote, Target, spilled_bytes};
 use crate::stages::{Stage, emit};
 
@@ -49,8 +50,15 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
         compiled
     });
     if let Some(compiled) = &compiled {
-        warn_of_spills(compiled, options);
-        warn_of_cut_stages(compiled);
+        let warnings = [of_spills(compiled, options), of_cut_stages(compiled)];
+        for (message, help) in warnings.into_iter().flatten() {
+            let warning = Diagnostic {
+                severity: Severity::Warning,
+                help: Some(help),
+                ..kernel.source.diagnostic(kernel.place, "", &message)
+            };
+            say_remark(&warning, args.kernel.json);
+        }
     }
     let plain = match &compiled {
         Some(compiled) if !compiled.meta.maps.is_empty() => {
@@ -94,6 +102,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
             }
         }
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
+        (Some(compiled), Stage::Stats) if args.kernel.json => json_of(&compiled.stats),
         _ => emit(func, target, options, stage).map_err(refused)?,
     };
     if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
@@ -120,21 +129,25 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says on standard error when a thread needs more registers than there are; the kernel is right, but slow.
-fn warn_of_spills(kernel: &CompiledKernel, options: &Options) {
+/// The numbers as the library serialises them.
+fn json_of(stats: &KernelStats) -> String {
+    format!("{:#}\n", serde_json::json!(stats))
+}
+
+/// What is to be said when a thread needs more registers than there are, and what to do; the kernel is right, but slow.
+fn of_spills(kernel: &CompiledKernel, options: &Options) -> Option<(String, String)> {
     let threads = 32 * kernel.meta.num_warps;
     let most = Target::most_registers(threads);
     let most = options.max_registers.map_or(most, |n| most.min(n.into()));
     let needed = kernel.stats.machine.needed_registers;
-    if needed > most {
-        let bytes = spilled_bytes(needed, most);
-        eprintln!(
-            "warning: {} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread: \
-             use {}",
-            kernel.meta.name,
-            remedy(kernel.meta.num_warps, needed)
+    (needed > most).then(|| {
+        let (name, bytes) = (&kernel.meta.name, spilled_bytes(needed, most));
+        let message = format!(
+            "{name} needs about {needed} registers a thread and gets {most}; values will spill to memory, about {bytes} bytes a thread"
         );
-    }
+        let remedy = remedy(kernel.meta.num_warps, needed);
+        (message, format!("use {remedy}"))
+    })
 }
 
 /// What to change where a thread needs too many registers: the fewest warps with which there are enough, if what a thread
@@ -149,15 +162,14 @@ fn remedy(num_warps: u32, needed: u32) -> String {
     }
 }
 
-/// Says on standard error when a loop has fewer stages than it asks for.
-fn warn_of_cut_stages(kernel: &CompiledKernel) {
-    if let Some(cut) = kernel.stats.cut_stages {
-        eprintln!(
-            "warning: {}: a loop asks for {} stages, shared memory has room for {}, which it gets: \
-             use smaller blocks for more",
-            kernel.meta.name, cut.asked, cut.used
-        );
-    }
+/// What is to be said when a loop has fewer stages than it asks for.
+fn of_cut_stages(kernel: &CompiledKernel) -> Option<(String, String)> {
+    let cut = kernel.stats.cut_stages?;
+    let message = format!(
+        "{}: a loop asks for {} stages, shared memory has room for {}, which it gets",
+        kernel.meta.name, cut.asked, cut.used
+    );
+    Some((message, "use smaller blocks for more".to_owned()))
 }
 
 /// Whether two paths lead to one place, as far as can be told before anything is written there.

@@ -5,7 +5,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::args::{KernelArgs, Lang, PromoteArg};
-use super::{Failure, Result, say};
+use super::messages::say_remark;
+use super::{Failure, Result};
 use crate::error::CompileError;
 use crate::filetest::run::is_ptx;
 use crate::filetest::variants;
@@ -13,6 +14,7 @@ use crate::ir::entities::AnyEntity;
 use crate::ir::function::TileFunction;
 use crate::limits::FILE_BYTES;
 pub(super) use crate::runtime::set_stages;
+use crate::runtime::{Diagnostic, Severity};
 use crate::settings::{Asserts, Options, Promote, Target, one_cta, program_warps};
 use crate::text::located;
 use crate::text::parse::{ParseError, ParsedFile, ParsedFunction, Pos, parse_file};
@@ -39,7 +41,7 @@ impl Source {
         match String::from_utf8(bytes) {
             Ok(text) if is_ptx_file(path) || is_ptx(&text) => {
                 let message = "this is PTX, which is written and not read, but by `tilelift run`; give a .tir or a .py file";
-                Err(Failure::Input(format!("{name}: error: {message}")))
+                Err(Failure::of_file(&name, None, message))
             }
             Ok(text) => Ok(Source { name, text }),
             Err(error) => {
@@ -47,9 +49,8 @@ impl Source {
                 let before = &error.as_bytes()[..offset];
                 let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
                 let byte = error.as_bytes()[offset];
-                let message =
-                    format!("{name}:{line}: error: byte {offset}, {byte:#04x}, is no UTF-8");
-                Err(Failure::Input(message))
+                let message = format!("byte {offset}, {byte:#04x}, is no UTF-8");
+                Err(Failure::of_file(&name, u32::try_from(line).ok(), &message))
             }
         }
     }
@@ -66,8 +67,8 @@ impl Source {
             (path.display().to_string(), read)
         };
         if bytes.len() as u64 > FILE_BYTES {
-            let message = format!("{name}: error: the text has more than {FILE_BYTES} bytes");
-            return Err(Failure::Input(message));
+            let message = format!("the text has more than {FILE_BYTES} bytes");
+            return Err(Failure::of_file(&name, None, &message));
         }
         let bytes = read.map(|_| bytes);
         match bytes {
@@ -85,7 +86,7 @@ impl Source {
     }
 
     /// The text, as the first of its `; with:` lines makes it.
-    fn first_variant(&self) -> Result<Cow<'_, str>> {
+    fn first_variant(&self, as_json: bool) -> Result<Cow<'_, str>> {
         let variants = variants(&self.text)
             .map_err(|failure| Failure::Input(failure.show(&self.name, &self.text)))?;
         let count = variants.len();
@@ -93,19 +94,19 @@ impl Source {
         if let Some(first) = &first
             && count > 1
         {
-            say(&format!(
-                "note: taken with {}, the first of {count}",
-                first.label
-            ));
+            let message = format!("taken with {}, the first of {count}", first.label);
+            let remark = Diagnostic {
+                severity: Severity::Note,
+                ..Diagnostic::error(&self.name, "", message)
+            };
+            say_remark(&remark, as_json);
         }
         Ok(first.map_or(Cow::Borrowed(&self.text), |first| first.text))
     }
 
     fn parse_errors(&self, errors: &[ParseError]) -> Failure {
-        let messages = errors
-            .iter()
-            .map(|e| self.message(e.pos, e.code.name(), &e.message));
-        Failure::Input(messages.collect::<Vec<_>>().join("\n"))
+        let mistakes = errors.iter();
+        self.mistakes(mistakes.map(|e| (e.pos, e.code.name(), e.message.as_str())))
     }
 }
 
@@ -139,13 +140,13 @@ impl Kernel {
             return Kernel::load_python(args, target);
         }
         let source = Source::read(&args.file)?;
-        let text = source.first_variant()?;
+        let text = source.first_variant(args.json)?;
         let file = parse_file(&text).map_err(|errors| source.parse_errors(&errors))?;
         let parsed = pick(&source, file, args.how.name.as_deref())?;
         let place = parsed.lines.pos(AnyEntity::Function);
         let Some(func) = parsed.func.as_tile() else {
             let message = "a `thread` is what a kernel becomes; compile the `kernel`";
-            return Err(Failure::Input(source.message(place, "", message)));
+            return Err(source.mistake(place, "", message));
         };
         let mut func = func.clone();
         if let Some(num_warps) = args.how.num_warps {
@@ -160,17 +161,21 @@ impl Kernel {
             let warps = program_warps(func.num_warps(), args.how.num_ctas)
                 .map_err(|problem| Failure::Usage(format!("--num-ctas: {problem}")))?;
             func.set_num_warps(warps);
-            say(&format!("warning: {}", one_cta(args.how.num_ctas)));
+            let remark = Diagnostic {
+                severity: Severity::Warning,
+                ..source.diagnostic(place, "", &one_cta(args.how.num_ctas))
+            };
+            say_remark(&remark, args.json);
         }
         if let Some(stages) = args.how.num_stages {
             set_stages(&mut func, stages);
         }
         if let Err(errors) = verify(&func) {
-            let messages = errors
-                .0
-                .iter()
-                .map(|e| source.message(parsed.lines.pos(e.entity), e.rule.code(), &e.message));
-            return Err(Failure::Input(messages.collect::<Vec<_>>().join("\n")));
+            let places = errors.0.iter().map(|e| {
+                let place = parsed.lines.pos(e.entity);
+                (place, e.rule.code(), e.message.as_str())
+            });
+            return Err(source.mistakes(places));
         }
         Ok(Kernel {
             source,
@@ -191,8 +196,7 @@ impl Kernel {
             Some(line) if self.has_lines => Pos { line, column: 0 },
             _ => self.place,
         };
-        let message = self.source.message(place, "", &error.to_string());
-        Failure::Input(message)
+        self.source.mistake(place, "", &error.to_string())
     }
 }
 
@@ -256,19 +260,13 @@ fn pick(source: &Source, file: ParsedFile, name: Option<&str>) -> Result<ParsedF
     };
     found.ok_or_else(|| {
         let message = match name {
-            Some(name) if count == 0 => format!(
-                "{}: error: there is no kernel `{}`, and no other in it",
-                source.name,
-                quoted(name)
-            ),
-            Some(name) => format!(
-                "{}: error: there is no kernel `{}`; there is {names}",
-                source.name,
-                quoted(name)
-            ),
-            None => format!("{}: error: there is no kernel in it", source.name),
+            Some(name) if count == 0 => {
+                format!("there is no kernel `{}`, and no other in it", quoted(name))
+            }
+            Some(name) => format!("there is no kernel `{}`; there is {names}", quoted(name)),
+            None => "there is no kernel in it".to_owned(),
         };
-        Failure::Input(message)
+        Failure::of_file(&source.name, None, &message)
     })
 }
 

@@ -13,6 +13,7 @@ mod help;
 mod html;
 mod info;
 mod input;
+mod messages;
 mod python;
 mod reduce;
 mod run;
@@ -27,7 +28,8 @@ use clap::{CommandFactory, Parser};
 
 use args::{Args, Command};
 
-use crate::text::quote::escape;
+use crate::runtime::SourceError;
+use messages::say;
 
 /// Why a command ends early.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +37,16 @@ enum Failure {
     /// The command line asks for what cannot be.
     #[error("error: {0}")]
     Usage(String),
-    /// The input is wrong; the messages are located.
+    /// The input is wrong.
     #[error("{0}")]
     Input(String),
+    /// A text is wrong.
+    #[error("{0}")]
+    Source(Box<SourceError>),
     /// A Python text is wrong.
     #[cfg(feature = "triton")]
     #[error("{0}")]
-    Source(Box<crate::front::Diagnostics>),
+    Python(Box<crate::front::Diagnostics>),
     /// A file cannot be read or written.
     #[error("error: {}: {error}", .path.display())]
     Io {
@@ -59,17 +64,9 @@ impl Failure {
     fn code(&self) -> u8 {
         match self {
             Failure::Usage(_) => 2,
-            Failure::Input(_) | Failure::Io { .. } | Failure::Stdout(_) => 1,
+            Failure::Input(_) | Failure::Source(_) | Failure::Io { .. } | Failure::Stdout(_) => 1,
             #[cfg(feature = "triton")]
-            Failure::Source(_) => 1,
-        }
-    }
-
-    fn say(&self) {
-        match self {
-            #[cfg(feature = "triton")]
-            Failure::Source(diagnostics) => say_diagnostics(diagnostics),
-            other => say(&other.to_string()),
+            Failure::Python(_) => 1,
         }
     }
 }
@@ -112,27 +109,10 @@ pub fn main() -> ExitCode {
             let is_quiet =
                 matches!(&failure, Failure::Stdout(e) if e.kind() == io::ErrorKind::BrokenPipe);
             if !is_quiet {
-                failure.say();
+                failure.say(args.command.as_json());
             }
             ExitCode::from(failure.code())
         }
-    }
-}
-
-/// Writes a line to standard error, with nothing of an input or a file's name that a terminal would obey; if it is closed,
-/// there is nobody to tell.
-fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", escape(text));
-}
-
-/// Writes messages about a Python text to standard error: in colours where that is a terminal, or where the environment asks
-/// for them (`NO_COLOR`, `CLICOLOR`, `CLICOLOR_FORCE`).
-#[cfg(feature = "triton")]
-fn say_diagnostics(diagnostics: &crate::front::Diagnostics) {
-    use anstream::{AutoStream, ColorChoice};
-    match AutoStream::choice(&io::stderr()) {
-        ColorChoice::Never => say(&diagnostics.to_string()),
-        _ => _ = writeln!(anstream::stderr(), "{}", diagnostics.styled()),
     }
 }
 

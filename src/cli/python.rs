@@ -9,8 +9,9 @@ use crate::settings::Target;
 mod with_front {
     use super::super::args::KernelArgs;
     use super::super::input::{Kernel, Source, options};
+    use super::super::messages::say_python;
     use super::super::run::{Ran, Request};
-    use super::super::{Failure, Result, say_diagnostics};
+    use super::super::{Failure, Result};
     use crate::filetest::run::{RunNote, run_kernel};
     use crate::front::{
         CallSite, Constant, Diagnostics, Lowered, Module, Specialization, named_constant,
@@ -41,20 +42,25 @@ mod with_front {
     }
 
     fn failed(diagnostics: Diagnostics) -> Failure {
-        Failure::Source(Box::new(diagnostics))
+        Failure::Python(Box::new(diagnostics))
     }
 
-    fn lower(module: &Module, kernel: Option<&str>, spec: &Specialization) -> Result<Lowered> {
+    fn lower(
+        module: &Module,
+        kernel: Option<&str>,
+        spec: &Specialization,
+        as_json: bool,
+    ) -> Result<Lowered> {
         let lowered = module.lower(kernel, spec).map_err(failed)?;
         if !lowered.notes.list.is_empty() {
-            say_diagnostics(&lowered.notes);
+            say_python(&lowered.notes, as_json);
         }
         Ok(lowered)
     }
 
     /// A failure with the run line that asked for the kernel, as the outermost call.
     fn asked_by(mut failure: Failure, run: &Run) -> Failure {
-        if let Failure::Source(diagnostics) = &mut failure
+        if let Failure::Python(diagnostics) = &mut failure
             && let Some(before) = run.line.checked_sub(1)
         {
             let lines = diagnostics.text.split_inclusive('\n');
@@ -78,7 +84,7 @@ mod with_front {
             let spec = specialization(args, target)?;
             let (name, bytes) = Source::read_bytes(&args.file)?;
             let module = Module::parse_bytes(&name, &bytes).map_err(failed)?;
-            let lowered = lower(&module, args.how.name.as_deref(), &spec)?;
+            let lowered = lower(&module, args.how.name.as_deref(), &spec, args.json)?;
             let text = String::from_utf8_lossy(&bytes).into_owned();
             Ok(Kernel {
                 source: Source { name, text },
@@ -114,9 +120,10 @@ mod with_front {
             };
             let wrong = |problem: &str| {
                 let line = i + 1;
-                Failure::Input(format!(
-                    "{name}:{line}: error: {problem}; a run line reads `# run: NAME \"SIGNATURE\" [CONSTANT=VALUE].. : grid(..) ..`"
-                ))
+                let message = format!(
+                    "{problem}; a run line reads `# run: NAME \"SIGNATURE\" [CONSTANT=VALUE].. : grid(..) ..`"
+                );
+                Failure::of_file(name, u32::try_from(line).ok(), &message)
             };
             let Some((head, words)) = rest.split_once(" : ") else {
                 return Err(wrong("there is no ` : ` in front of the grid"));
@@ -198,7 +205,7 @@ mod with_front {
             // A run is there to find what is wrong. What `debug` asserts of itself, overflow, it does if it is asked for.
             run.spec.sanitize_overflow &= run.spec.debug;
             run.spec.debug = true;
-            let lowered = lower(&module, run.kernel.as_deref(), &run.spec);
+            let lowered = lower(&module, run.kernel.as_deref(), &run.spec, args.json);
             let lowered = lowered.map_err(|failure| asked_by(failure, &run))?;
             let report = run_kernel(&lowered.func, &run.words, run.line, &setup);
             ran.add(report, request);

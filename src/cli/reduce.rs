@@ -8,14 +8,16 @@ use indicatif::ProgressBar;
 
 use super::args::{Lang, ReduceArgs, Symptom};
 use super::input::{Kernel, check_usage};
+use super::messages::say_remark;
 use super::python::python_run_notes;
-use super::{Failure, Result, cubin, say, write_out};
+use super::{Failure, Result, cubin, write_out};
 use crate::compile::compile;
 use crate::error::CompileError;
 use crate::filetest::Failure as RunFailure;
 use crate::filetest::run::{RunNote, Setup, run_kernel, run_notes};
 use crate::ir::function::TileFunction;
 use crate::reduce::{count, shrink_function};
+use crate::runtime::{Diagnostic, Severity};
 use crate::settings::{Asserts, Promote};
 
 /// Order in which symptoms are looked for where none is named.
@@ -68,12 +70,13 @@ pub(super) fn reduce(args: &ReduceArgs) -> Result<ExitCode> {
     let (symptom, small) = reduced.map_err(Failure::Input)?;
     write_out(args.out.as_deref(), &case.text(&small))?;
     let message = case.message(&small, symptom).unwrap_or_default();
-    say(&format!(
-        "{}: {} instructions of {} are left: {message}",
-        kernel.source.name,
-        count(&small),
-        count(&kernel.func)
-    ));
+    let (left, all) = (count(&small), count(&kernel.func));
+    let message = format!("{left} instructions of {all} are left: {message}");
+    let note = Diagnostic {
+        severity: Severity::Note,
+        ..Diagnostic::error(&kernel.source.name, "", message)
+    };
+    say_remark(&note, args.kernel.json);
     Ok(ExitCode::SUCCESS)
 }
 

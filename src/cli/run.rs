@@ -144,6 +144,7 @@ pub(super) fn run_file(file: &Path, how: &HowArgs, request: &Request<'_>) -> Res
     let kernel = KernelArgs {
         file: file.to_owned(),
         how: how.clone(),
+        json: false,
     };
     let target = target(how.target.as_deref())?;
     if check_usage(&kernel)? == Lang::Py {

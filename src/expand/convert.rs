@@ -15,7 +15,7 @@ use crate::linear_layout::layout::HwDim;
 
 use super::memory::slot_attrs;
 use super::regs::Expanded;
-use super::{Expander, Result, bug};
+use super::{Expander, Result};
 
 impl Expander<'_> {
     pub(super) fn expand_convert(&mut self, inst: Inst) -> Result<Expanded> {
@@ -144,9 +144,6 @@ impl Expander<'_> {
         elem: Elem,
         plan: &SharedPlan,
     ) -> Result<Value> {
-        if plan.repetitions != 1 {
-            return bug("a conversion in several trips");
-        }
         let slot = self.b.func_mut().slots.push(SlotData {
             bytes: plan.bytes.max(16),
             align: 16,

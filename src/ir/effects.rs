@@ -3,6 +3,10 @@
 //! A row of the table of ops says the [`Class`] of its op, what it reads and writes in memory, whether its operands commute, and
 //! what it costs: it ends in calls of the methods of [`Effects`].
 //! Passes ask here and list no ops of their own, so that a new op is known to all of them by its row.
+//!
+//! Which unit of the machine executes an op no row says, but for products of matrices: of units there may be several for one product,
+//! so that the choice is part of the instruction, and its row (`isa/units.rs`) has what follows. Any other op has one instruction for
+//! its type, and all that passes need to know of it is the cost.
 
 use smallvec::SmallVec;
 

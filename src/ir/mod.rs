@@ -128,9 +128,13 @@
 //! a [`types::Elem::Token`] and writes a [`entities::Slot`], a ring buffer in shared memory; waits consume tokens. How many
 //! groups may be in flight and which barrier phase is meant are derived from the distance between tokens. Code that
 //! belongs to a range of warps stands under a [`entities::Partition`] with its own register budget; layouts, reductions and
-//! hazards are relative to the partition that executes them. Today a kernel has one partition, and copies from device to
-//! shared memory (`async_copy`) are the asynchronous op there is: what they bring stands in its entry of the ring after an
-//! `async_wait` for the token of their `async_commit`, and until then the entry holds nothing.
+//! hazards are relative to the partition that executes them. A kernel has one, or a second that brings what the program reads
+//! (`producer`).
+//!
+//! - Copies by threads (`async_copy`): what they bring stands in its entry of the ring after an `async_wait` for the token of
+//!   their `async_commit`, and until then the entry holds nothing.
+//! - Copies by the engine (`tensor_copy`): after an `mbar_wait` for the barrier that counts their bytes.
+//! - Products (`dot_start`): the sum is there after a `dot_wait` or `dot_sum` for the token, and until then they read their operands.
 //!
 //! # Packs
 //! A value of the thread IR holds `count` elements of one thread ([`types::ThreadType`]). Ops on packs work element by

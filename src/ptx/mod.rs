@@ -8,6 +8,7 @@ pub(crate) use params::check_params;
 
 /// What was emitted, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stats {
     /// Integer arithmetic and bits.
     pub int: u32,

@@ -78,97 +78,55 @@
 //!
 //! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read is told by a warning.
 
-mod ahead;
-mod arg_tree;
-mod argument;
-#[cfg(feature = "cuda")]
-mod asserting;
-mod buffer;
+mod api;
+mod build;
 pub mod cache;
-mod call;
-mod check;
-mod constant;
-mod deadline;
-mod descriptor;
-mod device;
-mod diagnostic;
-mod dump;
-pub(crate) mod environment;
-mod error;
-mod executable;
-mod explain;
-mod float8;
-#[cfg(feature = "cuda")]
-mod gpu;
-mod graph;
-mod kernel;
-mod locate;
-mod making;
-#[cfg(feature = "cuda")]
-mod mapped;
-mod maps;
-mod memory;
-#[cfg(feature = "cuda")]
-mod of_cust;
-mod pinned;
-mod pool;
-mod program;
-#[cfg(feature = "triton")]
-mod python;
-mod recording;
-mod report;
-mod rust_module;
-mod setup;
-mod setups;
-pub(crate) mod stored;
-mod stream;
-mod table;
-mod transfer;
-mod variant;
-mod view;
-mod waiting;
-mod warning;
+mod execute;
+mod specialize;
 
-pub use ahead::{Compiled, CompiledParam};
-pub use argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
-pub use buffer::{Buffer, Direct, Element, Plain, Pointer};
-pub use constant::{Constant, Constants, Grid};
-pub use deadline::{CancelToken, Deadline, Stopped};
-pub use descriptor::Descriptor;
-pub use device::{Device, DeviceOptions};
-pub use diagnostic::{Diagnostic, Severity, SourceError};
-pub use dump::Dump;
-pub use error::RuntimeError;
-pub use float8::{F8E4M3, F8E5M2};
-pub use graph::Graph;
-pub use kernel::{DEFAULT_VARIANTS, Kernel};
-pub use maps::{Emulated, emulated};
-pub use program::Program;
-pub use report::{Explanation, Prediction, Report, Resources, Timing};
-pub use rust_module::{RustModule, rust_module};
-pub use stream::{Event, Stream};
-pub use view::{Readable, View, ViewMut, Writable};
-pub use waiting::{Copying, Done, Pinned};
-pub use warning::on_warning;
+pub use api::argument::{Arg, ArgList, Args, Argument, DType, NONE, Specialize};
+pub use api::buffer::{Buffer, Direct, Element, Plain, Pointer};
+pub use api::constant::{Constant, Constants, Grid};
+pub use api::deadline::{CancelToken, Deadline, Stopped};
+pub use api::descriptor::Descriptor;
+pub use api::device::{Device, DeviceOptions};
+pub use api::diagnostic::{Diagnostic, Severity, SourceError};
+pub use api::error::RuntimeError;
+pub use api::float8::{F8E4M3, F8E5M2};
+pub use api::graph::Graph;
+pub use api::kernel::{DEFAULT_VARIANTS, Kernel};
+pub use api::program::Program;
+pub use api::report::{Explanation, Prediction, Report, Resources, Timing};
+pub use api::stream::{Event, Stream};
+pub use api::view::{Readable, View, ViewMut, Writable};
+pub use api::waiting::{Copying, Done, Pinned};
+pub use api::warning::on_warning;
+pub use build::ahead::{Compiled, CompiledParam};
+pub use build::dump::Dump;
+pub use build::rust_module::{RustModule, rust_module};
+pub use execute::maps::{Emulated, emulated};
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};
 
-pub(crate) use kernel::Call;
+pub(crate) use api::environment;
+pub(crate) use api::kernel::Call;
+pub(crate) use api::memory::Memory;
+#[cfg(feature = "tool")]
+pub(crate) use api::program::set_stages;
+#[cfg(feature = "triton")]
+pub(crate) use api::warning::warn;
+pub(crate) use api::warning::warn_once;
 #[cfg(any(feature = "tool", feature = "triton"))]
-pub(crate) use locate::name_source;
+pub(crate) use build::locate::name_source;
 #[cfg(feature = "tool")]
-pub(crate) use locate::source_place;
+pub(crate) use build::locate::source_place;
+#[cfg(feature = "triton")]
+pub(crate) use build::rust_module::rust_name;
+#[cfg(any(feature = "tool", feature = "fuzzing"))]
+pub(crate) use build::stored;
 #[cfg(all(feature = "cuda", feature = "tool"))]
-pub(crate) use mapped::driver_launch;
-pub(crate) use memory::Memory;
-#[cfg(feature = "tool")]
-pub(crate) use program::set_stages;
-#[cfg(feature = "triton")]
-pub(crate) use rust_module::rust_name;
-#[cfg(feature = "triton")]
-pub(crate) use warning::warn;
-pub(crate) use warning::warn_once;
+pub(crate) use execute::mapped::driver_launch;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

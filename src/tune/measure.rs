@@ -11,6 +11,11 @@ use crate::runtime::Event;
 
 /// How launches are measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(default, deny_unknown_fields)
+)]
 pub struct Measure {
     /// Time for launches of a configuration before those that are timed. There are a few in any case.
     pub warmup: Duration,

@@ -8,11 +8,16 @@ use super::config::Config;
 /// What became of a configuration.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Outcome {
     /// Its cost: milliseconds on a GPU, else what the emulator or a function says.
-    Measured(f64),
+    Measured(#[cfg_attr(feature = "serde", serde(with = "cost"))] f64),
     /// Its cost after a few launches, far above the best so far.
-    Hopeless(f64),
+    Hopeless(#[cfg_attr(feature = "serde", serde(with = "cost"))] f64),
     /// It was not tried, for this reason.
     Skipped(String),
     /// It was tried and did not work, for this reason.
@@ -21,6 +26,7 @@ pub enum Outcome {
 
 /// A configuration and what became of it.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Row {
     /// The configuration.
     pub config: Config,
@@ -36,6 +42,20 @@ impl fmt::Display for Row {
             Outcome::Skipped(reason) => write!(f, "     skipped  {}: {reason}", self.config),
             Outcome::Failed(reason) => write!(f, "      failed  {}: {reason}", self.config),
         }
+    }
+}
+
+/// A cost that is no number has no form in JSON but `null`.
+#[cfg(feature = "serde")]
+mod cost {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(cost: &f64, to: S) -> Result<S::Ok, S::Error> {
+        cost.is_finite().then_some(cost).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+        Option::deserialize(from).map(|cost| cost.unwrap_or(f64::NAN))
     }
 }
 
@@ -91,6 +111,7 @@ pub(super) fn lines(rows: &[Row]) -> impl Iterator<Item = (usize, String)> {
 
 /// All that was tried, in the order of the list.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct TuneReport {
     /// A row for each configuration.
     pub rows: Vec<Row>,
@@ -157,5 +178,38 @@ mod tests {
             Some(1)
         );
         assert_eq!(choose(&[], 0.01), None);
+    }
+
+    #[cfg(feature = "serde")]
+    #[test]
+    fn reports_come_back_from_json() {
+        let row = |block: i32, outcome| Row {
+            config: Config::new().constant("BLOCK", block),
+            outcome,
+        };
+        let report = TuneReport {
+            rows: vec![
+                row(64, Outcome::Measured(0.1 + 0.2)),
+                row(128, Outcome::Hopeless(3.5)),
+                row(256, Outcome::Skipped("too large".to_owned())),
+                row(512, Outcome::Failed("no memory".to_owned())),
+            ],
+            chosen: 0,
+            reused: 1,
+            wall: Duration::new(2, 5),
+        };
+        let json = serde_json::to_value(&report).expect("it is data");
+        assert_eq!(
+            json["rows"][2],
+            serde_json::json!({
+                "config": {"constants": {"BLOCK": 256}}, "outcome": {"skipped": "too large"},
+            })
+        );
+        let read: TuneReport = serde_json::from_str(&json.to_string()).expect("as written");
+        assert_eq!(read, report);
+        let json = serde_json::to_string(&Outcome::Measured(f64::INFINITY)).expect("it is data");
+        assert_eq!(json, r#"{"measured":null}"#);
+        let read = serde_json::from_str(&json).expect("as written");
+        assert!(matches!(read, Outcome::Measured(cost) if cost.is_nan()));
     }
 }

@@ -26,7 +26,8 @@
 //! - **V10** Results have the types that follow from the operands.
 //! - **V11** A value is defined before it is used: earlier in the block or in one that encloses it, at thread
 //!   level in a block that dominates the use. What cannot be reached from the entry need not obey.
-//! - **V12** No value is a token: no op makes one yet.
+//! - **V12** Of the parameters of blocks, those of regions alone may be tokens, and none is a tensor map: what is under way is
+//!   passed on within a kernel, and not into it.
 //!
 //! # The function
 //! - **V13** Parameters are scalars that a caller can pass, pointers to device memory, with one name and one
@@ -113,7 +114,7 @@ coded_enum! {
     Results = "V10",
     /// Definitions before uses.
     Dominance = "V11",
-    /// No tokens.
+    /// Parameters that are tokens or tensor maps.
     Token = "V12",
     /// Parameters of the function.
     Params = "V13",

@@ -16,10 +16,18 @@ pub(super) fn check<L: Level>(func: &Function<L>, errors: &mut Errors) {
         let is_region = L::KEYWORD == Tile::KEYWORD && block != func.entry;
         for &value in &func.dfg.blocks[block].params {
             if func.dfg.ty(value).elem() == Elem::Token && !is_region {
-                errors.report(Rule::Token, value, "no value is a token");
+                errors.report(
+                    Rule::Token,
+                    value,
+                    "a token is a parameter of regions alone",
+                );
             }
             if matches!(func.dfg.ty(value).elem(), Elem::Map(_)) {
-                errors.report(Rule::Token, value, "no tensor map is passed on");
+                errors.report(
+                    Rule::Token,
+                    value,
+                    "a tensor map is no parameter of a block",
+                );
             }
         }
         for &inst in func.order.insts(block) {
@@ -166,7 +174,11 @@ fn check_inst<L: Level>(func: &Function<L>, inst: Inst, errors: &mut Errors) {
     for &value in &data.results {
         let is_made = L::KEYWORD == Tile::KEYWORD && dfg.ty(value).is_single();
         if dfg.ty(value).elem() == Elem::Token && !is_made {
-            errors.report(Rule::Token, value, "no value is a token");
+            errors.report(
+                Rule::Token,
+                value,
+                "a token is a parameter of regions alone",
+            );
         }
     }
     let (id, threads) = (data.id().copied(), data.threads().copied());

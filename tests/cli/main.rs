@@ -1,5 +1,6 @@
 //! The `tilelift` command as a user meets it.
 mod commands;
+mod json;
 #[cfg(feature = "triton")]
 mod python;
 mod reduce;

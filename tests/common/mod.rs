@@ -8,7 +8,7 @@ pub(crate) mod edges;
 pub(crate) mod executor;
 pub(crate) mod kernel_set;
 pub(crate) mod kernels;
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 pub(crate) mod launches;
 pub(crate) mod on_emu;
 pub(crate) mod on_interp;

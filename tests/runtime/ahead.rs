@@ -402,7 +402,7 @@ pub mod runtime {
 
 /// The stand-in with this crate's own traits of what a launch takes, whose messages users see.
 fn stand_in() -> String {
-    let view = include_str!("../../src/runtime/view.rs");
+    let view = include_str!("../../src/runtime/api/view.rs");
     let (_, traits) = view
         .split_once("#[diagnostic::on_unimplemented")
         .expect("the first trait");

@@ -248,12 +248,15 @@ fn reports_and_diagnostics_are_serialised() {
     let add = add.constant("BLOCK", 64).expect("it has one");
     let x = Buffer::<f32>::new(&device, 64).expect("there is memory");
     let report = add.prepare((&x, &x, &x, 64), &Deadline::default());
-    let json = serde_json::to_value(report.expect("it compiles")).expect("it is data");
+    let report = report.expect("it compiles");
+    let json = serde_json::to_value(&report).expect("it is data");
+    let read: tilelift::runtime::Report = serde_json::from_value(json.clone()).expect("as written");
+    assert_eq!(read, report);
     assert_eq!(
         (&json["kernel"], &json["target"]),
         (&"add".into(), &"sm_80".into())
     );
-    assert_eq!(json["kernel_origin"], "Made");
+    assert_eq!(json["kernel_origin"], "made");
     assert!(
         json["predicted"]["registers"]
             .as_u64()
@@ -269,7 +272,7 @@ fn reports_and_diagnostics_are_serialised() {
         (&json[0]["file"], &json[0]["line"]),
         (&"bad.py".into(), &1.into())
     );
-    assert_eq!(json[0]["severity"], "Error");
+    assert_eq!(json[0]["severity"], "error");
     let target: Result<tilelift::settings::Target, _> = serde_json::from_str("\"sm_90a\"");
     assert_eq!(
         target.expect("a target"),

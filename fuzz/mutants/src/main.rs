@@ -78,7 +78,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("pipelining", &["src/tile/pipeline_loops"]),
     ("emulator", &["src/emu"]),
-    ("cache", &["src/runtime/cache", "src/runtime/stored.rs"]),
+    ("cache", &["src/runtime/cache", "src/runtime/build/stored.rs"]),
 ];
 
 fn main() -> Result<()> {

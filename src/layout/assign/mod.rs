@@ -57,6 +57,7 @@ mod tests;
 
 /// What assignment did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct LayoutStats {
     /// Conversions in the function.
     pub conversions: u32,

@@ -75,8 +75,6 @@ pub struct SharedPlan {
     /// For each register of the result, the one that was loaded with its element: itself, or a lower
     /// one of the same thread that holds the same.
     pub copies: Vec<u16>,
-    /// Times the trip is made with part of the block each, to save scratch; always 1 for now.
-    pub repetitions: u32,
 }
 
 /// One side of the trip.
@@ -384,7 +382,6 @@ pub fn plan_beyond(
         copies: copies.map(|r| deposit(u32::from(r), kept) as u16).collect(),
         store,
         offset,
-        repetitions: 1,
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use super::entry::{Damage, Entry, Key, Kind, Trust, decode, encode, read_file};
 use super::secret::Secret;
 use super::store::Store;
-use crate::runtime::warning::{warn, warn_once};
+use crate::runtime::api::warning::{warn, warn_once};
 
 /// The folder of the format's version.
 pub(super) const FOLDER: &str = "v1";

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::entry::Key;
 use super::folder::make_dir;
-use crate::runtime::deadline::{Deadline, Stopped};
+use crate::runtime::api::deadline::{Deadline, Stopped};
 
 /// The first and the longest pause between tries.
 const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(5)];

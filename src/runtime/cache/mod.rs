@@ -60,16 +60,20 @@ pub use store::{Shared, Store};
 use self::entry::{Trust, decode, encode, read_file};
 use self::folder::entry_name;
 use self::store::Client;
-use super::deadline::{Deadline, Stopped};
-use super::warning::{hold, warn};
 use crate::limits::CACHE_ENTRY_BYTES;
+use crate::runtime::api::deadline::{Deadline, Stopped};
+use crate::runtime::api::warning::{hold, warn};
 
 /// The folder of the autotuner's results.
 const TUNED: &str = "tune";
 
 /// Where something came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(rename_all = "snake_case")
+)]
 #[non_exhaustive]
 pub enum Origin {
     /// It was made now.

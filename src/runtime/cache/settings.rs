@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::secret::Secret;
 use super::store::Shared;
-use crate::runtime::environment;
-use crate::runtime::warning::warn_once;
+use crate::runtime::api::environment;
+use crate::runtime::api::warning::warn_once;
 
 /// Bytes that a cache may take where nothing is said.
 pub const DEFAULT_LIMIT: u64 = 1 << 30;

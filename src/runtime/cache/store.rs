@@ -16,8 +16,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::secret::Secret;
-use crate::runtime::deadline::Deadline;
-use crate::runtime::warning::warn;
+use crate::runtime::api::deadline::Deadline;
+use crate::runtime::api::warning::warn;
 
 /// Where entries can be kept: a folder on disk ([`Folder`](super::Folder)), an object store, a server. Its methods are called from
 /// several threads and may take their time; whoever calls does not wait longer than it wants to.

@@ -84,6 +84,7 @@ pub struct Pipelined {
 
 /// Stages of a loop that shared memory has too little room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct CutStages {
     /// Stages it asks for.
     pub asked: u32,

@@ -7,6 +7,11 @@ use crate::ir::dfg::SourceLine;
 /// The condition of promotion that a load or store does not meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize),
+    serde(rename_all = "snake_case")
+)]
 pub enum Refusal {
     /// Other programs may change what is read.
     Volatile,
@@ -105,13 +110,20 @@ impl fmt::Display for Refusal {
 /// What became of a load that feeds products of warpgroups in a loop, or of a store of what they make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Promotion {
     /// Whether it is a store.
     pub is_store: bool,
-    /// Where it stands in the source.
+    /// Where it stands in the source; for `serde` the line.
+    #[cfg_attr(feature = "serde", serde(serialize_with = "line_alone"))]
     pub line: Option<SourceLine>,
     /// Why it stays one of pointers; none if it became one of a tensor map.
     pub refusal: Option<Refusal>,
+}
+
+#[cfg(feature = "serde")]
+fn line_alone<S: serde::Serializer>(line: &Option<SourceLine>, to: S) -> Result<S::Ok, S::Error> {
+    serde::Serialize::serialize(&line.map(|SourceLine(line, _)| line), to)
 }
 
 impl fmt::Display for Promotion {

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use self::case::{Case, Chain, GROUPS};
 use crate::common::executor::HostArg;
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use crate::common::launches::{Close, Folder, Given, Launched};
 use crate::common::package::Batch;
 use tilelift::compile::{CompiledKernel, compile};
@@ -36,7 +36,7 @@ const FEW: u64 = 48;
 const GROUP_FEW: u64 = 160;
 
 /// Most bytes of a case's buffers that are written for a GPU.
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 const MOST_BYTES: usize = 1 << 15;
 
 /// Half the distance from 1 to the next number.
@@ -362,7 +362,7 @@ fn sums_of_eight_bits_take_the_place_of_their_accumulators_alone() {
 }
 
 /// Writes launches of the cases, which `fuzz/launches.py` executes on a GPU, to the folder that `TILELIFT_LAUNCHES` names.
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 #[test]
 fn launches_for_a_gpu_are_written() {
     let folder = Folder::new("dots");

@@ -87,7 +87,7 @@ fn who_waits_for_another_gives_up_in_time() {
         let hasty = Deadline::within(Duration::from_millis(30));
         let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &hasty, || Ok(vec![2]));
         assert_eq!(stopped, Err(Stopped::Deadline));
-        let cancel = super::super::deadline::CancelToken::new();
+        let cancel = crate::runtime::api::deadline::CancelToken::new();
         cancel.cancel();
         let until = Deadline::until(&cancel);
         let stopped = cache.get_or_make::<Stopped>(Kind::Kernel, &key(1), &until, || Ok(vec![3]));
@@ -365,7 +365,7 @@ fn no_damage_goes_unnoticed() {
         cache.put(Kind::Cubin, &key(n), &contents(n));
     }
     static WARNINGS: AtomicU64 = AtomicU64::new(0);
-    super::super::warning::on_warning(|_| _ = WARNINGS.fetch_add(1, Ordering::Relaxed));
+    crate::runtime::api::warning::on_warning(|_| _ = WARNINGS.fetch_add(1, Ordering::Relaxed));
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let mut seen = std::collections::BTreeMap::new();
     for _ in 0..1000 {

@@ -1,0 +1,111 @@
+//! What the variants of a kernel are built from: this and the classes of arguments decide what one of them is. Nothing that builds
+//! knows what launches (`tests/tidy.rs` holds that).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::runtime::api::argument::{DType, Specialize};
+use crate::runtime::api::device::Device;
+use crate::runtime::api::error::RuntimeError;
+use crate::runtime::api::program::{Param, Source};
+use crate::runtime::api::setup::KernelOptions;
+use crate::runtime::specialize::arg_tree::{self, ArgTree};
+use crate::runtime::specialize::table::Classes;
+
+/// A function of a program, set up for a device.
+#[derive(Clone)]
+pub(crate) struct Blueprint {
+    /// No handle: what a program keeps holds no device.
+    pub(crate) device: Device,
+    pub(crate) source: Arc<Source>,
+    pub(crate) name: String,
+    pub(crate) options: KernelOptions,
+    pub(crate) params: Vec<Param>,
+    /// The parameters that take an argument.
+    pub(crate) slots: Vec<Slot>,
+}
+
+/// A parameter that takes an argument.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Slot {
+    /// Its index among all parameters.
+    pub(crate) param: usize,
+    /// Bits that every argument must have clear.
+    pub(in crate::runtime) clear: u64,
+    /// What every number becomes.
+    pub(in crate::runtime) pinned: Option<DType>,
+}
+
+impl Blueprint {
+    pub(in crate::runtime) fn new(
+        device: Device,
+        source: Arc<Source>,
+        name: String,
+        options: KernelOptions,
+    ) -> Result<Blueprint, RuntimeError> {
+        if !source.has_lines()
+            && let Some((constant, _)) = options.constants.first()
+        {
+            return Err(RuntimeError::Setup {
+                kernel: name,
+                problem: format!("a function of the IR has no constant `{constant}`"),
+            });
+        }
+        let params = source.params(&name);
+        let takes_argument =
+            |param: &Param| !param.constexpr && options.constant(&param.name).is_none();
+        let slots = params
+            .iter()
+            .enumerate()
+            .filter(|(_, param)| takes_argument(param));
+        let slots = slots.map(|(index, param)| Slot {
+            param: index,
+            clear: u64::from(param.divisible.max(1)) - 1,
+            pinned: param.pinned,
+        });
+        Ok(Blueprint {
+            slots: slots.collect(),
+            device,
+            source,
+            name,
+            options,
+            params,
+        })
+    }
+
+    /// For each parameter that takes an argument the bits of its class that count.
+    pub(in crate::runtime) fn masks(&self) -> Vec<u8> {
+        let opted_out = self.options.opted_out.iter();
+        let opted_out: HashMap<&str, Specialize> = opted_out
+            .map(|(name, allowed)| (name.as_str(), *allowed))
+            .collect();
+        let params = self.slots.iter().map(|slot| &self.params[slot.param]);
+        let masks = params.map(|param| {
+            let allowed = opted_out.get(param.name.as_str());
+            let allowed = allowed.copied().unwrap_or(Specialize::ALL);
+            param.specialize.mask() & allowed.mask()
+        });
+        masks.collect()
+    }
+
+    /// How many arguments there must be.
+    pub(in crate::runtime) fn required(&self) -> usize {
+        let needs = |slot: &Slot| !self.params[slot.param].default;
+        self.slots.iter().rposition(needs).map_or(0, |at| at + 1)
+    }
+
+    /// For each parameter that has an argument of such classes its index and what it is.
+    pub(in crate::runtime) fn by_param(&self, classes: &Classes) -> Vec<(usize, ArgTree)> {
+        let slots = self.slots.iter().map(|slot| slot.param);
+        slots.zip(arg_tree::read(classes)).collect()
+    }
+
+    /// Classes as a signature.
+    pub(crate) fn signature(&self, classes: &Classes) -> String {
+        let entries: Vec<String> = arg_tree::read(classes)
+            .iter()
+            .map(ArgTree::to_string)
+            .collect();
+        entries.join(", ")
+    }
+}

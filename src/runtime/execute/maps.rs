@@ -1,0 +1,107 @@
+//! Tensor maps of a launch: from what the compiler says of them and the arguments to what the copy engine reads.
+
+use crate::compile::{KernelMeta, ParamKind, ParamMeta};
+use crate::emu;
+use crate::ir::recipe::{MapRecipe, Resolved};
+use crate::ir::types::Scalar;
+
+/// An argument of integer type as a number, of which the low bytes are the argument; none of others.
+fn number(param: &ParamMeta, word: u64) -> Option<i64> {
+    if param.kind != ParamKind::Scalar || !param.ty.starts_with('i') {
+        return None;
+    }
+    if param.ty == "i1" {
+        return Some(i64::from(word & 0xff != 0));
+    }
+    let unused = 64_u32.checked_sub(8 * param.bytes)?;
+    Some((word.checked_shl(unused)? as i64) >> unused)
+}
+
+/// The map of a recipe for these arguments, of which `word` gives each by its place; none where the kernel without maps
+/// must be launched. Allocates nothing.
+pub(in crate::runtime) fn resolve(
+    meta: &KernelMeta,
+    recipe: &MapRecipe,
+    word: &dyn Fn(usize) -> Option<u64>,
+    grid: [u32; 3],
+) -> Option<Resolved> {
+    let base = recipe.base as usize;
+    let is_pointer = meta.params.get(base)?.kind == ParamKind::Pointer;
+    let param = |index: u32| {
+        let index = index as usize;
+        number(meta.params.get(index)?, word(index)?)
+    };
+    recipe.resolve(word(base).filter(|_| is_pointer)?, &param, grid)
+}
+
+/// What the elements of a tensor are to the copy engine; it knows no 8-bit floats, and does not compute.
+pub(in crate::runtime) fn element(scalar: Scalar) -> emu::Element {
+    match scalar {
+        Scalar::I1 | Scalar::I8 | Scalar::F8E4M3 | Scalar::F8E5M2 => emu::Element::U8,
+        Scalar::I16 => emu::Element::U16,
+        Scalar::I32 => emu::Element::U32,
+        Scalar::I64 => emu::Element::U64,
+        Scalar::F16 => emu::Element::F16,
+        Scalar::Bf16 => emu::Element::BF16,
+        Scalar::F32 => emu::Element::F32,
+        Scalar::F64 => emu::Element::F64,
+    }
+}
+
+/// The driver's number of a swizzle of so many bytes.
+pub(in crate::runtime) fn swizzle(recipe: &MapRecipe) -> usize {
+    match recipe.swizzle {
+        32 => 1,
+        64 => 2,
+        128 => 3,
+        _ => 0,
+    }
+}
+
+/// CTAs of a persistent kernel that the emulator executes at a time: few, so that each has several programs.
+const EMULATED_CTAS: u32 = 3;
+
+/// What a launch takes beside what its caller gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Emulated {
+    /// The CTAs to launch.
+    pub ctas: [u32; 3],
+    /// Arguments that come behind the caller's: numbers of programs, and tensor maps.
+    pub args: Vec<emu::Arg>,
+}
+
+/// What a launch on the emulator takes beside a grid of programs and `args`, the kernel's own arguments. None if these
+/// allow no tensor maps; then the kernel that is compiled with [`Promote::Never`](crate::settings::Promote::Never) does the
+/// work.
+pub fn emulated(meta: &KernelMeta, args: &[emu::Arg], grid: [u32; 3]) -> Option<Emulated> {
+    let ctas = meta.ctas(grid, EMULATED_CTAS)?;
+    let programs = grid.iter().filter(|_| meta.persistent);
+    let programs = programs.map(|&n| Some(emu::Arg::from(n)));
+    let word = |index: usize| {
+        let bytes = args.get(index)?.as_bytes();
+        let mut word = [0; 8];
+        word.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(u64::from_le_bytes(word))
+    };
+    let encode = |recipe: &MapRecipe| {
+        let map = resolve(meta, recipe, &word, grid)?;
+        let tile: Vec<u32> = recipe.tile.iter().rev().copied().collect();
+        let map = emu::TensorMap {
+            element: element(recipe.elem),
+            base: map.base,
+            extents: map.extents[..map.rank].to_vec(),
+            strides: map.strides[..map.rank - 1].to_vec(),
+            element_strides: vec![1; tile.len()],
+            box_extents: tile,
+            swizzle: *emu::Swizzle::ALL.get(swizzle(recipe))?,
+            fill: match recipe.nan {
+                true => emu::Fill::NaN,
+                false => emu::Fill::Zeros,
+            },
+        };
+        Some(emu::Arg::bytes(&map.encode().ok()?))
+    };
+    let args = programs.chain(meta.maps.iter().map(encode));
+    let args = args.collect::<Option<_>>()?;
+    Some(Emulated { ctas, args })
+}
