@@ -6,7 +6,7 @@ mod hardware;
 #[cfg(feature = "serde")]
 #[path = "../tests/common/launches.rs"]
 mod launches;
-#[cfg(all(feature = "json", feature = "triton"))]
+#[cfg(all(feature = "serde", feature = "triton"))]
 mod promoted_kernels;
 mod ptxas;
 #[cfg(feature = "serde")]
@@ -16,7 +16,7 @@ use tilelift::fuzzing::{
     Report, Verdict, allocation, cache_files, ir_text, layouts, metamorphic, passes, ptx_text,
     roles, run, tile_ir,
 };
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 use tilelift::fuzzing::{SEED, number};
 #[cfg(feature = "triton")]
 use tilelift::fuzzing::{promotion, rotation, source_text};
@@ -31,7 +31,7 @@ fn judge(name: &str, check: impl Fn(u64) -> Verdict) -> Report {
 }
 
 /// The seeds that kernels are written of: so many, if the environment does not say how many, or from where on.
-#[cfg(feature = "json")]
+#[cfg(feature = "serde")]
 fn seeds(count: u64) -> std::ops::Range<u64> {
     let asked = |name| number(name).unwrap_or_else(|message| panic!("{message}"));
     let first = asked(SEED).unwrap_or(0);
