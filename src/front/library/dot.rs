@@ -299,23 +299,31 @@ fn scaled_format<'m>(cx: &Lower<'m>, args: &Args<'m>, name: &str) -> Res<(u64, &
 fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
     let (a, b) = (cx.tensor_arg(args, "lhs")?, cx.tensor_arg(args, "rhs")?);
     let mut sizes = Vec::new();
-    for (t, name, format, packed, k_dim) in [
+    // Where K is: the last dimension of the left operand, the one before it of the right.
+    for (t, name, format, packed, k_place) in [
         (a, "lhs", "lhs_format", "lhs_k_pack", 1),
         (b, "rhs", "rhs_format", "rhs_k_pack", 0),
     ] {
         let (per, held) = scaled_format(cx, args, format)?;
-        if t.shape.rank() != 2 || t.ty.dtype().is_none_or(|d| !held.contains(&d)) {
+        let rank = t.shape.rank();
+        if rank < 2 || t.ty.dtype().is_none_or(|d| !held.contains(&d)) {
             let found = show(t.ty, t.shape);
             let names: Vec<&str> = held.iter().map(|d| d.name()).collect();
             let message = format!(
-                "`{name}` is a block of 2 dimensions of {}, found {found}",
+                "`{name}` is a block of 2 or more dimensions of {}, found {found}",
                 names.join(" or ")
             );
             return Err(cx.arg_error(args, name, Code::Type, message).into());
         }
         let along = cx.bool_arg(args, packed, true)?;
-        let mut extents = [t.shape.extent(0), t.shape.extent(1)];
-        extents[if along { k_dim } else { 1 - k_dim }] *= per;
+        if !along && per == 1 {
+            let message = format!(
+                "only numbers of the format \"e2m1\" are packed, so `{packed}` must be true"
+            );
+            return Err(cx.arg_error(args, packed, Code::Value, message).into());
+        }
+        let mut extents = [t.shape.extent(rank - 2), t.shape.extent(rank - 1)];
+        extents[if along { k_place } else { 1 - k_place }] *= per;
         sizes.push(extents);
     }
     let ([m, k], [other, n]) = (sizes[0], sizes[1]);
@@ -323,6 +331,20 @@ fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
         let message = format!("{k} elements of each row cannot be multiplied with {other}");
         return Err(cx.error(Code::Shape, message).into());
     }
+    let batch = |t: Tensor| -> Vec<i128> {
+        let outer = 0..t.shape.rank() - 2;
+        outer.map(|dim| i128::from(t.shape.extent(dim))).collect()
+    };
+    let outer = batch(a);
+    if outer != batch(b) {
+        let message = format!(
+            "the dimensions in front of the last two are the same, found {:?} and {:?}",
+            a.shape, b.shape
+        );
+        return Err(cx.error(Code::Shape, message).into());
+    }
+    let of =
+        |rows: u64, columns: u64| [&outer[..], &[i128::from(rows), i128::from(columns)]].concat();
     for (name, rows) in [("lhs_scale", m), ("rhs_scale", n)] {
         if args.get(name).is_none() {
             continue;
@@ -340,7 +362,7 @@ fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
                 return Err(cx.arg_error(args, name, Code::Type, message).into());
             }
         };
-        let expected = cx.shape(&[i128::from(rows), i128::from(k / per)])?;
+        let expected = cx.shape(&of(rows, k / per))?;
         if scale.shape != expected {
             let message = format!(
                 "`{name}` has the shape {expected:?} here, found {:?}",
@@ -349,7 +371,7 @@ fn dot_scaled<'m>(cx: &mut Lower<'m>, args: &Args<'m>) -> Res<Value<'m>> {
             return Err(cx.arg_error(args, name, Code::Shape, message).into());
         }
     }
-    let shape = cx.shape(&[i128::from(m), i128::from(n)])?;
+    let shape = cx.shape(&of(m, n))?;
     let dtype = cx.dtype_arg(args, "out_dtype")?.unwrap_or(DType::Float32);
     if args.get("acc").is_some() {
         let acc = cx.tensor_arg(args, "acc")?;

@@ -158,13 +158,20 @@ def _widened(x, format: constexpr, wide: constexpr):
 
 
 @jit
-def _unpacked(x, dim: constexpr, wide: constexpr):
-    # Bytes of two e2m1 numbers, the first in the low bits, along a dimension.
+def _swapped(x):
+    # The last two dimensions exchanged.
+    rank: constexpr = len(x.shape)
+    return permute(x, tuple(range(rank - 2)) + (rank - 1, rank - 2))
+
+
+@jit
+def _unpacked(x, last: constexpr, wide: constexpr):
+    # Bytes of two e2m1 numbers, the first in the low bits, along the last dimension or the one before it.
     both = join(x & 15, x >> 4)
-    if dim == 0:
-        n = reshape(permute(both, (0, 2, 1)), (2 * x.shape[0], x.shape[1]))
+    if last:
+        n = reshape(both, x.shape[:-1] + (2 * x.shape[-1],))
     else:
-        n = reshape(both, (x.shape[0], 2 * x.shape[1]))
+        n = reshape(_swapped(both), x.shape[:-2] + (2 * x.shape[-2], x.shape[-1]))
     n = to(n, int32)
     exponent = (n >> 1) & 3
     fraction = n & 1
@@ -175,7 +182,7 @@ def _unpacked(x, dim: constexpr, wide: constexpr):
 
 @jit
 def _scale(scale, per: constexpr, fast_math: constexpr, wide: constexpr):
-    # One number for each element of a row: [rows, k].
+    # One number for each element of a row.
     if scale.dtype.is_fp8():
         number = to(scale, wide)
     else:
@@ -185,24 +192,23 @@ def _scale(scale, per: constexpr, fast_math: constexpr, wide: constexpr):
         if not fast_math:
             number = where(scale == 255, float("nan"), to(number, float32))
             number = to(number, wide)
-    rows: constexpr = scale.shape[0]
-    groups: constexpr = scale.shape[1]
-    return reshape(broadcast_to(expand_dims(number, 2), (rows, groups, per)), (rows, groups * per))
+    each = broadcast_to(expand_dims(number, -1), scale.shape + (per,))
+    return reshape(each, scale.shape[:-1] + (scale.shape[-1] * per,))
 
 
 @jit
-def _scaled_operand(x, scale, format: constexpr, packed_dim: constexpr, k_dim: constexpr, fast_math: constexpr,
-                    wide: constexpr):
+def _scaled_operand(x, scale, format: constexpr, k_pack: constexpr, k_last: constexpr, fast_math: constexpr, wide: constexpr):
     if format == "e2m1":
-        x = _unpacked(x, packed_dim, wide)
+        x = _unpacked(x, k_pack == k_last, wide)
     else:
         x = _widened(x, format, wide)
     if scale is None:
         return x
     else:
-        scale = _scale(scale, x.shape[k_dim] // scale.shape[1], fast_math, wide)
-        if k_dim == 0:
-            scale = trans(scale)
+        k: constexpr = x.shape[-1] if k_last else x.shape[-2]
+        scale = _scale(scale, k // scale.shape[-1], fast_math, wide)
+        if not k_last:
+            scale = _swapped(scale)
         return x * scale
 
 
@@ -210,8 +216,8 @@ def _scaled_operand(x, scale, format: constexpr, packed_dim: constexpr, k_dim: c
 def _scaled_product(lhs, lhs_scale, lhs_format: constexpr, lhs_k_pack: constexpr, rhs, rhs_scale, rhs_format: constexpr,
                     rhs_k_pack: constexpr, acc, fast_math: constexpr, out_dtype: constexpr):
     wide: constexpr = float16 if lhs_format == "fp16" or rhs_format == "fp16" else bfloat16
-    a = _scaled_operand(lhs, lhs_scale, lhs_format, 1 if lhs_k_pack else 0, 1, fast_math, wide)
-    b = _scaled_operand(rhs, rhs_scale, rhs_format, 0 if rhs_k_pack else 1, 0, fast_math, wide)
+    a = _scaled_operand(lhs, lhs_scale, lhs_format, lhs_k_pack, True, fast_math, wide)
+    b = _scaled_operand(rhs, rhs_scale, rhs_format, rhs_k_pack, False, fast_math, wide)
     if acc is None:
         return to(dot(a, b), out_dtype)
     else:

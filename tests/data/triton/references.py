@@ -471,6 +471,15 @@ def scaled(a, b, s, t, F, N):
     return 2 * (x @ y)
 
 
+@named("products:scaled_batches")
+def scaled_batches(a, b, s, t):
+    low, high = fours(a.reshape(2, 16, 16))
+    x = np.stack([low, high], 3).reshape(2, 16, 32) * 2.0**(s.astype(float) - 127).reshape(2, 16, 1)
+    low, high = fours(b.reshape(2, 16, 16))
+    y = np.stack([low, high], 2).reshape(2, 32, 16) * 2.0**(t.astype(float) - 127).reshape(2, 1, 16)
+    return x @ y
+
+
 @named("products:scaled_left")
 def scaled_left(a, b, s):
     low, high = fours(a.reshape(16, 16))

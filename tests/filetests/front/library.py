@@ -216,7 +216,7 @@ def host_block(f, d):
 #    |
 # help: known are "e2m1", "e4m3", "e5m2", "bf16" and "fp16"
 #
-# error[F10]: `rhs` is a block of 2 dimensions of uint8, found fp16[16, 16]
+# error[F10]: `rhs` is a block of 2 or more dimensions of uint8, found fp16[16, 16]
 #   --> library.py:38:36
 #    |
 # 38 |     tl.dot_scaled(a, None, "e2m1", b, None, "e2m1")

@@ -88,3 +88,16 @@ def scaled_left(out, a, b, s):
     v = tl.load(a + grid(16, 16))
     x = tl.load(s + tl.arange(0, 16)[:, None])
     tl.store(out + grid(16, 16), tl.dot_scaled(v, x, "e2m1", tl.load(b + grid(32, 16)), None, "bf16"))
+
+
+# case scaled_batches | out=fp32[512] a=u8[512]:bits(1) b=u8[512]:bits(2) s=u8[32]:[127,128,126,130] t=u8[32]:[127,125,129] | rel 1e-6
+@triton.jit
+def scaled_batches(out, a, b, s, t):
+    # A product for each of two batches.
+    i = tl.arange(0, 2)[:, None, None]
+    rows = tl.arange(0, 16)[None, :, None]
+    columns = tl.arange(0, 16)[None, None, :]
+    at = i * 256 + rows * 16 + columns
+    scale = i * 16 + rows
+    c = tl.dot_scaled(tl.load(a + at), tl.load(s + scale), "e2m1", tl.load(b + at), tl.load(t + scale), "e2m1")
+    tl.store(out + at, c)
