@@ -15,7 +15,7 @@ use super::tile_ir::{Judgement, judge, verdict};
 use crate::compile::compile;
 use crate::ir::types::{Elem, Scalar};
 use crate::num::{Format, Overflow, Rounding};
-use crate::settings::{Options, Policy, Target};
+use crate::settings::{Asserts, Options, Policy, Target};
 use crate::text::parse::parse_tile;
 
 /// Grids of launches: more programs than a persistent kernel has CTAs, along one axis or several.
@@ -72,6 +72,11 @@ pub fn case(seed: u64) -> Result<Case, String> {
             diversity: random.chance(50).then_some(seed),
             roles: Policy::Always,
             persistent: random.pick(&[Policy::Always, Policy::Auto, Policy::Never]),
+            // Waits give up then.
+            asserts: match random.chance(20) {
+                true => Asserts::Report,
+                false => Asserts::Off,
+            },
             ..Options::DEFAULT
         },
         target: Target::SM_90A,

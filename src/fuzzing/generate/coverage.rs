@@ -96,7 +96,7 @@ pub const NOT_GENERATED: &[(TileOp, &str)] = &[
     ),
     (
         TileOp::MbarWaitFor,
-        "only `bound_waits` makes it, of waits for boxes",
+        "`bound_waits` makes it of waits for boxes; the target `roles` has it",
     ),
     (TileOp::MbarWait, "only passes make it, of boxes of tensors"),
     (
