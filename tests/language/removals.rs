@@ -82,9 +82,12 @@ const HARMLESS: &[Harmless] = &[
     (None, "group_norm", "bar.sync", 1, ALIASES),
     (None, "layer_norm_backward", "bar.sync", 1, ALIASES),
     (None, "layer_norm_backward", "bar.sync", 1, LAST),
+    (None, "sum_choices", "bar.sync", 1, ALIASES),
     (None, "sum_last", "bar.sync", 1, ALIASES),
+    (None, "sum_parts", "bar.sync", 1, ALIASES),
     (None, "swiglu", "bar.sync", 1, ALIASES),
     (None, "top_k", "bar.sync", 1, ALIASES),
+    (None, "vector_matrix", "bar.sync", 1, ALIASES),
     (None, "max_locked", "bar.sync", 1, LAST),
     (None, "sum_atomic", "bar.sync", 1, LAST),
     (None, "sum_last", "bar.sync", 1, LAST),
@@ -165,6 +168,34 @@ const HARMLESS: &[Harmless] = &[
         2,
         "loops of two iterations bring no third entry",
     ),
+    (
+        Some(Target::SM_90A),
+        "int4_matmul",
+        "wgmma.commit_group.sync.aligned",
+        3,
+        CHAINED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "int4_matmul",
+        "wgmma.wait_group.sync.aligned",
+        3,
+        CHAINED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "table4_matmul",
+        "wgmma.commit_group.sync.aligned",
+        1,
+        CHAINED,
+    ),
+    (
+        Some(Target::SM_90A),
+        "table4_matmul",
+        "wgmma.wait_group.sync.aligned",
+        1,
+        CHAINED,
+    ),
     (Some(Target::SM_90A), "forward", "bar.sync", 5, TOGETHER),
     (Some(Target::SM_90A), "matmul", "bar.sync", 2, TOGETHER),
 ];
@@ -173,6 +204,7 @@ const ALIASES: &str =
 const LAST: &str = "behind the last atomic step nobody reads what it acquired";
 const BESIDE: &str =
     "of the fences for barriers and for data, side by side, either covers the barrier";
+const CHAINED: &str = "the next product adds to the same sum and reads other registers, and a wait behind it is for both";
 const TOGETHER: &str = "the only four warps have waited for a product that all of them compute";
 
 /// The instruction of a line, if it is one of those.
