@@ -147,7 +147,7 @@ impl Program {
         Ok(Program::with(&name, text, Form::Tile(vec![func])))
     }
 
-    /// A kernel that was compiled before ([`crate::runtime::build::rust_module`]).
+    /// A kernel that was compiled before ([`rust_module`](crate::runtime::rust_module)).
     ///
     /// # Errors
     ///
