@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use super::args::{CompileArgs, Emit};
 use super::cubin;
 use super::input::Kernel;
-use super::{Failure, Result, write_bytes, write_out};
+use super::{Failure, Result, stats, write_bytes, write_out};
 use crate::compile::{self, CompiledKernel};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
@@ -93,6 +93,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
                 cubin::disassemble(compiled, &code)?
             }
         }
+        (Some(compiled), _) if args.emit == Emit::StatsJson => stats::json(compiled, options),
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
         _ => emit(func, target, options, stage).map_err(refused)?,
     };
