@@ -74,6 +74,9 @@ pub mod wrong {}
 #[doc = include_str!("guide/slow.md")]
 pub mod slow {}
 
+#[doc = include_str!("guide/measure.md")]
+pub mod measure {}
+
 #[doc = include_str!("guide/hopper.md")]
 pub mod hopper {}
 

@@ -26,7 +26,7 @@ bound | one pass over the text | as the text | needs little | `src/fuzzing/sourc
 #![cfg_attr(
     feature = "tool",
     doc = "| command, and file tests with `; run:` lines: [`filetest`](super::filetest) | [`FILE_BYTES`] for each file, then as its text; \
-[`RUN_LINE_BYTES`] of buffers and [`RUN_LINE_PROGRAMS`] for each line | 2^28 steps of the interpreter and [`RUN_LINE_STEPS`] of the emulator, else what \
+[`RUN_LINE_BYTES`] of buffers and [`RUN_LINE_PROGRAMS`] for each line; [`BENCH_BYTES`] and any grid for `bench` and `tune` | 2^28 steps of the interpreter and [`RUN_LINE_STEPS`] of the emulator, else what \
 `steps(N)` or `--steps` says | as interpreter and emulator | as those | `src/filetest/run/tests.rs`, `tests/cli/run.rs` |"
 )]
 //! | launch: [`Kernel::launch`](crate::runtime::Kernel::launch) | [`DEFAULT_VARIANTS`](crate::runtime::DEFAULT_VARIANTS) for each kernel if [`Kernel::variant_limit`](crate::runtime::Kernel::variant_limit) says nothing else | first as source text and `compile`, of which [`Deadline`](crate::runtime::Deadline) bounds only the waiting; the kernel itself: **no bound**, on the emulator neither if [`DeviceOptions::emulator`](crate::runtime::DeviceOptions::emulator) has none | the buffers, and as the emulator | Rust's 2 MiB for threads of its own, as many as there are cores | `tests/runtime/faults.rs`, `tests/runtime/variants.rs` |
@@ -96,6 +96,8 @@ pub const FILE_BYTES: u64 = 64 << 20;
 /// Most bytes of all buffers of a `; run:` line together. Each executor has them twice or so, and the interpreter's record of
 /// who touched what is up to twelve times as large.
 pub const RUN_LINE_BYTES: usize = 1 << 28;
+/// Most bytes of all buffers of a launch that `tilelift bench` and `tilelift tune` make; on the host they lie once more.
+pub const BENCH_BYTES: usize = 1 << 34;
 /// Programs of the grid of a `; run:` line that says nothing else. Steps alone would let 40 million pass that do nothing, which take
 /// minutes.
 pub const RUN_LINE_PROGRAMS: u64 = 1 << 20;

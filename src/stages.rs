@@ -8,7 +8,7 @@ use crate::ir::entities::Slot;
 use crate::ir::function::{BufferData, ThreadFunction, TileFunction};
 use crate::pipeline::{Snapshot, promoted};
 use crate::settings::{Options, Target};
-use crate::thread::place_shared::live_ranges;
+use crate::thread::place_shared::{LiveRange, live_ranges};
 
 /// A stage of compilation that has a text form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -110,7 +110,9 @@ pub fn emit(
                     .push_str(&format!("\n; after allocation\n{snapshot}"));
             }
             (Snapshot::Tile(func), Stage::Shared) => rings.clone_from(&func.buffers),
-            (Snapshot::Thread(func), Stage::Shared) => text = Some(draw_shared(func, &rings)),
+            (Snapshot::Thread(func), Stage::Shared) => {
+                text = Some(draw_shared(&shared_ranges(func, &rings)))
+            }
             _ => {}
         },
     );
@@ -129,44 +131,66 @@ const LAYOUT_PASS: &str = "assign_layouts";
 /// Columns of the drawing of shared memory.
 const COLUMNS: u32 = 60;
 
+/// A range of shared memory from its first access to its last, as positions of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SharedRange {
+    pub(crate) slot: Slot,
+    pub(crate) offset: u32,
+    pub(crate) bytes: u32,
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    /// What it holds, if that is a ring of blocks.
+    pub(crate) ring: Option<BufferData>,
+}
+
+/// Slots of shared memory, by offset.
+pub(crate) fn shared_ranges(
+    func: &ThreadFunction,
+    rings: &SecondaryMap<Slot, Option<BufferData>>,
+) -> Vec<SharedRange> {
+    let range = |range: &LiveRange| SharedRange {
+        slot: range.slot,
+        offset: func.slots[range.slot].offset.unwrap_or(0),
+        bytes: func.slots[range.slot].bytes,
+        first: range.first,
+        last: range.last,
+        ring: rings[range.slot],
+    };
+    let mut ranges: Vec<SharedRange> = live_ranges(func).iter().map(range).collect();
+    ranges.sort_by_cached_key(|range| (range.offset, range.slot.to_string()));
+    ranges
+}
+
 /// Slots of shared memory by offset, each with a bar from its first to its last access; rings say what they hold.
-fn draw_shared(func: &ThreadFunction, rings: &SecondaryMap<Slot, Option<BufferData>>) -> String {
-    let ranges = live_ranges(func);
+pub(crate) fn draw_shared(ranges: &[SharedRange]) -> String {
     let end = ranges.iter().map(|r| r.last + 1).max().unwrap_or(1);
-    let mut rows: Vec<(u32, String)> = Vec::new();
-    for range in &ranges {
-        let slot = &func.slots[range.slot];
-        let offset = slot.offset.unwrap_or(0);
+    let row = |range: &SharedRange| {
         let (first, last) = (range.first * COLUMNS / end, range.last * COLUMNS / end);
         let bar: String = (0..COLUMNS)
             .map(|c| if first <= c && c <= last { '#' } else { '.' })
             .collect();
-        let bytes = format!("{offset}..{}", offset + slot.bytes);
+        let bytes = format!("{}..{}", range.offset, range.offset + range.bytes);
         let name = range.slot.to_string();
-        let ring = rings[range.slot].map_or(String::new(), |ring| format!(" {ring}"));
-        rows.push((
-            offset,
-            format!(
-                "{name:8} {bytes:>14} {bar} {}..{}{ring}\n",
-                range.first, range.last
-            ),
-        ));
-    }
-    rows.sort();
-    let slots = match rows.len() {
+        let ring = range.ring.map_or(String::new(), |ring| format!(" {ring}"));
+        format!(
+            "{name:8} {bytes:>14} {bar} {}..{}{ring}\n",
+            range.first, range.last
+        )
+    };
+    let slots = match ranges.len() {
         0 => return "no shared memory\n".to_owned(),
         1 => "1 slot".to_owned(),
         n => format!("{n} slots"),
     };
     let mut text = format!("{slots}; bytes, and instructions from first to last access\n");
-    text.extend(rows.into_iter().map(|(_, row)| row));
+    text.extend(ranges.iter().map(row));
     text
 }
 
-/// What the compiler counted, one number to a line.
-fn stats_text(kernel: &CompiledKernel) -> String {
+/// What the compiler counted.
+pub(crate) fn stats_rows(kernel: &CompiledKernel) -> [(&'static str, u64); 17] {
     let (stats, machine) = (&kernel.stats, &kernel.stats.machine);
-    let rows: [(&str, u64); 17] = [
+    [
         ("layout conversions", stats.layouts.conversions.into()),
         ("bytes converted", stats.layouts.bytes),
         ("layout choice is exact", stats.layouts.exact.into()),
@@ -184,9 +208,18 @@ fn stats_text(kernel: &CompiledKernel) -> String {
         ("live at once: 16 bits", machine.peak[1].into()),
         ("live at once: 32 bits", machine.peak[2].into()),
         ("live at once: 64 bits", machine.peak[3].into()),
-    ];
-    let loads = stats.promotions.iter().map(|load| format!("{load}\n"));
-    rows.iter()
+    ]
+}
+
+/// The same as text, one number to a line.
+fn stats_text(kernel: &CompiledKernel) -> String {
+    let loads = kernel
+        .stats
+        .promotions
+        .iter()
+        .map(|load| format!("{load}\n"));
+    stats_rows(kernel)
+        .iter()
         .map(|(name, number)| format!("{name:24} {number}\n"))
         .chain(loads)
         .collect()

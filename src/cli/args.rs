@@ -28,8 +28,12 @@ pub(super) enum Command {
     Test(TestArgs),
     /// Show a kernel of a .py or .tir file after every pass.
     Explain(ExplainArgs),
-    /// Show which thread holds which element of a kernel's blocks, as a picture.
+    /// Draw a kernel's layouts, shared memory, schedule, bank conflicts, registers, and what its lines cost.
     Show(ShowArgs),
+    /// Measure launches of a kernel over a sweep of sizes: time on a GPU, counts on the emulator.
+    Bench(BenchArgs),
+    /// Try the configurations that @triton.autotune of a kernel lists, and say which is the best.
+    Tune(TuneArgs),
     /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
     /// Look after the cache of compiled kernels.
@@ -92,7 +96,7 @@ pub(super) enum Emit {
     Machine,
     /// PTX.
     Ptx,
-    /// Conversions and their bytes, instructions, registers.
+    /// Conversions and their bytes, instructions, registers; with --json the occupancy, too.
     Stats,
     /// A Rust module with the PTX and a typed launch function.
     Rust,
@@ -132,12 +136,38 @@ pub(super) enum By {
     Register,
 }
 
+/// What is drawn of a kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Picture {
+    /// Which thread holds which element of blocks in registers.
+    #[default]
+    Layouts,
+    /// Where elements of the blocks of pipelined loops stand in shared memory.
+    Rings,
+    /// What pipelined loops do, step by step: copies, waits, products, and what stands in rings meanwhile.
+    Schedule,
+    /// How layouts become others, and the banks of shared memory in which that meets.
+    Conversions,
+    /// Shared memory from the first instruction to the last.
+    Shared,
+    /// Live registers along the code.
+    Registers,
+    /// What each line of the source costs, counted by the emulator; needs --args.
+    Lines,
+}
+
 /// The arguments of `show`.
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::SHOW)]
 pub(super) struct ShowArgs {
     #[command(flatten)]
     pub(super) kernel: KernelArgs,
+    /// What to draw.
+    #[arg(short = 'p', long, value_enum, default_value_t)]
+    pub(super) picture: Picture,
+    /// With --picture lines: what is launched, as a run line (`run --help`).
+    #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
+    pub(super) line: Option<String>,
     /// The layout to show by its number; else all.
     #[arg(long, value_name = "N")]
     pub(super) layout: Option<usize>,
@@ -147,6 +177,8 @@ pub(super) struct ShowArgs {
     /// Where to write a picture as SVG; else it goes to standard output as text, in colours on a terminal.
     #[arg(long, value_name = "OUT.svg")]
     pub(super) svg: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
 }
 
 /// Whether the kernel may take tensor maps.
@@ -203,6 +235,8 @@ impl Command {
             | Command::Reduce(ReduceArgs { kernel, .. }) => kernel.json,
             Command::Run(_)
             | Command::Test(_)
+            | Command::Bench(_)
+            | Command::Tune(_)
             | Command::Cache { .. }
             | Command::Info
             | Command::Completions { .. } => false,
@@ -366,6 +400,99 @@ Buffers come from files of NumPy and go to them:
 PTX runs on the emulator; parameters have their names in PTX, of kernel_param_0 the end will do:
   tilelift run add.ptx --args "grid(4) block(128) shared(0) param_0=f32[512] iota(0) param_1=512"
 A failed device_assert fails. A run has at most 2^20 programs (--programs N) and 2^24 steps of the emulator (--steps N)."#;
+
+/// Where kernels are measured.
+#[derive(Clone, Copy, Debug, ClapArgs)]
+pub(super) struct DeviceArgs {
+    /// Use the emulator, which counts and measures no time, also where there is a GPU.
+    #[arg(long)]
+    pub(super) emulator: bool,
+    /// Take nothing from the cache on disk, of compiled kernels and of results of tuning.
+    #[arg(long)]
+    pub(super) fresh: bool,
+}
+
+/// Arguments of `bench`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::BENCH)]
+pub(super) struct BenchArgs {
+    /// The input: a .py or .tir file, or - for standard input (.tir unless --lang py).
+    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) how: HowArgs,
+    /// What is launched, as a run line (`run --help`); else the run lines of the file for this kernel.
+    #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
+    pub(super) line: Option<String>,
+    /// Values that `$NAME` and `$(..)` stand for in --args, -s and -c: `N=1000,2000`, `N=128..4096` by doubling, `N=128..1024+128`
+    /// by steps, `N=1..81*3` by factors. Of several names all combinations are measured.
+    #[arg(long, value_name = "NAME=VALUES")]
+    pub(super) sweep: Vec<String>,
+    /// Bytes that a launch has to move, as in 8*N; else the interpreter counts them.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(super) bytes: Option<String>,
+    /// Floating-point operations of a launch, as in 2*M*N*K; else the interpreter counts them.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub(super) flops: Option<String>,
+    /// Milliseconds of launches before those that are timed.
+    #[arg(long, value_name = "MS", default_value_t = 25)]
+    pub(super) warmup: u64,
+    /// Milliseconds of launches that are timed.
+    #[arg(long, value_name = "MS", default_value_t = 100)]
+    pub(super) rep: u64,
+    /// The most that the device's memory moves in a second; else by its clocks.
+    #[arg(long, value_name = "GB/S")]
+    pub(super) peak_gbs: Option<f64>,
+    /// The most that the device computes in a second; else by its clocks, for the types that the kernel multiplies.
+    #[arg(long, value_name = "TFLOP/S")]
+    pub(super) peak_tflops: Option<f64>,
+    #[command(flatten)]
+    pub(super) device: DeviceArgs,
+    /// Write JSON in place of the table.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Where to save the run, as JSON.
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) save: Option<PathBuf>,
+    /// A run that was saved, to be shown beside this one.
+    #[arg(long, value_name = "FILE.json")]
+    pub(super) compare: Option<PathBuf>,
+    /// Where to draw the sweep, as SVG.
+    #[arg(long, value_name = "OUT.svg")]
+    pub(super) plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) limits: LimitArgs,
+}
+
+/// Arguments of `tune`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = help::TUNE)]
+pub(super) struct TuneArgs {
+    /// The input: a .py file.
+    pub(super) file: PathBuf,
+    /// The kernel, if the file has several.
+    #[arg(short = 'n', long = "name", value_name = "KERNEL")]
+    pub(super) name: Option<String>,
+    /// What is launched, as a run line (`run --help`) in which `$NAME` and `$(..)` mean constants, numbers of the line and --with.
+    #[arg(long = "args", value_name = "LINE", allow_hyphen_values = true)]
+    pub(super) line: String,
+    /// A value that `$NAME` stands for in --args.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(super) with: Vec<String>,
+    /// A constant that configurations leave open.
+    #[arg(short = 'c', long = "constant", value_name = "NAME=VALUE")]
+    pub(super) constants: Vec<String>,
+    /// The target, as in sm_80 or 80; else the GPU present, else sm_80.
+    #[arg(short = 't', long, value_name = "TARGET")]
+    pub(super) target: Option<String>,
+    #[command(flatten)]
+    pub(super) device: DeviceArgs,
+    /// Write JSON in place of the table.
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Steps after which the emulator gives a launch up.
+    #[arg(long, value_name = "N")]
+    pub(super) steps: Option<u64>,
+}
 
 /// Arguments of `test`.
 #[derive(Debug, ClapArgs)]

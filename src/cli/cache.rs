@@ -5,10 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use comfy_table::{CellAlignment, Table, presets};
-
 use super::args::CacheAction;
-use super::{Failure, Result, say, write_out};
+use super::progress::Progress;
+use super::{Failure, Result, say, table, write_out};
 use crate::compile::ParamMeta;
 use crate::runtime::cache::{Cache, EntryInfo, Kind};
 use crate::runtime::stored::Stored;
@@ -29,7 +28,7 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
     match action {
         CacheAction::List => {
             let entries = cache.entries();
-            let mut text = table(&cache, &entries);
+            let mut text = listed(&cache, &entries);
             let bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
             text += &format!(
                 "{} entries, {bytes} bytes, in {}\n",
@@ -43,7 +42,10 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         CacheAction::Verify => {
-            let (count, damaged) = (cache.entries().len(), cache.verify());
+            let count = cache.entries().len();
+            let progress = Progress::new(format!("checking {count} entries"));
+            let damaged = cache.verify();
+            drop(progress);
             for (entry, damage) in &damaged {
                 say(&format!("{}: {damage}", entry.path.display()));
             }
@@ -72,8 +74,12 @@ pub(super) fn cache(action: &CacheAction) -> Result<ExitCode> {
                     to.display()
                 )));
             }
+            let count = cache.entries().len();
+            let progress = Progress::new(format!("checking {count} entries"));
             let damaged = cache.verify();
+            progress.set(format!("copying {count} entries"));
             let exported = cache.export(to).map_err(failed)?;
+            drop(progress);
             for (entry, damage) in &damaged {
                 say(&format!("{}: left out: {damage}", entry.path.display()));
             }
@@ -92,13 +98,11 @@ fn is_same(a: &Path, b: &Path) -> bool {
 }
 
 /// What there is, and of which kernels it is.
-fn table(cache: &Cache, entries: &[EntryInfo]) -> String {
+fn listed(cache: &Cache, entries: &[EntryInfo]) -> String {
     if entries.is_empty() {
         return String::new();
     }
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header([
+    let header = [
         "kernel",
         "signature",
         "target",
@@ -106,31 +110,43 @@ fn table(cache: &Cache, entries: &[EntryInfo]) -> String {
         "bytes",
         "used",
         "file",
-    ]);
-    for entry in entries {
-        let [kernel, signature, target] = about(cache, entry);
+    ];
+    let mut about: Vec<[String; 3]> = entries.iter().map(|entry| about(cache, entry)).collect();
+    let kernels: Vec<[String; 3]> = entries
+        .iter()
+        .zip(&about)
+        .filter(|(entry, _)| entry.kind != Kind::Cubin)
+        .map(|(_, about)| about.clone())
+        .collect();
+    for (entry, about) in entries.iter().zip(&mut about) {
+        if entry.kind == Kind::Cubin {
+            about[1] = signature_of(about, &kernels);
+        }
+    }
+    let rows = entries.iter().zip(about).map(|(entry, about)| {
         let (kind, bytes) = (entry.kind.name().to_owned(), entry.bytes.to_string());
         let file = entry.path.display().to_string();
-        table.add_row([kernel, signature, target, kind, bytes, age(entry), file]);
-    }
-    if let Some(bytes) = table.column_mut(4) {
-        bytes.set_cell_alignment(CellAlignment::Right);
-    }
-    // Cells have a space on both sides.
-    let line = |line: String| format!("{}\n", line.strip_prefix(' ').unwrap_or(&line).trim_end());
-    table.lines().map(line).collect()
+        let mut row = about.to_vec();
+        row.extend([kind, bytes, age(entry), file]);
+        row
+    });
+    table::table(&header.map(str::to_owned), rows, |at| at == 4)
 }
 
 /// The kernel that an entry is of, its signature and target, as far as the entry says so.
 fn about(cache: &Cache, entry: &EntryInfo) -> [String; 3] {
-    let unknown = || "-".to_owned();
     let Ok(contents) = cache.read(entry) else {
         return ["(damaged)".to_owned(), unknown(), unknown()];
     };
     match entry.kind {
         Kind::Cubin => {
             let name = entry_point(&contents).map(str::to_owned);
-            [name.unwrap_or_else(unknown), unknown(), unknown()]
+            let target = architecture(&contents).map(|sm| format!("sm_{sm}"));
+            [
+                name.unwrap_or_else(unknown),
+                unknown(),
+                target.unwrap_or_else(unknown),
+            ]
         }
         _ => match Stored::decode(&contents) {
             Some(stored) => {
@@ -145,6 +161,38 @@ fn about(cache: &Cache, entry: &EntryInfo) -> [String; 3] {
             None => [unknown(), unknown(), unknown()],
         },
     }
+}
+
+fn unknown() -> String {
+    "-".to_owned()
+}
+
+/// The signature of machine code, which does not say it itself: that of the kernels of its name, if they agree.
+fn signature_of([name, _, _]: &[String; 3], kernels: &[[String; 3]]) -> String {
+    let mut signatures: Vec<&str> = kernels
+        .iter()
+        .filter(|[other, ..]| other == name)
+        .map(|[_, signature, _]| signature.as_str())
+        .collect();
+    signatures.sort_unstable();
+    signatures.dedup();
+    match signatures[..] {
+        [] => unknown(),
+        [signature] => signature.to_owned(),
+        _ => format!("one of {} of the kernel", signatures.len()),
+    }
+}
+
+/// The architecture that machine code is for: of the flags of its ELF file, whose place in them the version of the ABI decides.
+fn architecture(code: &[u8]) -> Option<u8> {
+    const FLAGS: usize = 48;
+    let flags = code.get(FLAGS..FLAGS + 2)?;
+    match code.get(8)? {
+        7 => Some(flags[0]),
+        8 => Some(flags[1]),
+        _ => None,
+    }
+    .filter(|_| code.starts_with(b"\x7fELF"))
 }
 
 /// The name of a kernel in machine code: that of its section in the ELF file.
@@ -173,7 +221,40 @@ fn age(entry: &EntryInfo) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::entry_point;
+    use super::{architecture, entry_point, signature_of};
+
+    #[test]
+    fn machine_code_names_its_architecture() {
+        // As ptxas of CUDA 12 and of CUDA 13 write it for sm_90.
+        for (abi, flags, expected) in [
+            (7, [0x5a, 0x05], Some(90)),
+            (8, [0x04, 0x5a], Some(90)),
+            (9, [0x04, 0x5a], None),
+        ] {
+            let mut code = vec![0; 64];
+            code[..4].copy_from_slice(b"\x7fELF");
+            code[8] = abi;
+            code[48..50].copy_from_slice(&flags);
+            assert_eq!(architecture(&code), expected);
+        }
+        assert_eq!(architecture(b"\x7fELF"), None);
+    }
+
+    #[test]
+    fn kernels_of_one_name_agree_or_are_counted() {
+        let text = |name: &str, signature: &str| [name, signature, "sm_80"].map(str::to_owned);
+        let kernels = [
+            text("a", "n: i32"),
+            text("a", "n: i32"),
+            text("b", "x"),
+            text("b", "y"),
+        ];
+        let of = |name: &str| signature_of(&text(name, "-"), &kernels);
+        assert_eq!(
+            [of("a"), of("b"), of("c")],
+            ["n: i32", "one of 2 of the kernel", "-"]
+        );
+    }
 
     #[test]
     fn machine_code_names_its_kernel() {

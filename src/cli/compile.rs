@@ -8,8 +8,8 @@ use super::args::{CompileArgs, Emit};
 use super::cubin;
 use super::input::Kernel;
 use super::messages::say_remark;
-use super::{Failure, Result, write_bytes, write_out};
-use crate::compile::{self, CompiledKernel, KernelStats};
+use super::{Failure, Result, stats, write_bytes, write_out};
+use crate::compile::{self, CompiledKernel};
 use crate::ir::attrs::Attrs;
 use crate::ir::function::TileFunction;
 use crate::metadata;
@@ -102,7 +102,7 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
             }
         }
         (Some(compiled), Stage::Ptx) => compiled.ptx.clone(),
-        (Some(compiled), Stage::Stats) if args.kernel.json => json_of(&compiled.stats),
+        (Some(compiled), Stage::Stats) if args.kernel.json => stats::json(compiled, options),
         _ => emit(func, target, options, stage).map_err(refused)?,
     };
     if let (Some(path), Some(compiled)) = (&args.meta, &compiled) {
@@ -127,11 +127,6 @@ pub(super) fn compile(args: &CompileArgs) -> Result<ExitCode> {
     let bytes = machine_code.as_deref().unwrap_or(text.as_bytes());
     write_bytes(args.out.as_deref(), bytes)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// The numbers as the library serialises them.
-fn json_of(stats: &KernelStats) -> String {
-    format!("{:#}\n", serde_json::json!(stats))
 }
 
 /// What is to be said when a thread needs more registers than there are, and what to do; the kernel is right, but slow.

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use similar::TextDiff;
 
 use super::args::ExplainArgs;
-use super::html::{Page, Panel, lines_of_ptx, lines_of_sass, plain, pressure};
+use super::html::{Page, Panel, lines_of_ptx, lines_of_sass};
 use super::input::Kernel;
-use super::show::pictures;
+use super::progress::Progress;
+use super::show::Seen;
 use super::{Failure, Result, cubin, write_out};
 use crate::compile::compile_with;
 use crate::pipeline::Snapshot;
@@ -29,8 +30,11 @@ const LAST: &str = "ptx";
 /// Shows the kernel after every pass. A pass that changes nothing is named all the same.
 pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     let kernel = Kernel::load(&args.kernel)?;
+    let progress = Progress::new(format!("compiling {}", kernel.func.name));
     if let Some(path) = &args.html {
-        write_out(Some(path), &page(args, &kernel)?.text())?;
+        let page = page(args, &kernel, &progress)?.text();
+        drop(progress);
+        write_out(Some(path), &page)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut story = Story::new(args, &kernel);
@@ -40,6 +44,7 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
         &kernel.options,
         &mut |pass, snapshot| story.pass(pass, &snapshot),
     );
+    drop(progress);
     // What was seen on the way helps most when the way ends early.
     if let Ok(compiled) = &result {
         if args.only.is_empty() {
@@ -59,9 +64,9 @@ pub(super) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
 }
 
 /// The page of a kernel.
-fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
+fn page(args: &ExplainArgs, kernel: &Kernel, progress: &Progress) -> Result<Page> {
     let mut story = Story::new(args, kernel);
-    let mut last = kernel.func.clone();
+    let mut seen = Seen::new(&kernel.func, kernel.target);
     let options = Options {
         line_info: kernel.has_lines,
         ..kernel.options
@@ -72,9 +77,7 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
         &options,
         &mut |pass, snapshot| {
             story.pass(pass, &snapshot);
-            if let Snapshot::Tile(func) = snapshot {
-                last = func.clone();
-            }
+            seen.pass(pass, &snapshot);
         },
     );
     let mut compiled = compiled.map_err(|e| kernel.refused(&e))?;
@@ -86,7 +89,7 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
         .lines()
         .zip(1..)
         .map(|(line, number)| (Some(number), line.to_owned()));
-    let ir = last.to_string();
+    let ir = seen.tile().to_string();
     let ir = ir.lines().map(|line| (line_of(line), line.to_owned()));
     let mut panels = vec![
         Panel {
@@ -102,6 +105,7 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
             lines: lines_of_ptx(&compiled.ptx),
         },
     ];
+    progress.set("assembling and disassembling");
     // Where there is no assembler or no disassembler, the page has a column less.
     let code = cubin::assemble(&compiled);
     if let Ok(sass) = code.and_then(|code| cubin::disassemble(&compiled, &code)) {
@@ -110,6 +114,7 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
             lines: lines_of_sass(&sass),
         });
     }
+    progress.set("drawing");
     let meta = &compiled.meta;
     let fact = |name: &str, value: String| (name.to_owned(), value);
     let mut facts = vec![fact("warps of a CTA", meta.num_warps.to_string())];
@@ -125,19 +130,13 @@ fn page(args: &ExplainArgs, kernel: &Kernel) -> Result<Page> {
             .iter()
             .map(|load| fact("tensor maps", load.to_string())),
     );
-    let layouts = pictures(&last).map(|all| ("Layouts: which thread holds which element", all));
-    let registers = pressure(&at(Stage::Machine)?).map(|bars| ("Registers along the code", bars));
-    let shared = format!("<pre>{}</pre>", plain(&at(Stage::Shared)?));
-    let shared = Some((
-        "Shared memory from the first instruction to the last",
-        shared,
-    ));
-    let drawn = [layouts, registers, shared].into_iter().flatten();
     Ok(Page {
         title: format!("{} for {}", meta.name, kernel.target),
         facts,
         panels,
-        pictures: drawn
+        pictures: seen
+            .pictures()
+            .into_iter()
             .map(|(name, picture)| (name.to_owned(), picture))
             .collect(),
         passes: sections(&story.out),

@@ -26,10 +26,38 @@ pub(super) const CACHE: &str = "The cache is the folder that TILELIFT_CACHE_DIR 
 `tilelift info` shows it. The actions take no file, and `export` a folder, which is made if it is not there.";
 
 /// What pictures show.
-pub(super) const SHOW: &str = r#"A layout says which thread holds which element of a block, and in which of its registers: each element reads thread:register,
+pub(super) const SHOW: &str = r#"`--picture lines` is where to begin with a slow kernel: it runs it on the emulator and says which line of the source moves more bytes
+than it uses, or meets in few banks of shared memory. The others say why.
+  tilelift show softmax.py -n softmax -s "*fp32:16, *fp32:16, i32, i32, 128" --picture lines \\
+    --args "grid(4) out=f32[400] poison x=f32[400] normal(1) stride=100 columns=100"
+  tilelift show matmul.tir --picture schedule --svg schedule.svg
+
+A layout says which thread holds which element of a block, and in which of its registers: each element reads thread:register,
 and warp W has threads 32 W to 32 W + 31. `tilelift compile --emit layout` says which value has which layout.
   tilelift show softmax.py -n softmax -s "*fp32:16, *fp32:16, i32, 128"
   tilelift show matmul.py -n matmul -s "*fp16:16, *fp16:16, *fp32:16, 64, 64, 32" --layout 3 --by warp --svg layout.svg"#;
 
 /// Behind the options of `completions`.
 pub(super) const COMPLETIONS: &str = r#"Takes no file. For bash: tilelift completions bash > ~/.local/share/bash-completion/completions/tilelift"#;
+
+/// How a kernel is measured.
+pub(super) const BENCH: &str = r#"On a GPU each point is launched as `do_bench` of Triton does: for --warmup milliseconds, then for --rep, each launch timed by
+itself with nothing of its data in the L2 cache; the table has the median and the times that a fifth is below and above. The emulator
+measures no time: it counts instructions, sectors of memory and trips through shared memory.
+Bytes (read and written, once each) and floating-point operations are counted by the interpreter, which takes its time for large
+launches: --bytes and --flops say what they come to instead. Rates are set beside what the device can do at its highest clocks.
+
+`$NAME` and `$(..)` in --args, -s and -c mean the values of a sweep, numbers that the line gives to parameters, and the kernel's
+constants. An expression has + - * /, parentheses, cdiv(a, b), next_power_of_2(a), min(a, b), max(a, b). Write it in single
+quotes: a shell has a `$` of its own.
+  tilelift bench softmax.py -n softmax -s '*fp32:16, *fp32:16, i32:16, i32, $(next_power_of_2(N))' --sweep N=256..8192 \
+    --args 'grid(4096) out=f32[$(4096*N)] poison x=f32[$(4096*N)] normal(1) stride=$N columns=$N' \
+    --bytes '8*4096*N' --save before.json
+  tilelift bench .. --compare before.json --plot softmax.svg"#;
+
+/// How a kernel is tuned.
+pub(super) const TUNE: &str = r#"All that @triton.autotune of the kernel lists is tried for one launch: `tilelift tune` says what each costs, what was not tried and
+why, and which was chosen by which rule. On a GPU the cost is time; on the emulator a number made of what it counts. What was found
+is kept in the cache for launches with the same key; --fresh asks anew. Types of parameters follow from the arguments as in a
+launch: buffers have theirs, whole numbers are i32 or i64, others fp32.
+  tilelift tune add.py -n add --args 'grid($(cdiv(n,BLOCK))) x=f32[$n] normal(1) out=f32[$n] poison n=1000000'"#;

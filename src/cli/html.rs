@@ -129,36 +129,6 @@ pub(super) fn plain(text: &str) -> String {
     out
 }
 
-/// Words that are live at each instruction, which a listing of machine code has in its first column, as bars; none if it has no such
-/// column.
-pub(super) fn pressure(listing: &str) -> Option<String> {
-    const HEIGHT: u32 = 120;
-    let before = listing.split("; after allocation").next()?;
-    let rows = before.lines().filter_map(|line| {
-        let (words, text) = line.trim_start().split_once('\t')?;
-        Some((words.parse::<u32>().ok()?, text))
-    });
-    let rows: Vec<(u32, &str)> = rows.collect();
-    let most = rows.iter().map(|&(words, _)| words).max()?.max(1);
-    let width = (1200 / rows.len()).clamp(1, 12);
-    let mut bars = String::new();
-    for (i, (words, text)) in rows.iter().enumerate() {
-        let high = words * HEIGHT / most;
-        let (x, y) = (i * width, HEIGHT - high);
-        let colour = if *words == most { "#c44" } else { "#48a" };
-        let text = plain(text);
-        let _ = writeln!(
-            bars,
-            "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{high}\" fill=\"{colour}\"><title>{words}: {text}</title></rect>"
-        );
-    }
-    let (all, count) = (rows.len() * width, rows.len());
-    Some(format!(
-        "<p>{count} instructions, at most {most} words live at once (red)</p>\n\
-         <svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{all}\" height=\"{HEIGHT}\">\n{bars}</svg>"
-    ))
-}
-
 /// The lines of PTX; `.loc` says of which line of the source those behind it come, and is left out.
 pub(super) fn lines_of_ptx(ptx: &str) -> Vec<(Option<usize>, String)> {
     let mut place = None;
@@ -207,22 +177,6 @@ mod tests {
             .map(|(place, _)| place)
             .collect();
         assert_eq!(places, [None, Some(12), Some(7)]);
-    }
-
-    #[test]
-    fn pressure_is_a_bar_for_each_instruction() {
-        let listing = "; before allocation\nwords  instruction\n$L0:\n    2\tld x;\n   12\tadd <y>;\n; after allocation\n   99\tx;\n";
-        let picture = pressure(listing).expect("there are instructions");
-        assert!(
-            picture.contains("2 instructions, at most 12 words"),
-            "{picture}"
-        );
-        assert_eq!(picture.matches("<rect ").count(), 2);
-        assert!(
-            picture.contains("height=\"120\" fill=\"#c44\"><title>12: add &lt;y&gt;;"),
-            "{picture}"
-        );
-        assert_eq!(pressure("nothing\n"), None);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! is written under another name and renamed, so it is never half there.
 
 mod args;
+mod bench;
 mod cache;
 mod compile;
 mod cubin;
@@ -14,11 +15,16 @@ mod html;
 mod info;
 mod input;
 mod messages;
+mod progress;
 mod python;
 mod reduce;
 mod run;
 mod show;
+mod stats;
+mod table;
 mod test;
+#[cfg(feature = "triton")]
+mod tune;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -97,6 +103,11 @@ pub fn main() -> ExitCode {
         Command::Test(args) => test::test(args),
         Command::Explain(args) => explain::explain(args),
         Command::Show(args) => show::show(args),
+        Command::Bench(args) => bench::bench(args),
+        #[cfg(feature = "triton")]
+        Command::Tune(args) => tune::tune(args),
+        #[cfg(not(feature = "triton"))]
+        Command::Tune(_) => Err(python::missing()),
         Command::Reduce(args) => reduce::reduce(args),
         Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),

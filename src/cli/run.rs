@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use super::args::{HowArgs, KernelArgs, Lang, LimitArgs, RunArgs};
 use super::input::{Source, check_usage, is_ptx_file, options, target};
+use super::progress::Progress;
 use super::python::run_python;
 use super::{Failure, Result, say, write_out};
 use crate::filetest::run::{Setup, Summary, is_ptx, run_lines, run_ptx};
@@ -101,7 +102,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode> {
     };
     let mut code = 0;
     for file in &args.files {
-        match run_file(file, &args.how, &request) {
+        let progress = Progress::new(format!("running {}", file.display()));
+        let ran = run_file(file, &args.how, &request);
+        drop(progress);
+        match ran {
             Ok(ran) => {
                 for failure in &ran.failures {
                     say(failure);

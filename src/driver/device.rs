@@ -87,6 +87,12 @@ pub struct Device {
     pub registers_per_multiprocessor: u32,
     /// Threads that can be resident on a multiprocessor.
     pub threads_per_multiprocessor: u32,
+    /// Its highest clock, in kHz; 0 where the driver does not say.
+    pub clock_khz: u32,
+    /// That of its memory.
+    pub memory_clock_khz: u32,
+    /// Bits that its memory moves at once; 0 where the driver does not say.
+    pub memory_bus_bits: u32,
     /// The largest grid, by axis.
     pub grid: [u32; 3],
     /// The same device for `cust`.
@@ -135,6 +141,9 @@ impl Device {
             shared_reserved: attribute(raw, 111).unwrap_or(0),
             registers_per_multiprocessor: attribute(raw, 82)?,
             threads_per_multiprocessor: attribute(raw, 39)?,
+            clock_khz: attribute(raw, 13).unwrap_or(0),
+            memory_clock_khz: attribute(raw, 36).unwrap_or(0),
+            memory_bus_bits: attribute(raw, 37).unwrap_or(0),
             grid: [attribute(raw, 5)?, attribute(raw, 6)?, attribute(raw, 7)?],
             cust,
         })

@@ -1,5 +1,7 @@
 //! Launching: arguments, options, and the loop over the CTAs of a grid.
 
+use std::collections::BTreeMap;
+
 use smallvec::SmallVec;
 
 use super::error::EmuError;
@@ -110,6 +112,8 @@ pub struct Stats {
     pub global_requests: u64,
     /// Sectors of 32 bytes that they touched.
     pub global_sectors: u64,
+    /// Bytes that their lanes asked for.
+    pub global_bytes: u64,
 }
 
 impl Stats {
@@ -122,7 +126,55 @@ impl Stats {
         shared_ideal_wavefronts: 0,
         global_requests: 0,
         global_sectors: 0,
+        global_bytes: 0,
     };
+
+    /// All numbers.
+    fn parts(&mut self) -> [&mut u64; 8] {
+        [
+            &mut self.lane_instructions,
+            &mut self.warp_instructions,
+            &mut self.barriers,
+            &mut self.shared_wavefronts,
+            &mut self.shared_ideal_wavefronts,
+            &mut self.global_requests,
+            &mut self.global_sectors,
+            &mut self.global_bytes,
+        ]
+    }
+
+    /// Adds what happened between two times.
+    pub(super) fn add_between(&mut self, mut before: Stats, mut after: Stats) {
+        let times = before.parts().into_iter().zip(after.parts());
+        for (sum, (before, after)) in self.parts().into_iter().zip(times) {
+            *sum += *after - *before;
+        }
+    }
+
+    /// Adds what another launch, or another part of one, did.
+    #[cfg(feature = "tool")]
+    pub(crate) fn add(&mut self, other: Stats) {
+        self.add_between(Stats::ZERO, other);
+    }
+}
+
+/// What each line of a module's text does.
+#[derive(Debug, Default)]
+pub(super) struct Profile {
+    lines: BTreeMap<u32, Stats>,
+    /// The line in execution.
+    line: u32,
+    /// What was counted when it began.
+    before: Stats,
+}
+
+impl Profile {
+    /// Another line begins, after so much.
+    pub(super) fn enter(&mut self, line: u32, now: Stats) {
+        let of_line = self.lines.entry(self.line).or_default();
+        of_line.add_between(self.before, now);
+        (self.line, self.before) = (line, now);
+    }
 }
 
 /// Steps that starting a warp counts for: it costs about as much as so many instructions.
@@ -142,6 +194,34 @@ pub fn run(
     launch: &Launch<'_>,
     memory: &mut Memory,
 ) -> Result<Stats, EmuError> {
+    start(module, entry, launch, memory, None).map(|(stats, _)| stats)
+}
+
+/// Runs an entry on `memory`, and gives what each line of the module's text did, by their numbers from 1.
+pub fn run_by_lines(
+    module: &Module,
+    entry: &str,
+    launch: &Launch<'_>,
+    memory: &mut Memory,
+) -> Result<Vec<(u32, Stats)>, EmuError> {
+    let profile = Some(Profile::default());
+    let (stats, profile) = start(module, entry, launch, memory, profile)?;
+    let mut profile = profile.unwrap_or_default();
+    profile.enter(0, stats);
+    Ok(profile
+        .lines
+        .into_iter()
+        .filter(|(line, _)| *line > 0)
+        .collect())
+}
+
+fn start(
+    module: &Module,
+    entry: &str,
+    launch: &Launch<'_>,
+    memory: &mut Memory,
+    profile: Option<Profile>,
+) -> Result<(Stats, Option<Profile>), EmuError> {
     let entry = module
         .entry(entry)
         .ok_or_else(|| EmuError::NoEntry(entry.to_owned()))?;
@@ -153,7 +233,9 @@ pub fn run(
         .map(|variable| memory.alloc_bytes(&variable.bytes))
         .collect();
     let mut machine = Machine::new(entry, launch, memory, params, variables.clone());
+    machine.profile = profile;
     let result = machine.run();
+    let profile = machine.profile.take();
     memory.keep_variables(
         module
             .variables
@@ -161,7 +243,7 @@ pub fn run(
             .zip(variables)
             .map(|(v, address)| (v.name.clone(), address, v.bytes.len())),
     );
-    result
+    result.map(|stats| (stats, profile))
 }
 
 fn product(shape: [u32; 3]) -> u64 {

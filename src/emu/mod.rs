@@ -100,7 +100,7 @@ mod warp;
 pub use error::{
     AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Source, Space,
 };
-pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run};
+pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run, run_by_lines};
 pub use mem::Memory;
 pub use module::{Entry, Module, Param};
 pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};

@@ -12,7 +12,7 @@ use super::budget::Budget;
 use super::error::{EmuError, Fault, Location, Space};
 use super::flight::Warpgroup;
 use super::inst::{BarrierKind, BoolOp, Op};
-use super::launch::{Launch, Options, Stats, WARP_STEPS};
+use super::launch::{Launch, Options, Profile, Stats, WARP_STEPS};
 use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
@@ -141,6 +141,8 @@ pub(super) struct Machine<'a> {
     /// Time of the race detector; zero means never.
     pub(super) now: u32,
     pub(super) stats: Stats,
+    /// What lines do, if somebody asks.
+    pub(super) profile: Option<Profile>,
     /// Stores, arrivals and whatever else others may wait for.
     pub(super) effects: u64,
     /// What the limit is on.
@@ -180,6 +182,7 @@ impl<'a> Machine<'a> {
             agents: Agents::default(),
             now: 1,
             stats: Stats::default(),
+            profile: None,
             effects: 0,
             steps: 0,
             random: Random(launch.options.seed),

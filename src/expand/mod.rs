@@ -42,6 +42,9 @@ mod shape;
 mod shared;
 mod warpgroup;
 
+#[cfg(feature = "tool")]
+pub(crate) use shared::drawn_layouts;
+
 use std::cell::OnceCell;
 use std::rc::Rc;
 

@@ -93,6 +93,18 @@ fn read_in_quad_pairs(
     found
 }
 
+/// Where the elements of each ring stand in a kernel with layouts, for pictures.
+#[cfg(feature = "tool")]
+pub(crate) fn drawn_layouts(tile: &TileFunction, target: Target) -> Vec<(Slot, LinearLayout)> {
+    let layouts = ring_layouts(tile, target, &lazy_values(tile), &mut Choices::none());
+    let mut layouts: Vec<(Slot, LinearLayout)> = layouts
+        .into_iter()
+        .map(|(slot, layout)| (slot, (*layout).clone()))
+        .collect();
+    layouts.sort_by_key(|&(slot, _)| slot);
+    layouts
+}
+
 /// The layout of each ring, which follows from the layouts of what is written to and read from it.
 pub(super) fn ring_layouts(
     tile: &TileFunction,

@@ -23,6 +23,7 @@
 
 mod directive;
 mod expect;
+pub(crate) mod expression;
 pub mod run;
 mod stages;
 mod with;

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::Failure;
+use super::expression::{name_length, replace};
 use crate::text::quote::quoted;
 
 /// A text as one of its `; with:` lines makes it.
@@ -21,7 +22,8 @@ pub struct Variant<'a> {
 /// # Errors
 ///
 /// A line that gives no value, one name twice, or other names than the first; a `$` in front of no name, or of one that no line has;
-/// parentheses with something else than sums, differences, products and quotients of whole numbers.
+/// parentheses with something else than sums, differences, products and quotients of whole numbers, `cdiv(a, b)`,
+/// `next_power_of_2(a)`, `min(a, b)` and `max(a, b)`.
 pub fn variants(text: &str) -> Result<Vec<Variant<'_>>, Failure> {
     let mut with: Vec<(String, BTreeMap<&str, &str>)> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -44,7 +46,7 @@ pub fn variants(text: &str) -> Result<Vec<Variant<'_>>, Failure> {
         }]);
     }
     let variant = |(label, values)| {
-        let text = Cow::Owned(replace(text, &values)?);
+        let text = Cow::Owned(replaced(text, &values)?);
         Ok(Variant { label, text })
     };
     with.into_iter().map(variant).collect()
@@ -67,92 +69,13 @@ fn values(words: &str) -> Result<BTreeMap<&str, &str>, String> {
     Ok(values)
 }
 
-/// How many bytes of a text are letters, digits and `_`.
-fn name_length(text: &str) -> usize {
-    text.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .unwrap_or(text.len())
-}
-
-fn replace(text: &str, values: &BTreeMap<&str, &str>) -> Result<String, Failure> {
-    let mut replaced = String::with_capacity(text.len());
-    for (number, line) in (1..).zip(text.split_inclusive('\n')) {
-        let mut pieces = line.split('$');
-        replaced += pieces.next().unwrap_or_default();
-        for piece in pieces {
-            let made = match piece.strip_prefix('(').and_then(|p| p.split_once(')')) {
-                Some((inner, rest)) => evaluate(inner, values).map(|value| (value, rest)),
-                None => {
-                    let (name, rest) = piece.split_at(name_length(piece));
-                    look_up(name, values).map(|value| (value.to_owned(), rest))
-                }
-            };
-            let (value, rest) = made.map_err(|message| Failure::new(number, message))?;
-            replaced += &value;
-            replaced += rest;
-        }
-    }
-    Ok(replaced)
-}
-
-fn look_up<'a>(name: &str, values: &BTreeMap<&str, &'a str>) -> Result<&'a str, String> {
-    values.get(name).copied().ok_or_else(|| {
-        let known: Vec<&str> = values.keys().copied().collect();
-        let (name, known) = (quoted(name), known.join(", "));
-        format!("no `; with:` line says what `{name}` is; it says {known}")
-    })
-}
-
-/// A name, or sums and differences of products of whole numbers and names that mean some.
-fn evaluate(inner: &str, values: &BTreeMap<&str, &str>) -> Result<String, String> {
-    if let Some(value) = values.get(inner) {
-        return Ok((*value).to_owned());
-    }
-    let mut sum: Option<i64> = Some(0);
-    for (sign, term) in terms(inner, ['+', '-']) {
-        let mut product: Option<i64> = Some(1);
-        for (sign, word) in terms(term, ['*', '/']) {
-            let number = match word.parse() {
-                Ok(number) => number,
-                Err(_) => {
-                    let found = look_up(word, values)?;
-                    let number = found.parse::<i64>();
-                    number.map_err(|_| format!("`{}` is {found}, no whole number", quoted(word)))?
-                }
-            };
-            product = product.and_then(|product| match sign {
-                '/' => (product.checked_rem(number)? == 0).then(|| product / number),
-                _ => product.checked_mul(number),
-            });
-        }
-        sum = sum.zip(product).and_then(|(sum, product)| match sign {
-            '-' => sum.checked_sub(product),
-            _ => sum.checked_add(product),
-        });
-    }
-    let sum = sum.ok_or_else(|| format!("$({inner}) is no whole number of 64 bits"))?;
-    Ok(sum.to_string())
-}
-
-/// The pieces of a text between these signs, each with the one in front of it; the first has the first of them.
-fn terms(text: &str, signs: [char; 2]) -> impl Iterator<Item = (char, &str)> {
-    let mut starts = vec![(signs[0], 0)];
-    starts.extend(text.match_indices(signs).map(|(at, sign)| {
-        let sign = if sign.starts_with(signs[0]) {
-            signs[0]
-        } else {
-            signs[1]
-        };
-        (sign, at + 1)
-    }));
-    let ends = text
-        .match_indices(signs)
-        .map(|(at, _)| at)
-        .chain([text.len()]);
-    let ends: Vec<usize> = ends.collect();
-    starts
-        .into_iter()
-        .zip(ends)
-        .map(move |((sign, from), to)| (sign, &text[from..to]))
+fn replaced(text: &str, values: &BTreeMap<&str, &str>) -> Result<String, Failure> {
+    let lines = (1..).zip(text.split_inclusive('\n'));
+    lines
+        .map(|(number, line)| {
+            replace(line, values).map_err(|message| Failure::new(number, message))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -179,36 +102,6 @@ mod tests {
     }
 
     #[test]
-    fn parentheses_are_names_and_sums_of_products() {
-        let values = BTreeMap::from([("N", "12"), ("M", "4"), ("type", "f32")]);
-        for (text, made) in [
-            ("$(N)x$(M)", Ok("12x4")),
-            ("$(type)s", Ok("f32s")),
-            ("$(6*N) $(N*M/2) $(N/M*5) $(7)", Ok("72 24 15 7")),
-            ("$(N-1) $(N+2*M-N/3) $(M-N)", Ok("11 16 -8")),
-            ("$(N/5)", Err("no whole number of 64 bits")),
-            ("$(N/0)", Err("no whole number of 64 bits")),
-            (
-                "$(N*4000000000*4000000000)",
-                Err("no whole number of 64 bits"),
-            ),
-            ("$(2*type)", Err("is f32, no whole number")),
-            ("$(2*K)", Err("it says M, N, type")),
-            ("$(N*)", Err("it says M, N, type")),
-            ("$()", Err("it says M, N, type")),
-            ("$(N", Err("it says M, N, type")),
-        ] {
-            match (replace(text, &values), made) {
-                (Ok(found), Ok(made)) => assert_eq!(found, made),
-                (Err(failure), Err(part)) => {
-                    assert!(failure.message.contains(part), "{text}: {failure}");
-                }
-                (found, _) => panic!("{text}: {found:?}"),
-            }
-        }
-    }
-
-    #[test]
     fn mistakes_are_told_with_their_line() {
         for (text, line, part) in [
             ("\n; with:\n", 2, "expected NAME=VALUE"),
@@ -217,8 +110,8 @@ mod tests {
             ("; with: a-b=3\n", 1, "is no NAME=VALUE"),
             ("; with: N=1 N=2\n", 1, "has two values"),
             ("; with: N=1\n; with: M=2\n", 2, "names of the first"),
-            ("; with: N=1\nx$M\n", 2, "it says N"),
-            ("; with: N=1\nx$\n", 2, "it says N"),
+            ("; with: N=1\nx$M\n", 2, "there is N"),
+            ("; with: N=1\nx$\n", 2, "there is N"),
         ] {
             let failure = variants(text).expect_err(text);
             assert_eq!(failure.pos.line, line, "{text}");

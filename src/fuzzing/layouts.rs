@@ -6,7 +6,7 @@
 use super::Verdict;
 use super::random::Random;
 use crate::layout::convert::shared::Access;
-use crate::layout::convert::simulate::{count_wavefronts, distribute, simulate};
+use crate::layout::convert::simulate::{distribute, simulate};
 use crate::layout::convert::{Conversion, plan, shared, shuffle};
 use crate::linear_layout::gf2;
 use crate::linear_layout::layout::LinearLayout;
@@ -52,7 +52,7 @@ pub fn check(seed: u64) -> Verdict {
 }
 
 fn has_conflicts(access: &Access, bytes: u32, layout: &LinearLayout) -> bool {
-    let count = count_wavefronts(access, bytes, layout.num_lanes(), layout.num_warps());
+    let count = access.wavefronts(bytes, layout.num_lanes(), layout.num_warps());
     count.ideal < count.actual
 }
 

@@ -18,6 +18,10 @@ const ALIGN: u64 = 256;
 /// Least number of unmapped bytes between buffers.
 const GUARD: u64 = 1 << 20;
 
+/// Bits of a byte that was read and one that was written.
+const READ: u8 = 1;
+const WRITTEN: u8 = 2;
+
 /// What bytes hold before anyone writes them: a pattern that stands out, as a float and as an integer.
 const POISON: u8 = 0xcd;
 
@@ -216,6 +220,8 @@ pub(super) struct LaunchMemory<'a> {
     memory: &'a mut Memory,
     /// Who touched what; none if races are not looked for.
     order: Option<Order>,
+    /// For each byte whether it was read and written; none if that is not counted.
+    touched: Option<Vec<Vec<u8>>>,
     /// The buffer touched last: the next access is most likely to it.
     last: usize,
 }
@@ -227,11 +233,26 @@ impl<'a> LaunchMemory<'a> {
         let order = options
             .check_races
             .then(|| Order::new(&sizes, atomics, options.report_equal_writes));
+        let touched = options
+            .count_bytes
+            .then(|| sizes.iter().map(|&bytes| vec![0; bytes]).collect());
         LaunchMemory {
             memory,
             order,
+            touched,
             last: 0,
         }
+    }
+
+    /// Bytes that were read, and those that were written.
+    pub(super) fn touched(&self) -> [u64; 2] {
+        let bytes = self.touched.iter().flatten().flatten();
+        let mut counts = [0; 2];
+        for touched in bytes {
+            counts[0] += u64::from(touched & READ);
+            counts[1] += u64::from(touched / WRITTEN);
+        }
+        counts
     }
 
     /// Says that the accesses that follow are those of program number `number`.
@@ -337,6 +358,16 @@ impl<'a> LaunchMemory<'a> {
         kind: Kind,
         stored: Option<u64>,
     ) -> Result<(), InterpErrorKind> {
+        if let Some(touched) = &mut self.touched {
+            let how = match kind {
+                Kind::Read | Kind::StrongRead => READ,
+                Kind::Write => WRITTEN,
+                Kind::Atomic => READ | WRITTEN,
+            };
+            for byte in &mut touched[index][offset..][..bytes] {
+                *byte |= how;
+            }
+        }
         let Some(order) = &mut self.order else {
             return Ok(());
         };

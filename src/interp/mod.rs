@@ -81,6 +81,8 @@ pub struct Options {
     /// Compute `fma` as a product and a sum, each rounded. Contraction then changes no bit, so that what it makes of a
     /// kernel can be held against the kernel before it; see [`crate::tile::contract`].
     pub split_fma: bool,
+    /// Count the bytes of memory that are touched, [`Stats::bytes_read`] and [`Stats::bytes_written`]; costs one byte for each.
+    pub count_bytes: bool,
 }
 
 impl Default for Options {
@@ -92,6 +94,7 @@ impl Default for Options {
             report_equal_writes: false,
             check_promises: true,
             split_fma: false,
+            count_bytes: false,
         }
     }
 }
@@ -113,6 +116,13 @@ pub struct Stats {
     /// Elements of products of matrices whose terms are no whole numbers, or so large that their sum in f32 depends on the
     /// order, which the IR leaves open.
     pub rounded: u64,
+    /// Sums, differences, products, quotients and functions of floating-point numbers; a fused product and sum are two, and so
+    /// is each term of a product of matrices of any type. Comparisons, conversions and signs are none.
+    pub flops: u64,
+    /// Bytes of memory that were read, each counted once however often it was; 0 unless [`Options::count_bytes`] asks for it.
+    pub bytes_read: u64,
+    /// Bytes of memory that were written, likewise.
+    pub bytes_written: u64,
 }
 
 /// How far elements of memory may be from what the interpreter left and still keep the bounds that the ops state.

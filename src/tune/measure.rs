@@ -41,6 +41,57 @@ impl Default for Measure {
     }
 }
 
+/// What launches of one kernel cost.
+#[cfg(feature = "tool")]
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Launches {
+    /// Milliseconds of each, on a GPU.
+    #[cfg_attr(
+        not(feature = "cuda"),
+        expect(dead_code, reason = "times are taken on GPUs")
+    )]
+    Times(Vec<f64>),
+    /// What the emulator counts of one.
+    Counts(crate::emu::Stats),
+}
+
+#[cfg(feature = "tool")]
+impl Measure {
+    /// As `do_bench` of Triton does: 25 ms of launches that are not timed, then those of 100 ms, each by itself and with nothing of
+    /// its data in the device's cache.
+    pub(crate) const THOROUGH: Measure = Measure {
+        warmup: Duration::from_millis(25),
+        budget: Duration::from_millis(100),
+        samples: [5, 10_000],
+        hopeless: f64::INFINITY,
+        tie: 0.01,
+    };
+
+    /// Launches a kernel again and again; memory stays as each launch leaves it.
+    pub(crate) fn launches(
+        &self,
+        kernel: &Kernel,
+        stream: &Stream,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+    ) -> Result<Launches, RuntimeError> {
+        let bench = Bench::new(stream, self, &[], &[])?;
+        bench.ready()?;
+        kernel.launch(stream, grid, args)?;
+        stream.synchronize()?;
+        if let Some(counts) = kernel.device().emulator_counts() {
+            return Ok(Launches::Counts(counts));
+        }
+        #[cfg(feature = "cuda")]
+        {
+            let (times, _) = bench.times(kernel, grid, args, f64::INFINITY)?;
+            Ok(Launches::Times(times))
+        }
+        #[cfg(not(feature = "cuda"))]
+        Ok(Launches::Counts(crate::emu::Stats::ZERO))
+    }
+}
+
 /// Launches configurations and measures them.
 pub(super) struct Bench<'a> {
     stream: &'a Stream,
@@ -172,6 +223,23 @@ impl<'a> Bench<'a> {
         args: &[Arg<'_>],
         best: f64,
     ) -> Result<Outcome, RuntimeError> {
+        let (mut times, is_hopeless) = self.times(kernel, grid, args, best)?;
+        let cost = median(&mut times);
+        Ok(match is_hopeless {
+            true => Outcome::Hopeless(cost),
+            false => Outcome::Measured(cost),
+        })
+    }
+
+    /// Milliseconds of each launch; or of the first few alone, if these are hopeless beside the best.
+    #[cfg(feature = "cuda")]
+    fn times(
+        &self,
+        kernel: &Kernel,
+        grid: Grid<'_>,
+        args: &[Arg<'_>],
+        best: f64,
+    ) -> Result<(Vec<f64>, bool), RuntimeError> {
         /// Launches after which a configuration may be given up.
         const FEW: usize = 3;
         let device = kernel.device();
@@ -191,10 +259,10 @@ impl<'a> Bench<'a> {
                 .map(|(start, end)| end.elapsed_ms(start))
                 .collect()
         };
-        let mut all = times(FEW)?;
-        let first = median(&mut all);
+        let mut few = times(FEW)?;
+        let first = median(&mut few);
         if first > best * self.measure.hopeless {
-            return Ok(Outcome::Hopeless(first));
+            return Ok((few, true));
         }
         let warmup = self.measure.warmup.as_secs_f64() * 1e3;
         for _ in 0..((warmup / first.max(1e-3)) as usize).min(10_000) {
@@ -205,8 +273,7 @@ impl<'a> Bench<'a> {
         let [fewest, most] = self.measure.samples;
         let count = (budget / first.max(1e-3)) as usize;
         let fewest = fewest.max(1);
-        let mut all = times(count.clamp(fewest, most.max(fewest)))?;
-        Ok(Outcome::Measured(median(&mut all)))
+        Ok((times(count.clamp(fewest, most.max(fewest)))?, false))
     }
 }
 

@@ -81,6 +81,8 @@ use std::time::Instant;
 
 pub use autotuned::Autotuned;
 pub use config::Config;
+#[cfg(feature = "tool")]
+pub(crate) use measure::Launches;
 pub use measure::Measure;
 pub use report::{Outcome, Row, TuneReport};
 
@@ -139,6 +141,12 @@ impl<'a> Tuner<'a> {
             configs: configs.into_iter().collect(),
             ..Tuner::default()
         }
+    }
+
+    /// What is tried.
+    #[cfg(all(feature = "tool", feature = "triton"))]
+    pub(crate) fn configs(&self) -> &[Config] {
+        &self.configs
     }
 
     /// Arguments whose values decide anew which configuration is the best: sizes, usually. Of a `constexpr` the value is

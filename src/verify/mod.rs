@@ -84,6 +84,8 @@ use crate::text::print::{Notes, Numbering, print_with};
 pub(crate) use function::is_ptx_identifier;
 #[cfg(feature = "triton")]
 pub(crate) use regions::combines;
+#[cfg(feature = "tool")]
+pub(crate) use rings::timeline;
 pub use rings::verify_rings;
 
 coded_enum! {

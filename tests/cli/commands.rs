@@ -664,12 +664,7 @@ fn a_file_with_parameters_is_taken_with_its_first_values() {
     assert_eq!(stderr(&output), "note: taken with N=128, the first of 2\n");
     let path = folder.file("bad.tir", &format!("; with: M=128\n{text}"));
     let path = path.to_str().expect("plain");
-    check_failure(
-        &["compile", path],
-        "",
-        1,
-        "no `; with:` line says what `N` is",
-    );
+    check_failure(&["compile", path], "", 1, "nothing says what `N` is");
 }
 
 #[test]

@@ -1,4 +1,6 @@
 //! The `tilelift` command as a user meets it.
+#[cfg(feature = "triton")]
+mod bench;
 mod commands;
 mod json;
 #[cfg(feature = "triton")]

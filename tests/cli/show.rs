@@ -1,6 +1,6 @@
 //! `tilelift show` and the page of `tilelift explain --html`.
 
-use super::{Folder, KERNEL, stderr, stdout, text, tilelift};
+use super::{Folder, KERNEL, check_failure, stderr, stdout, text, tilelift};
 
 /// What the command writes for the kernel of these tests.
 fn shown(args: &[&str]) -> String {
@@ -88,4 +88,192 @@ fn a_page_shows_source_ir_and_ptx_with_their_lines_linked() {
     );
     let wrong = tilelift(&[&args[..], &["--diff"]].concat(), "");
     assert_eq!(wrong.status.code(), Some(2));
+}
+
+/// A block that is loaded by columns and stored by rows, a gather, and a load with a stride between neighbours.
+const COLUMNS: &str = r#"
+import triton
+import triton.language as tl
+
+@triton.jit
+def columns(x, out, R: tl.constexpr, C: tl.constexpr):
+    row = tl.arange(0, R)[:, None]
+    column = tl.arange(0, C)[None, :]
+    v = tl.load(x + column * R + row)
+    tl.store(out + row * C + column, v)
+
+@triton.jit
+def pick(x, out, STRIDE: tl.constexpr, REST: tl.constexpr):
+    at = tl.arange(0, 1024)
+    v = tl.load(x + at)
+    w = tl.gather(v, at % REST * STRIDE + at // REST, axis=0)
+    tl.store(out + at, w)
+
+@triton.jit
+def strided(x, out, stride, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out + at, tl.load(x + at * stride))
+"#;
+
+/// A picture of a kernel: as text, and as SVG, which is well-formed.
+fn drawn(file: &str, args: &[&str]) -> (String, String) {
+    let folder = Folder::new();
+    let svg = folder.0.path().join("picture.svg");
+    let svg = svg.to_str().expect("UTF-8");
+    let show = |more: &[&str]| {
+        let output = tilelift(&[&["show", file, "-t", "sm_80"], args, more].concat(), "");
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        stdout(&output)
+    };
+    let words = show(&[]);
+    assert_eq!(show(&["--svg", svg]), "");
+    let picture = text(svg.as_ref());
+    roxmltree::Document::parse(&picture).expect("well-formed");
+    (words, picture)
+}
+
+const MATMUL: [&str; 5] = [
+    "-n",
+    "batched_matmul",
+    "-s",
+    "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, 64, 64, 32, 4",
+    "-p",
+];
+
+#[cfg(feature = "triton")]
+#[test]
+fn a_schedule_shows_copies_ahead_of_products() {
+    let file = "examples/kernels/matmul.py";
+    let (text, svg) = drawn(file, &[&MATMUL[..], &["schedule"]].concat());
+    let row = |name: &str| {
+        let found = text.lines().find(|line| line.starts_with(name));
+        found.unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    let program = row("program ").trim_start_matches("program");
+    // Several copies start before the first product, and others behind it.
+    let first = program.find('m').expect("it multiplies");
+    assert!(program[..first].matches('c').count() >= 4, "{text}");
+    assert!(program[first..].contains('c'), "{text}");
+    assert!(svg.contains("a copy is under way to it"), "{svg}");
+    // An entry is filled, read, and filled again.
+    let entry = text
+        .lines()
+        .find(|line| line.contains(" entry 0 "))
+        .expect("a ring");
+    assert!(
+        entry.matches(">#").count() > 1 && entry.contains("->"),
+        "{text}"
+    );
+}
+
+#[cfg(feature = "triton")]
+#[test]
+fn rings_and_memory_are_drawn() {
+    let file = "examples/kernels/matmul.py";
+    let (text, _) = drawn(file, &[&MATMUL[..], &["rings"]].concat());
+    assert!(text.contains("blocks of f16[64,32]"), "{text}");
+    let (text, svg) = drawn(file, &[&MATMUL[..], &["shared"]].concat());
+    assert!(text.contains("first to last access"), "{text}");
+    assert!(svg.contains("bytes downwards"), "{svg}");
+    let (text, _) = drawn(file, &[&MATMUL[..], &["registers"]].concat());
+    assert!(text.contains("words live at once"), "{text}");
+}
+
+#[cfg(feature = "triton")]
+#[test]
+fn a_conversion_shows_its_banks() {
+    let folder = Folder::new();
+    let file = folder.file("columns.py", COLUMNS);
+    let file = file.to_str().expect("UTF-8");
+    let signature = "*fp32:16, *fp32:16, 64, 64";
+    let args = ["-n", "columns", "-s", signature, "-p", "conversions"];
+    let (text, svg) = drawn(file, &args);
+    assert!(text.contains("through shared memory"), "{text}");
+    assert!(text.contains("no conflict"), "{text}");
+    assert!(svg.contains("bank 31: 1 words"), "{svg}");
+}
+
+#[cfg(feature = "triton")]
+#[test]
+fn the_line_of_a_strided_load_is_told() {
+    let folder = Folder::new();
+    let file = folder.file("columns.py", COLUMNS);
+    let file = file.to_str().expect("UTF-8");
+    let line = "grid(1) x=f32[8192] normal(1) out=f32[256] poison stride=32";
+    let args = [
+        "-n",
+        "strided",
+        "-s",
+        "*fp32, *fp32, i32, 256",
+        "-p",
+        "lines",
+        "--args",
+        line,
+    ];
+    let (text, svg) = drawn(file, &args);
+    let load = "tl.store(out + at, tl.load(x + at * stride))";
+    let row = text
+        .lines()
+        .find(|row| row.contains(load))
+        .expect("the line");
+    assert!(row.contains("lanes are not side by side"), "{text}");
+    assert!(svg.contains("lanes are not side by side"), "{svg}");
+}
+
+#[cfg(feature = "triton")]
+#[test]
+fn the_line_of_a_gather_that_meets_in_few_banks_is_told() {
+    let folder = Folder::new();
+    let file = folder.file("columns.py", COLUMNS);
+    let file = file.to_str().expect("UTF-8");
+    let row = |stride: &str, rest: &str| {
+        let signature = format!("*fp32:16, *fp32:16, {stride}, {rest}");
+        let line = "grid(1) x=f32[1024] normal(1) out=f32[1024] poison";
+        let args = [
+            "-n", "pick", "-s", &signature, "-p", "lines", "--args", line,
+        ];
+        let (text, _) = drawn(file, &args);
+        let found = text.lines().find(|row| row.contains("tl.gather(v"));
+        found.expect("the line").to_owned()
+    };
+    // All lanes of a warp ask for elements of one bank, or each for one of its own.
+    assert!(row("32", "32").contains("bank conflicts"));
+    assert!(!row("1", "1024").contains("bank conflicts"));
+}
+
+#[test]
+fn what_is_not_there_to_be_drawn_is_said() {
+    for (picture, words) in [
+        ("schedule", "no loop of it is pipelined"),
+        ("rings", "no loop of it is pipelined"),
+        ("conversions", "converts no layouts"),
+        ("shared", "no shared memory"),
+    ] {
+        check_failure(
+            &["show", "-", "-t", "sm_80", "-p", picture],
+            KERNEL,
+            1,
+            words,
+        );
+    }
+    check_failure(&["show", "-", "-p", "lines"], KERNEL, 2, "give --args");
+    check_failure(
+        &["show", "-", "-p", "shared", "--layout", "1"],
+        KERNEL,
+        2,
+        "--picture layouts",
+    );
+}
+
+#[test]
+fn numbers_of_the_compiler_are_json_with_occupancy() {
+    let output = tilelift(
+        &["compile", "-", "-t", "sm_80", "--emit", "stats", "--json"],
+        KERNEL,
+    );
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["kernel"], "double");
+    assert_eq!(json["stats"]["barriers"], 0);
+    assert_eq!(json["predicted"]["occupancy_percent"], 100);
+    assert_eq!(json["predicted"]["limited_by"], "warps");
 }

@@ -17,6 +17,7 @@ impl Machine<'_> {
         match space {
             Space::Global => {
                 self.stats.global_requests += 1;
+                self.stats.global_bytes += u64::from(bytes * active.count_ones());
                 self.stats.global_sectors += if in_a_row {
                     let last = first + u64::from(bytes * active.count_ones()) - 1;
                     last / 32 - first / 32 + 1

@@ -95,6 +95,9 @@ impl Machine<'_> {
                 holds & here.mask
             }
         };
+        if let Some(profile) = &mut self.profile {
+            profile.enter(inst.line, self.stats);
+        }
         self.stats.warp_instructions += 1;
         self.stats.lane_instructions += u64::from(active.count_ones());
         if let Some(flight) = &mut warp.flight

@@ -362,49 +362,100 @@ impl Executor for Emulator {
     }
 }
 
+/// A kernel that is ready for the emulator.
+struct Prepared {
+    kernel: CompiledKernel,
+    module: emu::Module,
+    memory: emu::Memory,
+    /// Of the buffers, for each argument.
+    addresses: Vec<u64>,
+    args: Vec<emu::Arg>,
+    ctas: [u32; 3],
+}
+
+impl Prepared {
+    /// Compiles the kernel of a job, takes what is made of its PTX, and allocates the buffers.
+    fn new(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Result<Prepared, String> {
+        let kernel = compile(job.func, job.target, job.options)
+            .map_err(|error| format!("{}: {error}", job.target))?;
+        let mut memory = emu::Memory::new();
+        let addresses = emulated(job.args, &mut memory)?;
+        let args = job.args.iter().zip(&addresses);
+        let args = args.map(|(arg, &address)| match &arg.it {
+            ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
+            ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
+        });
+        let mut args: Vec<emu::Arg> = args.collect();
+        let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);
+        let (kernel, beside) = with_maps(kernel, job, beside)?;
+        args.extend(beside.args);
+        let kernel = CompiledKernel {
+            ptx: edit(kernel.ptx),
+            ..kernel
+        };
+        let module =
+            emu::Module::parse(&kernel.ptx).map_err(|error| format!("{error}\n{}", kernel.ptx))?;
+        Ok(Prepared {
+            kernel,
+            module,
+            memory,
+            addresses,
+            args,
+            ctas: beside.ctas,
+        })
+    }
+
+    /// The launch of a job.
+    fn launch<'a>(
+        job: &Job<'_>,
+        kernel: &CompiledKernel,
+        ctas: [u32; 3],
+        args: &'a [emu::Arg],
+    ) -> emu::Launch<'a> {
+        emu::Launch {
+            grid: ctas,
+            block: [32 * kernel.meta.num_warps, 1, 1],
+            shared_bytes: kernel.meta.shared,
+            args,
+            options: emu::Options {
+                seed: job.seed,
+                step_limit: job.steps.unwrap_or(RUN_LINE_STEPS),
+                ..emu::Options::default()
+            },
+        }
+    }
+}
+
+/// The PTX of a kernel, and what each of its lines does on the emulator.
+pub(super) fn by_lines(job: &Job<'_>) -> Result<(String, Vec<(u32, emu::Stats)>), String> {
+    let Prepared {
+        kernel,
+        module,
+        mut memory,
+        args,
+        ctas,
+        ..
+    } = Prepared::new(job, |ptx| ptx)?;
+    let launch = Prepared::launch(job, &kernel, ctas, &args);
+    let counts = emu::run_by_lines(&module, &kernel.meta.name, &launch, &mut memory)
+        .map_err(|error| error.to_string())?;
+    Ok((kernel.ptx, counts))
+}
+
 /// Runs what is made of the PTX of a kernel.
 pub(super) fn emulate(job: &Job<'_>, edit: impl FnOnce(String) -> String) -> Outcome {
-    let kernel = match compile(job.func, job.target, job.options) {
-        Ok(kernel) => kernel,
-        Err(error) => return failed(format!("{}: {error}", job.target)),
-    };
-    let mut memory = emu::Memory::new();
-    let addresses = match emulated(job.args, &mut memory) {
-        Ok(addresses) => addresses,
+    let Prepared {
+        kernel,
+        module,
+        mut memory,
+        addresses,
+        args,
+        ctas,
+    } = match Prepared::new(job, edit) {
+        Ok(prepared) => prepared,
         Err(message) => return failed(message),
     };
-    let args = job.args.iter().zip(&addresses);
-    let args = args.map(|(arg, &address)| match &arg.it {
-        ArgValue::Scalar { scalar, bits } => emu::Arg::bytes(&to_bytes(*scalar, *bits)),
-        ArgValue::Null | ArgValue::Buffer { .. } => emu::Arg::pointer(address),
-    });
-    let mut args: Vec<emu::Arg> = args.collect();
-    let beside = |meta: &KernelMeta| emulated_beside(meta, &args, job.grid);
-    let (kernel, beside) = match with_maps(kernel, job, beside) {
-        Ok(made) => made,
-        Err(message) => return failed(message),
-    };
-    args.extend(beside.args);
-    let kernel = CompiledKernel {
-        ptx: edit(kernel.ptx),
-        ..kernel
-    };
-    let module = match emu::Module::parse(&kernel.ptx) {
-        Ok(module) => module,
-        Err(error) => return failed(format!("{error}\n{}", kernel.ptx)),
-    };
-    let defaults = emu::Options::default();
-    let launch = emu::Launch {
-        grid: beside.ctas,
-        block: [32 * kernel.meta.num_warps, 1, 1],
-        shared_bytes: kernel.meta.shared,
-        args: &args,
-        options: emu::Options {
-            seed: job.seed,
-            step_limit: job.steps.unwrap_or(RUN_LINE_STEPS),
-            ..defaults
-        },
-    };
+    let launch = Prepared::launch(job, &kernel, ctas, &args);
     let log = |memory: &emu::Memory| {
         let log = memory.variable(device_print::SYMBOL).map(Log::decode);
         log.unwrap_or_default()

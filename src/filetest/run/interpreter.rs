@@ -2,17 +2,19 @@
 
 use super::compare::Distances;
 use super::exec::{
-    ArgValue, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed, printed,
+    ArgValue, Argument, At, Contents, Executor, Finished, Job, Outcome, STEPS_ADVICE, failed,
+    printed,
 };
 use super::named::named_address;
 use crate::device_print::{self, Site};
 use crate::interp;
+use crate::ir::function::TileFunction;
 
 /// Memory of the interpreter that holds the buffers, and the address for each argument.
-fn interpreted(job: &Job<'_>) -> Result<(interp::Memory, Vec<u64>), String> {
+fn interpreted(args: &[Argument]) -> Result<(interp::Memory, Vec<u64>), String> {
     let mut memory = interp::Memory::new();
     let mut addresses = Vec::new();
-    for arg in job.args {
+    for arg in args {
         let address = match &arg.it {
             ArgValue::Buffer {
                 scalar,
@@ -34,18 +36,45 @@ fn interpreted(job: &Job<'_>) -> Result<(interp::Memory, Vec<u64>), String> {
     Ok((memory, addresses))
 }
 
+/// The arguments in the interpreter's words.
+fn passed(args: &[Argument], addresses: &[u64]) -> Vec<interp::Arg> {
+    let args = args.iter().zip(addresses);
+    let args = args.map(|(arg, &address)| match &arg.it {
+        ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
+        ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
+    });
+    args.collect()
+}
+
+/// What the interpreter counts of a launch. Races are not looked for, so that large ones are counted in time.
+pub(super) fn count(
+    func: &TileFunction,
+    grid: [u32; 3],
+    args: &[Argument],
+    steps: Option<u64>,
+) -> Result<interp::Stats, String> {
+    let (mut memory, addresses) = interpreted(args)?;
+    let launch = interp::Launch {
+        grid,
+        args: &passed(args, &addresses),
+    };
+    let usual = interp::Options::default();
+    let options = interp::Options {
+        step_limit: steps.unwrap_or(usual.step_limit),
+        check_races: false,
+        count_bytes: true,
+        ..usual
+    };
+    interp::run(func, &launch, &mut memory, &options).map_err(|error| error.kind.to_string())
+}
+
 /// Launches on the interpreter in one of its ways.
 fn interpret<T>(
     job: &Job<'_>,
     addresses: &[u64],
     run: impl FnOnce(&interp::Launch<'_>, &interp::Options) -> Result<T, interp::InterpError>,
 ) -> Result<T, interp::InterpError> {
-    let args = job.args.iter().zip(addresses);
-    let args = args.map(|(arg, &address)| match &arg.it {
-        ArgValue::Scalar { bits, .. } => interp::Arg::Bits(*bits),
-        ArgValue::Null | ArgValue::Buffer { .. } => interp::Arg::Ptr(address),
-    });
-    let args: Vec<interp::Arg> = args.collect();
+    let args = passed(job.args, addresses);
     let launch = interp::Launch {
         grid: job.grid,
         args: &args,
@@ -101,7 +130,7 @@ pub(super) struct Stated {
 /// The bounds of a job that the interpreter has run to its end, or why there are none.
 pub(super) fn stated(job: &Job<'_>) -> Result<Stated, interp::InterpError> {
     let mut distances: Vec<Distances> = vec![Distances::default(); job.args.len()];
-    let Ok((mut memory, addresses)) = interpreted(job) else {
+    let Ok((mut memory, addresses)) = interpreted(job.args) else {
         // It ran before; without memory nothing is known, and everything exact.
         let is_printed = false;
         return Ok(Stated {
@@ -147,7 +176,7 @@ impl Executor for Interpreter {
     }
 
     fn run(&self, job: &Job<'_>) -> Outcome {
-        let (mut memory, addresses) = match interpreted(job) {
+        let (mut memory, addresses) = match interpreted(job.args) {
             Ok(memory) => memory,
             Err(message) => return failed(message),
         };

@@ -49,6 +49,11 @@ pub(super) enum Expect {
 
 impl RunLine {
     pub(super) fn parse(text: &str) -> Result<RunLine, String> {
+        RunLine::parse_within(text, RUN_LINE_BYTES)
+    }
+
+    /// Reads a line whose buffers may have so many bytes together.
+    pub(super) fn parse_within(text: &str, most_bytes: usize) -> Result<RunLine, String> {
         let mut parts = text.split(';');
         let mut run = RunLine {
             grid: [1; 3],
@@ -60,7 +65,9 @@ impl RunLine {
             expects: Vec::new(),
         };
         let (text, files) = without_files(parts.next().unwrap_or(""))?;
-        with_cursor(&text, |cursor| cursor.arguments(&mut run, &files))?;
+        with_cursor(&text, |cursor| {
+            cursor.arguments(&mut run, &files, most_bytes)
+        })?;
         for part in parts {
             let part = part.trim();
             let Some(rest) = part.strip_prefix("expect ") else {
@@ -118,6 +125,14 @@ fn with_cursor<T>(
         Kind::End => Ok(result),
         _ => cursor.unexpected("the end"),
     }
+}
+
+/// Bytes that the buffers of a line may have.
+struct Left {
+    /// Those that are left.
+    bytes: usize,
+    /// All.
+    most: usize,
 }
 
 struct Cursor<'t, 'a> {
@@ -252,9 +267,17 @@ impl<'a> Cursor<'_, 'a> {
         Ok(number)
     }
 
-    fn arguments(&mut self, run: &mut RunLine, files: &[String]) -> Result<(), String> {
-        // Of the buffers so far.
-        let mut bytes = 0;
+    fn arguments(
+        &mut self,
+        run: &mut RunLine,
+        files: &[String],
+        most_bytes: usize,
+    ) -> Result<(), String> {
+        // That buffers may still take.
+        let mut left = Left {
+            bytes: most_bytes,
+            most: most_bytes,
+        };
         while self.peek().kind != Kind::End {
             let name = self.word("`grid(..)` or the name of a parameter")?;
             if self.peek().kind == Kind::Punct('(') {
@@ -276,13 +299,13 @@ impl<'a> Cursor<'_, 'a> {
                 continue;
             }
             self.expect('=')?;
-            let spec = self.spec(&mut bytes, files)?;
+            let spec = self.spec(&mut left, files)?;
             run.args.push((name.to_owned(), spec));
         }
         Ok(())
     }
 
-    fn spec(&mut self, bytes: &mut usize, files: &[String]) -> Result<ArgSpec, String> {
+    fn spec(&mut self, left: &mut Left, files: &[String]) -> Result<ArgSpec, String> {
         let word = self.peek();
         if !files.is_empty() && self.accept_word("file") {
             self.expect('[')?;
@@ -310,11 +333,10 @@ impl<'a> Cursor<'_, 'a> {
         self.expect('[')?;
         let count: usize = self.number("a number of elements")?;
         let size = count.checked_mul(scalar.bytes() as usize);
-        *bytes = size
-            .and_then(|size| bytes.checked_add(size))
-            .filter(|&all| all <= RUN_LINE_BYTES)
+        left.bytes = size
+            .and_then(|size| left.bytes.checked_sub(size))
             .ok_or_else(|| {
-                let limit = RUN_LINE_BYTES >> 20;
+                let limit = left.most >> 20;
                 format!("the buffers of a line have at most {limit} MiB together")
             })?;
         self.expect(']')?;

@@ -47,12 +47,15 @@ mod fill;
 #[cfg(feature = "cuda")]
 mod gpu;
 mod interpreter;
+pub(crate) mod launch;
 mod line;
 mod named;
 mod npy;
 mod one;
 mod ptx;
 mod summary;
+#[cfg(feature = "triton")]
+pub(crate) mod untyped;
 
 #[cfg(test)]
 mod tests;

@@ -32,7 +32,7 @@ use crate::ir::effects::How;
 use crate::ir::entities::{Block, Inst, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
-use crate::ir::ops::{Opcode, TileOp};
+use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{Elem, Scalar};
 use boxes::Boxes;
 use rings::Rings;
@@ -136,6 +136,7 @@ pub(super) fn run(
             }
         }
     }
+    [machine.stats.bytes_read, machine.stats.bytes_written] = machine.memory.touched();
     Ok((machine.stats, machine.slack))
 }
 
@@ -167,6 +168,17 @@ struct Machine<'a> {
     slack: Option<Slack>,
     /// Numbers of the places that print.
     sites: FxHashMap<Inst, u32>,
+}
+
+/// Floating-point operations of one element.
+fn flops_of(op: TileOp) -> u32 {
+    match op {
+        TileOp::Fma => 2,
+        TileOp::Fadd | TileOp::Fsub | TileOp::Fmul | TileOp::Fdiv | TileOp::FdivRn => 1,
+        TileOp::RcpFtz | TileOp::Log2Approx | TileOp::SinApprox | TileOp::CosApprox => 1,
+        TileOp::SqrtRn => 1,
+        op => u32::from(op.info().rule == TypeRule::Function),
+    }
 }
 
 fn malformed(what: impl Into<String>) -> InterpErrorKind {
@@ -236,6 +248,7 @@ impl<'a> Machine<'a> {
             self.element = None;
             self.stats.instructions += 1;
             self.steps += self.cost(inst);
+            self.stats.flops += self.flops(inst);
             if self.steps > self.options.step_limit {
                 return Err(InterpErrorKind::StepLimit(self.options.step_limit));
             }
@@ -244,6 +257,22 @@ impl<'a> Machine<'a> {
             }
         }
         Err(malformed(format!("{block} has no terminator")))
+    }
+
+    /// Floating-point operations of an instruction, those of products of matrices of any type.
+    fn flops(&self, inst: Inst) -> u64 {
+        let dfg = &self.func.dfg;
+        let data = &dfg.insts[inst];
+        let Some(&result) = data.results.first() else {
+            return 0;
+        };
+        let elements = dfg.ty(result).shape.elements() as u64;
+        match (data.op, data.args.first()) {
+            (TileOp::Dot | TileOp::DotStart, Some(&a)) => {
+                2 * elements * dfg.ty(a).shape.extents().last().unwrap_or(1)
+            }
+            (op, _) => elements * u64::from(flops_of(op)),
+        }
     }
 
     /// Steps of an instruction: a fixed number, and the elements of its first result or operand, whichever has more.

@@ -4,6 +4,7 @@ mod atomics;
 mod boxes;
 mod control;
 mod convert;
+mod counts;
 mod dot;
 mod floats;
 mod ints;

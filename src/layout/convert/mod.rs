@@ -17,6 +17,8 @@
 //! Plans are pure data. The expander emits them, `simulate` runs them in tests and under fuzzing; planning costs tens of
 //! microseconds, so callers that ask often keep the answers by pair of layout ids.
 
+#[cfg(any(test, feature = "fuzzing", feature = "tool"))]
+pub(crate) mod banks;
 pub mod shared;
 pub mod shuffle;
 #[cfg(any(test, feature = "fuzzing"))]

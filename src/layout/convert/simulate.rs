@@ -1,4 +1,4 @@
-//! Runs conversion plans on the CPU and counts bank conflicts: the oracle of their tests.
+//! Runs conversion plans on the CPU: the oracle of their tests.
 //!
 //! A block in registers is a list of values by location: register fastest, then lane, then warp. The
 //! simulator follows the plan as the expander emits it and knows nothing of how it was found.
@@ -7,25 +7,6 @@ use super::Conversion;
 use super::shared::{Access, SharedPlan};
 use super::shuffle::{ShufflePlan, Step};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
-
-impl Access {
-    /// The thread's part of the byte offset.
-    pub(crate) fn thread_offset(&self, lane: u32, warp: u32) -> u32 {
-        self.columns.iter().fold(0, |sum, column| {
-            let index = if column.dim == HwDim::Lane {
-                lane
-            } else {
-                warp
-            };
-            sum ^ ((index >> column.bit & 1) * column.xor)
-        })
-    }
-
-    /// Whether this thread takes part.
-    pub(crate) fn is_active(&self, lane: u32, warp: u32) -> bool {
-        lane & self.idle_lanes == 0 && warp & self.idle_warps == 0
-    }
-}
 
 /// The block `tensor`, indexed by flat index, as threads of `layout` hold it.
 pub(crate) fn distribute<T: Copy>(layout: &LinearLayout, tensor: &[T]) -> Vec<T> {
@@ -168,50 +149,4 @@ fn trip<T: Copy>(
         }
     }
     results
-}
-
-/// Wavefronts of all accesses of one side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wavefronts {
-    /// As the banks serve them.
-    pub actual: u32,
-    /// One for each phase.
-    pub ideal: u32,
-}
-
-/// Counts the wavefronts of `access` by all threads. A request is served in phases of 32 lanes up to 4
-/// bytes each, 16 of 8 and 8 of 16; in a phase, each bank serves one 4-byte word a wavefront, to any
-/// number of lanes.
-pub(crate) fn count_wavefronts(
-    access: &Access,
-    elem_bytes: u32,
-    lanes: u32,
-    warps: u32,
-) -> Wavefronts {
-    let bytes = access.vector * elem_bytes;
-    let phase = lanes / (bytes / 4).max(1);
-    let mut sum = Wavefronts::default();
-    for warp in 0..warps {
-        for group in &access.groups {
-            for first in (0..lanes).step_by(phase as usize) {
-                let active = (first..first + phase).filter(|&lane| access.is_active(lane, warp));
-                let mut words: Vec<u32> = active
-                    .flat_map(|lane| {
-                        let start = (access.thread_offset(lane, warp) ^ group.xor) + group.add;
-                        start / 4..(start + bytes).div_ceil(4)
-                    })
-                    .collect();
-                words.sort_unstable();
-                words.dedup();
-                let mut load = [0; 32];
-                for word in words {
-                    load[word as usize % 32] += 1;
-                }
-                let worst = load.into_iter().max().unwrap_or(0);
-                sum.actual += worst;
-                sum.ideal += worst.min(1);
-            }
-        }
-    }
-    sum
 }

@@ -1,7 +1,8 @@
 //! Conversions move every element to its place, and trips through shared memory have no conflicts.
 
+use super::banks::Wavefronts;
 use super::shared::Access;
-use super::simulate::{Wavefronts, count_wavefronts, distribute, simulate};
+use super::simulate::{distribute, simulate};
 use super::*;
 use crate::linear_layout::gf2;
 use crate::linear_layout::named;
@@ -46,7 +47,7 @@ fn a_shuffle_weighs_as_much_as_two_moves_or_an_access() {
 
 fn extra(access: &Access, elem_bytes: u32, layout: &LinearLayout) -> u32 {
     let (lanes, warps) = (layout.num_lanes(), layout.num_warps());
-    let Wavefronts { actual, ideal } = count_wavefronts(access, elem_bytes, lanes, warps);
+    let Wavefronts { actual, ideal } = access.wavefronts(elem_bytes, lanes, warps);
     assert!(ideal > 0, "somebody takes part");
     actual - ideal
 }

@@ -56,7 +56,12 @@ pub(super) struct Machine<'a> {
     produces: bool,
     /// Numbers that were left in slots.
     numbers: SecondaryMap<Slot, u64>,
+    /// Told of each step, if somebody watches.
+    watch: Option<Watch<'a>>,
 }
+
+/// What is told of a step: the instruction, whether a producer takes it, and what stands in rings behind it.
+pub(super) type Watch<'a> = &'a mut dyn FnMut(Inst, bool, &State);
 
 impl<'a> Machine<'a> {
     pub(super) fn new(func: &'a TileFunction, sample: u64) -> Machine<'a> {
@@ -69,6 +74,21 @@ impl<'a> Machine<'a> {
             ahead: VecDeque::new(),
             produces: false,
             numbers: SecondaryMap::new(),
+            watch: None,
+        }
+    }
+
+    /// The same, watched.
+    pub(super) fn watched(func: &'a TileFunction, sample: u64, watch: Watch<'a>) -> Machine<'a> {
+        Machine {
+            watch: Some(watch),
+            ..Machine::new(func, sample)
+        }
+    }
+
+    fn tell(&mut self, inst: Inst, is_ahead: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch(inst, is_ahead, &self.state);
         }
     }
 
@@ -250,19 +270,34 @@ impl<'a> Machine<'a> {
                 Action::Copy(entry, barrier, bytes) => self.state.produce(entry, barrier, bytes),
             };
             at(inst, done)?;
+            self.tell(inst, true);
             self.ahead.pop_front();
         }
         Ok(())
     }
 
     fn inst(&mut self, inst: Inst, data: &InstData<Tile>) -> Done<()> {
-        if let Some(held) = at(inst, self.shared(inst, data)?)? {
+        let held = at(inst, self.shared(inst, data)?)?;
+        if !self.produces && self.happens(data)? {
+            self.tell(inst, false);
+        }
+        if let Some(held) = held {
             if let Some(&value) = data.results.first() {
                 self.values[value] = held;
             }
             return Ok(());
         }
         self.compute(data)
+    }
+
+    /// Whether the program does it: some ops have a condition.
+    fn happens(&self, data: &InstData<Tile>) -> Done<bool> {
+        let condition = match data.op {
+            TileOp::MbarExpect | TileOp::MbarArrive | TileOp::Release => 1,
+            TileOp::TensorCopy => 2,
+            _ => return Ok(true),
+        };
+        Ok(self.scalar(data, condition)? == 1)
     }
 
     /// What is about rings, barriers and products; gives the first result, or none if the op is about something else.

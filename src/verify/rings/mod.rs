@@ -29,6 +29,8 @@ mod scalar;
 mod state;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "tool")]
+pub(crate) mod timeline;
 
 use super::{Rule, VerifierError, VerifierErrors};
 use crate::ir::entities::Inst;

@@ -62,6 +62,21 @@ pub(super) struct State {
     sometimes_read: FxHashSet<Slot>,
 }
 
+/// What stands in an entry of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Nothing, or what was given back.
+    Nothing,
+    /// What a copy under way brings.
+    Arriving,
+    /// A block that nobody read yet.
+    Full,
+    /// A block that was read.
+    Read,
+    /// A block that a product under way reads.
+    Multiplied,
+}
+
 type Checked = Result<(), String>;
 
 fn name((slot, index): Entry) -> String {
@@ -116,6 +131,22 @@ impl State {
 
     pub(super) fn store(&mut self, entry: Entry) -> Checked {
         self.fill(entry, Until::Now, true).map(drop)
+    }
+
+    pub(super) fn content(&self, entry: Entry) -> Content {
+        let is_multiplied = self.reads.iter().any(|&(_, of)| of == entry);
+        match self.fills.get(&entry) {
+            _ if is_multiplied => Content::Multiplied,
+            None => Content::Nothing,
+            Some(fill) if fill.until != Until::Now => Content::Arriving,
+            Some(fill) if fill.was_read => Content::Read,
+            Some(_) => Content::Full,
+        }
+    }
+
+    /// Products that are started and not known to be done.
+    pub(super) fn products(&self) -> u64 {
+        self.product.saturating_sub(self.done)
     }
 
     /// A copy of the group that goes on.

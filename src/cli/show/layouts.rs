@@ -1,21 +1,13 @@
-//! `tilelift show`: layouts as pictures, in the terminal and as SVG.
+//! Layouts as grids of elements: which thread holds which, and where blocks stand in shared memory.
 
 use std::fmt::Write as _;
-use std::io;
-use std::process::ExitCode;
 
-use cranelift_entity::EntityRef;
-
-use super::args::{By, ShowArgs};
-use super::html::plain;
-use super::input::Kernel;
-use super::{Failure, Result, write_out};
-use crate::compile::compile_with;
-use crate::ir::function::TileFunction;
+use super::canvas::{Canvas, Colour, painted};
+use crate::cli::args::By;
+use crate::ir::entities::Slot;
+use crate::ir::function::{BufferData, TileFunction};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::pool::LayoutId;
-use crate::pipeline::Snapshot;
-use crate::text::quote::escape;
 
 /// Rows and columns of a picture in the terminal; more do not fit there.
 const TERMINAL: (usize, usize) = (32, 16);
@@ -23,55 +15,12 @@ const TERMINAL: (usize, usize) = (32, 16);
 const SVG: (usize, usize) = (64, 64);
 /// Width and height of an element in an SVG.
 const CELL: (usize, usize) = (46, 18);
-
-/// Shows which thread holds which element of each block of the kernel.
-pub(super) fn show(args: &ShowArgs) -> Result<ExitCode> {
-    let kernel = Kernel::load(&args.kernel)?;
-    let mut last = None;
-    let result = compile_with(
-        &kernel.func,
-        kernel.target,
-        &kernel.options,
-        &mut |_, snapshot| {
-            if let Snapshot::Tile(func) = snapshot {
-                last = Some(func.clone());
-            }
-        },
-    );
-    let layouts = last.map(|func| used(&func)).unwrap_or_default();
-    if layouts.is_empty() {
-        result.map_err(|e| kernel.refused(&e))?;
-        let message = "the kernel has no blocks, and so no layouts: all its values are numbers";
-        return Err(Failure::Input(message.to_owned()));
-    }
-    let number = |layout: &Used| args.layout.is_none_or(|n| layout.id.index() == n);
-    let chosen: Vec<&Used> = layouts.iter().filter(|&layout| number(layout)).collect();
-    if chosen.is_empty() {
-        let known: Vec<String> = layouts.iter().map(|l| l.id.to_string()).collect();
-        let message = format!("--layout: the kernel's layouts are {}", known.join(", "));
-        return Err(Failure::Usage(message));
-    }
-    if let Some(path) = &args.svg {
-        write_out(Some(path), &svg(&chosen, args.by))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let choice = anstream::AutoStream::choice(&io::stdout());
-    let colours = choice != anstream::ColorChoice::Never;
-    let texts: Vec<String> = chosen.iter().map(|l| text(l, args.by, colours)).collect();
-    write_out(None, &texts.join("\n"))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The pictures of all layouts of a function, if it has blocks.
-pub(super) fn pictures(func: &TileFunction) -> Option<String> {
-    let layouts = used(func);
-    let all: Vec<&Used> = layouts.iter().collect();
-    (!all.is_empty()).then(|| svg(&all, By::Thread))
-}
+/// Bytes that all banks of shared memory serve at once.
+const LINE: u32 = 128;
 
 /// A layout that values of the kernel have.
-struct Used {
-    id: LayoutId,
+pub(super) struct Used {
+    pub(super) id: LayoutId,
     layout: LinearLayout,
     /// Types of the values, as in `f32[64,64]`, with lines of the source where they are made.
     values: Vec<(String, u32)>,
@@ -92,7 +41,7 @@ impl Used {
 }
 
 /// The layouts of the kernel's values, by their numbers.
-fn used(func: &TileFunction) -> Vec<Used> {
+pub(super) fn used(func: &TileFunction) -> Vec<Used> {
     let mut list: Vec<Used> = Vec::new();
     for (_, inst) in func.all_insts() {
         let data = &func.dfg.insts[inst];
@@ -127,6 +76,8 @@ fn used(func: &TileFunction) -> Vec<Used> {
 struct Cell {
     thread: u32,
     register: u32,
+    /// The element's place in shared memory, in elements.
+    offset: u32,
 }
 
 /// A layout as rows of elements.
@@ -178,6 +129,7 @@ fn picture(layout: &LinearLayout, (most_rows, most_columns): (usize, usize)) -> 
         Cell {
             thread: 32 * at.warp + at.lane,
             register: at.register,
+            offset: at.offset,
         }
     };
     let row = |row| (0..shown_columns).map(|column| cell(row, column)).collect();
@@ -187,13 +139,17 @@ fn picture(layout: &LinearLayout, (most_rows, most_columns): (usize, usize)) -> 
     }
 }
 
-/// A light colour, red, green and blue: the more alike two numbers are, the less alike their colours.
-fn colour(cell: Cell, by: By) -> [u8; 3] {
-    let n = match by {
+/// The colour of an element.
+fn colour(cell: Cell, by: By) -> Colour {
+    hue(match by {
         By::Thread => cell.thread,
         By::Warp => cell.thread / 32,
         By::Register => cell.register,
-    };
+    })
+}
+
+/// A light colour: the more alike two numbers are, the less alike their colours.
+pub(super) fn hue(n: u32) -> Colour {
     // Steps of the golden ratio around the circle of hues.
     let hue = f64::from(n) * 0.618_034 % 1.0 * 6.0;
     let channel = |shift: f64| {
@@ -203,74 +159,138 @@ fn colour(cell: Cell, by: By) -> [u8; 3] {
     [channel(0.0), channel(4.0), channel(2.0)]
 }
 
-/// For a terminal: `thread:register` of each element.
-fn text(used: &Used, by: By, colours: bool) -> String {
-    let picture = picture(&used.layout, TERMINAL);
-    let label = |cell: &Cell| format!("{}:{}", cell.thread, cell.register);
-    let labels = picture.rows.iter().flatten().map(|cell| label(cell).len());
-    let width = labels.max().unwrap_or(0);
-    let mut out = format!("{}\n  thread:register", used.title());
-    for note in &picture.notes {
-        let _ = write!(out, "; {note}");
+/// A grid of elements with its title, what each label means, and notes.
+struct Grid {
+    title: String,
+    meaning: String,
+    rows: Vec<Vec<(String, Colour)>>,
+}
+
+/// Who holds which element.
+fn held(used: &Used, by: By, most: (usize, usize)) -> Grid {
+    let picture = picture(&used.layout, most);
+    let label = |cell: &Cell| {
+        let label = format!("{}:{}", cell.thread, cell.register);
+        (label, colour(*cell, by))
+    };
+    Grid {
+        title: used.title(),
+        meaning: noted("thread:register", &picture.notes),
+        rows: picture
+            .rows
+            .iter()
+            .map(|row| row.iter().map(label).collect())
+            .collect(),
     }
-    out.push('\n');
-    for row in &picture.rows {
-        out += " ";
-        for cell in row {
-            let label = format!("{:>width$}", label(cell));
-            match colours {
-                true => {
-                    let [r, g, b] = colour(*cell, by);
-                    let _ = write!(out, "\u{1b}[38;2;0;0;0;48;2;{r};{g};{b}m {label} \u{1b}[0m");
-                }
-                false => _ = write!(out, " {label}"),
-            }
-        }
-        out.push('\n');
+}
+
+/// Where the elements of a ring's blocks stand, in lines of 128 bytes and the banks within.
+fn placed(ring: &Ring, most: (usize, usize)) -> Grid {
+    let picture = picture(&ring.layout, most);
+    let label = |cell: &Cell| {
+        let byte = cell.offset * ring.data.elem.bytes();
+        let (line, bank) = (byte / LINE, byte % LINE / 4);
+        (format!("{line}:{bank}"), hue(bank))
+    };
+    Grid {
+        title: format!("{} = {}\n  {}", ring.slot, ring.layout, ring.data),
+        meaning: noted(
+            "line of 128 bytes:bank; a colour for each bank",
+            &picture.notes,
+        ),
+        rows: picture
+            .rows
+            .iter()
+            .map(|row| row.iter().map(label).collect())
+            .collect(),
     }
-    out
+}
+
+fn noted(meaning: &str, notes: &[String]) -> String {
+    let all = [meaning.to_owned()]
+        .into_iter()
+        .chain(notes.iter().cloned());
+    all.collect::<Vec<_>>().join("; ")
+}
+
+/// A ring of blocks in shared memory.
+pub(super) struct Ring {
+    pub(super) slot: Slot,
+    pub(super) data: BufferData,
+    pub(super) layout: LinearLayout,
+}
+
+/// For a terminal.
+pub(super) fn text(list: &[&Used], by: By, colours: bool) -> String {
+    let texts = list
+        .iter()
+        .map(|used| held(used, by, TERMINAL).text(colours));
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// All pictures below each other.
-fn svg(list: &[&Used], by: By) -> String {
-    let (width, height) = CELL;
-    let (mut body, mut top, mut right) = (String::new(), 10, 700);
-    for used in list {
-        let picture = picture(&used.layout, SVG);
-        let mut lines: Vec<String> = used.title().lines().map(str::to_owned).collect();
-        lines.push(format!("thread:register {}", picture.notes.join("; ")));
-        for line in lines {
-            top += 16;
-            let line = plain(&escape(line.trim()));
-            let _ = writeln!(body, "<text x=\"10\" y=\"{top}\">{line}</text>");
-        }
-        top += 8;
-        for row in &picture.rows {
-            for (column, cell) in row.iter().enumerate() {
-                let (x, [r, g, b]) = (10 + column * width, colour(*cell, by));
-                let (middle, base) = (x + width / 2, top + 13);
-                let (thread, register) = (cell.thread, cell.register);
-                let _ = writeln!(
-                    body,
-                    "<rect x=\"{x}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" fill=\"rgb({r},{g},{b})\" stroke=\"white\"/>\
-                     <text x=\"{middle}\" y=\"{base}\" text-anchor=\"middle\">{thread}:{register}</text>"
-                );
+pub(super) fn svg(list: &[&Used], by: By) -> String {
+    Grid::svg(list.iter().map(|used| held(used, by, SVG)))
+}
+
+/// Rings for a terminal.
+pub(super) fn rings_text(list: &[Ring], colours: bool) -> String {
+    let texts = list.iter().map(|ring| placed(ring, TERMINAL).text(colours));
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+/// Rings as SVG; none if there are none.
+pub(super) fn rings_svg(list: &[Ring]) -> Option<String> {
+    (!list.is_empty()).then(|| Grid::svg(list.iter().map(|ring| placed(ring, SVG))))
+}
+
+impl Grid {
+    fn text(&self, colours: bool) -> String {
+        let labels = self.rows.iter().flatten().map(|(label, _)| label.len());
+        let width = labels.max().unwrap_or(0);
+        let mut out = format!("{}\n  {}\n", self.title, self.meaning);
+        for row in &self.rows {
+            out += " ";
+            for (label, colour) in row {
+                match colours {
+                    true => out += &painted(&format!(" {label:>width$} "), *colour, true),
+                    false => _ = write!(out, " {label:>width$}"),
+                }
             }
-            right = right.max(20 + row.len() * width);
-            top += height;
+            out.push('\n');
         }
-        top += 14;
+        out
     }
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {right} {top}\" font-family=\"monospace\" font-size=\"11\">\n\
-         <rect width=\"{right}\" height=\"{top}\" fill=\"white\"/>\n{body}</svg>\n"
-    )
+
+    fn svg(grids: impl Iterator<Item = Grid>) -> String {
+        let (width, height) = CELL;
+        let mut canvas = Canvas::default();
+        for grid in grids {
+            let mut top = canvas.below();
+            for line in grid.title.lines().chain([grid.meaning.as_str()]) {
+                top += 16;
+                canvas.text(10, top, line.trim());
+            }
+            top += 8;
+            for row in &grid.rows {
+                for (column, (label, colour)) in row.iter().enumerate() {
+                    let place = [10 + column * width, top, width, height];
+                    canvas.rect(place, *colour, "");
+                    canvas.label(place, label);
+                }
+                top += height;
+            }
+        }
+        canvas.finish()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ir::types::Scalar;
     use crate::linear_layout::shape::Shape;
+    use cranelift_entity::EntityRef;
 
     fn layout(text: &str, extents: &[u64]) -> LinearLayout {
         let shape = Shape::new(extents).expect("powers of two");
@@ -304,10 +324,36 @@ mod tests {
     }
 
     #[test]
+    fn rings_say_line_and_bank() {
+        let shape = Shape::new(&[8, 64]).expect("powers of two");
+        let order = [1, 0];
+        let layout = crate::linear_layout::named::shared_swizzled(shape, &order, 8, 1, 8);
+        let ring = Ring {
+            slot: Slot::new(0),
+            data: BufferData {
+                elem: Scalar::F16,
+                shape,
+                stages: 2,
+            },
+            layout: layout.expect("chunks of 8 elements"),
+        };
+        let grid = placed(&ring, SVG);
+        // Rows of 128 bytes, whose chunks of 16 bytes are permuted by the number of the row.
+        let at = |row: usize, column: usize| grid.rows[row][column].0.as_str();
+        assert_eq!(
+            [at(0, 0), at(0, 2), at(1, 0), at(3, 8)],
+            ["0:0", "0:1", "1:4", "3:8"]
+        );
+        let text = rings_text(&[ring], false);
+        assert!(text.contains("2 blocks of f16[8,64]"), "{text}");
+    }
+
+    #[test]
     fn neighbours_have_colours_of_their_own() {
         let cell = |thread| Cell {
             thread,
             register: 0,
+            offset: 0,
         };
         let colours: Vec<[u8; 3]> = (0..8).map(|t| colour(cell(t), By::Thread)).collect();
         for i in 0..8 {
