@@ -273,7 +273,7 @@ fn numbers_of_the_compiler_are_json_with_occupancy() {
     );
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     assert_eq!(json["kernel"], "double");
-    assert_eq!(json["stats"]["barriers"], 0);
+    assert_eq!(json["stats"]["barriers"], 1);
     assert_eq!(json["predicted"]["occupancy_percent"], 100);
     assert_eq!(json["predicted"]["limited_by"], "warps");
 }
