@@ -161,6 +161,8 @@ pub(crate) use locate::name_source;
 pub(crate) use locate::source_place;
 #[cfg(all(feature = "cuda", feature = "tool"))]
 pub(crate) use mapped::driver_launch;
+#[cfg(feature = "tool")]
+pub(crate) use maps::element;
 pub(crate) use memory::Memory;
 #[cfg(feature = "tool")]
 pub(crate) use program::set_stages;
