@@ -408,6 +408,8 @@ const MAPS: &str = ".version 8.0
     mov.u32 %r5, 0;
     mov.u64 %rd0, moved_from;
     mov.u64 %rd1, moved_to;
+    cvta.param.u64 %rd0, %rd0;
+    cvta.param.u64 %rd1, %rd1;
     mbarrier.init.shared.b64 [%r2], 1;
     fence.proxy.async;
     mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r2], 64;
