@@ -299,15 +299,13 @@ mod tests {
             )),
             &kernel(&format!(
                 "{masks}
-                v19 = expand_dims v15 {{axis = 0}} : i1[1,8; #4]
+                v19 = expand_dims v9 {{axis = 1}} : i1[4,1; #2]
                 v20 = broadcast v19 : i1[4,8; #0]
-                v21 = expand_dims v9 {{axis = 1}} : i1[4,1; #2]
-                v22 = broadcast v21 : i1[4,8; #0]
-                v23 = and v20, v22 : i1[4,8; #0]
-                v24 = expand_dims v10 {{axis = 1}} : i1[4,1; #2]
-                v25 = broadcast v24 : i1[4,8; #0]
-                v26 = and v23, v25 : i1[4,8; #0]
-                store v18, v8, v26"
+                v21 = and v17, v20 : i1[4,8; #0]
+                v22 = expand_dims v10 {{axis = 1}} : i1[4,1; #2]
+                v23 = broadcast v22 : i1[4,8; #0]
+                v24 = and v21, v23 : i1[4,8; #0]
+                store v18, v8, v24"
             )),
         );
     }
