@@ -59,6 +59,7 @@ use crate::tile::lower_dots::lower_dots;
 use crate::tile::lower_math::lower_math;
 use crate::tile::merge_equal_values::merge_equal_values;
 use crate::tile::order_programs::{order_programs, uneven};
+use crate::tile::order_sums::order_sums;
 use crate::tile::pipeline_loops::{CutStages, pipeline_loops};
 use crate::tile::promote::{Programs, Promotion, holds_small_boxes, promote};
 use crate::tile::resources::Resources;
@@ -375,6 +376,10 @@ fn tile_passes(
     }
     let layouts = assign_layouts(func, &axis, target, choices(Site::Layouts));
     watch.tile("assign_layouts", func)?;
+    if order_sums(func) > 0 {
+        eliminate_dead_code(func);
+        watch.tile("order_sums", func)?;
+    }
     Ok(TileStats {
         layouts,
         cut_stages: pipelined.cut,

@@ -399,6 +399,8 @@ Buffers come from files of NumPy and go to them:
   tilelift run add.py -n add -s "*fp32, *fp32, i32, 256" --args "grid(4) x=@x.npy out=f32[1000] zeros n=1000" --save out.npy
 PTX runs on the emulator; parameters have their names in PTX, of kernel_param_0 the end will do:
   tilelift run add.ptx --args "grid(4) block(128) shared(0) param_0=f32[512] iota(0) param_1=512"
+A tensor map is a buffer with the extents of tensor and box, outermost first, or one of another parameter's buffer (param_0 map(..)):
+  param_1=f16[8192] normal(1) map(64,128) box(16,64)   further: strides(BYTES,..) of all but the last, swizzle(128), outside(nan)
 A failed device_assert fails. A run has at most 2^20 programs (--programs N) and 2^24 steps of the emulator (--steps N)."#;
 
 /// Where kernels are measured.

@@ -4,9 +4,10 @@ use rustc_hash::FxHashMap;
 
 use crate::ir::attrs::{IntPred, make};
 use crate::ir::dfg::InstData;
+use crate::ir::effects::Class;
 use crate::ir::entities::{Inst, Slot, Value};
 use crate::ir::function::SlotData;
-use crate::ir::ops::ThreadOp;
+use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType};
 use crate::layout::convert::shared::{Access, SharedPlan};
 use crate::layout::convert::shuffle::{LaneMap, Predicate, ShufflePlan, Step};
@@ -16,6 +17,9 @@ use crate::linear_layout::layout::HwDim;
 use super::memory::slot_attrs;
 use super::regs::Expanded;
 use super::{Expander, Result};
+
+/// How many values are looked at for where a block comes from.
+const MOST_SOURCES: usize = 64;
 
 impl Expander<'_> {
     pub(super) fn expand_convert(&mut self, inst: Inst) -> Result<Expanded> {
@@ -38,7 +42,12 @@ impl Expander<'_> {
                 self.rearrange(&[carried], &map)?
             }
             Conversion::Shuffle(plan) => self.convert_by_shuffles(carried, &plan)?,
-            Conversion::Shared(plan) => self.convert_through_memory(carried, elem, &plan)?,
+            Conversion::Shared(plan) => {
+                if !self.is_producer && self.is_loaded_here(self.tile.dfg.insts[inst].args[0]) {
+                    self.effect(InstData::new(ThreadOp::WarpBarrier, &[]))?;
+                }
+                self.convert_through_memory(carried, elem, &plan)?
+            }
         };
         let ty = ThreadType::pack(from.elem, self.ty(moved).count);
         let result = self.carried_as(moved, ty)?;
@@ -46,6 +55,31 @@ impl Expander<'_> {
         let possible = self.bits.get(pack) & self.bits.get(result);
         self.bits.set(result, possible);
         Ok(Expanded::Pack(result))
+    }
+
+    /// Whether what is converted is made of what the same block loads from global memory. The assembler would move each of these loads down to
+    /// the store of its value in shared memory, to save registers, and wait for one after the other (of ten loads of 16 bytes two under way
+    /// at once). Stores do not pass a barrier of the warp, and loads do not either; it is no instruction where the warp is together. That costs
+    /// no CTA: what is alive at once takes less of the registers than of shared memory.
+    fn is_loaded_here(&self, value: Value) -> bool {
+        let tile = self.tile;
+        let block = |inst| tile.order.block_of(inst);
+        let home = tile.dfg.def_inst(value).and_then(block);
+        let mut from: Vec<Value> = vec![value];
+        let mut next = 0;
+        while let Some(&value) = from.get(next).filter(|_| next < MOST_SOURCES) {
+            next += 1;
+            let Some(inst) = tile.dfg.def_inst(value).filter(|&inst| block(inst) == home) else {
+                continue;
+            };
+            let data = &tile.dfg.insts[inst];
+            match data.class() {
+                _ if data.op == TileOp::Load => return true,
+                Class::Elementwise | Class::Shape => from.extend(&data.args),
+                _ => {}
+            }
+        }
+        false
     }
 
     /// Single elements of a pack.

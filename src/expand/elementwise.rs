@@ -26,8 +26,17 @@ struct Combination {
 
 impl Expander<'_> {
     pub(super) fn expand_elementwise(&mut self, inst: Inst, count: usize) -> Result<Expanded> {
-        let tile = self.tile;
-        let data = &tile.dfg.insts[inst];
+        let elem = self.result_type(inst)?.elem;
+        self.elementwise(&self.tile.dfg.insts[inst], elem, count)
+    }
+
+    /// The result, of elements `elem`, of an op that need not be one of the function.
+    pub(super) fn elementwise(
+        &mut self,
+        data: &InstData<Tile>,
+        elem: Elem,
+        count: usize,
+    ) -> Result<Expanded> {
         let Some(op) = data.op.on_threads() else {
             return bug(format!("{} has no form for threads", data.op));
         };
@@ -36,7 +45,6 @@ impl Expander<'_> {
             .iter()
             .map(|&v| self.expanded(v))
             .collect::<Result<_>>()?;
-        let elem = self.result_type(inst)?.elem;
         if args.iter().all(|a| matches!(a, Expanded::Uniform(_))) {
             let singles: Vec<Value> = args
                 .iter()

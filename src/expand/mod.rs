@@ -31,6 +31,7 @@ mod inline;
 mod known;
 mod limits;
 mod memory;
+mod ordered;
 mod promise;
 mod reduce;
 mod reduce_lanes;

@@ -13,6 +13,7 @@ use crate::ir::types::{AddressSpace, Elem, Scalar, ThreadType, ValueType};
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::shape::Shape;
 
+use super::ordered::{InOrder, Step};
 use super::regs::Expanded;
 use super::{Expander, Result, bug, own_bytes};
 
@@ -29,10 +30,14 @@ pub(super) struct Plan {
     pub(super) kept_warps: Vec<u32>,
     /// Bits of the thread index that only make copies or are folded.
     pub(super) silent_threads: u32,
+    /// How elements are combined of which the left one comes first, if otherwise.
+    in_order: Option<InOrder>,
+    /// The bits of registers, lanes and warps where it does.
+    ordered: Vec<(HwDim, u32)>,
 }
 
 impl Plan {
-    fn new(layout: &LinearLayout, axis: usize) -> Plan {
+    fn new(layout: &LinearLayout, axis: usize, in_order: Option<InOrder>) -> Plan {
         let axis_mask = layout.shape().bit_mask(axis);
         let split = |dim: HwDim| {
             let free = layout.free_mask(dim);
@@ -59,8 +64,42 @@ impl Plan {
             kept_lanes,
             kept_warps,
             silent_threads: all & !kept,
+            ordered: match in_order {
+                Some(_) => ordered_bits(layout, axis_mask),
+                None => Vec::new(),
+            },
+            in_order,
         }
     }
+
+    /// How elements are combined that differ in a bit.
+    pub(super) fn in_order(&self, dim: HwDim, bit: u32) -> Option<&InOrder> {
+        self.in_order
+            .as_ref()
+            .filter(|_| self.ordered.contains(&(dim, bit)))
+    }
+}
+
+/// The bits at which everything on the left comes before everything on the right: above all bits of the index that were folded before.
+fn ordered_bits(layout: &LinearLayout, axis_mask: u32) -> Vec<(HwDim, u32)> {
+    let mut ordered = Vec::new();
+    let mut folded = 0;
+    for dim in [HwDim::Register, HwDim::Lane, HwDim::Warp] {
+        let free = layout.free_mask(dim);
+        for (bit, &column) in (0..).zip(layout.columns(dim)) {
+            if free >> bit & 1 == 1 || column & axis_mask == 0 {
+                continue;
+            }
+            if !column.is_power_of_two() {
+                return Vec::new();
+            }
+            if folded < column {
+                ordered.push((dim, bit));
+            }
+            folded |= column;
+        }
+    }
+    ordered
 }
 
 impl Expander<'_> {
@@ -73,7 +112,7 @@ impl Expander<'_> {
         let axis = usize::from(crate::ir::attrs::Attrs::axis(data).copied().unwrap_or(0));
         let operand = self.arg_type(inst, 0)?;
         let layout = self.layout(operand)?;
-        let plan = Plan::new(layout, axis);
+        let plan = Plan::new(layout, axis, InOrder::of(tile, inst));
 
         // Registers that hold no copies, then one fold per register bit.
         let free = layout.free_mask(HwDim::Register);
@@ -90,7 +129,8 @@ impl Expander<'_> {
         }
         for (bit, &column) in layout.columns(HwDim::Register).iter().enumerate() {
             if column & plan.axis_mask != 0 && free >> bit & 1 == 0 {
-                (held, values) = self.fold_registers(region, &held, values, bit)?;
+                let in_order = plan.in_order(HwDim::Register, bit as u32);
+                (held, values) = self.fold_registers(region, &held, values, bit, in_order)?;
             }
         }
         let exchanged = self.fold_lanes(region, &plan, &mut values)?;
@@ -120,6 +160,7 @@ impl Expander<'_> {
         held: &[u32],
         values: Vec<Value>,
         bit: usize,
+        in_order: Option<&InOrder>,
     ) -> Result<(Vec<u32>, Vec<Value>)> {
         let place = |r: u32| held.iter().position(|&h| h == r).map(|p| p as u32);
         let low: Vec<u32> = held.iter().copied().filter(|r| r >> bit & 1 == 0).collect();
@@ -136,7 +177,7 @@ impl Expander<'_> {
             lefts.push(self.rearrange(&[value], &left)?);
             rights.push(self.rearrange(&[value], &right)?);
         }
-        let combined = self.combine_region(region, &lefts, &rights)?;
+        let combined = self.combine_region(region, &lefts, &rights, in_order)?;
         Ok((low, combined))
     }
 
@@ -215,12 +256,13 @@ impl Expander<'_> {
         }
     }
 
-    /// Runs the combining region on packs, element by element.
+    /// Runs the combining region on packs, element by element, or what it is of those in order.
     pub(super) fn combine_region(
         &mut self,
         region: Block,
         left: &[Value],
         right: &[Value],
+        in_order: Option<&InOrder>,
     ) -> Result<Vec<Value>> {
         let tile = self.tile;
         let params = &tile.dfg.blocks[region].params;
@@ -236,19 +278,23 @@ impl Expander<'_> {
             self.values[param] = Some(Expanded::Pack(value));
         }
         for &inst in tile.order.insts(region) {
-            let data = &tile.dfg.insts[inst];
-            if data.op == TileOp::Yield {
-                let mut results = Vec::new();
-                for &value in &data.args {
-                    let expanded = self.expanded(value)?;
-                    results.push(self.pack_of(&expanded, count)?);
+            let step = in_order.map_or(Step::Do(&tile.dfg.insts[inst]), |o| o.step(tile, inst));
+            let result = match step {
+                Step::Nothing => continue,
+                Step::Same(value) => self.expanded(value)?,
+                Step::Do(data) if data.op == TileOp::Yield => {
+                    let mut results = Vec::new();
+                    for &value in &data.args {
+                        let expanded = self.expanded(value)?;
+                        results.push(self.pack_of(&expanded, count)?);
+                    }
+                    return Ok(results);
                 }
-                return Ok(results);
-            }
-            let result = if data.op == TileOp::Const {
-                self.expand_const(inst)?
-            } else {
-                self.expand_elementwise(inst, count)?
+                Step::Do(data) if data.op == TileOp::Const => self.expand_const(inst)?,
+                Step::Do(data) => {
+                    let elem = self.result_type(inst)?.elem;
+                    self.elementwise(data, elem, count)?
+                }
             };
             self.set_result(inst, result)?;
         }

@@ -10,7 +10,9 @@ use crate::ir::dfg::InstData;
 use crate::ir::entities::{Block, Value};
 use crate::ir::ops::{ThreadOp, TileOp};
 use crate::ir::types::Elem;
+use crate::linear_layout::layout::HwDim;
 
+use super::ordered::InOrder;
 use super::reduce::Plan;
 use super::{Expander, Result};
 
@@ -38,7 +40,7 @@ impl Expander<'_> {
         }
         let (exchanged, rest) = plan.lanes.split_at(self.exchanges(region, plan, values));
         for &bit in exchanged {
-            self.exchange_halves(region, bit, values)?;
+            self.exchange_halves(region, bit, plan.in_order(HwDim::Lane, bit), values)?;
         }
         for &bit in rest {
             self.fold_lane_bit(region, 1 << bit, values)?;
@@ -90,8 +92,14 @@ impl Expander<'_> {
     }
 
     /// Lanes that differ in `bit` divide the registers: the one whose bit is 0 goes on with the lower half of both.
-    fn exchange_halves(&mut self, region: Block, bit: u32, values: &mut Vec<Value>) -> Result<()> {
-        let in_order = self.single_op(region).is_none();
+    fn exchange_halves(
+        &mut self,
+        region: Block,
+        bit: u32,
+        in_order: Option<&InOrder>,
+        values: &mut Vec<Value>,
+    ) -> Result<()> {
+        let sides_matter = self.single_op(region).is_none();
         let mut lefts: Vec<Value> = Vec::with_capacity(values.len());
         let mut rights: Vec<Value> = Vec::with_capacity(values.len());
         for (i, &value) in values.iter().enumerate() {
@@ -105,7 +113,7 @@ impl Expander<'_> {
             let upper = self.rearrange(&[value], &(half..2 * half).collect::<Vec<_>>())?;
             let sent = self.of_lane(bit, upper, lower)?;
             let received = self.shuffled(sent, 1 << bit)?;
-            if in_order {
+            if sides_matter {
                 lefts.push(self.of_lane(bit, lower, received)?);
                 rights.push(self.of_lane(bit, received, upper)?);
             } else {
@@ -113,7 +121,7 @@ impl Expander<'_> {
                 rights.push(received);
             }
         }
-        *values = self.combine_region(region, &lefts, &rights)?;
+        *values = self.combine_region(region, &lefts, &rights, in_order)?;
         Ok(())
     }
 
@@ -158,7 +166,7 @@ impl Expander<'_> {
                 None => self.shuffled(value, mask)?,
             });
         }
-        *values = self.combine_region(region, values, &others)?;
+        *values = self.combine_region(region, values, &others, None)?;
         Ok(())
     }
 }

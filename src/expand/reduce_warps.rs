@@ -93,7 +93,7 @@ impl Expander<'_> {
 
         let by_lane = MAX_VECTOR_FOLD_BITS < plan.warps.len() && plan.kept_lanes.is_empty();
         if self.folds_apart(region, &places, &types, by_lane) {
-            return self.fold_apart(region, &places, &slots, &types, values);
+            return self.fold_apart((region, plan), &places, &slots, &types, values);
         }
         let mut reader = places.columns(places.fold_bits);
         if by_lane {
@@ -106,7 +106,7 @@ impl Expander<'_> {
         let each = if by_lane { 1 } else { 1 << places.fold_bits };
         *values = self.take(&slots, &types, (read_at, above), (registers, each))?;
         if !by_lane {
-            return self.fold_parts(region, places.fold_bits, values);
+            return self.fold_parts((region, plan), values);
         }
         for k in 0..places.fold_bits {
             self.fold_lane_bit(region, 1 << k, values)?;
@@ -142,7 +142,7 @@ impl Expander<'_> {
     /// Each thread folds the results of its number, and of its number and as many as there are threads, and so on.
     fn fold_apart(
         &mut self,
-        region: Block,
+        (region, plan): (Block, &Plan),
         places: &Places,
         slots: &[(Slot, Value)],
         types: &[ThreadType],
@@ -160,7 +160,7 @@ impl Expander<'_> {
         let step = places.thread_bits + places.fold_bits;
         let each = 1 << places.fold_bits;
         *values = self.take(slots, types, (read_at, step), (shares, each))?;
-        self.fold_parts(region, places.fold_bits, values)?;
+        self.fold_parts((region, plan), values)?;
 
         // Registers come first in the index of a result, so that threads read vectors of them.
         let kept_bits = places.kept.len() as u32;
@@ -182,11 +182,16 @@ impl Expander<'_> {
     }
 
     /// Folds packs whose lowest bits of the index are of different warps.
-    fn fold_parts(&mut self, region: Block, bits: u32, values: &mut Vec<Value>) -> Result<()> {
+    fn fold_parts(
+        &mut self,
+        (region, plan): (Block, &Plan),
+        values: &mut Vec<Value>,
+    ) -> Result<()> {
         let mut held: Vec<u32> = (0..u32::from(self.ty(values[0]).count)).collect();
-        for bit in 0..bits as usize {
+        for (bit, &warp) in plan.warps.iter().enumerate() {
             let list = std::mem::take(values);
-            (held, *values) = self.fold_registers(region, &held, list, bit)?;
+            let in_order = plan.in_order(HwDim::Warp, warp);
+            (held, *values) = self.fold_registers(region, &held, list, bit, in_order)?;
         }
         Ok(())
     }

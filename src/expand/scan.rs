@@ -303,7 +303,7 @@ impl Expander<'_> {
                         next.push(self.rearrange(&[value], &from)?);
                     }
                     if let Some(last) = scanned.last() {
-                        next = self.combine_region(scan.region, last, &next)?;
+                        next = self.combine_region(scan.region, last, &next, None)?;
                     }
                     scanned.push(next);
                 }
@@ -316,7 +316,7 @@ impl Expander<'_> {
                 for step in 0..digit.bits.len() {
                     let by = 1u32 << (usize::from(digit.bits[0]) + step);
                     let before = self.lanes_before(scan, &scanned, by)?;
-                    let combined = self.combine_region(scan.region, &before, &scanned)?;
+                    let combined = self.combine_region(scan.region, &before, &scanned, None)?;
                     let reaches = self.at_least(place, 1 << step)?;
                     for (x, &combined) in scanned.iter_mut().zip(&combined) {
                         *x = self.select_all(reaches, combined, *x)?;
@@ -340,7 +340,7 @@ impl Expander<'_> {
                 let mut scanned: Vec<Vec<Value>> = Vec::new();
                 for next in all {
                     scanned.push(match scanned.last() {
-                        Some(last) => self.combine_region(scan.region, last, &next)?,
+                        Some(last) => self.combine_region(scan.region, last, &next, None)?,
                         None => next,
                     });
                 }
@@ -363,7 +363,7 @@ impl Expander<'_> {
         if prefix.valid.iter().all(|&v| v == Valid::Never) {
             return Ok(x.to_vec());
         }
-        let combined = self.combine_region(scan.region, &prefix.values, x)?;
+        let combined = self.combine_region(scan.region, &prefix.values, x, None)?;
         if prefix.valid.iter().all(|&v| v == Valid::Always) {
             return Ok(combined);
         }

@@ -13,6 +13,8 @@
 //! - Loops that load from global memory: as many CTAs as find room with what is predicted. Left alone, the assembler moves loads
 //!   down to their uses until the registers would do for more CTAs, and then waits for each load by itself in every iteration (32
 //!   loads of 2 bytes in each of 7 iterations: 750 us instead of 126 on an H100). Elsewhere that costs little, and the CTAs pay.
+//!   Where so few CTAs leave each thread nearly all registers there are, the assembler takes that for no bound and looks for fewer
+//!   all the same (128 loads in a loop: 58 under way at once in 114 registers); a number that it takes for one is said instead (126 in 146).
 //! - Few registers: how many CTAs shared memory has room for, if these are few and registers would do for more.
 
 use std::fmt;
@@ -38,6 +40,9 @@ const CHOICE: u32 = 144;
 
 /// Registers with which three CTAs of four warps find room, and one of eight.
 const ROOMY: u32 = 168;
+
+/// Most registers that the assembler takes for a bound: with 208 and more it does as with 255.
+const MOST_OF_A_BOUND: u32 = 200;
 
 /// Most CTAs beside each other of which the assembler is told.
 const MOST_BESIDE: u32 = 3;
@@ -93,12 +98,22 @@ impl RegisterBound {
             return Some(RegisterBound::Ctas(ctas));
         }
         let waits = unit.is_none() && loads_in_loop(func);
+        waits.then(|| RegisterBound::in_loops(func.cta_threads(), target, predicted))
+    }
+
+    /// The bound for loops that load from global memory: that of the CTAs which find room.
+    fn in_loops(threads: u32, target: Target, predicted: u32) -> Self {
+        let registers = (predicted + UNSURE_IN_LOOPS).max(LEAST_IN_LOOPS);
         let usage = Usage {
-            threads: func.cta_threads(),
-            registers: (predicted + UNSURE_IN_LOOPS).max(LEAST_IN_LOOPS),
+            threads,
+            registers,
             shared: 0,
         };
-        waits.then(|| RegisterBound::Ctas(target.resident(usage).max(1)))
+        let ctas = target.resident(usage).max(1);
+        match MOST_OF_A_BOUND < Target::most_registers(ctas * threads) {
+            true if registers <= MOST_OF_A_BOUND => RegisterBound::Registers(registers.max(ROOMY)),
+            _ => RegisterBound::Ctas(ctas),
+        }
     }
 }
 
@@ -127,6 +142,27 @@ impl fmt::Display for RegisterBound {
         match self {
             RegisterBound::Registers(most) => write!(f, ".maxnreg {most}"),
             RegisterBound::Ctas(ctas) => write!(f, ".minnctapersm {ctas}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RegisterBound;
+    use crate::settings::Target;
+
+    /// Four CTAs of two warps, or one of eight, leave each thread all registers there are: that binds nothing.
+    #[test]
+    fn loops_get_a_bound_that_is_one() {
+        for (threads, predicted, bound) in [
+            (64, 178, RegisterBound::Registers(186)),
+            (256, 130, RegisterBound::Registers(168)),
+            (128, 130, RegisterBound::Ctas(3)),
+            (64, 20, RegisterBound::Ctas(24)),
+            (64, 220, RegisterBound::Ctas(4)),
+        ] {
+            let found = RegisterBound::in_loops(threads, Target::SM_90, predicted);
+            assert_eq!(found, bound, "{threads} threads, {predicted} registers");
         }
     }
 }

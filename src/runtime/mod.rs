@@ -127,6 +127,8 @@ pub(crate) use build::rust_module::rust_name;
 pub(crate) use build::stored;
 #[cfg(all(feature = "cuda", feature = "tool"))]
 pub(crate) use execute::mapped::driver_launch;
+#[cfg(feature = "tool")]
+pub(crate) use execute::maps::element;
 
 /// Everything may be sent to and used from other threads.
 const _: () = {

@@ -21,6 +21,7 @@ pub mod lower_math;
 mod maker;
 pub mod merge_equal_values;
 pub mod order_programs;
+pub mod order_sums;
 pub mod pipeline_loops;
 pub mod promote;
 pub mod resources;

@@ -387,6 +387,135 @@ fn check_ptx(file: &str, line: &str, words: &str) {
     assert!(errors.contains(words), "{line}: {errors}");
 }
 
+/// Copies the box at (1, 4) of one tensor to (0, 0) of another one. What shared memory holds in between is swizzled, or not.
+const MAPS: &str = ".version 8.0
+.target sm_90a
+.address_size 64
+.shared .align 128 .b8 room[1024];
+.shared .align 8 .b64 arrived;
+.visible .entry moved(.param .align 64 .b8 moved_from[128], .param .align 64 .b8 moved_to[128])
+{
+    .reg .pred %p<2>;
+    .reg .b32 %r<8>;
+    .reg .b64 %rd<4>;
+    mov.u32 %r0, %tid.x;
+    setp.ne.u32 %p0, %r0, 0;
+    @%p0 bra done;
+    mov.u32 %r1, room;
+    mov.u32 %r2, arrived;
+    mov.u32 %r3, 1;
+    mov.u32 %r4, 4;
+    mov.u32 %r5, 0;
+    mov.u64 %rd0, moved_from;
+    mov.u64 %rd1, moved_to;
+    cvta.param.u64 %rd0, %rd0;
+    cvta.param.u64 %rd1, %rd1;
+    mbarrier.init.shared.b64 [%r2], 1;
+    fence.proxy.async;
+    mbarrier.arrive.expect_tx.shared.b64 %rd2, [%r2], 64;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0, {%r4, %r3}], [%r2];
+wait:
+    mbarrier.try_wait.parity.shared.b64 %p1, [%r2], %r5;
+    @!%p1 bra wait;
+    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd1, {%r5, %r5}], [%r1];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+done:
+    ret;
+}
+";
+
+#[test]
+fn ptx_takes_tensor_maps() {
+    let folder = Folder::new();
+    let file = folder.file("moved.ptx", MAPS);
+    let file = file.to_str().expect("plain");
+    let from = "from=f32[64] iota(0) map(4,16) box(2,8)";
+    let to = "to=f32[16] zeros map(2,8) box(2,8)";
+    let row = |start: i32| {
+        (start..start + 8)
+            .map(|i| i.to_string())
+            .collect::<Vec<_>>()
+    };
+    let values = [row(20), row(36)].concat().join(",");
+    let expected = format!("expect to = [{values}]");
+    let outside = "20,21,22,23,24,25,26,27,nan,nan,nan,nan,nan,nan,nan,nan";
+    for line in [
+        format!("{from} {to} ; {expected}"),
+        // Rows that lie 64 bytes apart are those of a tensor without gaps.
+        format!("{from} strides(64) {to} strides(32) ; {expected}"),
+        // What is swizzled by both is where it was.
+        format!("{from} swizzle(32) {to} swizzle(32) ; {expected}"),
+        // The second row of the box lies outside of a tensor of two rows.
+        format!(
+            "from=f32[64] iota(0) map(2,16) box(2,8) outside(nan) {to} ; expect to = [{outside}]"
+        ),
+        // From one place of a buffer to another: what stood at 20 and 36 stands at 0 and 16.
+        format!(
+            "{from} to=from map(4,16) box(2,8) ; expect from = [{},{},{}]",
+            values.replacen(",36", ",8,9,10,11,12,13,14,15,36", 1),
+            (24..32)
+                .map(|i| i.to_string())
+                .collect::<Vec<_>>()
+                .join(","),
+            (32..64)
+                .map(|i| i.to_string())
+                .collect::<Vec<_>>()
+                .join(",")
+        ),
+    ] {
+        let output = tilelift(&["run", file, "--args", &line], "");
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+    }
+    for (line, words) in [
+        (
+            format!("{from} to=f32[16] zeros"),
+            "parameter 1, `to`, is an array of 128 bytes, and takes a buffer of as many or a tensor map: the buffer has 64 bytes",
+        ),
+        (
+            format!("{from} to=f32[16] zeros map(2,8)"),
+            "expected `box(..)`",
+        ),
+        (format!("{from} {to} swizzle(48)"), "a swizzle of 48 bytes"),
+        (
+            format!("{from} to=f32[15] zeros map(2,8) box(2,8)"),
+            "`to`: the tensor is larger than its buffer, which has 60 bytes",
+        ),
+        (
+            format!("{from} to=f32[16] zeros map(2,8) box(2)"),
+            "1 extents of the box where there must be 2",
+        ),
+        (
+            format!("{from} to=f32[16] zeros map(8,2) box(8,2)"),
+            "a stride of 8 bytes; it must be a multiple of 16",
+        ),
+        (
+            format!("{from} to=other map(2,8) box(2,8)"),
+            "there is no parameter `other`",
+        ),
+        (
+            format!("{from} to=from map(2,8) box(2,8) outside(ones)"),
+            "outside of a tensor is nan or zeros",
+        ),
+    ] {
+        check_ptx(file, &line, words);
+    }
+    let output = tilelift(
+        &["run", "-"],
+        "; run: grid(1) x=f32[8] zeros map(8) box(8)
+kernel @k(v0 \"x\": ptr<f32>) warps(1) {
+block0:
+    return
+}
+",
+    );
+    assert!(
+        stderr(&output).contains("tensor maps are for PTX"),
+        "{}",
+        stderr(&output)
+    );
+}
+
 /// What is compiled here runs as a file as well.
 #[test]
 fn compiled_kernels_run_as_ptx() {

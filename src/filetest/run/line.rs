@@ -2,6 +2,7 @@
 
 use super::compare::Bound;
 use super::fill::Fill;
+use super::map::MapSpec;
 use crate::grid;
 use crate::ir::types::Scalar;
 use crate::limits::RUN_LINE_BYTES;
@@ -36,6 +37,17 @@ pub(super) enum ArgSpec {
         fill: Fill,
         special: bool,
     },
+    /// A tensor map, of a buffer of its own or that of another parameter.
+    Map(MapOf, MapSpec),
+}
+
+/// The memory that a tensor map is of.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum MapOf {
+    /// A buffer or a file.
+    Own(Box<ArgSpec>),
+    /// What the parameter of this name gets.
+    Param(String),
 }
 
 /// What is expected of a run.
@@ -300,9 +312,75 @@ impl<'a> Cursor<'_, 'a> {
             }
             self.expect('=')?;
             let spec = self.spec(&mut left, files)?;
+            let spec = match self.map()? {
+                None => spec,
+                Some(map) => match spec {
+                    ArgSpec::Number(name) => ArgSpec::Map(MapOf::Param(name), map),
+                    spec => ArgSpec::Map(MapOf::Own(Box::new(spec)), map),
+                },
+            };
             run.args.push((name.to_owned(), spec));
         }
         Ok(())
+    }
+
+    /// `(N, N, ..)`.
+    fn several<T: std::str::FromStr>(&mut self, expected: &str) -> Result<Vec<T>, String> {
+        self.expect('(')?;
+        let mut numbers = vec![self.number(expected)?];
+        while self.accept(',') {
+            numbers.push(self.number(expected)?);
+        }
+        self.expect(')')?;
+        Ok(numbers)
+    }
+
+    /// Whether the word and an opening bracket follow; a parameter may have the same name.
+    fn is_call(&self, word: &str) -> bool {
+        let next = self.tokens.get(self.at + 1);
+        self.peek().text == word && next.is_some_and(|next| next.kind == Kind::Punct('('))
+    }
+
+    /// `map(EXTENTS) box(EXTENTS)` and what else makes a tensor map of a buffer.
+    fn map(&mut self) -> Result<Option<MapSpec>, String> {
+        if !self.is_call("map") {
+            return Ok(None);
+        }
+        self.next();
+        let mut map = MapSpec {
+            extents: self.several("an extent")?,
+            ..MapSpec::default()
+        };
+        loop {
+            if self.is_call("box") {
+                self.next();
+                map.box_extents = self.several("an extent of the box")?;
+            } else if self.is_call("strides") {
+                self.next();
+                map.strides = Some(self.several("a number of bytes")?);
+            } else if self.is_call("swizzle") {
+                self.next();
+                map.swizzle = self.one("a number of bytes")?;
+            } else if self.is_call("outside") {
+                self.next();
+                self.expect('(')?;
+                map.nan = match self.word("nan or zeros")? {
+                    "nan" => true,
+                    "zeros" => false,
+                    other => {
+                        let other = quoted(other);
+                        return Err(format!(
+                            "outside of a tensor is nan or zeros, not `{other}`"
+                        ));
+                    }
+                };
+                self.expect(')')?;
+            } else if map.box_extents.is_empty() {
+                return self.unexpected("`box(..)`");
+            } else {
+                return Ok(Some(map));
+            }
+        }
     }
 
     fn spec(&mut self, left: &mut Left, files: &[String]) -> Result<ArgSpec, String> {

@@ -49,6 +49,7 @@ mod gpu;
 mod interpreter;
 pub(crate) mod launch;
 mod line;
+mod map;
 mod named;
 mod npy;
 mod one;
@@ -83,7 +84,7 @@ use one::{Line, Places};
 
 use compare::Bound;
 use exec::Argument;
-use line::{ArgSpec, Expect, RunLine};
+use line::{ArgSpec, Expect, MapOf, RunLine};
 
 /// How `; run:` lines are run.
 #[derive(Clone, Copy, Debug)]
@@ -309,7 +310,11 @@ fn spec_of<'a>(run: &'a RunLine, name: &str) -> Result<Option<&'a ArgSpec>, Stri
 fn check_names(run: &RunLine, setup: &Setup<'_>) -> Result<(), String> {
     let is_buffer = |name: &String| {
         let is_it = |(n, spec): &(String, ArgSpec)| {
-            n == name && matches!(spec, ArgSpec::Buffer { .. } | ArgSpec::File(_))
+            let has_own = matches!(
+                spec,
+                ArgSpec::Buffer { .. } | ArgSpec::File(_) | ArgSpec::Map(MapOf::Own(_), _)
+            );
+            n == name && has_own
         };
         run.args.iter().any(is_it)
     };
@@ -380,6 +385,9 @@ fn value(elem: Elem, spec: &ArgSpec) -> Result<exec::ArgValue, String> {
         }
         (Elem::Ptr(..), ArgSpec::Number(_)) => {
             Err("a pointer takes a buffer or null, not a number".into())
+        }
+        (_, ArgSpec::Map(..)) => {
+            Err("tensor maps are for PTX; what a kernel needs of them its launch makes".into())
         }
         (_, ArgSpec::Null) => Err(format!(
             "the parameter is {elem} and takes a number, not null"

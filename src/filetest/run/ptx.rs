@@ -2,7 +2,8 @@
 
 use super::compare::compare_values;
 use super::exec::{self, ArgValue, Argument, emulated, emulated_buffers, line_of};
-use super::line::{ArgSpec, Expect, RunLine};
+use super::line::{ArgSpec, Expect, MapOf, RunLine};
+use super::map::MapSpec;
 use super::named::named_address;
 use super::one::check_programs;
 use super::summary::Summary;
@@ -30,7 +31,8 @@ pub fn is_ptx(text: &str) -> bool {
 /// Runs an entry of a PTX module on the emulator, once. Beside `grid`, a line says `block(x,y,z)`, which is 32 if it does not and
 /// the entry neither, and `shared(BYTES)`, the dynamic shared memory. A parameter has the name that it has in PTX, or the
 /// last part of it behind `NAME_`, as in `param_0`. One of 64 bits gets a number, a buffer or `null`; an array of bytes gets a buffer
-/// that is passed itself. Target and options of the setup mean nothing here.
+/// that is passed itself, and one of 128 bytes a tensor map: `x=f16[8192] zeros map(64,128) box(16,64)`, whose buffer has the name of the
+/// parameter, or `map_0=x map(..) box(..)` of the buffer of another one. Target and options of the setup mean nothing here.
 ///
 /// The error says what is wrong with text, line or run.
 pub fn run_ptx(
@@ -53,8 +55,8 @@ pub fn run_ptx(
     let addresses = emulated(&args, &mut memory)?;
     let passed = params.iter().zip(&addresses);
     let passed: Vec<emu::Arg> = passed
-        .map(|(param, &address)| param.passed(address))
-        .collect();
+        .map(|(param, &address)| param.passed(address, &params, &addresses))
+        .collect::<Result<_, _>>()?;
     let block = run.block.or(entry.reqntid).unwrap_or([32, 1, 1]);
     let launch = emu::Launch {
         grid: run.grid,
@@ -141,13 +143,37 @@ struct Passed {
     arg: Argument,
     /// The bytes of a parameter that is no address.
     bytes: Option<Vec<u8>>,
+    /// The tensor map that it gets, of its own buffer or that of another parameter.
+    map: Option<(Option<String>, MapSpec)>,
 }
 
 impl Passed {
-    fn passed(&self, address: u64) -> emu::Arg {
-        match &self.bytes {
-            Some(bytes) => emu::Arg::bytes(bytes),
-            None => emu::Arg::pointer(address),
+    fn passed(&self, address: u64, all: &[Passed], addresses: &[u64]) -> Result<emu::Arg, String> {
+        let Some((of, map)) = &self.map else {
+            return Ok(match &self.bytes {
+                Some(bytes) => emu::Arg::bytes(bytes),
+                None => emu::Arg::pointer(address),
+            });
+        };
+        let (buffer, base) = match of {
+            None => (&self.arg.it, address),
+            Some(name) => all
+                .iter()
+                .zip(addresses)
+                .find(|(other, _)| other.arg.name == *name)
+                .map(|(other, &base)| (&other.arg.it, base))
+                .ok_or_else(|| format!("there is no parameter `{}`", quoted(name)))?,
+        };
+        let name = quoted(&self.arg.name);
+        match buffer {
+            ArgValue::Buffer { scalar, count, .. } => {
+                let encoded = map.encode(*scalar, *count, base);
+                let encoded = encoded.map_err(|problem| format!("`{name}`: {problem}"))?;
+                Ok(emu::Arg::bytes(&encoded))
+            }
+            ArgValue::Scalar { .. } | ArgValue::Null => {
+                Err(format!("`{name}`: a tensor map is of a buffer"))
+            }
         }
     }
 }
@@ -194,7 +220,8 @@ fn arguments(entry: &Entry, run: &RunLine, setup: &Setup<'_>) -> Result<Vec<Pass
                 let (name, ty) = (quoted(name), described(param));
                 format!("parameter {number}, `{name}`, gets no argument; it is {ty}")
             })?;
-            passed(param, name, spec, setup).map_err(|problem| {
+            let passed = passed(param, &entry.name, spec, setup);
+            passed.map_err(|problem| {
                 let name = quoted(name);
                 format!(
                     "parameter {number}, `{name}`, is {}: {problem}",
@@ -209,6 +236,9 @@ fn arguments(entry: &Entry, run: &RunLine, setup: &Setup<'_>) -> Result<Vec<Pass
 fn described(param: &Param) -> String {
     let bytes = param.ty.bits / 8;
     match param.size {
+        128 if bytes != 128 => {
+            "an array of 128 bytes, and takes a buffer of as many or a tensor map".to_owned()
+        }
         size if size != bytes => format!("an array of {size} bytes, and takes a buffer of as many"),
         8 if param.ty.kind != Kind::Float => {
             format!(
@@ -231,46 +261,42 @@ fn directive(ty: Type) -> String {
     format!(".{letter}{}", ty.bits)
 }
 
-fn passed(param: &Param, name: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Passed, String> {
+fn passed(param: &Param, entry: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Passed, String> {
     let is_array = param.size != param.ty.bits / 8;
     let is_wide = !is_array && param.size == 8 && param.ty.kind != Kind::Float;
     let mut arg = Argument {
-        name: name.to_owned(),
+        name: short(entry, &param.name).to_owned(),
         shape: None,
         it: ArgValue::Null,
     };
     let mut bytes = None;
+    let mut of_map = None;
     match spec {
-        ArgSpec::Null if is_wide => {}
-        ArgSpec::Buffer {
-            scalar,
-            count,
-            fill: how,
-            special,
-        } if is_wide || is_array => {
-            let filled = fill::fill(*scalar, *count, how, *special)?;
-            if is_array {
-                let held = filled.ok_or("what is passed itself cannot be poison")?;
-                if held.len() != param.size as usize {
-                    return Err(format!("the buffer has {} bytes", held.len()));
+        ArgSpec::Map(of, map) if is_array && param.size == 128 => {
+            let name = match of {
+                MapOf::Param(name) => Some(short(entry, name).to_owned()),
+                MapOf::Own(own) => {
+                    (arg.it, arg.shape) = buffer(own, setup)?;
+                    None
                 }
-                bytes = Some(held);
-            } else {
-                arg.it = ArgValue::Buffer {
-                    scalar: *scalar,
-                    count: *count,
-                    bytes: filled,
-                };
-            }
-        }
-        ArgSpec::File(path) if is_wide => {
-            let (scalar, array) = files::read_any(path, setup)?;
-            arg.it = ArgValue::Buffer {
-                scalar,
-                count: array.shape.iter().product(),
-                bytes: Some(array.bytes),
             };
-            arg.shape = Some(array.shape);
+            of_map = Some((name, map.clone()));
+        }
+        ArgSpec::Null if is_wide => {}
+        ArgSpec::Buffer { .. } if is_array => {
+            let ArgValue::Buffer {
+                bytes: Some(held), ..
+            } = buffer(spec, setup)?.0
+            else {
+                return Err("what is passed itself cannot be poison".to_owned());
+            };
+            if held.len() != param.size as usize {
+                return Err(format!("the buffer has {} bytes", held.len()));
+            }
+            bytes = Some(held);
+        }
+        ArgSpec::Buffer { .. } | ArgSpec::File(_) if is_wide => {
+            (arg.it, arg.shape) = buffer(spec, setup)?;
         }
         ArgSpec::Number(text) if !is_array => {
             let scalar = match (param.ty.kind, param.ty.bits) {
@@ -288,9 +314,42 @@ fn passed(param: &Param, name: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Resul
             let bits = number::parse(text, Elem::Num(scalar))?;
             bytes = Some(bits.to_le_bytes()[..scalar.bytes() as usize].to_vec());
         }
-        ArgSpec::Null | ArgSpec::Buffer { .. } | ArgSpec::File(_) | ArgSpec::Number(_) => {
-            return Err("the argument is something else".to_owned());
+        _ => return Err("the argument is something else".to_owned()),
+    }
+    Ok(Passed {
+        arg,
+        bytes,
+        map: of_map,
+    })
+}
+
+/// A buffer, and its shape if a file has one.
+fn buffer(spec: &ArgSpec, setup: &Setup<'_>) -> Result<(ArgValue, Option<Vec<usize>>), String> {
+    match spec {
+        ArgSpec::Buffer {
+            scalar,
+            count,
+            fill: how,
+            special,
+        } => {
+            let value = ArgValue::Buffer {
+                scalar: *scalar,
+                count: *count,
+                bytes: fill::fill(*scalar, *count, how, *special)?,
+            };
+            Ok((value, None))
+        }
+        ArgSpec::File(path) => {
+            let (scalar, array) = files::read_any(path, setup)?;
+            let value = ArgValue::Buffer {
+                scalar,
+                count: array.shape.iter().product(),
+                bytes: Some(array.bytes),
+            };
+            Ok((value, Some(array.shape)))
+        }
+        ArgSpec::Null | ArgSpec::Number(_) | ArgSpec::Map(..) => {
+            Err("a tensor map is of a buffer".to_owned())
         }
     }
-    Ok(Passed { arg, bytes })
 }

@@ -78,6 +78,8 @@ fn untyped(name: &str, spec: &ArgSpec, setup: &Setup<'_>) -> Result<Argument, St
         ArgSpec::Buffer { scalar, .. } => Elem::global(*scalar),
         ArgSpec::Null => Elem::global(Scalar::I8),
         ArgSpec::File(path) => Elem::global(files::read_any(path, setup)?.0),
+        // Refused with its reason below.
+        ArgSpec::Map(..) => Elem::global(Scalar::I8),
         ArgSpec::Number(text) => Elem::Num(match (text.as_str(), text.parse::<i64>()) {
             ("true" | "false", _) => Scalar::I1,
             (_, Ok(number)) if i32::try_from(number).is_ok() => Scalar::I32,

@@ -4,9 +4,10 @@
 @jit
 def softmax(x, dim=None, keep_dims=False, ieee_rounding=False):
     axis: constexpr = 0 if dim is None else dim
-    shifted = x - max(x, axis, keep_dims=True)
+    # Without `keep_dims` what is left of a matrix stands for its columns, whichever axis it was: so it is in Triton, too.
+    shifted = x - max(x, axis, keep_dims=keep_dims)
     powers = exp(shifted)
-    total = sum(powers, axis, keep_dims=True)
+    total = sum(powers, axis, keep_dims=keep_dims)
     return fdiv(powers, total, ieee_rounding)
 
 

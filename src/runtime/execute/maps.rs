@@ -35,7 +35,7 @@ pub(in crate::runtime) fn resolve(
 }
 
 /// What the elements of a tensor are to the copy engine; it knows no 8-bit floats, and does not compute.
-pub(in crate::runtime) fn element(scalar: Scalar) -> emu::Element {
+pub(crate) fn element(scalar: Scalar) -> emu::Element {
     match scalar {
         Scalar::I1 | Scalar::I8 | Scalar::F8E4M3 | Scalar::F8E5M2 => emu::Element::U8,
         Scalar::I16 => emu::Element::U16,

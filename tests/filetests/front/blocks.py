@@ -95,7 +95,7 @@ def uniform(out, seed, base):
 @triton.jit
 def softmax_rows(out, x):
     at = tl.arange(0, 2)[:, None] * 4 + tl.arange(0, 4)[None, :]
-    tl.store(out + at, tl.softmax(tl.load(x + at), 1))
+    tl.store(out + at, tl.softmax(tl.load(x + at), 1, keep_dims=True))
 
 
 @triton.jit

@@ -29,6 +29,8 @@ const EXPRESSIONS: &[&str] = &[
     "L.cdiv(i + row.to(core.int32), 4)",
     "L.sigmoid(v)",
     "L.softmax(row)",
+    "L.softmax(v, 1, keep_dims=True)",
+    "L.softmax(core.broadcast_to(core.reshape(L.max(v, 1), (4, 1)), (4, 4)), 1)",
     "L.softmax(row, 0, keep_dims=True, ieee_rounding=True)",
     "L.ravel(v)",
     "L.swizzle2d(i // 8, i % 8, 4, 8, 3)[0]",
