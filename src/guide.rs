@@ -1,4 +1,4 @@
-//! A guide: how kernels are written, embedded, tested, mended, made fast and shipped, and how the compiler works.
+//! A guide: how kernels are written, embedded, tested, debugged, made fast and shipped, and how the compiler works.
 //!
 #![doc = include_str!("guide/index.md")]
 
