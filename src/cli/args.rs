@@ -33,6 +33,7 @@ pub(super) enum Command {
     /// Measure launches of a kernel over a sweep of sizes: time on a GPU, counts on the emulator.
     Bench(BenchArgs),
     /// Try the configurations that @triton.autotune of a kernel lists, and say which is the best.
+    #[cfg(feature = "triton")]
     Tune(TuneArgs),
     /// Make a failing kernel of a .py or .tir file smaller as long as it fails in the same way; the result is a .tir file.
     Reduce(ReduceArgs),
@@ -466,6 +467,7 @@ pub(super) struct BenchArgs {
 }
 
 /// Arguments of `tune`.
+#[cfg(feature = "triton")]
 #[derive(Debug, ClapArgs)]
 #[command(after_help = help::TUNE)]
 pub(super) struct TuneArgs {

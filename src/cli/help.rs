@@ -28,7 +28,7 @@ pub(super) const CACHE: &str = "The cache is the folder that TILELIFT_CACHE_DIR 
 /// What pictures show.
 pub(super) const SHOW: &str = r#"`--picture lines` is where to begin with a slow kernel: it runs it on the emulator and says which line of the source moves more bytes
 than it uses, or meets in few banks of shared memory. The others say why.
-  tilelift show softmax.py -n softmax -s "*fp32:16, *fp32:16, i32, i32, 128" --picture lines \\
+  tilelift show softmax.py -n softmax -s "*fp32:16, *fp32:16, i32, i32, 128" --picture lines \
     --args "grid(4) out=f32[400] poison x=f32[400] normal(1) stride=100 columns=100"
   tilelift show matmul.tir --picture schedule --svg schedule.svg
 
@@ -56,6 +56,7 @@ quotes: a shell has a `$` of its own.
   tilelift bench .. --compare before.json --plot softmax.svg"#;
 
 /// How a kernel is tuned.
+#[cfg(feature = "triton")]
 pub(super) const TUNE: &str = r#"All that @triton.autotune of the kernel lists is tried for one launch: `tilelift tune` says what each costs, what was not tried and
 why, and which was chosen by which rule. On a GPU the cost is time; on the emulator a number made of what it counts. What was found
 is kept in the cache for launches with the same key; --fresh asks anew. Types of parameters follow from the arguments as in a

@@ -106,8 +106,6 @@ pub fn main() -> ExitCode {
         Command::Bench(args) => bench::bench(args),
         #[cfg(feature = "triton")]
         Command::Tune(args) => tune::tune(args),
-        #[cfg(not(feature = "triton"))]
-        Command::Tune(_) => Err(python::missing()),
         Command::Reduce(args) => reduce::reduce(args),
         Command::Cache { action } => cache::cache(action),
         Command::Info => info::info(),

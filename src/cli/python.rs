@@ -245,7 +245,7 @@ pub(super) fn python_run_notes(
 }
 
 #[cfg(not(feature = "triton"))]
-pub(super) fn missing() -> Failure {
+fn missing() -> Failure {
     let message = "this build has no Triton language; build it with the feature `triton`";
     Failure::Usage(message.to_owned())
 }

@@ -138,7 +138,7 @@ fn report(device: &Device, kernel: &str, report: &TuneReport) -> String {
     }
     let count = header.len();
     let (unit, scale) = match device.is_gpu() {
-        true => ("µs", 1e3),
+        true => ("\u{b5}s", 1e3),
         false => ("cost", 1.0),
     };
     header.extend([unit, "of the lowest", ""].map(str::to_owned));

@@ -92,6 +92,31 @@ fn a_text_of_the_ir_is_measured_by_its_run_lines() {
 }
 
 #[test]
+fn what_a_signature_does_not_promise_is_not_used() {
+    let instructions = |pointer: &str| {
+        let signature = format!("{pointer}, {pointer}, i32:16, i32:16, 512");
+        let line = "grid(1) out=f32[512] poison x=f32[512] normal(1) stride=512 columns=512";
+        let how = [
+            "bench",
+            SOFTMAX,
+            "-n",
+            "softmax",
+            "--emulator",
+            "-t",
+            "sm_80",
+            "--json",
+        ];
+        let args = [&how[..], &["-s", &signature, "--args", line]].concat();
+        let output = tilelift(&args, "");
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let counts = &json["rows"][0]["cost"];
+        counts["warp_instructions"].as_u64().expect("a number")
+    };
+    // Addresses of buffers are multiples of 16 either way.
+    assert!(instructions("*fp32") > instructions("*fp32:16"));
+}
+
+#[test]
 fn mistakes_are_told() {
     let bench = |more: &[&str], words: &str| {
         let args = [&["bench", "-", "--emulator", "-t", "sm_80"], more].concat();

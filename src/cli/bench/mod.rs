@@ -16,6 +16,7 @@ use super::table::{short, table};
 use super::{Failure, Result, say, write_out};
 use crate::filetest::run::launch::LaunchLine;
 use crate::filetest::run::{Setup, run_notes};
+use crate::ir::attrs::{Attrs, DotPrecision};
 use crate::ir::function::TileFunction;
 use crate::ir::ops::TileOp;
 use crate::ir::types::Scalar;
@@ -293,7 +294,10 @@ fn limits(args: &BenchArgs, device: &Device, func: &TileFunction) -> (String, [O
     let matrices = func.all_insts().find_map(|(_, inst)| {
         let data = &func.dfg.insts[inst];
         let left = data.args.first().filter(|_| data.op == TileOp::Dot)?;
-        func.dfg.ty(*left).elem.scalar()
+        let elem = func.dfg.ty(*left).elem.scalar();
+        // No unit multiplies f32 with all of its bits.
+        let is_threads = data.precision() == Some(&DotPrecision::Ieee);
+        elem.filter(|&elem| !(elem == Scalar::F32 && is_threads))
     });
     let wide = func.all_insts().any(|(_, inst)| {
         let results = &func.dfg.insts[inst].results;
@@ -348,7 +352,7 @@ fn report(measured: &Measured, before: Option<&Measured>) -> String {
     header.push("programs".to_owned());
     let columns: &[&str] = match is_time {
         true => &[
-            "µs", "20 %", "80 %", "bytes", "GB/s", "of limit", "flops", "TFLOP/s", "of limit",
+            "\u{b5}s", "20 %", "80 %", "bytes", "GB/s", "of limit", "flops", "TFLOP/s", "of limit",
         ],
         false => &[
             "bytes",

@@ -45,7 +45,7 @@ impl Axis {
         match self {
             Axis::Bytes => "GB/s",
             Axis::Flops => "TFLOP/s",
-            Axis::Time => "µs",
+            Axis::Time => "\u{b5}s",
             Axis::Instructions => "instructions of warps (no time is measured on the emulator)",
         }
     }

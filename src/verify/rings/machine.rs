@@ -79,6 +79,7 @@ impl<'a> Machine<'a> {
     }
 
     /// The same, watched.
+    #[cfg(feature = "tool")]
     pub(super) fn watched(func: &'a TileFunction, sample: u64, watch: Watch<'a>) -> Machine<'a> {
         Machine {
             watch: Some(watch),

@@ -63,6 +63,7 @@ pub(super) struct State {
 }
 
 /// What stands in an entry of a ring.
+#[cfg(feature = "tool")]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     /// Nothing, or what was given back.
@@ -133,6 +134,7 @@ impl State {
         self.fill(entry, Until::Now, true).map(drop)
     }
 
+    #[cfg(feature = "tool")]
     pub(super) fn content(&self, entry: Entry) -> Content {
         let is_multiplied = self.reads.iter().any(|&(_, of)| of == entry);
         match self.fills.get(&entry) {
@@ -145,6 +147,7 @@ impl State {
     }
 
     /// Products that are started and not known to be done.
+    #[cfg(feature = "tool")]
     pub(super) fn products(&self) -> u64 {
         self.product.saturating_sub(self.done)
     }
