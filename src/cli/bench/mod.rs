@@ -429,7 +429,8 @@ fn time_cells(measured: &Measured, row: &Row, [median, low, high]: [f64; 3]) -> 
 
 fn count_cells(row: &Row, stats: &crate::emu::Stats) -> Vec<String> {
     let amount = |amount: Option<u64>| or_dash(amount.map(|amount| short(amount as f64)));
-    let ratio = |a: u64, b: u64| or_dash((b > 0).then(|| format!("{:.2}", a as f64 / b as f64)));
+    let ratio =
+        |a: u64, b: u64| or_dash((a > 0 && b > 0).then(|| format!("{:.2}", a as f64 / b as f64)));
     vec![
         amount(row.bytes),
         amount(row.flops),
@@ -448,8 +449,8 @@ fn notes(measured: &Measured, before: Option<&Measured>, is_time: bool) -> Strin
                  bytes: read and written, once each\n"
             .to_owned(),
         false => "no time is measured: these are counts of the emulator, which say nothing of how long a GPU takes\n\
-                  bytes: read and written, once each; sectors: of 32 bytes, one for each access of a warp to it; shared trips: through the \
-                  banks, beside those without conflicts\n"
+                  bytes: read and written, once each; sectors: of 32 bytes, one for each access of a warp to it, without what the copy \
+                  engine moves; shared trips: through the banks, beside those without conflicts\n"
             .to_owned(),
     };
     let [bytes, flops] = measured.limits;
