@@ -184,11 +184,18 @@ mod with_front {
             }
             None => runs(&name, &text, args, target)?,
         };
+        let lines = runs.len();
         let wanted = |run: &Run| match (request.line, &args.how.name, &run.kernel) {
             (None, Some(name), Some(kernel)) => name == kernel,
             _ => true,
         };
         let runs: Vec<Run> = runs.into_iter().filter(wanted).collect();
+        if runs.is_empty() && lines > 0 {
+            let kernel = args.how.name.as_deref().unwrap_or_default();
+            return Err(Failure::Usage(format!(
+                "none of the `# run:` lines of {name} is of a kernel `{kernel}`: write one, or give -s and --args"
+            )));
+        }
         if runs.is_empty() {
             return Err(Failure::Usage(format!(
                 "{name} has no `# run:` line: write one (see `tilelift run --help`), or give -n, -s and --args"

@@ -194,6 +194,9 @@ fn rule(device: &Device, report: &TuneReport, lowest: f64) -> String {
         report.reused,
         report.wall.as_secs_f64()
     );
+    if report.reused > 0 {
+        text += "known are costs of launches with the same kernel, device, types and key, not of this one; --fresh measures again\n";
+    }
     text
 }
 

@@ -50,6 +50,10 @@ fn closed(text: &str) -> Option<(&str, &str)> {
 }
 
 fn look_up<'a>(name: &str, values: &Values<'a>) -> Result<&'a str, String> {
+    if name.is_empty() {
+        let problem = "a name or a number is missing: expressions are those of `$(..)`, with names and no `$` of their own";
+        return Err(problem.to_owned());
+    }
     values.get(name).copied().ok_or_else(|| {
         let known: Vec<&str> = values.keys().copied().collect();
         let (name, known) = (quoted(name), known.join(", "));
@@ -198,6 +202,8 @@ mod tests {
                 Ok("16 4 24"),
             ),
             ("$(N/5)", Err("no whole number of 64 bits")),
+            ("$(8*$N)", Err("a name or a number is missing")),
+            ("$(8*)", Err("a name or a number is missing")),
             ("$(N/0)", Err("no whole number of 64 bits")),
             ("$(cdiv(N,0))", Err("no whole number of 64 bits")),
             ("$(next_power_of_2(0-1))", Err("no whole number of 64 bits")),
@@ -208,9 +214,8 @@ mod tests {
             ("$(99999999999999999999)", Err("no whole number of 64 bits")),
             ("$(2*type)", Err("is f32, no whole number")),
             ("$(2*K)", Err("there is M, N, type")),
-            ("$(N*)", Err("there is M, N, type")),
-            ("$()", Err("there is M, N, type")),
-            ("$(N", Err("there is M, N, type")),
+            ("$()", Err("a name or a number is missing")),
+            ("$(N", Err("a name or a number is missing")),
             ("$(cdiv(N))", Err("expected `,`")),
             ("$(cdiv(N,M,2))", Err("expected `)`")),
             ("$(N M)", Err("expected an operator, found `M`")),

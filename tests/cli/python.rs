@@ -419,6 +419,13 @@ fn what_is_missing_for_a_run_is_said() {
         code == 2 && errors.contains("has no `# run:` line"),
         "{errors}"
     );
+    let text = std::fs::read_to_string(&path).expect("readable");
+    let runs = folder.path().join("runs.py");
+    let line = "# run: fill \"*i32\" : grid(1) x=i32[16] poison\n";
+    std::fs::write(&runs, format!("{text}\n{line}")).expect("writable");
+    let (code, errors) = refused(&["run", runs.to_str().expect("a name"), "-n", "nosuch"]);
+    let words = "runs.py is of a kernel `nosuch`";
+    assert!(code == 2 && errors.contains(words), "{errors}");
     let (code, errors) = refused(&["run", file, "-n", "fill", "-s", "*i32"]);
     assert!(code == 2 && errors.contains("give --args"), "{errors}");
     for (line, words) in [

@@ -62,6 +62,12 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode> {
     let Some(measured) = bench.measured else {
         return Ok(ExitCode::SUCCESS);
     };
+    // First, so that a file that cannot be written loses nothing.
+    let text = match args.json {
+        true => measured.json(),
+        false => report(&measured, before.as_ref()),
+    };
+    write_out(None, &text)?;
     if let Some(path) = &args.save {
         write_out(Some(path), &measured.json())?;
     }
@@ -70,11 +76,6 @@ pub(super) fn bench(args: &BenchArgs) -> Result<ExitCode> {
         let picture = picture.map_err(|problem| Failure::Input(format!("--plot: {problem}")))?;
         write_out(Some(path), &picture)?;
     }
-    let text = match args.json {
-        true => measured.json(),
-        false => report(&measured, before.as_ref()),
-    };
-    write_out(None, &text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -208,8 +209,9 @@ impl Bench<'_> {
                     flops = flops.or(Some(stats.flops));
                 }
                 Err(problem) => self.bar.suspend(|| {
+                    let at = if title.is_empty() { "" } else { ": " };
                     say(&format!(
-                        "note: {title}: bytes and flops are not counted, as the interpreter gives up: {problem}; give --bytes and --flops, \
+                        "note: {title}{at}bytes and flops are not counted, as the interpreter gives up: {problem}; give --bytes and --flops, \
                          or raise --steps"
                     ));
                 }),

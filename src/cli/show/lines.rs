@@ -173,7 +173,7 @@ impl Lines {
             "share",
             "instructions",
             "sectors",
-            "moved/asked",
+            "moved/needed",
             "trips",
             "trips/ideal",
             "",
