@@ -111,7 +111,7 @@ mod tests {
             ("; with: N=1 N=2\n", 1, "has two values"),
             ("; with: N=1\n; with: M=2\n", 2, "names of the first"),
             ("; with: N=1\nx$M\n", 2, "there is N"),
-            ("; with: N=1\nx$\n", 2, "there is N"),
+            ("; with: N=1\nx$\n", 2, "a name or a number is missing"),
         ] {
             let failure = variants(text).expect_err(text);
             assert_eq!(failure.pos.line, line, "{text}");

@@ -52,12 +52,12 @@ impl MapSpec {
             fill: if self.nan { Fill::NaN } else { Fill::Zeros },
         };
         let encoded = map.encode().map_err(|error| error.to_string())?;
-        let steps = map
+        let mut steps = map
             .extents
             .iter()
             .zip([&size].into_iter().chain(&map.strides));
-        let last = steps.fold(Some(0u64), |sum, (extent, stride)| {
-            sum?.checked_add((extent - 1).checked_mul(*stride)?)
+        let last = steps.try_fold(0u64, |sum, (extent, stride)| {
+            sum.checked_add((extent - 1).checked_mul(*stride)?)
         });
         let has = count as u64 * size;
         match last.and_then(|last| last.checked_add(size)) {
