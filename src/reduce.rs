@@ -17,6 +17,10 @@ use crate::verify::verify;
 
 /// The smallest function found that `fails` as the given one does, within a time; parameters stay. `on_change` gets the
 /// number of instructions that are left whenever there are fewer.
+#[cfg_attr(
+    not(feature = "tool"),
+    allow(dead_code, reason = "the command reduces; random tests have a way of their own")
+)]
 pub(crate) fn shrink_function(
     func: &TileFunction,
     limit: Duration,
