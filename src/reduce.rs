@@ -19,7 +19,10 @@ use crate::verify::verify;
 /// number of instructions that are left whenever there are fewer.
 #[cfg_attr(
     not(feature = "tool"),
-    allow(dead_code, reason = "the command reduces; random tests have a way of their own")
+    allow(
+        dead_code,
+        reason = "the command reduces; random tests have a way of their own"
+    )
 )]
 pub(crate) fn shrink_function(
     func: &TileFunction,
