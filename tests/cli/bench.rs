@@ -117,6 +117,13 @@ fn what_a_signature_does_not_promise_is_not_used() {
 }
 
 #[test]
+fn the_emulator_has_a_bound_of_programs() {
+    let args = ["bench", "-", "--emulator", "-t", "sm_80", "--args"];
+    let line = "grid(2000000) x=f32[256] zeros";
+    check_failure(&[&args[..], &[line]].concat(), KERNEL, 1, "--programs");
+}
+
+#[test]
 fn mistakes_are_told() {
     let bench = |more: &[&str], words: &str| {
         let args = [&["bench", "-", "--emulator", "-t", "sm_80"], more].concat();

@@ -195,7 +195,12 @@ impl Bench<'_> {
         let plain = Options::DEFAULT;
         let setup = Setup {
             steps: self.args.limits.steps,
-            programs: self.args.limits.programs.or(Some(u64::MAX)),
+            // A GPU takes any grid; the emulator would be busy for hours.
+            programs: self
+                .args
+                .limits
+                .programs
+                .or(self.device.is_gpu().then_some(u64::MAX)),
             ..Setup::new(kernel.target, &plain)
         };
         let line = LaunchLine::read(&kernel.func, words, &setup).map_err(|e| wrong(&e))?;
