@@ -348,6 +348,7 @@ impl<'a> Expander<'a> {
                 slot: block.slot,
                 start: block.start,
                 columns: &rows.columns,
+                is_held: self.holds_addresses_of_stores(block.slot),
             };
             let (pointer, offset) = self.shared_place(&access, &mut sums, rows.first)?;
             let registers: Vec<u32> = (first..first + 2 * rows.count).collect();
@@ -384,6 +385,7 @@ impl<'a> Expander<'a> {
                 slot: block.slot,
                 start: block.start,
                 columns: &rows.columns,
+                is_held: self.tile.slots.is_valid(block.slot),
             };
             let (pointer, offset) = self.shared_place(&access, sums, rows.first)?;
             let mut data = InstData::new(ThreadOp::LdMatrix, &[pointer]);

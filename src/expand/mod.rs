@@ -174,7 +174,7 @@ struct State {
     specials: FxHashMap<crate::ir::attrs::SpecialReg, Value>,
     leaders: FxHashMap<u32, Value>,
     /// Addresses in slots: of the thread's part given by its columns, with some bits switched.
-    shared_bases: FxHashMap<(Slot, Vec<u32>, u32), Value>,
+    shared_bases: FxHashMap<(Option<Block>, Slot, Vec<u32>, u32), Value>,
     /// Descriptors of matrices at the start of a slot: of the group's part given by its columns, and the bits beside the start.
     descriptors: FxHashMap<(Slot, Vec<u32>, u64), Value>,
     /// Addresses of maps, by the numbers of their recipes.

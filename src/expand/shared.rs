@@ -177,6 +177,9 @@ pub(super) struct Access<'a> {
     pub(super) start: Start,
     /// Bytes that each bit of the thread's number switches.
     pub(super) columns: &'a [u32],
+    /// Whether its addresses are made in front of all loops. What is one access alone has them made for it, or loops would hold
+    /// registers for nothing.
+    pub(super) is_held: bool,
 }
 
 /// Addresses of one expansion: a base with the start of an entry added.
@@ -238,7 +241,8 @@ impl Expander<'_> {
     ) -> Result<(Value, u32)> {
         let varying = target.columns.iter().fold(0, |all, c| all | c);
         let (xor, add) = (offset & varying, offset & !varying);
-        let key = (target.slot, target.columns.to_vec(), xor);
+        let home = (!target.is_held).then(|| self.b.block());
+        let key = (home, target.slot, target.columns.to_vec(), xor);
         let base = match self.shared_bases.get(&key) {
             Some(&base) => base,
             None => {
@@ -253,8 +257,7 @@ impl Expander<'_> {
                     let start = this.slot_address(target.slot, Elem::Num(Scalar::I8))?;
                     this.moved_pointer(start, part)
                 };
-                // A slot of one access is no ring: loops before it would hold its addresses for nothing.
-                let base = match self.tile.slots.is_valid(target.slot) {
+                let base = match target.is_held {
                     true => self.in_prologue(make)?,
                     false => make(self)?,
                 };
@@ -313,6 +316,7 @@ impl Expander<'_> {
             slot,
             start,
             columns: &columns,
+            is_held: true,
         };
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
@@ -396,7 +400,17 @@ impl Expander<'_> {
             layout: self.ring(slot)?,
         };
         let is_apart = self.tile.buffers[slot].is_some_and(|b| b.stages > 1);
+        if !is_apart && self.store_matrices(&block, layout, ty.elem, pack)? {
+            return Ok(());
+        }
         self.store_elements(&block, layout, ty.elem, pack, is_apart)
+    }
+
+    /// Whether the addresses at which a slot is written are made in front of all loops: where a ring has several entries. A ring
+    /// of one is written once in an iteration.
+    pub(super) fn holds_addresses_of_stores(&self, slot: Slot) -> bool {
+        let is_ring = self.tile.slots.is_valid(slot);
+        is_ring && self.tile.buffers[slot].is_none_or(|ring| ring.stages > 1)
     }
 
     /// Writes what threads hold by `layout` to a block in shared memory.
@@ -420,6 +434,7 @@ impl Expander<'_> {
             slot,
             start: block.start,
             columns: &columns,
+            is_held: self.holds_addresses_of_stores(slot),
         };
         let place = |r: usize| offsets.of(layout.apply(r as u32, 0, 0, 0));
         let (register_copies, thread_copies) = self.copies_of(layout);
@@ -503,6 +518,7 @@ impl Expander<'_> {
             slot: block.slot,
             start: block.start,
             columns: &columns,
+            is_held: self.tile.slots.is_valid(block.slot),
         };
         let mut sources = Vec::new();
         let mut map = Vec::with_capacity(elements.len());

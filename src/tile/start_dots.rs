@@ -28,19 +28,20 @@
 
 mod carry;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::share_operands::{chain, first_entry, place_for, store};
 use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::{InstData, ValueList};
-use crate::ir::effects::{How, Space};
+use crate::ir::effects::{Class, How, Space};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
 use crate::ir::types::{Elem, Place, TileType};
+use crate::layout::convert::stays_in_warps;
 use crate::layout::warpgroup;
 use crate::layout::warpgroup::Reader;
 use crate::settings::Target;
@@ -74,6 +75,7 @@ pub fn start_dots(func: &mut TileFunction, target: Target) -> usize {
         readers: FxHashMap::default(),
         stored: FxHashMap::default(),
         room: target.shared_limit().saturating_sub(taken),
+        target,
         func,
     };
     let mut started = Vec::new();
@@ -110,6 +112,7 @@ struct Starter<'a> {
     stored: FxHashMap<Value, Slot>,
     /// Bytes of shared memory that are left.
     room: u32,
+    target: Target,
 }
 
 /// An operand as the unit reads it.
@@ -143,7 +146,9 @@ impl Starter<'_> {
         let way = self
             .way(block, data.args[0], rows)
             .filter(|way| {
-                matches!(way, Way::Ring(_)) || self.made_outside(block, data.args[0]).is_some()
+                matches!(way, Way::Ring(_))
+                    || self.made_outside(block, data.args[0]).is_some()
+                    || self.is_summed_by_other_warps(data.args[0], inst)
             })
             .unwrap_or(Way::Registers);
         let left = self.take(block, data.args[0], &way, rows)?;
@@ -187,6 +192,55 @@ impl Starter<'_> {
         let def = self.func.dfg.def_inst(value)?;
         let home = self.func.order.block_of(def)?;
         (home != block).then_some((home, def))
+    }
+
+    /// Whether a left operand is computed from sums that lie in other warps than those that multiply it (dS in the derivatives of
+    /// attention, which is transposed): on its way to registers it would cross shared memory, where the unit can read it.
+    fn is_summed_by_other_warps(&self, value: Value, inst: Inst) -> bool {
+        let func = &*self.func;
+        let num_warps = func.num_warps();
+        let sums = func.dfg.ty(func.dfg.insts[inst].results[0]).shape;
+        let shape = func.dfg.ty(value).shape;
+        let unit = warpgroup::unit_of(func, inst, self.target);
+        let wanted = unit.and_then(|unit| {
+            warpgroup::left_operand(&warpgroup::accumulator(sums, num_warps)?, unit, shape)
+        });
+        let Some(wanted) = wanted else {
+            return false;
+        };
+        // What an element is computed from, and whether that is transposed.
+        let mut stack = vec![(value, false)];
+        let mut seen = FxHashSet::default();
+        while let Some((value, is_transposed)) = stack.pop() {
+            let Some(def) = func.dfg.def_inst(value) else {
+                continue;
+            };
+            if func.dfg.ty(value).shape.rank() != 2 || !seen.insert((value, is_transposed)) {
+                continue;
+            }
+            let data = &func.dfg.insts[def];
+            match data.op {
+                TileOp::DotSum => {
+                    let held = warpgroup::accumulator(func.dfg.ty(value).shape, num_warps);
+                    let held = held.map(|held| match is_transposed {
+                        true => held.permute(&[1, 0]),
+                        false => held,
+                    });
+                    if held.is_some_and(|held| !stays_in_warps(&held, &wanted)) {
+                        return true;
+                    }
+                }
+                TileOp::Permute => {
+                    let swaps = data.dims().is_some_and(|dims| dims.first() == Some(&1));
+                    stack.push((data.args[0], is_transposed != swaps));
+                }
+                _ if data.class() == Class::Elementwise => {
+                    stack.extend(data.args.iter().map(|&arg| (arg, is_transposed)));
+                }
+                _ => {}
+            }
+        }
+        false
     }
 
     /// How an operand can come to a unit that reads it so; none if it cannot.

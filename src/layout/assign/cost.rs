@@ -8,8 +8,8 @@
 use super::pbqp::Cost;
 use crate::ir::attrs::MmaUnit;
 use crate::ir::ops::{Opcode, TileOp};
+use crate::layout::convert::stays_in_warps;
 use crate::layout::{gather, matrix};
-use crate::linear_layout::gf2::Span;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 
 /// A barrier, and the latency around it.
@@ -49,21 +49,6 @@ pub(super) fn conversion(from: &LinearLayout, to: &LinearLayout, elem_bits: u32)
     // Narrow elements go several at a time.
     let bits = (registers(from) + registers(to)) * Cost::from(elem_bits.max(8));
     BARRIER + bits.div_ceil(32) * WAVEFRONT
-}
-
-/// Whether each warp holds all that it needs.
-fn stays_in_warps(from: &LinearLayout, to: &LinearLayout) -> bool {
-    let within = |layout: &LinearLayout| {
-        let columns = [HwDim::Register, HwDim::Lane].map(|dim| layout.columns(dim).to_vec());
-        Span::of(&columns.concat())
-    };
-    let (have, want) = (within(from), to.columns(HwDim::Warp));
-    let warps = from.columns(HwDim::Warp).iter().zip(want);
-    let inner = [HwDim::Register, HwDim::Lane];
-    let inner = inner.iter().flat_map(|&dim| to.columns(dim));
-    from.bits(HwDim::Warp) == to.bits(HwDim::Warp)
-        && warps.into_iter().all(|(a, b)| have.contains(a ^ b))
-        && inner.into_iter().all(|&column| have.contains(column))
 }
 
 /// An access to memory as the layout sees it.

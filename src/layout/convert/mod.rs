@@ -24,6 +24,7 @@ pub mod shuffle;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod simulate;
 
+use crate::linear_layout::gf2::Span;
 use crate::linear_layout::layout::{HwDim, LOG2_LANES, LinearLayout};
 use crate::settings::diversity::Choices;
 use shared::SharedPlan;
@@ -63,6 +64,21 @@ impl Cost {
     pub fn weight(&self) -> u32 {
         self.moves + 2 * self.shuffles + self.shared_bytes.div_ceil(4) * 2 + 24 * self.barriers
     }
+}
+
+/// Whether each warp holds all that it needs of a block.
+pub(crate) fn stays_in_warps(from: &LinearLayout, to: &LinearLayout) -> bool {
+    let within = |layout: &LinearLayout| {
+        let columns = [HwDim::Register, HwDim::Lane].map(|dim| layout.columns(dim).to_vec());
+        Span::of(&columns.concat())
+    };
+    let (have, want) = (within(from), to.columns(HwDim::Warp));
+    let warps = from.columns(HwDim::Warp).iter().zip(want);
+    let inner = [HwDim::Register, HwDim::Lane];
+    let inner = inner.iter().flat_map(|&dim| to.columns(dim));
+    from.bits(HwDim::Warp) == to.bits(HwDim::Warp)
+        && warps.into_iter().all(|(a, b)| have.contains(a ^ b))
+        && inner.into_iter().all(|&column| have.contains(column))
 }
 
 /// Plans the conversion from `src` to `dst` of elements of `elem_bytes` (1, 2, 4 or 8) bytes.
