@@ -32,6 +32,7 @@ use crate::ptx;
 use crate::regalloc;
 use crate::settings::diversity::{Choices, Site};
 use crate::settings::{Asserts, Options, Policy, Promote, PtxVersion, Target};
+use crate::thread::branch_around_copies::branch_around_copies;
 use crate::thread::branch_around_rare::branch_around_rare;
 use crate::thread::check_shared::check_shared;
 use crate::thread::delay_copies::delay_copies;
@@ -554,6 +555,9 @@ fn order_accesses(
     }
     if delay_copies(thread) > 0 {
         watch.thread("delay_copies", thread)?;
+    }
+    if branch_around_copies(thread) > 0 {
+        watch.thread("branch_around_copies", thread)?;
     }
     Ok(barriers)
 }

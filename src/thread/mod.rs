@@ -1,5 +1,6 @@
 //! Passes over what one thread does: what it hardly ever computes, which products begin a sum, which bytes of shared memory a slot gets, where threads wait for each other.
 
+pub mod branch_around_copies;
 pub mod branch_around_rare;
 pub(crate) mod check_shared;
 pub mod delay_copies;
