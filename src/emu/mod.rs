@@ -98,10 +98,11 @@ mod types;
 mod warp;
 
 pub use error::{
-    AccessKind, EmuError, Fault, Location, MemoryError, ParseError, ParseErrorKind, Source, Space,
+    AccessKind, EmuError, Fault, FaultSite, MemoryError, ParseError, ParseErrorKind, SourceLine,
+    Space,
 };
 pub use launch::{Arg, Launch, Options, Stats, WARP_STEPS, run, run_by_lines};
 pub use mem::Memory;
 pub use module::{Entry, Module, Param};
-pub use tensor_map::{Element, Fill, Swizzle, TensorMap, TensorMapError};
-pub use types::{Kind, Type};
+pub use tensor_map::{Fill, Swizzle, TensorElement, TensorMap, TensorMapError};
+pub use types::{Type, TypeKind};

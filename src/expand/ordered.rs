@@ -26,7 +26,7 @@ pub(super) struct InOrder {
 }
 
 /// What to do where an instruction of the region stands.
-pub(super) enum Step<'a> {
+pub(super) enum RegionStep<'a> {
     /// What it does, or this in its place.
     Do(&'a InstData<Tile>),
     /// Its result is this one.
@@ -84,15 +84,15 @@ impl InOrder {
     }
 
     /// What becomes of an instruction.
-    pub(super) fn step<'a>(&'a self, tile: &'a TileFunction, inst: Inst) -> Step<'a> {
+    pub(super) fn step<'a>(&'a self, tile: &'a TileFunction, inst: Inst) -> RegionStep<'a> {
         let data = &tile.dfg.insts[inst];
         if self.dropped.contains(inst) {
-            return Step::Nothing;
+            return RegionStep::Nothing;
         }
         let result = data.results.first();
         match result.and_then(|result| self.same.get(result)) {
-            Some(&value) => Step::Same(value),
-            None => Step::Do(self.merged.get(&inst).unwrap_or(data)),
+            Some(&value) => RegionStep::Same(value),
+            None => RegionStep::Do(self.merged.get(&inst).unwrap_or(data)),
         }
     }
 

@@ -33,7 +33,7 @@ mod stated;
 #[cfg(test)]
 mod tests;
 
-pub use error::{InterpError, InterpErrorKind, OtherProgram, Place};
+pub use error::{FaultSite, InterpError, InterpErrorKind, OtherProgram};
 pub use memory::{Memory, MemoryError};
 
 use crate::ir::dfg::SourceLoc;
@@ -181,11 +181,11 @@ fn checked_run(
 ) -> Result<(Stats, Option<exec::Slack>), InterpError> {
     verify(func).map_err(|errors| malformed(func, &errors))?;
     crate::grid::check(launch.grid).map_err(|error| InterpError {
-        place: Place::default(),
+        place: FaultSite::default(),
         kind: InterpErrorKind::Arguments(error.to_string()),
     })?;
     let args = arguments(func, launch.args, options).map_err(|kind| InterpError {
-        place: Place::default(),
+        place: FaultSite::default(),
         kind,
     })?;
     exec::run(func, launch.grid, &args, memory, options, slack)
@@ -199,7 +199,7 @@ fn malformed(func: &TileFunction, errors: &VerifierErrors) -> InterpError {
         _ => None,
     };
     InterpError {
-        place: Place {
+        place: FaultSite {
             program: None,
             inst: inst.map(|(inst, data)| (inst, data.op)),
             element: None,

@@ -104,7 +104,7 @@ pub use api::warning::on_warning;
 pub use build::ahead::{Compiled, CompiledParam};
 pub use build::dump::Dump;
 pub use build::rust_module::{RustModule, rust_module};
-pub use execute::maps::{Emulated, emulated};
+pub use execute::maps::{EmulatedLaunch, emulated};
 
 /// The 16-bit floats that buffers hold and launches take: those of the crate `half`.
 pub use half::{bf16, f16};

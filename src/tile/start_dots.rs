@@ -35,7 +35,7 @@ use crate::analysis::axis::Axis;
 use crate::analysis::program::ProgramOrder;
 use crate::ir::attrs::{Attrs, make};
 use crate::ir::dfg::{InstData, ValueList};
-use crate::ir::effects::{How, Space};
+use crate::ir::effects::{AccessSpace, How};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::TileFunction;
 use crate::ir::level::Tile;
@@ -233,7 +233,7 @@ impl Starter<'_> {
         let writes = |inst: Inst| {
             let mut accesses = func.accesses(inst).into_iter();
             accesses.any(|access| match access.space {
-                Space::Shared(at) => {
+                AccessSpace::Shared(at) => {
                     access.how != How::Read && at.is_none_or(|at| Some(&at) == slot)
                 }
                 _ => false,

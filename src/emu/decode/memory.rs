@@ -2,19 +2,19 @@
 
 use super::{Decoder, Result};
 use crate::emu::error::Space;
-use crate::emu::inst::{Address, AtomicOp, Dests, Dst, Mods, Op, Order, Scope, Sources, Src};
+use crate::emu::inst::{Address, AtomicOp, Dests, Dst, MemoryOrder, Mods, Op, Scope, Sources, Src};
 use crate::emu::lane::{integer, test};
 use crate::emu::mem;
 use crate::emu::module::{Operand, Symbol};
-use crate::emu::types::{Kind, Type};
+use crate::emu::types::{Type, TypeKind};
 
 const B64: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 64,
     packed: false,
 };
 const B32: Type = Type {
-    kind: Kind::Bits,
+    kind: TypeKind::Bits,
     bits: 32,
     packed: false,
 };
@@ -86,7 +86,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     /// Takes the modifiers of the memory model and of caches.
-    fn order(&mut self, read: bool, write: bool) -> Order {
+    fn order(&mut self, read: bool, write: bool) -> MemoryOrder {
         let relaxed = self.take("relaxed") | self.take("volatile") | self.take("mmio");
         let acquire = self.take("acquire");
         let release = self.take("release");
@@ -98,7 +98,7 @@ impl<'a> Decoder<'_, 'a> {
         }
         let constant = self.take("nc");
         while self.take_with(|part| is_hint(part).then_some(())).is_some() {}
-        Order {
+        MemoryOrder {
             strong: relaxed || acquire || release || both,
             acquire: read && (acquire || both),
             release: write && (release || both),
@@ -244,7 +244,7 @@ impl<'a> Decoder<'_, 'a> {
 
     fn atomic(&mut self) -> Result<Op> {
         let red = self.name == "red";
-        let order = Order {
+        let order = MemoryOrder {
             strong: true,
             ..self.order(!red, true)
         };
@@ -271,12 +271,14 @@ impl<'a> Decoder<'_, 'a> {
         let ty = self.access_type()?;
         let float = ty.is_float();
         let allowed = match op {
-            AtomicOp::Add => ty.kind != Kind::Bits && (float || ty.bits >= 32),
-            AtomicOp::Min | AtomicOp::Max => !float && ty.kind != Kind::Bits || ty.is_half(),
+            AtomicOp::Add => ty.kind != TypeKind::Bits && (float || ty.bits >= 32),
+            AtomicOp::Min | AtomicOp::Max => !float && ty.kind != TypeKind::Bits || ty.is_half(),
             AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => !float && ty.bits >= 32,
             AtomicOp::Exchange => !float && ty.bits >= 32,
             AtomicOp::CompareSwap => !float && ty.bits >= 16,
-            AtomicOp::Increment | AtomicOp::Decrement => ty.kind == Kind::Unsigned && ty.bits == 32,
+            AtomicOp::Increment | AtomicOp::Decrement => {
+                ty.kind == TypeKind::Unsigned && ty.bits == 32
+            }
         };
         if !allowed || (red && matches!(op, AtomicOp::Exchange | AtomicOp::CompareSwap)) {
             return self.unsupported();

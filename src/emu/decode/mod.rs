@@ -24,7 +24,7 @@ use super::error::{ParseError, ParseErrorKind};
 use super::inst::{Dst, Inst, Op, PredSrc, Src};
 use super::mem;
 use super::module::{Literal, Operand, Raw, Symbol};
-use super::types::{Kind, Type};
+use super::types::{Type, TypeKind};
 use crate::num::{Format, Overflow, Rounding};
 
 type Result<T> = std::result::Result<T, ParseError>;
@@ -106,10 +106,10 @@ fn named(operand: &Operand<'_>, registers: &mut Vec<u32>) {
 /// The bits of a literal as a value of type `ty`.
 pub(super) fn literal_bits(literal: Literal, ty: Type) -> Option<u64> {
     let format = match (ty.kind, ty.bits) {
-        (Kind::Float, 16) => Some(Format::F16),
-        (Kind::Bfloat, 16) => Some(Format::BF16),
-        (Kind::Float, 32) => Some(Format::F32),
-        (Kind::Float, 64) => Some(Format::F64),
+        (TypeKind::Float, 16) => Some(Format::F16),
+        (TypeKind::Bfloat, 16) => Some(Format::BF16),
+        (TypeKind::Float, 32) => Some(Format::F32),
+        (TypeKind::Float, 64) => Some(Format::F64),
         _ => None,
     };
     Some(match (literal, format) {

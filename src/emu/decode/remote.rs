@@ -3,7 +3,7 @@
 use super::{Decoder, Result};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Op, Remote, Sources};
-use crate::emu::types::Kind;
+use crate::emu::types::TypeKind;
 
 impl Decoder<'_, '_> {
     /// The instruction, whose `.async` is taken.
@@ -50,20 +50,27 @@ impl Decoder<'_, '_> {
             })
             .unwrap_or(1);
         let ty = self.ty()?;
-        let is_word = |kinds: &[Kind]| ty.bits == 32 && kinds.contains(&ty.kind);
+        let is_word = |kinds: &[TypeKind]| ty.bits == 32 && kinds.contains(&ty.kind);
         let is_allowed = !ty.packed
             && match op {
                 None => {
-                    let kinds = [Kind::Bits, Kind::Unsigned, Kind::Signed, Kind::Float];
+                    let kinds = [
+                        TypeKind::Bits,
+                        TypeKind::Unsigned,
+                        TypeKind::Signed,
+                        TypeKind::Float,
+                    ];
                     matches!(ty.bits, 32 | 64) && kinds.contains(&ty.kind)
                 }
                 Some(AtomicOp::Add) => {
-                    is_word(&[Kind::Unsigned, Kind::Signed])
-                        || ty.bits == 64 && ty.kind == Kind::Unsigned
+                    is_word(&[TypeKind::Unsigned, TypeKind::Signed])
+                        || ty.bits == 64 && ty.kind == TypeKind::Unsigned
                 }
-                Some(AtomicOp::Min | AtomicOp::Max) => is_word(&[Kind::Unsigned, Kind::Signed]),
-                Some(AtomicOp::Increment | AtomicOp::Decrement) => is_word(&[Kind::Unsigned]),
-                Some(_) => is_word(&[Kind::Bits]),
+                Some(AtomicOp::Min | AtomicOp::Max) => {
+                    is_word(&[TypeKind::Unsigned, TypeKind::Signed])
+                }
+                Some(AtomicOp::Increment | AtomicOp::Decrement) => is_word(&[TypeKind::Unsigned]),
+                Some(_) => is_word(&[TypeKind::Bits]),
             };
         if !is_allowed {
             return self.unsupported();

@@ -8,7 +8,7 @@ use super::super::pending::{Transfer, Work};
 use super::super::race::{GENERIC, PROGRESS, Record, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;
-use super::access::Place;
+use super::access::AccessTarget;
 use super::phase::trouble;
 
 impl Machine<'_> {
@@ -19,7 +19,7 @@ impl Machine<'_> {
         cta: &mut CtaState,
         warp: &mut Warp,
         mask: u32,
-        place: Place,
+        place: AccessTarget,
         op: PhaseOp,
         values: &[u64; 32],
         (dst, line): (Dst, u32),

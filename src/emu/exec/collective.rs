@@ -4,7 +4,7 @@ use super::super::error::Fault;
 use super::super::inst::{BarrierKind, Inst, Op, ReduxOp, ShuffleMode, Src, VoteMode};
 use super::super::lane::integer::signed;
 use super::super::race::lanes;
-use super::super::sched::{CtaState, Machine, Step, Trouble};
+use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::types::Type;
 use super::super::warp::{State, Warp};
 use crate::num;
@@ -17,7 +17,7 @@ impl Machine<'_> {
         warp: &mut Warp,
         group: usize,
         inst: &Inst,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let mask = match &inst.op {
             Op::Barrier {
                 kind,
@@ -49,7 +49,7 @@ impl Machine<'_> {
         };
         let (group, members) = self.members(cta, warp, group, mask)?;
         let Some(gathered) = warp.gather(group, members) else {
-            return Ok(Step::Stop);
+            return Ok(StepResult::Stop);
         };
         let moved = gathered != group;
         let group = gathered;
@@ -158,7 +158,11 @@ impl Machine<'_> {
         }
         warp.groups[group].pc += 1;
         // Where the caller's group stood there may be another one now, which perhaps waits, or none.
-        Ok(if moved { Step::Stop } else { Step::Continue })
+        Ok(if moved {
+            StepResult::Stop
+        } else {
+            StepResult::Continue
+        })
     }
 
     /// The group of all threads of the warp, for an instruction that all of them execute; none: some are missing yet.
@@ -281,11 +285,11 @@ impl Machine<'_> {
         aligned: bool,
         id: Src,
         count: Option<Src>,
-    ) -> Result<Step, Trouble> {
+    ) -> Result<StepResult, Trouble> {
         let mut group = group;
         if aligned {
             let Some(whole) = self.whole_warp(warp, group, inst)? else {
-                return Ok(Step::Stop);
+                return Ok(StepResult::Stop);
             };
             group = whole;
         }
@@ -352,9 +356,9 @@ impl Machine<'_> {
             warp.groups[group].state = State::Barrier(id as u8);
         }
         Ok(match (complete, kind) {
-            (true, _) => Step::Complete(id as u8),
-            (false, BarrierKind::Arrive) => Step::Continue,
-            (false, _) => Step::Stop,
+            (true, _) => StepResult::Complete(id as u8),
+            (false, BarrierKind::Arrive) => StepResult::Continue,
+            (false, _) => StepResult::Stop,
         })
     }
 

@@ -85,7 +85,7 @@ fn interpret<T>(
 }
 
 /// Program and element, for the start of a message.
-fn who(job: &Job<'_>, place: &interp::Place) -> String {
+fn who(job: &Job<'_>, place: &interp::FaultSite) -> String {
     let Some([x, y, z]) = place.program else {
         return String::new();
     };

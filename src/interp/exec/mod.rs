@@ -24,7 +24,7 @@ use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
 use smallvec::{SmallVec, smallvec};
 
-use super::error::{InterpError, InterpErrorKind, Place};
+use super::error::{FaultSite, InterpError, InterpErrorKind};
 use super::memory::{LaunchMemory, Memory};
 use super::{INST_STEPS, Options, Stats, int};
 use crate::ir::dfg::{InstData, SourceLoc};
@@ -192,9 +192,9 @@ fn required<T: Clone>(attr: Option<&T>) -> Outcome<T> {
 }
 
 impl<'a> Machine<'a> {
-    fn place(&self) -> Place {
+    fn place(&self) -> FaultSite {
         let insts = &self.func.dfg.insts;
-        Place {
+        FaultSite {
             program: Some(self.program),
             inst: self.current.map(|inst| (inst, insts[inst].op)),
             element: self.element.map(|element| element as u32),

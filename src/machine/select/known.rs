@@ -12,13 +12,13 @@
 //! - `min.s32 r, x, 0; max.u32 r, r, 0` is 0 to it, and so are `max.s32` then `min.u32` and both in the other order;
 //! - after `selp.s32 r, -1, 0, p`, or with 0 and -1, it takes `setp.lt.u32 q, r, 0` for the sign.
 
-use super::Lower;
+use super::Selector;
 use super::values::repeated;
 use crate::error::CompileError;
 use crate::ir::attrs::{Attrs, IntPred};
 use crate::ir::entities::{Inst, Value};
 use crate::ir::ops::ThreadOp;
-use crate::machine::inst::{Arg, Cmp};
+use crate::machine::inst::{Cmp, Operand};
 
 /// A number by its place among those of its width.
 #[derive(Clone, Copy, PartialEq)]
@@ -36,17 +36,17 @@ enum Known {
     Truth(bool),
 }
 
-impl Lower<'_> {
+impl Selector<'_> {
     /// The registers or the number that the result of an instruction is without an instruction; none if it needs one.
-    pub(super) fn known(&self, inst: Inst) -> Option<Arg> {
+    pub(super) fn known(&self, inst: Inst) -> Option<Operand> {
         match self.find_known(inst)? {
             Known::Operand(value) => self.values[value],
-            Known::Truth(holds) => Some(Arg::Imm(u64::from(holds))),
+            Known::Truth(holds) => Some(Operand::Imm(u64::from(holds))),
         }
     }
 
     /// Passes on the need for a known result.
-    pub(super) fn select_known(&mut self, inst: Inst) -> Result<Option<Arg>, CompileError> {
+    pub(super) fn select_known(&mut self, inst: Inst) -> Result<Option<Operand>, CompileError> {
         if let Some(Known::Operand(value)) = self.find_known(inst) {
             self.use_value(value);
         }
@@ -112,7 +112,7 @@ impl Lower<'_> {
         let ty = self.func.dfg.ty(a);
         let (mask, unused) = (ty.elem.mask(), 64 - ty.elem.bits());
         let number = |value: Value| match self.values[value] {
-            Some(Arg::Imm(bits)) if bits & repeated(mask, ty) == repeated(bits & mask, ty) => {
+            Some(Operand::Imm(bits)) if bits & repeated(mask, ty) == repeated(bits & mask, ty) => {
                 Some(bits & mask)
             }
             _ => None,
@@ -168,7 +168,7 @@ impl Lower<'_> {
 
     /// The bound that a value is in all its elements.
     fn bound(&self, value: Value) -> Option<Bound> {
-        let Some(Arg::Imm(bits)) = self.values[value] else {
+        let Some(Operand::Imm(bits)) = self.values[value] else {
             return None;
         };
         let ty = self.func.dfg.ty(value);

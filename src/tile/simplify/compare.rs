@@ -103,7 +103,7 @@ pub(super) fn negated(s: &mut Simplifier<'_, '_>, inst: Inst) -> Option<Rewrite>
     let args = data.args.clone();
     let attr = make::ipred(opposite(*data.ipred()?));
     let ty = s.result_ty(inst);
-    Some(Rewrite::Value(s.emit(TileOp::Icmp, &args, &[attr], ty)))
+    Some(Rewrite::Value(s.build(TileOp::Icmp, &args, &[attr], ty)))
 }
 
 /// A choice that is known, makes no difference, or chooses between true and false.

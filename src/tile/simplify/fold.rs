@@ -11,16 +11,16 @@ use crate::ir::types::{Elem, Scalar};
 use crate::num::{self, Int, bf16, f16};
 
 /// A number as bits, with its element type.
-pub(super) type Number = (u64, Elem);
+pub(super) type TypedBits = (u64, Elem);
 
 /// The bits as a signed number.
-pub(super) fn signed((bits, elem): Number) -> i64 {
+pub(super) fn signed((bits, elem): TypedBits) -> i64 {
     let unused = 64 - elem.bits().clamp(1, 64);
     ((bits << unused) as i64) >> unused
 }
 
 /// The result bits, if all operands are known and the result is certain.
-pub(super) fn fold(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
+pub(super) fn fold(data: &InstData<Tile>, args: &[TypedBits], to: Elem) -> Option<u64> {
     let first = *args.first()?;
     let second = args.get(1).copied().unwrap_or(first);
     let bits = match first.1.scalar()? {
@@ -37,7 +37,7 @@ pub(super) fn fold(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u
     Some(bits & to.mask())
 }
 
-fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64> {
+fn integer(data: &InstData<Tile>, a: TypedBits, b: TypedBits, to: Elem) -> Option<u64> {
     let (x, y) = (a.0, b.0);
     let (sx, sy) = (signed(a), signed(b));
     let width = u64::from(a.1.bits());
@@ -98,7 +98,7 @@ fn integer(data: &InstData<Tile>, a: Number, b: Number, to: Elem) -> Option<u64>
 }
 
 /// Whether a comparison of integers holds.
-pub(super) fn compare(pred: IntPred, a: Number, b: Number) -> bool {
+pub(super) fn compare(pred: IntPred, a: TypedBits, b: TypedBits) -> bool {
     let (x, y) = (a.0, b.0);
     let (sx, sy) = (signed(a), signed(b));
     match pred {
@@ -116,7 +116,7 @@ pub(super) fn compare(pred: IntPred, a: Number, b: Number) -> bool {
 }
 
 /// The exact value.
-fn to_f64((bits, elem): Number) -> Option<f64> {
+fn to_f64((bits, elem): TypedBits) -> Option<f64> {
     elem.scalar()?.format().map(|format| format.to_f64(bits))
 }
 
@@ -142,7 +142,7 @@ macro_rules! per_format {
     };
 }
 
-fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
+fn float(data: &InstData<Tile>, args: &[TypedBits], to: Elem) -> Option<u64> {
     const NEAREST: num::Rounding = num::Rounding::NearestEven;
     let (x, elem) = args[0];
     let y = args.get(1).map_or(x, |b| b.0);
@@ -225,7 +225,7 @@ fn float(data: &InstData<Tile>, args: &[Number], to: Elem) -> Option<u64> {
     })
 }
 
-fn integral(x: Number, to: Elem, rounding: num::Rounding) -> Option<u64> {
+fn integral(x: TypedBits, to: Elem, rounding: num::Rounding) -> Option<u64> {
     let rounded = num::round_to_integral(to_f64(x)?, rounding);
     from_f64(rounded, to, num::Rounding::NearestEven)
 }
