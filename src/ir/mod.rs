@@ -164,4 +164,6 @@ pub mod literal;
 #[doc(hidden)]
 pub mod order;
 #[doc(hidden)]
+pub mod predicates;
+#[doc(hidden)]
 pub mod recipe;

@@ -3,7 +3,7 @@
 //! Only ops that the IR defines to the bit are folded, not those with an error bound, and not where the
 //! result is unspecified (division by zero).
 
-use crate::ir::attrs::{Attrs, FloatPred, IntPred, NanRule, Rounding};
+use crate::ir::attrs::{Attrs, NanRule, Rounding};
 use crate::ir::dfg::InstData;
 use crate::ir::level::Tile;
 use crate::ir::ops::TileOp;
@@ -79,7 +79,7 @@ fn integer(data: &InstData<Tile>, a: TypedBits, b: TypedBits, to: Elem) -> Optio
         TileOp::Popc => u64::from(x.count_ones()),
         TileOp::Clz => u64::from(x.leading_zeros()) + width - 64,
         TileOp::Brev => x.reverse_bits() >> (64 - width),
-        TileOp::Icmp => u64::from(compare(*data.ipred()?, a, b)),
+        TileOp::Icmp => u64::from(data.ipred()?.compare(a.1.bits(), a.0, b.0)),
         TileOp::Sext => sx as u64,
         TileOp::Zext | TileOp::Itrunc | TileOp::Bitcast | TileOp::Rare => x,
         TileOp::Sitofp | TileOp::Uitofp => {
@@ -95,24 +95,6 @@ fn integer(data: &InstData<Tile>, a: TypedBits, b: TypedBits, to: Elem) -> Optio
         }
         _ => return None,
     })
-}
-
-/// Whether a comparison of integers holds.
-pub(super) fn compare(pred: IntPred, a: TypedBits, b: TypedBits) -> bool {
-    let (x, y) = (a.0, b.0);
-    let (sx, sy) = (signed(a), signed(b));
-    match pred {
-        IntPred::Eq => x == y,
-        IntPred::Ne => x != y,
-        IntPred::Slt => sx < sy,
-        IntPred::Sle => sx <= sy,
-        IntPred::Sgt => sx > sy,
-        IntPred::Sge => sx >= sy,
-        IntPred::Ult => x < y,
-        IntPred::Ule => x <= y,
-        IntPred::Ugt => x > y,
-        IntPred::Uge => x >= y,
-    }
 }
 
 /// The exact value.
@@ -200,7 +182,7 @@ fn float(data: &InstData<Tile>, args: &[TypedBits], to: Elem) -> Option<u64> {
         TileOp::Bitcast => x,
         TileOp::Fcmp => {
             let (a, b) = (to_f64(args[0])?, to_f64(*args.get(1)?)?);
-            u64::from(compare_floats(*data.fpred()?, a, b))
+            u64::from(data.fpred()?.holds(a.partial_cmp(&b)))
         }
         TileOp::Floor => integral(args[0], to, num::Rounding::Down)?,
         TileOp::Ceil => integral(args[0], to, num::Rounding::Up)?,
@@ -228,24 +210,4 @@ fn float(data: &InstData<Tile>, args: &[TypedBits], to: Elem) -> Option<u64> {
 fn integral(x: TypedBits, to: Elem, rounding: num::Rounding) -> Option<u64> {
     let rounded = num::round_to_integral(to_f64(x)?, rounding);
     from_f64(rounded, to, num::Rounding::NearestEven)
-}
-
-fn compare_floats(pred: FloatPred, a: f64, b: f64) -> bool {
-    let unordered = a.is_nan() || b.is_nan();
-    match pred {
-        FloatPred::Oeq => a == b,
-        FloatPred::One => !unordered && a != b,
-        FloatPred::Olt => a < b,
-        FloatPred::Ole => a <= b,
-        FloatPred::Ogt => a > b,
-        FloatPred::Oge => a >= b,
-        FloatPred::Ueq => unordered || a == b,
-        FloatPred::Une => a != b,
-        FloatPred::Ult => unordered || a < b,
-        FloatPred::Ule => unordered || a <= b,
-        FloatPred::Ugt => unordered || a > b,
-        FloatPred::Uge => unordered || a >= b,
-        FloatPred::Ord => !unordered,
-        FloatPred::Uno => unordered,
-    }
 }
