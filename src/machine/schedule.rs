@@ -26,10 +26,12 @@
 
 use cranelift_entity::EntitySet;
 
+use super::accesses::{
+    RegisterAccess, Reps, is_pure, orders_shared, reads_shared, visit_registers,
+};
 use super::code::{MachineFunction, Terminator};
-use super::inst::{Address, InstGroup, MInst, Modifier, Operand, OperandForm, Ptx};
-use crate::ir::types::AddressSpace;
-use crate::regalloc::reg::{Group, RegClass, RegView, Unit};
+use super::inst::{Address, MInst, Operand, OperandForm, Ptx};
+use crate::regalloc::reg::{Group, RegClass, Unit};
 use crate::settings::diversity::Choices;
 
 /// What needs no more 32-bit registers than this is left as it is: ptxas takes about as many to hide latencies.
@@ -49,23 +51,6 @@ const MANY: u32 = 64;
 
 /// Stands for no item, no instruction and no block.
 const NONE: u32 = u32::MAX;
-
-/// Repetitions of an instruction.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-struct Reps {
-    start: u16,
-    count: u16,
-}
-
-impl Reps {
-    /// All of an instruction.
-    fn all(inst: &MInst) -> Reps {
-        Reps {
-            start: 0,
-            count: inst.reps,
-        }
-    }
-}
 
 /// An instruction or some of its repetitions.
 #[derive(Clone, Copy)]
@@ -127,7 +112,7 @@ fn width(code: &MachineFunction) -> u32 {
     for block in code.blocks.iter().rev() {
         let mut live = 0;
         for inst in code.insts[block.insts.clone()].iter().rev() {
-            visit(code, inst, Reps::all(inst), |unit, access| {
+            visit_registers(code, inst, Reps::all(inst), |unit, access| {
                 let unit = unit.as_u32() as usize;
                 match access {
                     RegisterAccess::Write
@@ -224,7 +209,7 @@ fn warps_own(code: &MachineFunction) -> EntitySet<Unit> {
     let mut own = EntitySet::new();
     for inst in &code.insts {
         let is_param = inst.op == Ptx::LdParam;
-        visit(code, inst, Reps::all(inst), |unit, access| {
+        visit_registers(code, inst, Reps::all(inst), |unit, access| {
             let is_descriptor = inst.is_tied()
                 && access != RegisterAccess::Write
                 && code.regs.class_of(unit) == RegClass::D;
@@ -234,129 +219,6 @@ fn warps_own(code: &MachineFunction) -> EntitySet<Unit> {
         });
     }
     own
-}
-
-/// How an item touches a register.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RegisterAccess {
-    Write,
-    /// By an operand that is this register alone.
-    Read,
-    /// As a guard or as part of a vector.
-    FixedRead,
-    /// Keeps what it holds where the guard is false.
-    Keep,
-}
-
-/// Calls `visit` for what repetitions of an instruction read and then for what they write.
-fn visit(
-    code: &MachineFunction,
-    inst: &MInst,
-    reps: Reps,
-    mut visit: impl FnMut(Unit, RegisterAccess),
-) {
-    let args = code.args(inst);
-    let forms = inst.op.info().operands;
-    let each = |form: OperandForm, view: RegView| match form {
-        form if form.is_row() => view.count / inst.reps.max(1),
-        _ => 1,
-    };
-    let units = |form: OperandForm, view: RegView| {
-        let each = each(form, view);
-        match view.count {
-            1 => 0..1,
-            _ if view.is_uniform() => 0..1,
-            _ => reps.start * each..(reps.start + reps.count) * each,
-        }
-    };
-    for (&(form, _), arg) in forms.iter().zip(args) {
-        match (form, arg) {
-            (OperandForm::Def | OperandForm::VDef | OperandForm::Tied | OperandForm::Held, _) => {}
-            (_, Operand::Regs(view) | Operand::Address(Address::Register(view, _))) => {
-                let units = units(form, *view);
-                let access = match units.len() {
-                    1 if !form.is_row() => RegisterAccess::Read,
-                    _ => RegisterAccess::FixedRead,
-                };
-                units.for_each(|i| visit(code.regs.unit(*view, i), access));
-            }
-            _ => {}
-        }
-    }
-    if let Some(guard) = inst.guard {
-        visit(guard.pred, RegisterAccess::FixedRead);
-    }
-    for (&(form, _), arg) in forms.iter().zip(args) {
-        let is_tied = matches!(form, OperandForm::Tied | OperandForm::Held);
-        if let (
-            OperandForm::Def | OperandForm::VDef | OperandForm::Tied | OperandForm::Held,
-            Operand::Regs(view),
-        ) = (form, arg)
-        {
-            for i in units(form, *view) {
-                if is_tied || inst.guard.is_some() {
-                    visit(code.regs.unit(*view, i), RegisterAccess::Keep);
-                }
-                visit(code.regs.unit(*view, i), RegisterAccess::Write);
-            }
-        }
-    }
-}
-
-/// Whether an instruction does nothing but compute.
-fn is_pure(inst: &MInst) -> bool {
-    match inst.op.info().group {
-        InstGroup::Int
-        | InstGroup::Float
-        | InstGroup::Compare
-        | InstGroup::Convert
-        | InstGroup::Move
-        | InstGroup::Param
-        | InstGroup::Exchange => true,
-        InstGroup::Foreign => matches!(inst.modifier, Modifier::Inline(_, true)),
-        InstGroup::Load
-        | InstGroup::Store
-        | InstGroup::Atomic
-        | InstGroup::Reduce
-        | InstGroup::Copy
-        | InstGroup::Sync
-        | InstGroup::Matrix => false,
-    }
-}
-
-/// Whether an instruction only reads shared memory, so that it can wait until something orders or changes that.
-pub(crate) fn reads_shared(inst: &MInst) -> bool {
-    let is_shared = |modifier| {
-        matches!(
-            modifier,
-            Modifier::Memory(access) if access.space == AddressSpace::Shared && !access.volatile
-        )
-    };
-    inst.op.info().group == InstGroup::Load && is_shared(inst.modifier)
-}
-
-/// Whether reads of shared memory must not move behind an instruction that stays where it is.
-pub(crate) fn orders_shared(inst: &MInst) -> bool {
-    match inst.op.info().group {
-        InstGroup::Store => match inst.modifier {
-            Modifier::Memory(access) => access.space == AddressSpace::Shared,
-            _ => true,
-        },
-        InstGroup::Atomic
-        | InstGroup::Reduce
-        | InstGroup::Copy
-        | InstGroup::Sync
-        | InstGroup::Foreign => true,
-        InstGroup::Int
-        | InstGroup::Float
-        | InstGroup::Compare
-        | InstGroup::Convert
-        | InstGroup::Move
-        | InstGroup::Param
-        | InstGroup::Load
-        | InstGroup::Exchange
-        | InstGroup::Matrix => false,
-    }
 }
 
 /// Makes an instruction some of its repetitions.
@@ -491,7 +353,7 @@ impl Scheduler {
     /// Makes an item.
     fn item(&mut self, code: &MachineFunction, inst: usize, reps: Reps, block: u32) {
         let (known, touches) = (&mut self.known, &mut self.touches);
-        visit(code, &code.insts[inst], reps, |unit, access| {
+        visit_registers(code, &code.insts[inst], reps, |unit, access| {
             touches.push((unit, access));
             let unit = &mut known[unit.as_u32() as usize];
             if unit.block == NONE {
