@@ -4,9 +4,11 @@
 //! what it costs: it ends in calls of the methods of [`Effects`].
 //! Passes ask here and list no ops of their own, so that a new op is known to all of them by its row.
 //!
-//! Which unit of the machine executes an op no row says, but for products of matrices: of units there may be several for one product,
-//! so that the choice is part of the instruction, and its row (`isa/units.rs`) has what follows. Any other op has one instruction for
-//! its type, and all that passes need to know of it is the cost.
+//! No row says which unit of the machine executes its op, since nothing would read it. Passes weigh ops by their cost alone; the
+//! schedule of machine code orders by registers and not by time (`src/machine/schedule.rs`); what an engine does beside the threads is
+//! marked as such. Units of matrices are the exception: a product can go to one of several, so that the choice is part of the
+//! instruction, and each has a row (`isa/units.rs`). Who wants to count cycles of the other units has to ask for instructions and their
+//! types, which stand in `isa/table.rs`: an op may become one instruction or many.
 
 use smallvec::SmallVec;
 
