@@ -1,7 +1,7 @@
 //! Decoding of bulk copies, their groups, and of changes of tensor maps.
 
 use super::phase::{B32, B64};
-use super::{Decoder, Result};
+use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Bulk, BulkKind, Op, Src};
 use crate::emu::tensor_map::MapField;
@@ -135,20 +135,7 @@ impl<'a> Decoder<'_, 'a> {
     }
 
     fn reduction(&mut self, is_tensor: bool) -> Result<BulkKind> {
-        let op = self.take_with(|part| {
-            Some(match part {
-                "add" => AtomicOp::Add,
-                "min" => AtomicOp::Min,
-                "max" => AtomicOp::Max,
-                "inc" => AtomicOp::Increment,
-                "dec" => AtomicOp::Decrement,
-                "and" => AtomicOp::And,
-                "or" => AtomicOp::Or,
-                "xor" => AtomicOp::Xor,
-                _ => return None,
-            })
-        });
-        let Some(op) = op else {
+        let Some(op) = self.take_with(reduction) else {
             return self.bad("an operation is missing");
         };
         if is_tensor {

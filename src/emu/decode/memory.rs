@@ -1,6 +1,6 @@
 //! Decoding of loads, stores, atomics, fences and address conversions.
 
-use super::{Decoder, Result};
+use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{Address, AtomicOp, Dests, Dst, MemoryOrder, Mods, Op, Scope, Sources, Src};
 use crate::emu::lane::{integer, test};
@@ -191,13 +191,7 @@ impl<'a> Decoder<'_, 'a> {
         // A cache policy may follow.
         self.arity(2..=3)?;
         let address = self.address(1, space)?;
-        let elements = self.elements(self.operand(0)?);
-        if elements.len() != count {
-            return self.bad(format!(
-                "{} destinations for a vector of {count}",
-                elements.len()
-            ));
-        }
+        let elements = self.vector_of(0, count, "destinations")?;
         let dsts: Result<Dests> = elements
             .iter()
             .map(|element| self.dest_of(element, ty, true))
@@ -223,13 +217,7 @@ impl<'a> Decoder<'_, 'a> {
         self.check_width(space, ty, count)?;
         self.arity(2..=3)?;
         let address = self.address(0, space)?;
-        let elements = self.elements(self.operand(1)?);
-        if elements.len() != count {
-            return self.bad(format!(
-                "{} sources for a vector of {count}",
-                elements.len()
-            ));
-        }
+        let elements = self.vector_of(1, count, "sources")?;
         let src: Result<Sources> = elements
             .iter()
             .map(|element| self.source_of(element, ty, true))
@@ -250,20 +238,10 @@ impl<'a> Decoder<'_, 'a> {
         };
         let space = self.take_with(space).unwrap_or(Space::Generic);
         let count = self.vector();
-        let op = self.take_with(|part| {
-            Some(match part {
-                "add" => AtomicOp::Add,
-                "min" => AtomicOp::Min,
-                "max" => AtomicOp::Max,
-                "and" => AtomicOp::And,
-                "or" => AtomicOp::Or,
-                "xor" => AtomicOp::Xor,
-                "exch" => AtomicOp::Exchange,
-                "cas" => AtomicOp::CompareSwap,
-                "inc" => AtomicOp::Increment,
-                "dec" => AtomicOp::Decrement,
-                _ => return None,
-            })
+        let op = self.take_with(|part| match part {
+            "exch" => Some(AtomicOp::Exchange),
+            "cas" => Some(AtomicOp::CompareSwap),
+            part => reduction(part),
         });
         let Some(op) = op else {
             return self.bad("an operation is missing");

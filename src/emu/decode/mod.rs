@@ -21,7 +21,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::error::{ParseError, ParseErrorKind};
-use super::inst::{Dst, Inst, Op, PredSrc, Src};
+use super::inst::{AtomicOp, Dst, Inst, Op, PredSrc, Src};
 use super::mem;
 use super::module::{Literal, Operand, Raw, Symbol};
 use super::types::{Type, TypeKind};
@@ -129,6 +129,21 @@ pub(super) fn literal_bits(literal: Literal, ty: Type) -> Option<u64> {
         (Literal::Double(value), Some(format)) => {
             format.from_f64(value, Rounding::NearestEven, Overflow::Ieee)
         }
+    })
+}
+
+/// What a reduction does, by its name.
+fn reduction(name: &str) -> Option<AtomicOp> {
+    Some(match name {
+        "add" => AtomicOp::Add,
+        "min" => AtomicOp::Min,
+        "max" => AtomicOp::Max,
+        "inc" => AtomicOp::Increment,
+        "dec" => AtomicOp::Decrement,
+        "and" => AtomicOp::And,
+        "or" => AtomicOp::Or,
+        "xor" => AtomicOp::Xor,
+        _ => return None,
     })
 }
 
@@ -380,6 +395,16 @@ impl<'a> Decoder<'_, 'a> {
             Operand::Vector(elements) => elements,
             single => std::slice::from_ref(single),
         }
+    }
+
+    /// The elements of an operand that has as many as the vector of an instruction.
+    fn vector_of(&self, index: usize, count: usize, what: &str) -> Result<&[Operand<'a>]> {
+        let elements = self.elements(self.operand(index)?);
+        let found = elements.len();
+        if found != count {
+            return self.bad(format!("{found} {what} for a vector of {count}"));
+        }
+        Ok(elements)
     }
 
     /// Where a branch goes.

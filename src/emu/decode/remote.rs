@@ -1,6 +1,6 @@
 //! Decoding of `st.async` and `red.async`: words that go to shared memory of a cluster and signal a barrier there.
 
-use super::{Decoder, Result};
+use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Op, Remote, Sources};
 use crate::emu::types::TypeKind;
@@ -23,19 +23,7 @@ impl Decoder<'_, '_> {
         let op = match reduces {
             false => None,
             true => {
-                let op = self.take_with(|part| {
-                    Some(match part {
-                        "add" => AtomicOp::Add,
-                        "min" => AtomicOp::Min,
-                        "max" => AtomicOp::Max,
-                        "inc" => AtomicOp::Increment,
-                        "dec" => AtomicOp::Decrement,
-                        "and" => AtomicOp::And,
-                        "or" => AtomicOp::Or,
-                        "xor" => AtomicOp::Xor,
-                        _ => return None,
-                    })
-                });
+                let op = self.take_with(reduction);
                 if op.is_none() {
                     return self.bad("an operation is missing");
                 }
@@ -76,13 +64,7 @@ impl Decoder<'_, '_> {
             return self.unsupported();
         }
         self.arity(3..=3)?;
-        let elements = self.elements(self.operand(1)?);
-        if elements.len() != count {
-            return self.bad(format!(
-                "{} sources for a vector of {count}",
-                elements.len()
-            ));
-        }
+        let elements = self.vector_of(1, count, "sources")?;
         let src: Result<Sources> = elements
             .iter()
             .map(|element| self.source_of(element, ty, true))

@@ -23,6 +23,19 @@ pub(super) struct AccessTarget {
     pub(super) offset: usize,
 }
 
+impl AccessTarget {
+    /// That nobody wrote what is read there.
+    pub(super) fn uninitialised(self, lane: u32, bytes: u32) -> Trouble {
+        let AccessTarget { space, address, .. } = self;
+        let fault = Fault::Uninitialised {
+            space,
+            address,
+            bytes,
+        };
+        (lane, fault)
+    }
+}
+
 impl Machine<'_> {
     /// Reads the addresses of a group into operand slot 3.
     pub(super) fn addresses(
@@ -339,12 +352,7 @@ impl Machine<'_> {
             let check_uninit = self.options.check_uninit;
             let region = self.region(cta, warp, lane, place);
             if check_uninit && !region.is_written(place.offset, bytes as usize) {
-                let fault = Fault::Uninitialised {
-                    space: place.space,
-                    address: place.address,
-                    bytes,
-                };
-                return Err((lane, fault));
+                return Err(place.uninitialised(lane, bytes));
             }
             let mut values = [0; 8];
             for (index, value) in values[..dsts.len()].iter_mut().enumerate() {

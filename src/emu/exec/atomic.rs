@@ -58,12 +58,7 @@ impl Machine<'_> {
             let check_uninit = self.options.check_uninit;
             let region = self.region(cta, warp, lane, place);
             if check_uninit && !region.is_written(place.offset, bytes as usize) {
-                let fault = Fault::Uninitialised {
-                    space: place.space,
-                    address: place.address,
-                    bytes,
-                };
-                return Err((lane, fault));
+                return Err(place.uninitialised(lane, bytes));
             }
             let mut old = [0; 8];
             // A comparison that fails writes nothing.

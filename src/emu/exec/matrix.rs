@@ -148,12 +148,7 @@ impl Machine<'_> {
         if cta.shared.is_written(place.offset, bytes as usize) {
             return Ok(());
         }
-        let fault = Fault::Uninitialised {
-            space: place.space,
-            address: place.address,
-            bytes,
-        };
-        Err((lane, fault))
+        Err(place.uninitialised(lane, bytes))
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of one access")]

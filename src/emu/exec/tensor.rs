@@ -12,7 +12,6 @@ use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::tensor_map::{Fill, TensorElement, TensorMap};
 use super::super::types::{Type, TypeKind};
 use super::super::warp::Warp;
-use super::access::AccessTarget;
 
 /// Bytes of a tensor map, and what its address is a multiple of.
 const MAP_BYTES: u32 = 128;
@@ -45,14 +44,7 @@ impl Machine<'_> {
             }
         };
         if !region.is_written(place.offset, bytes) {
-            let AccessTarget { space, address, .. } = place;
-            let bytes = MAP_BYTES;
-            let fault = Fault::Uninitialised {
-                space,
-                address,
-                bytes,
-            };
-            return Err((lane, fault));
+            return Err(place.uninitialised(lane, MAP_BYTES));
         }
         let mut words = [0; MAP_BYTES as usize];
         words.copy_from_slice(&region.data[place.offset..place.offset + bytes]);
