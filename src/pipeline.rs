@@ -5,7 +5,7 @@
 //!         --select, schedule, allocate--> machine code --write--> PTX
 //! ```
 //!
-//! Each stage is a function below; what a pass does is told in its own file. After each pass the program is shown to whoever
+//! Each stage is a function below; what a pass does stands in its own file. After each pass the program is shown to whoever
 //! watches and, if [`Options::verify_passes`] is set, verified, so that an error names the pass at fault.
 //!
 //! **Resources.** Some passes spend shared memory on what could stay in registers. How much conversions of layouts need besides

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The family of a type.
+/// What the bits of a type mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TypeKind {
     /// `.bN`: bits without meaning.

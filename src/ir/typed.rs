@@ -588,4 +588,25 @@ mod tests {
         let lines: Vec<u32> = places.iter().map(|place| place.1).collect();
         assert!(lines.contains(&1) && lines.contains(&2), "{errors}");
     }
+
+    /// A number of Rust takes the shape of the pointers.
+    #[test]
+    fn a_load_gives_another_number_where_the_mask_is_false() {
+        let k = KernelBuilder::new("k", 4);
+        let x = k.pointer::<f32>("x", 16);
+        let at = k.range(8);
+        (x + at).store((x + at).load_or(at.lt(4), 1.5));
+        let text = k.finish().expect("it is a kernel").to_string();
+        let load = text.lines().find(|line| line.contains(" = load "));
+        let operands = load.and_then(|line| line.split_once("load ")?.1.split_once(" : "));
+        let Some((operands, "f32[8]")) = operands else {
+            panic!("{text}");
+        };
+        let other = operands
+            .split(", ")
+            .nth(2)
+            .expect("pointer, mask and other");
+        assert!(text.contains(&format!("{other} = splat")), "{text}");
+        assert!(text.contains("const {value = 1.5} : f32"), "{text}");
+    }
 }

@@ -76,7 +76,7 @@
 //! | `TILELIFT_DUMP=DIR` | writes the IR after every pass, the PTX and the cubin of every kernel |
 //! | `TILELIFT_OVERRIDE=DIR` | takes PTX from there in place of what is made: edited files of a dump, under their names |
 //!
-//! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read is told by a warning.
+//! Switches are `1`, `on`, `true`, `yes` or the opposite, in any case; what cannot be read gives a warning.
 
 mod api;
 mod build;

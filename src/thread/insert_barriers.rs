@@ -209,7 +209,7 @@ impl Pending {
     }
 }
 
-/// Most groups of products that are told apart.
+/// Most groups of products that are distinguished.
 const MOST_GROUPS: u32 = 8;
 
 /// What must stand in front of an instruction.

@@ -274,7 +274,7 @@ mod tests {
         std::fs::write(&path, b"bytes").expect("it can be written");
         let found = read_file(&path).expect("it can be read");
         assert_eq!(found.map(|(_, bytes)| bytes), Some(b"bytes".to_vec()));
-        // Whatever else keeps it from being read is told.
+        // Whatever else keeps it from being read is reported.
         assert!(matches!(read_file(dir.path()), Err(Damage::NotAFile)));
         assert!(matches!(read_file(&path.join("x")), Err(Damage::Io(_))));
     }

@@ -394,7 +394,7 @@ fn no_damage_goes_unnoticed() {
         let found = cache.get(EntryKind::Cubin, &key(n));
         assert_eq!(found, Some((contents(n), Origin::Disk)), "{how}");
     }
-    // Of each damage both who reads and who replaces is told.
+    // Each damage is reported to who reads and to who replaces.
     assert!(WARNINGS.load(Ordering::Relaxed) >= 2000);
     assert_eq!(seen.len(), 8, "every kind of damage was tried: {seen:?}");
 }
