@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::compile::{KernelMeta, ParamKind};
 use crate::device_print::{self, What};
 use crate::ir::function::PROGRAM_NUMBERS;
-use crate::ir::recipe::{HostNumber, MAP_ALIGN, MAP_BYTES, MapRecipe};
+use crate::ir::map_recipe::{HostNumber, MAP_ALIGN, MAP_BYTES, MapRecipe};
 
 /// The variable that prints and assertions write to, and what each of its records is of; kernels without leave it out.
 fn log_of(meta: &KernelMeta) -> Value {

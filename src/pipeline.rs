@@ -21,8 +21,8 @@ use crate::expand::expand;
 use crate::ir::entities::Inst;
 use crate::ir::function::{Function, ThreadFunction, TileFunction};
 use crate::ir::level::Level;
+use crate::ir::map_recipe::HostNumber;
 use crate::ir::ops::TileOp;
-use crate::ir::recipe::HostNumber;
 use crate::layout::assign::{LayoutStats, assign_layouts};
 use crate::machine::listing::MachineCode;
 use crate::machine::program::CodeProgram;
@@ -46,12 +46,12 @@ use crate::tile::add_invariants_first::add_invariants_first;
 use crate::tile::advance_scalars::advance_scalars;
 use crate::tile::apply_promises::apply_promises;
 use crate::tile::bound_waits::bound_waits;
-use crate::tile::contract::contract;
 use crate::tile::defer_sums::defer_sums;
 use crate::tile::eliminate_dead_code::eliminate_dead_code;
 use crate::tile::fetch_boxes::fetch_boxes;
 use crate::tile::forget_layouts::forget_layouts;
 use crate::tile::form_roles::{form_roles, has_warpgroup_alone};
+use crate::tile::fuse_multiply_adds::fuse_multiply_adds;
 use crate::tile::hoist_invariants::hoist_invariants;
 use crate::tile::legalize::legalize;
 use crate::tile::loop_over_programs::{can_loop_over_programs, loop_over_programs};
@@ -416,8 +416,8 @@ fn clean_passes(
     lower_math(func);
     watch.tile("lower_math", func)?;
     if options.fp_fusion {
-        contract(func, target);
-        watch.tile("contract", func)?;
+        fuse_multiply_adds(func, target);
+        watch.tile("fuse_multiply_adds", func)?;
     }
     legalize(func, target);
     watch.tile("legalize", func)?;
@@ -581,7 +581,7 @@ fn machine_code(
         })?;
     }
     watch.machine("allocate", MachineCode::allocated(&code, &allocation));
-    Ok(ptx::write::write(
+    Ok(ptx::module::write(
         thread,
         &code,
         &allocation,

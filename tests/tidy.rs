@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Modules from the bottom up. A module uses only itself and those above it in this list.
 const ORDER: &[&str] = &[
-    "spans",
-    "coded",
+    "tracing_spans",
+    "error_codes",
     "num",
     "grid",
     "limits",
@@ -37,7 +37,7 @@ const ORDER: &[&str] = &[
     "tune",
     "testing",
     "build",
-    "reduce",
+    "reduce_test_case",
     "fuzzing",
     "filetest",
     "cli",

@@ -76,12 +76,12 @@
 //! same instruction only. Grids run one after the other, so that `griddepcontrol` does nothing. Registers are as many as the
 //! text names: what `setmaxnreg` moves is counted, use beyond it is not seen.
 
+mod async_work;
 mod budget;
 mod cluster;
 mod decode;
 mod error;
 mod exec;
-mod flight;
 mod inst;
 mod lane;
 mod launch;
@@ -90,12 +90,12 @@ mod mbarrier;
 mod mem;
 mod module;
 mod parse;
-mod pending;
 mod race;
 mod sched;
 mod tensor_map;
 mod types;
 mod warp;
+mod wgmma_in_flight;
 
 pub use error::{
     AccessKind, EmuError, Fault, FaultSite, MemoryError, ParseError, ParseErrorKind, SourceLine,

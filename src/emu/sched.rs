@@ -8,19 +8,19 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::rc::Rc;
 
+use super::async_work::{Sent, Transfer};
 use super::budget::Budget;
 use super::error::{EmuError, Fault, FaultSite, Space};
-use super::flight::Warpgroup;
 use super::inst::{BarrierKind, BoolOp, Op};
 use super::launch::{Launch, Options, Profile, Stats, WARP_STEPS};
 use super::mbarrier::MBarrier;
 use super::mem::{Memory, Region, SHARED_BASE};
 use super::module::Entry;
-use super::pending::{Sent, Transfer};
 use super::race::{
     Agents, FIRST_AGENT, Joined, Knowledge, Record, Releases, Shadow, WarpClock, lanes,
 };
 use super::warp::{State, Warp};
+use super::wgmma_in_flight::Warpgroup;
 
 /// A fault and the lane that caused it.
 pub(super) type Trouble = (u32, Fault);

@@ -7,11 +7,11 @@
 
 use smallvec::SmallVec;
 
-use super::flight::Flight;
+use super::async_work::{Touch, Transfer};
 use super::mem::{LOCAL_BASE, Region};
 use super::module::Entry;
-use super::pending::{Touch, Transfer};
 use super::race::{Agent, WarpClock};
+use super::wgmma_in_flight::Flight;
 
 /// What registers hold before anybody writes them.
 const POISON: u64 = 0xbad0_bad0_bad0_bad0;

@@ -23,13 +23,13 @@
 //! Grids that CUDA does not launch are refused. Before anything runs, the function is verified ([`crate::verify`]); one that breaks a rule is an error.
 
 mod error;
+mod error_bounds;
 mod exec;
 mod float;
 mod int;
 mod memory;
 mod order;
 mod promise;
-mod stated;
 #[cfg(test)]
 mod tests;
 
@@ -79,7 +79,7 @@ pub struct Options {
     /// Report `assume_*` ops and parameter hints that do not hold.
     pub check_promises: bool,
     /// Compute `fma` as a product and a sum, each rounded. Contraction then changes no bit, so that what it makes of a
-    /// kernel can be held against the kernel before it; see [`crate::tile::contract`].
+    /// kernel can be held against the kernel before it; see [`crate::tile::fuse_multiply_adds`].
     pub split_fma: bool,
     /// Count the bytes of memory that are touched, [`Stats::bytes_read`] and [`Stats::bytes_written`]; costs one byte for each.
     pub count_bytes: bool,

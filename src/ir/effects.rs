@@ -7,7 +7,7 @@
 //! No row says which unit of the machine executes its op, since nothing would read it. Passes weigh ops by their cost alone; the
 //! schedule of machine code orders by registers and not by time (`src/machine/schedule.rs`); what an engine does beside the threads is
 //! marked as such. Units of matrices are the exception: a product can go to one of several, so that the choice is part of the
-//! instruction, and each has a row (`isa/units.rs`). Who wants to count cycles of the other units has to ask for instructions and their
+//! instruction, and each has a row (`isa/matrix_units.rs`). Who wants to count cycles of the other units has to ask for instructions and their
 //! types, which stand in `isa/table.rs`: an op may become one instruction or many.
 
 use smallvec::SmallVec;
@@ -17,9 +17,9 @@ use super::dfg::InstData;
 use super::entities::{Inst, Slot, Value};
 use super::function::Function;
 use super::level::Level;
+use super::matrix_units::When;
 use super::ops::{OpInfo, Opcode};
 use super::types::{AddressSpace, Elem, ValueType};
-use super::units::When;
 
 /// What kind of op it is. Branches are uniform over the threads that execute a function (but those around what is rare, which
 /// come last), so that an exchange between them or a matrix product may be removed, repeated and moved as if a thread computed it alone.

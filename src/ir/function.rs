@@ -9,8 +9,8 @@ use super::entities::{Block, Inst, Partition, Slot, Value};
 use super::level::{Level, Thread, Tile};
 use super::ops::Opcode;
 
+use super::map_recipe::MapRecipe;
 use super::order::Order;
-use super::recipe::MapRecipe;
 use super::types::Scalar;
 use crate::linear_layout::pool::LayoutPool;
 use crate::linear_layout::shape::Shape;

@@ -15,7 +15,7 @@ use super::ring::{self, Offsets};
 use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::entities::Inst;
 use crate::ir::function::TileFunction;
-use crate::ir::units::UnitInfo;
+use crate::ir::matrix_units::UnitInfo;
 use crate::linear_layout::layout::{HwDim, LinearLayout};
 use crate::linear_layout::named;
 use crate::linear_layout::shape::Shape;
@@ -221,7 +221,7 @@ pub fn group_columns(sum: &LinearLayout) -> &[u32] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ir::units::When;
+    use crate::ir::matrix_units::When;
     use crate::layout::ring::Offsets;
 
     fn shape(extents: &[u64]) -> Shape {

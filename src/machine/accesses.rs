@@ -1,6 +1,6 @@
 //! What instructions do beside computing: the registers that their repetitions read and write, and shared memory.
 
-use super::code::MachineFunction;
+use super::function::MachineFunction;
 use super::inst::{Address, InstGroup, MInst, Modifier, Operand, OperandForm};
 use crate::ir::types::AddressSpace;
 use crate::regalloc::reg::{RegView, Unit};

@@ -248,7 +248,7 @@ pub(crate) enum Modifier {
     Dims(u16),
     /// Whether a copy leaves the L1 cache out.
     Copy(bool),
-    /// Number of a text in [`super::code::MachineFunction::texts`], and whether the author says that it is pure.
+    /// Number of a text in [`super::function::MachineFunction::texts`], and whether the author says that it is pure.
     Inline(u32, bool),
 }
 
@@ -313,7 +313,7 @@ pub(crate) struct Guard {
     pub(crate) negated: bool,
 }
 
-/// A machine instruction. Its operands are a range of [`super::code::MachineFunction::args`].
+/// A machine instruction. Its operands are a range of [`super::function::MachineFunction::args`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MInst {
     pub(crate) op: Ptx,

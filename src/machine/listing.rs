@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use super::code::{MachineFunction, Terminator};
+use super::function::{MachineFunction, Terminator};
 use super::inst::{MInst, Modifier};
 use super::print::Printer;
 use super::program::CodeProgram;

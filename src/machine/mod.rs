@@ -8,7 +8,7 @@
 //! ```
 
 pub(crate) mod accesses;
-pub(crate) mod code;
+pub(crate) mod function;
 pub(crate) mod inst;
 pub mod listing;
 pub(crate) mod print;

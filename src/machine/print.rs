@@ -2,7 +2,7 @@
 //!
 //! Everything goes into one string; numbers are written digit by digit.
 
-use super::code::MachineFunction;
+use super::function::MachineFunction;
 use super::inst::{
     AccessMode, Address, Atomic, InstGroup, MInst, Modifier, Operand, OperandForm, PtxType,
 };

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::machine::accesses::{orders_shared, reads_shared};
-use crate::machine::code::{MachineFunction, Terminator};
+use crate::machine::function::{MachineFunction, Terminator};
 use crate::machine::inst::{Address, Operand, OperandForm, Ptx};
 use crate::regalloc::reg::{RegView, Registers, Touch, Unit};
 use crate::regalloc::{AllocFunction, Delay, Ease, Input};

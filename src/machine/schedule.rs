@@ -29,7 +29,7 @@ use cranelift_entity::EntitySet;
 use super::accesses::{
     RegisterAccess, Reps, is_pure, orders_shared, reads_shared, visit_registers,
 };
-use super::code::{MachineFunction, Terminator};
+use super::function::{MachineFunction, Terminator};
 use super::inst::{Address, MInst, Operand, OperandForm, Ptx};
 use crate::regalloc::reg::{Group, RegClass, Unit};
 use crate::settings::diversity::Choices;

@@ -52,9 +52,9 @@ use crate::ir::effects::{Access, AccessSpace, How, OpClass, Proxy};
 use crate::ir::entities::{Block, Inst, Slot, Value};
 use crate::ir::function::ThreadFunction;
 use crate::ir::level::Thread;
+use crate::ir::matrix_units::When;
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::{Elem, ThreadType};
-use crate::ir::units::When;
 use crate::layout::warpgroup;
 
 /// Accesses since the last barrier.

@@ -1,6 +1,6 @@
 //! Decoding of bulk copies, their groups, and of changes of tensor maps.
 
-use super::phase::{B32, B64};
+use super::mbarrier::{B32, B64};
 use super::{Decoder, Result, reduction};
 use crate::emu::error::Space;
 use crate::emu::inst::{AtomicOp, Bulk, BulkKind, Op, Src};

@@ -7,12 +7,12 @@
 
 mod arith;
 mod bulk;
+pub(super) mod first_versions;
 mod hint;
 mod matrix;
+mod mbarrier;
 mod memory;
-mod phase;
 mod remote;
-pub(super) mod since;
 mod typed;
 mod warp;
 mod warpgroup;
@@ -50,10 +50,10 @@ pub(super) fn body<'a>(
                 parents,
                 dynamic_start,
             };
-            let (needs_sm, needs_version) = since::instruction(name, &cx.parts);
+            let (needs_sm, needs_version) = first_versions::instruction(name, &cx.parts);
             let op = cx.decode()?;
             cx.finish()?;
-            let specific = since::architecture(name, target);
+            let specific = first_versions::architecture(name, target);
             if needs_sm > sm || needs_version > version || specific.is_some() {
                 let (major, minor) = needs_version;
                 let target = specific.map_or(format!("sm_{needs_sm}"), str::to_owned);

@@ -1,17 +1,17 @@
 //! Loads and stores: addresses, checks and data.
 
+use super::super::async_work::{Issuer, Touch, Touching};
 use super::super::error::{Fault, Space};
 use super::super::inst::{Address, Dst, MemoryOrder, Scope, Src};
 use super::super::lane::integer::{signed, unsigned};
 use super::super::mem::{RANK_BIT, Region};
-use super::super::pending::{Issuer, Touch, Touching};
 use super::super::race::{
     CONSTANT, CheckedAccess, Conflict, Observer, Shadow, Strong, lanes, scope_bits,
 };
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::types::Type;
 use super::super::warp::Warp;
-use super::span::Plain;
+use super::plain_access::Plain;
 
 /// Where an access goes.
 #[derive(Clone, Copy, Debug)]

@@ -5,10 +5,10 @@
 
 use std::mem::take;
 
+use super::super::async_work::{Issuer, Move, Moved, Touch, Touching, Transfer, Work};
 use super::super::error::{Fault, Space};
 use super::super::inst::{Bulk, BulkKind, Inst, Op};
 use super::super::mem::RANK_BIT;
-use super::super::pending::{Issuer, Move, Moved, Touch, Touching, Transfer, Work};
 use super::super::race::{Agent, Observer, lanes};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::warp::Warp;

@@ -5,21 +5,21 @@
 //! defined if all operands are.
 
 mod access;
-mod arrival;
 mod atomic;
 mod bulk;
 mod cluster;
 mod collective;
+mod completion;
 mod copy;
 mod cost;
 mod descriptor;
 mod hint;
-mod land;
 mod matrix;
-mod phase;
+mod mbarrier;
+mod mbarrier_arrival;
+mod plain_access;
 mod product;
 mod remote;
-mod span;
 mod tensor;
 mod warpgroup;
 

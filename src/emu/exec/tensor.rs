@@ -4,9 +4,9 @@
 //! bytes by the bits of their absolute address. Coordinates are signed. Of what lies outside of the tensor a load gives the
 //! fill, and counts it as arrived; a store leaves it out.
 
+use super::super::async_work::{Issuer, Move, Moved, Touch, Touching};
 use super::super::error::{Fault, Space};
 use super::super::inst::{AtomicOp, BulkKind};
-use super::super::pending::{Issuer, Move, Moved, Touch, Touching};
 use super::super::race::{Agent, Observer};
 use super::super::sched::{CtaState, Machine, Trouble};
 use super::super::tensor_map::{Fill, TensorElement, TensorMap};

@@ -6,14 +6,14 @@
 
 use std::rc::Rc;
 
+use super::super::async_work::{Issuer, Touch, Touching};
 use super::super::budget::{Change, Outcome};
 use super::super::error::{Fault, Space};
-use super::super::flight::{Factors, Issued, Read, Refusal, Shared};
 use super::super::inst::{GroupProduct, Inst, Left, MmaShape, Op, Src};
-use super::super::pending::{Issuer, Touch, Touching};
 use super::super::race::Observer;
 use super::super::sched::{CtaState, Machine, StepResult, Trouble};
 use super::super::warp::{State, Warp};
+use super::super::wgmma_in_flight::{Factors, Issued, Read, Refusal, Shared};
 use super::descriptor::Descriptor;
 use super::matrix::Factor;
 use super::product::{number, rounded};

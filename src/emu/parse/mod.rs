@@ -187,7 +187,7 @@ impl<'a> Parser<'a> {
                     }
                     _ => return self.fail("expected a version such as 7.0"),
                 };
-                if !decode::since::is_version(version) {
+                if !decode::first_versions::is_version(version) {
                     let (major, minor) = version;
                     return self.fail(format!("there is no PTX {major}.{minor}"));
                 }
@@ -198,7 +198,7 @@ impl<'a> Parser<'a> {
                 let Token::Word(name) = self.peek() else {
                     return self.fail("expected a target such as sm_80");
                 };
-                let Some((sm, (major, minor))) = decode::since::target(name) else {
+                let Some((sm, (major, minor))) = decode::first_versions::target(name) else {
                     return self.fail(format!("unknown target `{name}`"));
                 };
                 if self.module.version < (major, minor) {

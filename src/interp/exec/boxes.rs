@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use rustc_hash::FxHashMap;
 
 use super::rings::Entry;
-use super::slack::combined;
+use super::tolerance::combined;
 use super::{Elems, Machine, Outcome, Results, Slack, operand, required};
 use crate::interp::error::InterpErrorKind;
 use crate::interp::order::AccessKind;

@@ -18,7 +18,7 @@ mod dot;
 mod inst;
 mod region;
 mod rings;
-mod slack;
+mod tolerance;
 
 use cranelift_entity::{EntityRef, SecondaryMap};
 use rustc_hash::FxHashMap;
@@ -36,7 +36,7 @@ use crate::ir::ops::{Opcode, TileOp, TypeRule};
 use crate::ir::types::{Elem, Scalar};
 use boxes::Boxes;
 use rings::Rings;
-pub(super) use slack::Slack;
+pub(super) use tolerance::Slack;
 
 /// Bit patterns of a value's elements, in row-major order; empty while the value is not defined.
 type Elems = SmallVec<[u64; 2]>;

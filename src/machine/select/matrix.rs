@@ -9,9 +9,9 @@ use crate::ir::attrs::{Attrs, MmaUnit};
 use crate::ir::dfg::InstData;
 use crate::ir::entities::{Inst, Value};
 use crate::ir::level::Thread;
+use crate::ir::matrix_units::{Fragments, for_each_unit};
 use crate::ir::ops::ThreadOp;
 use crate::ir::types::Elem;
-use crate::ir::units::{Fragments, for_each_unit};
 use crate::machine::inst::{Modifier, Operand, Ptx, PtxType};
 use crate::regalloc::reg::{RegClass, RegView, Unit};
 

@@ -16,7 +16,7 @@ use cranelift_entity::packed_option::PackedOption;
 use cranelift_entity::{EntitySet, SecondaryMap};
 use smallvec::SmallVec;
 
-use super::code::{CodeBlock, Edge, MachineFunction, Terminator};
+use super::function::{CodeBlock, Edge, MachineFunction, Terminator};
 use super::inst::{Address, Guard, Kind, MInst, Modifier, Operand, Ptx, PtxType};
 use crate::error::CompileError;
 use crate::ir::dfg::{BlockCall, SourceLoc};

@@ -5,7 +5,7 @@ use crate::ir::attrs::{Flag, make};
 use crate::ir::entities::Value;
 use crate::ir::function::SlotData;
 use crate::ir::types::AddressSpace;
-use crate::machine::code::MachineFunction;
+use crate::machine::function::MachineFunction;
 use crate::machine::inst::{InstGroup, Ptx};
 use crate::machine::schedule::schedule;
 use crate::regalloc::Allocation;

@@ -32,7 +32,7 @@ use crate::runtime::api::report::{Explanation, Prediction, Report};
 use crate::runtime::api::setup::KernelOptions;
 use crate::runtime::api::stream::Stream;
 use crate::runtime::build::blueprint::{ArgSlot, Blueprint};
-use crate::runtime::build::making::{identity, predict};
+use crate::runtime::build::build_variant::{identity, predict};
 use crate::runtime::build::pool;
 use crate::runtime::cache::KeyBuilder;
 use crate::runtime::specialize::arg_tree;

@@ -17,7 +17,7 @@ use crate::runtime::api::error::RuntimeError;
 use crate::runtime::api::kernel::KernelInner;
 use crate::runtime::api::report::Report;
 use crate::runtime::api::stream::Stream;
-use crate::runtime::build::making::locate;
+use crate::runtime::build::build_variant::locate;
 use crate::runtime::execute::maps::emulated;
 use crate::runtime::execute::recording::{self, Recorded};
 use crate::runtime::specialize::table::Classes;

@@ -2,7 +2,7 @@
 
 use crate::compile::{KernelMeta, ParamKind, ParamMeta};
 use crate::emu;
-use crate::ir::recipe::{MapRecipe, Resolved};
+use crate::ir::map_recipe::{MapRecipe, Resolved};
 use crate::ir::types::Scalar;
 
 /// An argument of integer type as a number, of which the low bytes are the argument; none of others.

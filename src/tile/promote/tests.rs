@@ -2,8 +2,8 @@
 
 use crate::interp::{self, Arg, InterpErrorKind, Launch, Memory};
 use crate::ir::function::TileFunction;
+use crate::ir::map_recipe::HostNumber;
 use crate::ir::ops::TileOp;
-use crate::ir::recipe::HostNumber;
 use crate::pipeline::promoted;
 use crate::settings::{Options, Target};
 use crate::tile::testing::parse;
