@@ -6,9 +6,9 @@
 
 mod access;
 mod atomic;
+mod barrier;
 mod bulk;
 mod cluster;
-mod collective;
 mod completion;
 mod copy;
 mod cost;
@@ -21,6 +21,7 @@ mod plain_access;
 mod product;
 mod remote;
 mod tensor;
+mod warp_primitives;
 mod warpgroup;
 
 use super::error::{Fault, Space};
